@@ -1,0 +1,57 @@
+/**
+ * Stored keys: a path's UTF-8 bytes with every `/` written as 0x00.
+ *
+ * No path holds U+0000, so the separator sorts below every other byte and plain byte order IS topic tree order: a topic,
+ * then its descendants, depth first, siblings by the bytes of their segment. A subtree is therefore one contiguous range,
+ * in any engine that compares keys as unsigned bytes. Nothing here knows an engine.
+ *
+ *     path       a      a/b       a/c       a-b      b
+ *     key        61     61 00 62  61 00 63  61 2d 62  62
+ */
+import type { Path } from './path.js'
+
+/** The byte that stands for `/`: below every byte that a segment can hold. */
+export const separator = 0x00
+
+const slash = 0x2f
+
+/**
+ * Writes the key of a path into `target` at `position`.
+ *
+ * @returns the position after the key; the caller sees to it that `target` has room for `pathBytesMax` bytes
+ */
+export function writeKey(path: string, target: Buffer, position: number): number {
+  const length = path.length
+  for (let i = 0; i < length; i++) {
+    const code = path.charCodeAt(i)
+    if (code > 0x7f) return writeWideKey(path, i, target, position + i)
+    target[position + i] = code === slash ? separator : code
+  }
+  return position + length
+}
+
+function writeWideKey(path: string, from: number, target: Buffer, position: number): number {
+  const end = position + target.write(path.slice(from), position, 'utf8')
+  for (let i = position; i < end; i++) if (target[i] === slash) target[i] = separator
+  return end
+}
+
+/** The key of a path, in a buffer of its own. */
+export function encodeKey(path: Path | string): Buffer {
+  const key = Buffer.from(path, 'utf8')
+  for (let i = 0; i < key.length; i++) if (key[i] === slash) key[i] = separator
+  return key
+}
+
+/** The path of a key that `encodeKey` or `writeKey` made. */
+export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
+  let ascii = true
+  for (let i = start; i < end; i++) {
+    if (key[i] > 0x7f) {
+      ascii = false
+      break
+    }
+  }
+  const view = Buffer.from(key.buffer, key.byteOffset + start, end - start)
+  return view.toString(ascii ? 'latin1' : 'utf8').replaceAll('\0', '/') as Path
+}

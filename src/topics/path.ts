@@ -1,0 +1,52 @@
+/**
+ * Topic paths: the one place where a string becomes a `Path`.
+ *
+ * A path is one or more segments joined by `/`; one leading and one trailing `/` are dropped. Paths are compared by
+ * their UTF-8 bytes and never normalised. Nothing here knows how a path is stored (that is key.ts) or matched.
+ */
+import { pathBytesMax } from '../limits.js'
+
+/** A checked path: no empty segment, no U+0000, no lone surrogate, at most `pathBytesMax` bytes of UTF-8. */
+export type Path = string & { readonly brand: 'Path' }
+
+/** Why a string is no path, in words that a message can carry after the member's name. */
+export interface PathProblem {
+  readonly problem: string
+}
+
+const plainAscii = /^[\x01-\x7f]*$/
+
+/**
+ * Checks and normalises a path.
+ *
+ * @param text as the caller sent it
+ * @returns the path, or what is wrong with the text
+ */
+export function parsePath(text: string): Path | PathProblem {
+  const start = text.charCodeAt(0) === slash ? 1 : 0
+  const end = text.length > start && text.charCodeAt(text.length - 1) === slash ? text.length - 1 : text.length
+  const path = start === 0 && end === text.length ? text : text.slice(start, end)
+  if (path === '') return { problem: 'is empty; a path has at least one segment' }
+  if (path.charCodeAt(0) === slash || path.charCodeAt(path.length - 1) === slash || path.includes('//')) {
+    return { problem: 'has an empty segment (two slashes in a row)' }
+  }
+  if (plainAscii.test(path)) {
+    if (path.length > pathBytesMax) return tooLong(path.length)
+    return path as Path
+  }
+  if (path.includes('\0')) return { problem: 'holds the character U+0000, which no path may' }
+  if (!path.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 can not carry' }
+  const bytes = Buffer.byteLength(path)
+  return bytes > pathBytesMax ? tooLong(bytes) : (path as Path)
+}
+
+/** Whether `path` is `subtree` itself or one of its descendants. */
+export function isWithin(path: Path, subtree: Path): boolean {
+  return path.startsWith(subtree) && (path.length === subtree.length || path.charCodeAt(subtree.length) === slash)
+}
+
+const slash = 0x2f
+
+function tooLong(bytes: number): PathProblem {
+  return { problem: `is ${bytes} bytes of UTF-8; at most ${pathBytesMax} are allowed` }
+}

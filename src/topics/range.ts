@@ -1,0 +1,76 @@
+/**
+ * Ranges of keys: half-open byte intervals, and the few operations that a plan needs of them. Pure; no I/O.
+ */
+import { encodeKey } from './key.js'
+import type { Path } from './path.js'
+
+/** The keys k with `start <= k < end`, compared as unsigned bytes. */
+export interface KeyRange {
+  readonly start: Buffer
+  readonly end: Buffer
+}
+
+/** Every possible topic: no key begins with 0x00 (a segment is not empty) or 0xff (never a byte of UTF-8). */
+export const everyTopic: KeyRange = { start: Buffer.from([0x01]), end: Buffer.from([0xff]) }
+
+/** The topic alone: its key followed by 0x00 is the least key that sorts after it. */
+export function topicRange(path: Path): KeyRange {
+  const start = encodeKey(path)
+  return { start, end: withByte(start, 0x00) }
+}
+
+/** The descendants of a topic, without itself. */
+export function descendantsRange(path: Path): KeyRange {
+  const key = encodeKey(path)
+  return { start: withByte(key, 0x00), end: withByte(key, 0x01) }
+}
+
+/** The topic and all its descendants: one contiguous range, since 0x00 is the least byte. */
+export function subtreeRange(path: Path): KeyRange {
+  const start = encodeKey(path)
+  return { start, end: withByte(start, 0x01) }
+}
+
+/** The least key that sorts after `key`. */
+export function keyAfter(key: Buffer): Buffer {
+  return withByte(key, 0x00)
+}
+
+/** The ranges in order, with overlapping and adjacent ones made one and empty ones left out. */
+export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
+  const sorted = ranges.filter((range) => Buffer.compare(range.start, range.end) < 0)
+  sorted.sort((a, b) => Buffer.compare(a.start, b.start))
+  const merged: KeyRange[] = []
+  for (const range of sorted) {
+    const last = merged.at(-1)
+    if (last === undefined || Buffer.compare(last.end, range.start) < 0) merged.push(range)
+    else if (Buffer.compare(last.end, range.end) < 0) merged[merged.length - 1] = { start: last.start, end: range.end }
+  }
+  return merged
+}
+
+/** The keys that lie in both; each argument is sorted and disjoint, and so is the result. */
+export function intersectRanges(a: readonly KeyRange[], b: readonly KeyRange[]): KeyRange[] {
+  const common: KeyRange[] = []
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const start = Buffer.compare(a[i].start, b[j].start) > 0 ? a[i].start : b[j].start
+    const aEndsFirst = Buffer.compare(a[i].end, b[j].end) < 0
+    const end = aEndsFirst ? a[i].end : b[j].end
+    if (Buffer.compare(start, end) < 0) common.push({ start, end })
+    if (aEndsFirst) i++
+    else j++
+  }
+  return common
+}
+
+/** The parts of sorted, disjoint ranges that lie at or after `key`. */
+export function rangesFrom(ranges: readonly KeyRange[], key: Buffer): KeyRange[] {
+  return intersectRanges(ranges, [{ start: key, end: everyTopic.end }])
+}
+
+function withByte(key: Buffer, byte: number): Buffer {
+  const longer = Buffer.allocUnsafe(key.length + 1)
+  key.copy(longer)
+  longer[key.length] = byte
+  return longer
+}
