@@ -1,0 +1,84 @@
+/**
+ * Every answer that is not a 200: one closed table of codes, statuses and wordings. The README lists it; a test holds the
+ * two together. Codes and wordings are stable: clients may match on the code.
+ *
+ * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in by whoever found the problem, in
+ * the same words wherever it was found. Never a stack trace, a token or a value.
+ */
+
+interface Row {
+  readonly status: number
+  readonly wording: string
+}
+
+const table = {
+  invalid_utf8: { status: 400, wording: 'The request body is not valid UTF-8.' },
+  invalid_json: { status: 400, wording: 'The request body is not valid JSON.' },
+  invalid_body: { status: 400, wording: 'The request body must be a JSON object, but it is {found}.' },
+  unknown_parameter: { status: 400, wording: 'Parameter "{name}" is not known here; allowed are {allowed}.' },
+  duplicate_parameter: { status: 400, wording: 'A parameter is given more than once; each may be given once.' },
+  missing_parameter: { status: 400, wording: 'Parameter "{name}" is missing; {allowed}.' },
+  invalid_parameter: { status: 400, wording: 'Parameter "{name}" is {found}; {allowed} is allowed.' },
+  path_or_selector: { status: 400, wording: 'Exactly one of the parameters "path" and "selector" is required, but {found} given.' },
+  invalid_path: { status: 400, wording: 'Parameter "{name}" {problem}.' },
+  invalid_selector: { status: 400, wording: 'Parameter "selector" {problem}.' },
+  invalid_property: { status: 400, wording: 'Property "{name}" {problem}.' },
+  no_such_topic: { status: 400, wording: 'There is no topic at the path "{path}".' },
+  incompatible_type: { status: 400, wording: 'The topic at the path "{path}" is of type {found}, not {wanted}.' },
+  incompatible_properties: { status: 400, wording: 'The topic at the path "{path}" exists with other properties than those requested.' },
+  unauthorized: { status: 401, wording: 'A known API key is required, in the header "authorization: Apikey <API_KEY>".' },
+  forbidden_operation: { status: 403, wording: 'This API key may not {operation}.' },
+  forbidden_path: { status: 403, wording: 'This API key may not touch topics outside its subtrees.' },
+  unknown_route: { status: 404, wording: 'There is no such route; the routes are {allowed}.' },
+  method_not_allowed: { status: 405, wording: 'This route answers POST only.' },
+  body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes that are allowed.' },
+  unsupported_media_type: { status: 415, wording: 'The content-type must be application/json.' },
+  internal_error: { status: 500, wording: 'An unexpected problem in the service; its log says more.' },
+  commit_failed: { status: 500, wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.' },
+  overloaded: { status: 503, wording: 'The service has too much to do at the moment; try again later.' },
+  shutting_down: { status: 503, wording: 'The service is shutting down; try again later.' },
+  store_unavailable: { status: 503, wording: 'The store can not be reached at the moment; nothing was changed; try again later.' },
+  write_conflict: { status: 503, wording: 'Too many writes met at this topic; nothing was changed; try again.' },
+  unknown_outcome: { status: 503, wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.' },
+  disk_nearly_full: { status: 507, wording: 'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work.' },
+} as const satisfies Record<string, Row>
+
+/** The codes that an answer can carry. */
+export type ProblemCode = keyof typeof table
+
+/** The words between the braces of a wording, as a union. */
+type Blanks<Wording extends string> = Wording extends `${string}{${infer Name}}${infer Rest}` ? Name | Blanks<Rest> : never
+
+/** One refusal, ready to be sent. */
+export interface Problem {
+  readonly code: ProblemCode
+  readonly status: number
+  readonly message: string
+}
+
+/** Every row of the table, for the README's check and the API description. */
+export const problemTable: Readonly<Record<ProblemCode, Row>> = table
+
+/** Longest text of the caller's that a message repeats, in UTF-16 units: enough to find the place, no more. */
+const quotedMax = 200
+
+/**
+ * A refusal in the table's words.
+ *
+ * @param blanks a text for every `{…}` of the code's wording; long ones are cut
+ */
+export function problem<Code extends ProblemCode>(
+  code: Code,
+  ...[blanks]: [Blanks<(typeof table)[Code]['wording']>] extends [never]
+    ? []
+    : [Readonly<Record<Blanks<(typeof table)[Code]['wording']>, string>>]
+): Problem {
+  const row: Row = table[code]
+  const fill: Readonly<Record<string, string>> = blanks ?? {}
+  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => cut(fill[name]))
+  return { code, status: row.status, message }
+}
+
+function cut(text: string): string {
+  return text.length <= quotedMax ? text : `${text.slice(0, quotedMax).toWellFormed()}…`
+}
