@@ -1,0 +1,82 @@
+/**
+ * Topic properties: which names have an effect, which values those take, and when a request fits an existing topic.
+ *
+ * Properties are kept as given, whatever their names; `__proto__` and its like are names as good as any, so that only own
+ * members are ever looked at. What REMOVAL says is removal.ts's; what a property brings about is the store's.
+ */
+import { strict as assert } from 'node:assert'
+import { propertiesBytesMax } from '../limits.js'
+import { parseRemoval, type RemovalPolicy } from './removal.js'
+import type { Properties } from './topic.js'
+
+/** Which property is wrong, and why, in words that a message can carry after its name. */
+export interface PropertyProblem {
+  readonly name: string
+  readonly problem: string
+}
+
+/** The defaults of the known properties that have one. REMOVAL has none: no text of it means "never". */
+const defaults: ReadonlyMap<string, string> = new Map([
+  ['VALIDATE_VALUES', 'false'],
+  ['DONT_RETAIN_VALUE', 'false'],
+])
+
+/**
+ * Checks the properties of a request, in their order.
+ *
+ * The selector in a REMOVAL expression's remove clause is not checked here: that is left to whoever plans selectors.
+ *
+ * @returns the first problem, with a name that UTF-8 can carry; undefined when there is none
+ */
+export function checkProperties(properties: Properties): PropertyProblem | undefined {
+  let bytes = 0
+  for (const [name, value] of Object.entries(properties)) {
+    if (!name.isWellFormed()) {
+      return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 can not carry' }
+    }
+    if (!value.isWellFormed()) return { name, problem: 'holds a lone surrogate, which UTF-8 can not carry' }
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+    if (bytes > propertiesBytesMax) {
+      return { name, problem: `takes all names and values together past the ${propertiesBytesMax} bytes of UTF-8 allowed` }
+    }
+    const problem = valueProblem(name, value)
+    if (problem !== undefined) return { name, problem }
+  }
+  return undefined
+}
+
+/**
+ * Whether a request may take an existing topic for the one that it asks for, both sides checked: every property that the
+ * request names has the value that the topic has, to the letter, an absent one counting as its default. What the request
+ * does not name it does not ask for. A REMOVAL that the topic lacks, or words otherwise, is therefore incompatible.
+ */
+export function compatible(existing: Properties, requested: Properties): boolean {
+  return Object.entries(requested).every(([name, value]) => (own(existing, name) ?? defaults.get(name)) === value)
+}
+
+/** Whether a topic with these checked properties keeps the values that are set on it. */
+export function retainsValue(properties: Properties): boolean {
+  return own(properties, 'DONT_RETAIN_VALUE') !== 'true'
+}
+
+/** The removal policy among checked properties; undefined for a topic that is removed on request only. */
+export function removalOf(properties: Properties): RemovalPolicy | undefined {
+  const text = own(properties, 'REMOVAL')
+  if (text === undefined) return undefined
+  const policy = parseRemoval(text)
+  assert(!('problem' in policy), 'properties are checked before they are used')
+  return policy
+}
+
+function valueProblem(name: string, value: string): string | undefined {
+  if (name === 'REMOVAL') {
+    const policy = parseRemoval(value)
+    return 'problem' in policy ? policy.problem : undefined
+  }
+  if (!defaults.has(name) || value === 'true' || value === 'false') return undefined
+  return 'must be "true" or "false"'
+}
+
+function own(properties: Properties, name: string): string | undefined {
+  return Object.hasOwn(properties, name) ? properties[name] : undefined
+}
