@@ -18,6 +18,39 @@ export const selectorBytesMax = 8 * kibibyte
 
 assert(selectorBytesMax > 2 * pathBytesMax)
 
+/** Groups within groups of one pattern: more than a person writes, and far from the end of the stack. */
+export const groupDepthMax = 100
+
+/** The highest count in `{n,m}`: the linear-time engine's own limit (RE2's), which it refuses to pass. */
+export const repeatMax = 1000
+
+/**
+ * The size of one pattern, in instructions: about one a character, times the repetitions. A pattern with more characters
+ * than the longest path has bytes matches nothing; and each may cost a step for each character of each topic scanned.
+ */
+export const patternSizeMax = 2000
+
+/** The size of all the patterns of one selector: plain text of any allowed length always fits. */
+export const selectorSizeMax = selectorBytesMax
+
+/** The patterns of one selector that need an engine: each of them may be asked about each topic, and holds an automaton. */
+export const selectorEnginesMax = 64
+
+/** The states that the linear-time engine may keep for one pattern; beyond it starts them anew, more slowly. */
+export const automatonBytesMax = 256 * kibibyte
+
+/** Literal alternatives that are followed when a pattern bounds the scan: beyond them its common beginning has to do. */
+export const startsMax = 64
+
+/** Key ranges that one pattern is planned into: each is a seek, so many narrow ones cost more than a wide one. */
+export const patternRangesMax = 64
+
+/** Plans kept in each worker, in bytes as estimated with every automaton at its largest. */
+export const planCacheBytesMax = 64 * 1024 * kibibyte
+
+assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
+assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
+
 /** A topic's properties, names and values together: settings, not data, and always read and compared whole. */
 export const propertiesBytesMax = 16 * kibibyte
 
@@ -42,3 +75,36 @@ export const removalTimeMsMax = 253_402_300_799_999
 assert(removalBytesMax < propertiesBytesMax)
 // A due time is at most a point in time and two periods: still an exact number of milliseconds.
 assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
+
+/**
+ * Address space given to the LMDB map at once: the file grows into it as needed, and no process ever has to remap. Far
+ * beyond any VM's disk, far within the 47 bits of a process.
+ */
+export const mapBytes = 2 ** 42
+
+/** A commit that has not come back after this long never will: the disk hangs, or another process died with the lock. */
+export const commitDeadlineMs = 10_000
+
+/**
+ * How often a write decides again when another write changed the topic in between. Each time one of the others succeeded,
+ * so even hundreds of writers of one topic get through; what needs more is told to come back.
+ */
+export const conflictsMax = 64
+
+/** Removals gathered into one transaction by a bulk removal: a few ms of the write lock, then others have a turn. */
+export const removalsInOneCommitMax = 500
+
+/** Results on a page when a fetch does not say (the specification's default). */
+export const pageSizeDefault = 10
+
+/** Open connections of one worker: each costs a few KB, so this many stay within 200 MB. */
+export const connectionsMax = 20_000
+
+/** Requests of one worker that wait for their answer; beyond it more waiting helps nobody. */
+export const requestsWaitingMax = 10_000
+
+/** Bytes of bodies that arrive in pieces, kept by one worker: slow uploads can not take more than this. */
+export const bodyBytesWaitingMax = 64 * 1024 * kibibyte
+
+/** How long a request may wait for its answer: beyond what any client waits, short of forever. */
+export const answerMsMax = 120_000

@@ -40,6 +40,7 @@ const table = {
   store_unavailable: { status: 503, wording: 'The store can not be reached at the moment; nothing was changed; try again later.' },
   write_conflict: { status: 503, wording: 'Too many writes met at this topic; nothing was changed; try again.' },
   unknown_outcome: { status: 503, wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.' },
+  timed_out: { status: 503, wording: 'The answer took too long, so the work was given up; ask for less at a time.' },
   disk_nearly_full: { status: 507, wording: 'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work.' },
 } as const satisfies Record<string, Row>
 

@@ -1,0 +1,56 @@
+/**
+ * The floor as a contender: one process of bare-server.ts a worker, all on one port. It answers every operation with the
+ * same constant, of the size that topicd's answers have in this workload.
+ */
+import { fileURLToPath } from 'node:url'
+import { rightAnswers, type Script } from '../work/operation.js'
+import { startChild, type Child } from './child.js'
+import type { Contender, Running, Setting } from './contender.js'
+import { topicdRequest } from './topicd.js'
+import { packageVersion } from '../measure/machine.js'
+
+const program = fileURLToPath(new URL('bare-server.js', import.meta.url))
+
+/** Operations whose answers are looked at for their mean length. */
+const sampledOperationsMax = 2000
+
+export const bare: Contender = {
+  name: 'bare',
+  version: `uWebSockets.js ${packageVersion('@uwsjs/linux-x64-20') ?? packageVersion('uWebSockets.js')}`,
+  durability: 'stores nothing',
+  start,
+}
+
+async function start(setting: Setting): Promise<Running> {
+  const children: Child[] = []
+  let port = 0
+  for (let i = 0; i < setting.workers; i++) {
+    const child = await startChild({
+      command: process.execPath,
+      args: [program, String(port), String(setting.answerBytes)],
+      ready: {
+        line: (line) => {
+          port = (JSON.parse(line) as { port: number }).port
+          return true
+        },
+      },
+    })
+    children.push(child)
+  }
+  const answers = [`"${'x'.repeat(setting.answerBytes - 2)}"`]
+  return {
+    port,
+    headers: { authorization: `Apikey ${'x'.repeat(43)}`, 'content-type': 'application/json' },
+    blankDigits: false,
+    pids: () => children.map((child) => child.pid),
+    exchange: (operation) => ({ ...topicdRequest(operation), answers }),
+    stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
+  }
+}
+
+/** The mean length of the right answers of some scripts, for the setting of the floor. */
+export function meanAnswerBytes(scripts: readonly Script[]): number {
+  const operations = new Set(scripts.flat().slice(0, sampledOperationsMax))
+  const bytes = [...operations].map((operation) => Buffer.byteLength(rightAnswers(operation)[0]))
+  return Math.round(bytes.reduce((sum, length) => sum + length, 0) / bytes.length)
+}

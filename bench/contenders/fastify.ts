@@ -1,0 +1,46 @@
+/** The obvious server as a contender: fastify-server.ts in a process of its own, or in a cluster of them. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { processTree } from '../measure/cpu.js'
+import { packageVersion } from '../measure/machine.js'
+import { rightAnswers, type Operation } from '../work/operation.js'
+import { freePort, startChild } from './child.js'
+import type { Contender, Exchange, Running, Setting } from './contender.js'
+import { topicdRequest } from './topicd.js'
+
+const program = fileURLToPath(new URL('fastify-server.js', import.meta.url))
+
+export const fastify: Contender = {
+  name: 'fastify + lmdb',
+  version: `fastify ${packageVersion('fastify')}, lmdb ${packageVersion('lmdb')}`,
+  homeKey: 'fastify-1',
+  durability: 'fsync before the answer',
+  start,
+}
+
+async function start(setting: Setting): Promise<Running> {
+  const port = await freePort()
+  const key = randomBytes(32).toString('base64url')
+  const data = join(setting.home, 'data')
+  mkdirSync(data, { recursive: true })
+  const child = await startChild({
+    command: process.execPath,
+    args: [program, String(port), data, String(setting.workers), key],
+    ready: { line: (line) => line.includes('listening') },
+  })
+  return {
+    port,
+    headers: { authorization: `Apikey ${key}`, 'content-type': 'application/json' },
+    blankDigits: false,
+    pids: () => processTree(child.pid),
+    exchange,
+    stop: child.stop,
+  }
+}
+
+function exchange(operation: Operation): Exchange | undefined {
+  if (operation.kind === 'page' && !('subtree' in operation.selector)) return undefined
+  return { ...topicdRequest(operation), answers: rightAnswers(operation) }
+}

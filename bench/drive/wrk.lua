@@ -1,0 +1,60 @@
+-- What wrk runs: requests one after the other from a file, and every answer's status and body looked up among the right
+-- ones. wrk does not tell which connection an answer belongs to, so an answer is right when it is right for any request.
+--
+-- The file: a line of four numbers (requests, answers, whether to blank digits, where to begin), then for each request a
+-- line with its length and its bytes, then for each answer the same.
+
+local requests, right, blank, nextRequest = {}, {}, false, 0
+local total = 0
+
+-- Read by done() through thread:get, so they are globals.
+wrong, firstWrong = 0, ''
+
+function init(args)
+  local file = assert(io.open(args[1], 'rb'))
+  local count, answers, blankDigits, start = file:read('*n', '*n', '*n', '*n')
+  file:read('*l')
+  local function block()
+    local length = tonumber(file:read('*l'))
+    local text = length == 0 and '' or file:read(length)
+    file:read('*l')
+    return text
+  end
+  for i = 1, count do requests[i] = block() end
+  for _ = 1, answers do right[block()] = true end
+  file:close()
+  total, blank, nextRequest = count, blankDigits == 1, start
+end
+
+function request()
+  nextRequest = nextRequest + 1
+  if nextRequest > total then nextRequest = 1 end
+  return requests[nextRequest]
+end
+
+function response(status, _, body)
+  if blank then body = body:gsub(':"%d+"', ':""') end
+  if status < 200 or status > 299 or not right[body] then
+    wrong = wrong + 1
+    if firstWrong == '' then firstWrong = status .. ' ' .. body:sub(1, 300) end
+  end
+end
+
+local threads = {}
+
+function setup(thread)
+  threads[#threads + 1] = thread
+end
+
+function done(summary, latency)
+  local bad, first = 0, ''
+  for _, thread in ipairs(threads) do
+    bad = bad + thread:get('wrong')
+    if first == '' then first = thread:get('firstWrong') end
+  end
+  local errors = summary.errors
+  io.write('\nfigures ', table.concat({
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), os.clock(),
+    bad, errors.connect, errors.read, errors.write, errors.status, errors.timeout,
+  }, ' '), '\nfirst wrong ', first:gsub('\n', ' '), '\n')
+end

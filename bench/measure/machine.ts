@@ -1,0 +1,72 @@
+/** Where and with what a benchmark ran: one line for the reader, and what makes its figures doubtful. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statfsSync } from 'node:fs'
+import { cpus, loadavg, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The project's directory; the compiled benchmark lies one below. */
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Load of other programs above which figures are marked as doubtful. */
+const loadAverageMax = 0.5
+
+const fileSystems: Readonly<Record<number, string>> = {
+  0xef53: 'ext4',
+  0x58465342: 'xfs',
+  0x9123683e: 'btrfs',
+  0x2fc12fc1: 'zfs',
+  0x794c7630: 'overlayfs',
+  0x01021994: 'tmpfs',
+}
+
+export interface Machine {
+  readonly line: string
+  /** What a reader should know before believing the figures. */
+  readonly warnings: readonly string[]
+}
+
+/** @param directory where the contenders' data lies */
+export function machine(directory: string, versions: readonly string[]): Machine {
+  const { model } = cpus()[0]
+  const fileSystem = fileSystems[statfsSync(directory).type] ?? 'an unknown file system'
+  const revision = commandOutput('git', ['-C', root, 'describe', '--always', '--dirty']) ?? 'no git revision'
+  const load = loadavg()[0]
+  const parts = [
+    `${cpus().length} × ${model.trim()}`,
+    `${Math.round(totalmem() / 1024 ** 3)} GiB`,
+    `Linux ${release()}`,
+    `data on ${fileSystem}`,
+    `Node ${process.versions.node}`,
+    ...versions,
+    `revision ${revision}`,
+    `load average ${load.toFixed(2)}`,
+  ]
+  const warnings = []
+  if (load > loadAverageMax) warnings.push(`The machine was busy before the run began (load average ${load.toFixed(2)}).`)
+  if (fileSystem === 'tmpfs') warnings.push(`${directory} is in memory: a flush costs nothing there, so figures of writes mean nothing. Use --dir.`)
+  return { line: parts.join(' · '), warnings }
+}
+
+/** The version of an installed package of this project. */
+export function packageVersion(name: string): string | undefined {
+  try {
+    return (JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version
+  } catch {
+    return undefined
+  }
+}
+
+/** The first match of `pattern` in what a program says of its version; undefined when it is not installed. */
+export function programVersion(command: string, args: readonly string[], pattern: RegExp): string | undefined {
+  const output = commandOutput(command, args)
+  return output === undefined ? undefined : (pattern.exec(output)?.[0] ?? 'of unknown version')
+}
+
+function commandOutput(command: string, args: readonly string[]): string | undefined {
+  try {
+    return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,129 @@
+/** Results as text: lines for each workload while the run goes on, and tables in Markdown at its end. */
+import type { PromiseRow } from '../measure/promises.js'
+import type { Outcome, Result } from '../measure/interleave.js'
+import { spread, type Spread } from '../measure/statistics.js'
+
+/** A driver or a server that uses this share of a core (of its cores) is what bounds a burst. */
+const busyMin = 0.9
+
+/** What one contender's rounds came to. */
+export interface Summary {
+  readonly microseconds: Spread
+  readonly ratio: Spread | undefined
+  readonly requestsPerSecond: Spread
+  readonly latencyMedianMs: number
+  readonly latency99Ms: number
+  readonly boundBy: 'server' | 'driver' | 'neither'
+}
+
+/** Undefined when the contender has no rounds or its answers were wrong. */
+export function summary(outcome: Outcome, workers: number): Summary | undefined {
+  const { rounds, problem } = outcome
+  if (rounds.length === 0 || problem !== undefined) return undefined
+  const ratios = rounds.flatMap(({ ratio }) => (ratio === undefined ? [] : [ratio]))
+  const median = (pick: (round: Outcome['rounds'][number]) => number): number => spread(rounds.map(pick)).median
+  const driverLoad = median((round) => round.driverLoad)
+  const serverLoad = median((round) => round.serverLoad) / workers
+  return {
+    microseconds: spread(rounds.map((round) => round.microsecondsPerRequest)),
+    ratio: ratios.length > 0 ? spread(ratios) : undefined,
+    requestsPerSecond: spread(rounds.map((round) => round.requestsPerSecond)),
+    latencyMedianMs: median((round) => round.latencyMedianMs),
+    latency99Ms: median((round) => round.latency99Ms),
+    boundBy: serverLoad >= busyMin ? 'server' : driverLoad >= busyMin ? 'driver' : 'neither',
+  }
+}
+
+/** A workload as it is shown when it is done. */
+export function resultLines(result: Result): string[] {
+  const { scale, workers } = result
+  const circumstances = [
+    plural(scale.connections, 'connection'),
+    plural(scale.topics, 'topic'),
+    `values of ${count(scale.valueBytes)} bytes`,
+    plural(workers, 'worker'),
+    `driven by ${result.driver}`,
+  ]
+  const lines = [`${result.workload}: ${result.question}`, `  ${circumstances.join(', ')}`]
+  for (const outcome of result.outcomes) {
+    const sum = summary(outcome, workers)
+    if (sum === undefined) {
+      lines.push(`  ${outcome.contender.padEnd(16)} NO FIGURES: ${outcome.problem}`)
+      continue
+    }
+    const ratio = sum.ratio === undefined ? '' : `${sum.ratio.median.toFixed(2)} × floor [${range(sum.ratio, 2)}]`
+    lines.push(
+      [
+        `  ${outcome.contender.padEnd(16)}`,
+        `${figure(sum.microseconds.median)} µs CPU a request [${range(sum.microseconds, 1)}]`.padEnd(42),
+        ratio.padEnd(28),
+        `${count(Math.round(sum.requestsPerSecond.median))}/s`.padStart(10),
+        `p50 ${sum.latencyMedianMs.toFixed(2)} ms, p99 ${sum.latency99Ms.toFixed(2)} ms`,
+        `bound by ${sum.boundBy}`,
+      ].join('  '),
+    )
+  }
+  return [...lines, ...verdicts(result).map(({ words }) => `  ${words}`)]
+}
+
+/** Whether topicd kept what was set for it in a workload. */
+export function verdicts(result: Result): { words: string; met: boolean }[] {
+  const outcome = result.outcomes.find(({ contender }) => contender === 'topicd')
+  const sum = outcome && summary(outcome, result.workers)
+  if (sum === undefined) return []
+  const found = []
+  if (result.ratioMax !== undefined && sum.ratio !== undefined) {
+    const met = sum.ratio.median <= result.ratioMax
+    found.push({ met, words: `target: at most ${result.ratioMax} × floor: ${met ? 'met' : 'MISSED'}` })
+  }
+  if (result.latencyMedianMsMax !== undefined) {
+    const met = sum.latencyMedianMs <= result.latencyMedianMsMax
+    found.push({ met, words: `target: median latency at most ${result.latencyMedianMsMax} ms: ${met ? 'met' : 'MISSED'}` })
+  }
+  return found
+}
+
+/** All workloads in one table: CPU per request of each contender and its ratio to the floor. */
+export function ratioTable(results: readonly Result[]): string[] {
+  const contenders = [...new Set(results.flatMap((result) => result.outcomes.map(({ contender }) => contender)))]
+  const rows = results.map((result) => [
+    result.workload,
+    ...contenders.map((name) => {
+      const outcome = result.outcomes.find(({ contender }) => contender === name)
+      if (outcome === undefined) return '—'
+      const sum = summary(outcome, result.workers)
+      if (sum === undefined) return 'wrong answers'
+      const ratio = sum.ratio === undefined || name === 'bare' ? '' : ` (${sum.ratio.median.toFixed(2)} ×)`
+      return `${figure(sum.microseconds.median)}${ratio}`
+    }),
+  ])
+  return markdown(['server CPU µs a request', ...contenders], rows)
+}
+
+/** Who keeps which promise. */
+export function promiseTable(rows: readonly PromiseRow[]): string[] {
+  const contenders = Object.keys(rows[0]?.kept ?? {})
+  return markdown(['promise', ...contenders], rows.map(({ words, kept }) => [words, ...contenders.map((name) => kept[name])]))
+}
+
+export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)]
+}
+
+/** A number in three or so significant digits. */
+export function figure(value: number): string {
+  return value >= 100 ? count(Math.round(value)) : value.toFixed(1)
+}
+
+function range({ min, max }: Spread, digits: number): string {
+  return `${min.toFixed(digits)}–${max.toFixed(digits)}`
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en')
+}
+
+function plural(number: number, noun: string): string {
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,42 @@
+/** Every workload, in the order in which the table shows them. */
+import type { Workload } from '../work/workload.js'
+import { addRemove } from './add-remove.js'
+import { bigFetch, bigOverwrite } from './big-values.js'
+import { deepCursor } from './deep-cursor.js'
+import { fetchPath } from './fetch-path.js'
+import { fetchBesideScan, scanNothing } from './full-scan.js'
+import { literalPrefix } from './literal-prefix.js'
+import { mixed } from './mixed.js'
+import { overwrite1, overwrite256, overwrite64 } from './overwrite.js'
+import { page10, page100 } from './page.js'
+import { manyPublishers } from './publishers.js'
+import { splitPathSkip } from './split-path-skip.js'
+import { subtreeDeep, subtreeShallow } from './subtree-page.js'
+
+export const workloads: readonly Workload[] = [
+  fetchPath,
+  page10,
+  page100,
+  deepCursor,
+  overwrite1,
+  overwrite64,
+  overwrite256,
+  addRemove,
+  mixed,
+  manyPublishers,
+  bigFetch,
+  bigOverwrite,
+  subtreeShallow,
+  subtreeDeep,
+  splitPathSkip,
+  literalPrefix,
+  scanNothing,
+  fetchBesideScan,
+]
+
+/** Groups that may stand for their members on the command line. */
+export const groups: Readonly<Record<string, readonly Workload[]>> = {
+  all: workloads,
+  usual: workloads.filter((workload) => workload.contenders === 'all'),
+  selectors: workloads.filter((workload) => workload.contenders === 'floor only'),
+}

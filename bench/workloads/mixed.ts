@@ -1,0 +1,39 @@
+/**
+ * What does a request cost when nine of ten are fetches by path and the tenth is a durable write, all over the same
+ * topics? A fetch may find any of the values that a topic is ever given here, and nothing else.
+ */
+import type { Operation, Script } from '../work/operation.js'
+import { seeded, type Tree } from '../work/tree.js'
+import { deal, distinctRequests, everyVariant, usualScale, variantsOf, type Scale, type Workload } from '../work/workload.js'
+
+/** Fetches for one write. */
+const fetchesPerWrite = 9
+
+/** Each connection writes its own topics and reads everybody's. */
+export function mixedScripts(tree: Tree, scale: Scale, round: number): readonly Script[] {
+  const answerBytes = everyVariant.length * (tree.valueBytes + 128)
+  const writes = distinctRequests(4 * answerBytes, scale.connections)
+  const indices = tree.sample(Math.max(writes, scale.connections), 500)
+  const random = seeded(501 + round)
+  const fetches = indices.map((index): Operation => {
+    return { kind: 'fetch', path: tree.path(index), values: everyVariant.map((variant) => tree.value(index, variant)) }
+  })
+  const fetch = (): Operation => fetches[Math.floor(random() * fetches.length)]
+  return deal(indices, scale.connections).map((own) =>
+    variantsOf(round).flatMap((variant) =>
+      own.flatMap((index): Operation[] => [
+        ...Array.from({ length: fetchesPerWrite }, fetch),
+        { kind: 'overwrite', path: tree.path(index), value: tree.value(index, variant) },
+      ]),
+    ),
+  )
+}
+
+export const mixed: Workload = {
+  name: 'mixed-90-10',
+  question: 'What does a request cost when nine of ten are fetches by path and one is a durable write?',
+  scale: usualScale,
+  contenders: 'all',
+  ordered: false,
+  scripts: mixedScripts,
+}

@@ -1,0 +1,34 @@
+/**
+ * What does a page of a split-path pattern cost whose matches lie a thousand topics apart, when the topics between are in
+ * subtrees that can not match? Read one by one they would cost a thousand times as much as skipped.
+ */
+import type { Operation } from '../work/operation.js'
+import type { Tree } from '../work/tree.js'
+import { selectorScale, type Workload } from '../work/workload.js'
+import { randomPages } from './page.js'
+
+export const splitPathSkip: Workload = {
+  name: 'split-path-skip',
+  question: 'What does a page of 10 of a split-path pattern cost that may skip a thousand topics for each item?',
+  scale: selectorScale,
+  contenders: 'floor only',
+  ordered: false,
+  scripts(tree, scale, round) {
+    const groups = tree.topics / tree.group
+    return randomPages(tree, scale, 700 + round, (random) => temperatures(tree, Math.floor(random * groups), scale.pageSize))
+  },
+}
+
+/** The `temp` topics from that of `group` on. */
+function temperatures(tree: Tree, group: number, size: number): Operation {
+  const temp = (index: number): number => index * tree.group + tree.group - 1
+  const count = Math.min(size, tree.topics / tree.group - group)
+  return {
+    kind: 'page',
+    selector: { text: '?a/.*/temp' },
+    after: group === 0 ? undefined : tree.path(temp(group - 1)),
+    size,
+    items: Array.from({ length: count }, (_, i) => tree.item(temp(group + i))),
+    hasMore: group + count < tree.topics / tree.group,
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * Does the place of a page of a plain subtree matter among 1,000,000 topics: near the start of the walk, near its end?
+ * It must not: within 1.3 of each other, and of the same page among 10,000 topics.
+ */
+import { selectorScale, type Workload } from '../work/workload.js'
+import { pageAfter, randomPages } from './page.js'
+
+function subtreePages(place: string, from: number, to: number): Workload {
+  return {
+    name: `subtree-${place}`,
+    question: `What does a page of 10 of a plain subtree cost, ${place} in a walk over 1,000,000 topics?`,
+    scale: selectorScale,
+    contenders: 'floor only',
+    ordered: false,
+    scripts(tree, scale, round) {
+      const index = (random: number): number => Math.floor((tree.topics - 2) * (from + random * (to - from)))
+      return randomPages(tree, scale, 600 + round, (random) => pageAfter(tree, index(random), scale.pageSize))
+    },
+  }
+}
+
+export const subtreeShallow = subtreePages('shallow', 0, 0.01)
+
+export const subtreeDeep = subtreePages('deep', 0.99, 1)

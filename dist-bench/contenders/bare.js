@@ -1,0 +1,50 @@
+/**
+ * The floor as a contender: one process of bare-server.ts a worker, all on one port. It answers every operation with the
+ * same constant, of the size that topicd's answers have in this workload.
+ */
+import { fileURLToPath } from 'node:url';
+import { rightAnswers } from '../work/operation.js';
+import { startChild } from './child.js';
+import { topicdRequest } from './topicd.js';
+import { packageVersion } from '../measure/machine.js';
+const program = fileURLToPath(new URL('bare-server.js', import.meta.url));
+/** Operations whose answers are looked at for their mean length. */
+const sampledOperationsMax = 2000;
+export const bare = {
+    name: 'bare',
+    version: `uWebSockets.js ${packageVersion('@uwsjs/linux-x64-20') ?? packageVersion('uWebSockets.js')}`,
+    durability: 'stores nothing',
+    start,
+};
+async function start(setting) {
+    const children = [];
+    let port = 0;
+    for (let i = 0; i < setting.workers; i++) {
+        const child = await startChild({
+            command: process.execPath,
+            args: [program, String(port), String(setting.answerBytes)],
+            ready: {
+                line: (line) => {
+                    port = JSON.parse(line).port;
+                    return true;
+                },
+            },
+        });
+        children.push(child);
+    }
+    const answers = [`"${'x'.repeat(setting.answerBytes - 2)}"`];
+    return {
+        port,
+        headers: { authorization: `Apikey ${'x'.repeat(43)}`, 'content-type': 'application/json' },
+        blankDigits: false,
+        pids: () => children.map((child) => child.pid),
+        exchange: (operation) => ({ ...topicdRequest(operation), answers }),
+        stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
+    };
+}
+/** The mean length of the right answers of some scripts, for the setting of the floor. */
+export function meanAnswerBytes(scripts) {
+    const operations = new Set(scripts.flat().slice(0, sampledOperationsMax));
+    const bytes = [...operations].map((operation) => Buffer.byteLength(rightAnswers(operation)[0]));
+    return Math.round(bytes.reduce((sum, length) => sum + length, 0) / bytes.length);
+}

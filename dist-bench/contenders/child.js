@@ -1,0 +1,88 @@
+/**
+ * Child processes of a benchmark: each is started here, waited for, and ended here by its own handle. Whatever happens to
+ * the benchmark, its children end with it. What a child writes to stderr is shown only when it fails.
+ */
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+/** Longest that a contender may take to start: a big tree's recovery included. */
+const startMsMax = 60_000;
+/** Longest that it may take to end before it is killed. */
+const stopMsMax = 20_000;
+/** Last lines of stderr that a failure shows. */
+const stderrCharactersMax = 4000;
+const running = new Set();
+process.on('exit', () => {
+    for (const child of running)
+        child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => process.exit(1));
+}
+/** Starts a child and resolves when it is ready; rejects with what it wrote to stderr when it ends before. */
+export async function startChild(start) {
+    const name = start.command.split('/').at(-1);
+    const child = spawn(start.command, start.args, {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...start.environment },
+    });
+    running.add(child);
+    let errors = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => (errors = (errors + text).slice(-stderrCharactersMax)));
+    const ended = new Promise((resolve) => {
+        child.once('error', (error) => resolve(error.message));
+        child.once('exit', (code, signal) => {
+            running.delete(child);
+            resolve(`${name} ended (${signal ?? code})`);
+        });
+    });
+    const deadline = timer(startMsMax);
+    const failed = Promise.race([ended, deadline.expired.then(() => `${name} was not ready after ${startMsMax} ms`)]);
+    if ('poll' in start.ready)
+        child.stdout.resume();
+    const ready = 'line' in start.ready ? lineRead(child.stdout, start.ready.line) : polled(start.ready.poll, ended);
+    const failure = await Promise.race([ready, failed]);
+    deadline.clear();
+    if (failure !== undefined) {
+        child.kill('SIGKILL');
+        throw new Error(`${failure}\n${errors}`);
+    }
+    return {
+        pid: child.pid,
+        stop: async () => {
+            child.kill('SIGTERM');
+            const limit = timer(stopMsMax);
+            await Promise.race([ended, limit.expired.then(() => child.kill('SIGKILL'))]);
+            await ended;
+            limit.clear();
+        },
+    };
+}
+/** A port of 127.0.0.1 that was free a moment ago, for programs that can not pick one themselves. */
+export async function freePort() {
+    const server = createServer();
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address();
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+}
+/** Reads to the end, so that the child never waits for a reader. */
+function lineRead(stdout, isReady) {
+    return new Promise((resolve) => {
+        createInterface(stdout).on('line', (line) => {
+            if (isReady(line))
+                resolve(undefined);
+        });
+    });
+}
+async function polled(isReady, ended) {
+    let over = false;
+    void ended.then(() => (over = true));
+    while (!over && !(await isReady().catch(() => false)))
+        await new Promise((resolve) => setTimeout(resolve, 50));
+}
+function timer(ms) {
+    let handle;
+    const expired = new Promise((resolve) => (handle = setTimeout(resolve, ms)));
+    return { expired, clear: () => clearTimeout(handle) };
+}

@@ -1,0 +1,2 @@
+import type { Contender } from './contender.js';
+export declare const etcd: Contender;

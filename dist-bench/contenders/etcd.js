@@ -1,0 +1,78 @@
+/**
+ * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values travel in base64.
+ * Its answers carry revisions, so those digits are blanked before answers are compared.
+ */
+import { join } from 'node:path';
+import { ask } from '../measure/http.js';
+import { programVersion } from '../measure/machine.js';
+import { freePort, startChild } from './child.js';
+const version = programVersion('etcd', ['--version'], /(?<=etcd Version: )[\d.]+/);
+const header = '"header":{"cluster_id":"","member_id":"","revision":"","raft_term":""}';
+export const etcd = {
+    name: 'etcd',
+    version: `etcd ${version}`,
+    missing: version === undefined ? 'it needs Debian\'s package "etcd-server"' : undefined,
+    homeKey: 'etcd-1',
+    durability: 'fsync before the answer',
+    start,
+};
+async function start(setting) {
+    const port = await freePort();
+    const clients = `http://127.0.0.1:${port}`;
+    const peers = `http://127.0.0.1:${await freePort()}`;
+    const child = await startChild({
+        command: 'etcd',
+        args: [
+            ...['--data-dir', join(setting.home, 'data'), '--quota-backend-bytes', String(8 * 1024 ** 3), '--log-level', 'error'],
+            ...['--listen-client-urls', clients, '--advertise-client-urls', clients],
+            ...['--listen-peer-urls', peers, '--initial-advertise-peer-urls', peers, '--initial-cluster', `default=${peers}`],
+        ],
+        environment: { GOMAXPROCS: String(setting.workers) },
+        ready: { poll: async () => (await ask(port, {}, { method: 'GET', path: '/health', body: '' })).body.includes('true') },
+    });
+    return {
+        port,
+        headers: { 'content-type': 'application/json' },
+        blankDigits: true,
+        pids: () => [child.pid],
+        exchange,
+        stop: child.stop,
+    };
+}
+function exchange(operation) {
+    switch (operation.kind) {
+        case 'fetch':
+            return {
+                ...post('range', { key: base64(operation.path) }),
+                answers: operation.values.map((value) => `{${header},"kvs":[${pair({ path: operation.path, value })}],"count":""}`),
+            };
+        case 'page': {
+            if (!('subtree' in operation.selector))
+                return undefined;
+            const { subtree } = operation.selector;
+            const from = operation.after === undefined ? `${subtree}/` : `${operation.after}\0`;
+            const more = operation.hasMore ? ',"more":true' : '';
+            return {
+                ...post('range', { key: base64(from), range_end: base64(`${subtree}0`), limit: String(operation.size) }),
+                answers: [`{${header},"kvs":[${operation.items.map(pair).join()}]${more},"count":""}`],
+            };
+        }
+        case 'overwrite':
+        case 'create':
+            return { ...post('put', { key: base64(operation.path), value: base64(operation.value) }), answers: [`{${header}}`] };
+        case 'add':
+            return { ...post('put', { key: base64(operation.path) }), answers: [`{${header}}`] };
+        case 'remove':
+            return { ...post('deleterange', { key: base64(operation.path) }), answers: [`{${header},"deleted":""}`] };
+    }
+}
+function post(call, body) {
+    return { method: 'POST', path: `/v3/kv/${call}`, body: JSON.stringify(body) };
+}
+function pair(item) {
+    const revisions = '"create_revision":"","mod_revision":"","version":""';
+    return `{"key":"${base64(item.path)}",${revisions},"value":"${base64(item.value)}"}`;
+}
+function base64(text) {
+    return Buffer.from(text).toString('base64');
+}

@@ -1,0 +1,93 @@
+/**
+ * The obvious server: fastify 5 with JSON schemas and the same lmdb, as somebody would write it in an afternoon. Values
+ * are parsed and printed by JSON, paths are lmdb's own array keys, a page is getRange. It flushes before it answers, as
+ * topicd does, and checks an API key.
+ *
+ *     node fastify-server.js PORT DATA WORKERS KEY
+ */
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import Fastify from 'fastify';
+import { open } from 'lmdb';
+const [port, data, workers, key] = process.argv.slice(2);
+if (cluster.isPrimary && Number(workers) > 1) {
+    for (let i = 0; i < Number(workers); i++)
+        await once(cluster.fork(), 'message');
+    console.log(JSON.stringify({ msg: 'listening' }));
+    process.once('SIGTERM', () => {
+        for (const worker of Object.values(cluster.workers ?? {}))
+            worker?.process.kill('SIGTERM');
+    });
+}
+else {
+    const server = await serve();
+    if (cluster.isWorker)
+        process.send?.('listening');
+    else
+        console.log(JSON.stringify({ msg: 'listening' }));
+    process.once('SIGTERM', () => void server.close().then(() => process.exit(0)));
+}
+async function serve() {
+    const db = open({ path: data, overlappingSync: false });
+    const server = Fastify({ bodyLimit: 1024 * 1024, keepAliveTimeout: 10_000 });
+    const keys = new Map([[`Apikey ${key}`, 'bench']]);
+    server.addHook('onRequest', async (request, reply) => {
+        if (!keys.has(request.headers.authorization ?? '')) {
+            return reply.code(401).send({ code: 'unauthorized', message: 'An API key is required.' });
+        }
+    });
+    server.addHook('onClose', () => db.close());
+    const path = { type: 'string', minLength: 1 };
+    const type = { type: 'string', enum: ['json', 'string'], default: 'json' };
+    const properties = { type: 'object', additionalProperties: { type: 'string' }, default: {} };
+    const schema = (members, required) => ({
+        schema: { body: { type: 'object', properties: members, required, additionalProperties: false } },
+    });
+    const size = { type: 'integer', minimum: 1, maximum: 1000, default: 10 };
+    server.post('/topics/fetch', schema({ path, selector: path, type, size, after: path }, []), async (request, reply) => {
+        const { path, selector, type, size, after } = request.body;
+        if (path !== undefined) {
+            const topic = db.get(path.split('/'));
+            if (topic?.type !== type)
+                return reply.code(400).send({ code: 'no_such_topic', message: 'There is no such topic.' });
+            return { path, type, value: topic.value };
+        }
+        const subtree = selector?.match(/^\*([\w/-]+)\/\/$/)?.[1].split('/');
+        if (subtree === undefined)
+            return reply.code(400).send({ code: 'invalid_selector', message: 'Use *path//.' });
+        const results = [];
+        const range = db.getRange({ start: after?.split('/') ?? subtree, end: [...subtree, '\uffff'] });
+        for (const { key, value: topic } of range) {
+            const path = key.join('/');
+            if (topic.type !== type || path === after)
+                continue;
+            if (results.length === size)
+                return { has_more: true, results };
+            results.push({ path, type, value: topic.value });
+        }
+        return { has_more: false, results };
+    });
+    const write = schema({ path, type, value: {}, properties }, ['path', 'value']);
+    server.post('/topics/addAndSet', write, async (request, reply) => {
+        const { path, type, value, properties } = request.body;
+        const key = path.split('/');
+        const topic = db.get(key);
+        if (topic !== undefined && topic.type !== type) {
+            return reply.code(400).send({ code: 'incompatible_type', message: 'The topic has another type.' });
+        }
+        await db.put(key, { type, value, properties: topic?.properties ?? properties });
+        return { path, created: topic === undefined };
+    });
+    server.post('/topics/add', schema({ path, type, properties }, ['path']), async (request) => {
+        const { path, type, properties } = request.body;
+        const key = path.split('/');
+        const created = await db.ifNoExists(key, () => void db.put(key, { type, properties }));
+        return { path, created };
+    });
+    server.post('/topics/remove', schema({ path }, ['path']), async (request) => {
+        const removed = await db.remove(request.body.path.split('/'));
+        return { removed: removed ? 1 : 0 };
+    });
+    await server.listen({ host: '127.0.0.1', port: Number(port) });
+    return server;
+}

@@ -1,0 +1,97 @@
+/**
+ * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string that holds the finished
+ * result item, and a sorted set of all paths serves the pages, through a script: about the least that Redis can do for
+ * this work. An overwrite is a plain SET; only adds and removes keep the set of paths, in scripts.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ask } from '../measure/http.js';
+import { programVersion } from '../measure/machine.js';
+import { itemText, rightAnswers } from '../work/operation.js';
+import { freePort, startChild } from './child.js';
+const add = `if redis.call('SETNX', ARGV[1], ARGV[2]) == 0 then return 0 end
+redis.call('ZADD', 'paths', 0, ARGV[1])
+return 1`;
+const remove = `redis.call('ZREM', 'paths', ARGV[1])
+return redis.call('DEL', ARGV[1])`;
+const page = `local size = tonumber(ARGV[3])
+local paths = redis.call('ZRANGEBYLEX', 'paths', ARGV[1], ARGV[2], 'LIMIT', 0, size + 1)
+local more = #paths > size
+if more then paths[#paths] = nil end
+local items = #paths > 0 and redis.call('MGET', unpack(paths)) or {}
+return '{"has_more":' .. tostring(more) .. ',"results":[' .. table.concat(items, ',') .. ']}'`;
+const redisVersion = programVersion('redis-server', ['--version'], /v=[\d.]+/);
+const webdisVersion = programVersion('dpkg-query', ['--show', 'webdis'], /[\d.]+/);
+export const redis = {
+    name: 'redis + webdis',
+    version: `redis ${redisVersion?.slice(2)}, webdis ${webdisVersion}`,
+    missing: redisVersion && webdisVersion ? undefined : 'it needs Debian\'s packages "redis-server" and "webdis"',
+    homeKey: 'redis-1',
+    durability: 'fsync before the answer (appendfsync always)',
+    start,
+};
+async function start(setting) {
+    const redisPort = await freePort();
+    const port = await freePort();
+    const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--dir', setting.home];
+    const store = await startChild({
+        command: 'redis-server',
+        args: ['--bind', '127.0.0.1', '--port', String(redisPort), ...settings],
+        ready: { line: (line) => line.includes('Ready to accept connections') },
+    });
+    const config = join(setting.home, 'webdis.json');
+    const listen = { http_host: '127.0.0.1', http_port: port, redis_host: '127.0.0.1', redis_port: redisPort };
+    const log = { verbosity: 0, logfile: join(setting.home, 'webdis.log') };
+    writeFileSync(config, JSON.stringify({ ...listen, ...log, threads: setting.workers, daemonize: false, acl: [] }));
+    const gateway = await startChild({
+        command: 'webdis',
+        args: [config],
+        ready: { poll: async () => (await ask(port, {}, { method: 'GET', path: '/PING', body: '' })).status === 200 },
+    });
+    const scripts = { add: await loadScript(port, add), remove: await loadScript(port, remove), page: await loadScript(port, page) };
+    return {
+        port,
+        headers: {},
+        blankDigits: false,
+        pids: () => [store.pid, gateway.pid],
+        exchange: (operation) => exchange(operation, scripts),
+        stop: async () => {
+            await gateway.stop();
+            await store.stop();
+        },
+    };
+}
+function exchange(operation, scripts) {
+    const put = (path, body, answer) => ({ method: 'PUT', path, body, answers: [answer] });
+    switch (operation.kind) {
+        case 'fetch':
+            return { method: 'GET', path: `/GET/${argument(operation.path)}.txt`, body: '', answers: rightAnswers(operation) };
+        case 'page': {
+            if (!('subtree' in operation.selector))
+                return undefined;
+            const { subtree } = operation.selector;
+            const from = operation.after === undefined ? `[${subtree}/` : `(${operation.after}`;
+            const bounds = `${argument(from)}/${argument(`(${subtree}0`)}/${operation.size}`;
+            return { method: 'GET', path: `/EVALSHA/${scripts.page}/0/${bounds}.txt`, body: '', answers: rightAnswers(operation) };
+        }
+        case 'overwrite':
+            return put(`/SET/${argument(operation.path)}`, itemText(operation), '{"SET":[true,"OK"]}');
+        case 'create':
+            return put(`/EVALSHA/${scripts.add}/0/${argument(operation.path)}`, itemText(operation), '{"EVALSHA":1}');
+        case 'add': {
+            const item = `{"path":${JSON.stringify(operation.path)},"type":"json"}`;
+            return put(`/EVALSHA/${scripts.add}/0/${argument(operation.path)}`, item, '{"EVALSHA":1}');
+        }
+        case 'remove':
+            return { method: 'GET', path: `/EVALSHA/${scripts.remove}/0/${argument(operation.path)}`, body: '', answers: ['{"EVALSHA":1}'] };
+    }
+}
+async function loadScript(port, script) {
+    const body = `SCRIPT/LOAD/${argument(script)}`;
+    const answer = await ask(port, {}, { method: 'POST', path: '/', body });
+    return JSON.parse(answer.body).SCRIPT;
+}
+/** webdis takes a slash for the end of an argument and a dot for the start of a file type. */
+function argument(text) {
+    return encodeURIComponent(text).replaceAll('.', '%2E');
+}

@@ -1,0 +1,86 @@
+/**
+ * Whether a contender's answers are right: before it is timed (one that answers wrongly is not timed at all), and after
+ * its last burst, when what was acknowledged is read back.
+ */
+import { blanked } from '../contenders/contender.js';
+import { ask, forEachAsked } from './http.js';
+/** Scripts, and operations of each, that are tried before timing. */
+const scriptsTried = 16;
+const operationsTried = 12;
+/** Most topics read back after a burst, and most bytes of their values. */
+const readBackMax = 2000;
+const readBackBytesMax = 8 * 1024 * 1024;
+/** Requests outstanding while values are read back. */
+const outstandingMax = 32;
+/** Characters of an answer that a problem shows. */
+const shownMax = 300;
+/** Runs the start of some scripts, one request at a time. @returns what was wrong, or undefined */
+export async function firstProblem(running, scripts) {
+    for (const script of scripts.slice(0, scriptsTried)) {
+        for (const operation of script.slice(0, operationsTried)) {
+            const wrong = await problemWith(running, operation);
+            if (wrong !== undefined)
+                return wrong;
+        }
+    }
+    return undefined;
+}
+/** Puts one operation to a contender. @returns what was wrong with the answer, or undefined */
+export async function problemWith(running, operation) {
+    const exchange = running.exchange(operation);
+    if (exchange === undefined)
+        return `there is no request for ${operation.kind}`;
+    const { status, body } = await ask(running.port, running.headers, exchange);
+    if (status < 200 || status > 299)
+        return `${operation.kind} was answered with ${status}: ${body.slice(0, shownMax)}`;
+    const found = running.blankDigits ? blanked(body) : body;
+    if (exchange.answers.includes(found))
+        return undefined;
+    return `${operation.kind} was answered with ${found.slice(0, shownMax)}, not ${exchange.answers[0].slice(0, shownMax)}`;
+}
+/**
+ * Reads written topics back.
+ *
+ * @param answered answers that each connection received in the burst, when the driver knows: then a topic must hold the
+ *   last value acknowledged; else it may hold any value that was ever meant for it
+ * @returns what was lost, or undefined
+ */
+export async function lostWrite(running, scripts, answered) {
+    const expected = answered === undefined ? everyValue(scripts) : lastValues(scripts, answered);
+    const valueBytes = [...expected.values()][0]?.[0].length ?? 1;
+    const some = [...expected].slice(0, Math.min(readBackMax, Math.ceil(readBackBytesMax / valueBytes)));
+    let lost;
+    await forEachAsked(some, outstandingMax, async ([path, values], agent) => {
+        const exchange = running.exchange({ kind: 'fetch', path, values });
+        if (exchange === undefined)
+            return;
+        const { body } = await ask(running.port, running.headers, exchange, agent);
+        const found = running.blankDigits ? blanked(body) : body;
+        if (!exchange.answers.includes(found)) {
+            lost ??= `${path} was read back as ${found.slice(0, shownMax)}, though ${exchange.answers[0].slice(0, shownMax)} was acknowledged last`;
+        }
+    });
+    return lost;
+}
+/** Every value that is meant for each path. */
+function everyValue(scripts) {
+    const values = new Map();
+    for (const operation of scripts.flat()) {
+        if (operation.kind === 'overwrite')
+            values.set(operation.path, [...(values.get(operation.path) ?? []), operation.value]);
+    }
+    return values;
+}
+/** For each path that was written: the value acknowledged last. */
+function lastValues(scripts, answered) {
+    const values = new Map();
+    scripts.forEach((script, connection) => {
+        const count = answered[connection];
+        for (let i = Math.max(0, count - script.length); i < count; i++) {
+            const operation = script[i % script.length];
+            if (operation.kind === 'overwrite')
+                values.set(operation.path, [operation.value]);
+        }
+    });
+    return values;
+}

@@ -1,0 +1,79 @@
+/**
+ * Homes: a directory for each contender that runs, on a real disk, holding the tree of the workload. Loading a big tree
+ * takes a minute, so a loaded home is kept and copied; every run gets a fresh copy, so that no workload sees what another
+ * one wrote.
+ */
+import { cp, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+import { ask, forEachAsked } from './http.js';
+/** Requests outstanding while a tree is loaded: many, so that they share flushes. */
+const loadOutstandingMax = 512;
+/** Starts a contender on a fresh copy of a home that holds the tree. */
+export async function house(contender, tree, setting, homes) {
+    await mkdir(homes.temporary, { recursive: true });
+    const home = await mkdtemp(join(homes.temporary, 'home-'));
+    try {
+        if (contender.homeKey !== undefined) {
+            const loaded = join(homes.kept, `${contender.homeKey}-${tree.topics}-${tree.valueBytes}`);
+            if (!(await exists(loaded)))
+                await load(contender, tree, loaded, homes);
+            await copy(loaded, home);
+        }
+        const running = await contender.start({ ...setting, home });
+        return {
+            running,
+            close: async () => {
+                await running.stop();
+                await rm(home, { recursive: true, force: true });
+            },
+        };
+    }
+    catch (error) {
+        await rm(home, { recursive: true, force: true });
+        throw error;
+    }
+}
+/** Makes the operations come true, many at a time; with `lenient` answers do not matter. */
+export async function perform(running, operations, lenient) {
+    await forEachAsked(operations, loadOutstandingMax, async (operation, agent) => {
+        const exchange = running.exchange(operation);
+        if (exchange === undefined)
+            throw new Error(`${operation.kind} can not be done`);
+        const answer = await ask(running.port, running.headers, exchange, agent);
+        if (!lenient && (answer.status < 200 || answer.status > 299)) {
+            throw new Error(`${operation.kind} was answered with ${answer.status}: ${answer.body}`);
+        }
+    });
+}
+async function load(contender, tree, loaded, homes) {
+    homes.say(`loading ${tree.topics.toLocaleString('en')} topics of ${tree.valueBytes} bytes into ${contender.name} …`);
+    await mkdir(homes.kept, { recursive: true });
+    const home = await mkdtemp(join(homes.kept, 'loading-'));
+    const running = await contender.start({ workers: 1, answerBytes: 0, home });
+    try {
+        await perform(running, creations(tree), false);
+    }
+    catch (error) {
+        await running.stop();
+        await rm(home, { recursive: true, force: true });
+        throw error;
+    }
+    await running.stop();
+    await rename(home, loaded);
+}
+function* creations(tree) {
+    for (let i = 0; i < tree.topics; i++)
+        yield { kind: 'create', path: tree.path(i), value: tree.value(i) };
+}
+/** Copies regular files only (a stopped server may have left a socket), sharing blocks where the file system can. */
+async function copy(from, to) {
+    const filter = async (source) => {
+        const { isFile, isDirectory } = await stat(source).then((found) => ({ isFile: found.isFile(), isDirectory: found.isDirectory() }));
+        return isFile || isDirectory;
+    };
+    await cp(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE, filter });
+}
+async function exists(file) {
+    return stat(file).then(() => true, () => false);
+}

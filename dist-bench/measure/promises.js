@@ -1,0 +1,71 @@
+import { Tree, valueBytesMin } from '../work/tree.js';
+import { problemWith } from './check.js';
+import { house } from './home.js';
+import { ask } from './http.js';
+const probes = [
+    {
+        words: 'a value comes back exactly as sent, numbers included',
+        kept: async (running) => {
+            const item = { path: 'probe/exact', value: '[12345678901234567890,1.10,-0]' };
+            await problemWith(running, { kind: 'create', ...item });
+            return isRight(running, { kind: 'fetch', path: item.path, values: [item.value] });
+        },
+    },
+    {
+        words: 'pages come in topic tree order, descendants before siblings',
+        kept: async (running) => {
+            const items = ['probe/order/a', 'probe/order/a/b', 'probe/order/a-b'].map((path) => ({ path, value: '1' }));
+            for (const item of items)
+                await problemWith(running, { kind: 'create', ...item });
+            const page = { kind: 'page', selector: { subtree: 'probe/order' }, after: undefined, size: 10, items, hasMore: false };
+            return isRight(running, page);
+        },
+    },
+    {
+        words: 'what is not JSON is refused',
+        kept: async (running) => {
+            const exchange = running.exchange({ kind: 'create', path: 'probe/broken', value: '{"broken":' });
+            if (exchange === undefined)
+                return false;
+            return (await ask(running.port, running.headers, exchange)).status === 400;
+        },
+    },
+    {
+        words: 'a request without a key is refused',
+        kept: async (running) => {
+            const exchange = running.exchange({ kind: 'fetch', path: 'probe/exact', values: [] });
+            if (exchange === undefined)
+                return false;
+            return (await ask(running.port, { 'content-type': 'application/json' }, exchange)).status === 401;
+        },
+    },
+    {
+        words: 'selectors with patterns',
+        kept: async (running) => {
+            const selector = { text: '?probe/o[a-z]+/a-b' };
+            const items = [{ path: 'probe/order/a-b', value: '1' }];
+            return isRight(running, { kind: 'page', selector, after: undefined, size: 10, items, hasMore: false });
+        },
+    },
+];
+/** Asks every contender that stores anything. */
+export async function promisesKept(contenders, workers, homes) {
+    const kept = probes.map(() => ({}));
+    const durability = {};
+    for (const contender of contenders.filter((contender) => contender.homeKey !== undefined)) {
+        const housed = await house(contender, new Tree(10, valueBytesMin), { workers, answerBytes: 2 }, homes);
+        try {
+            for (const [i, probe] of probes.entries()) {
+                kept[i][contender.name] = (await probe.kept(housed.running)) ? 'yes' : 'no';
+            }
+        }
+        finally {
+            await housed.close();
+        }
+        durability[contender.name] = contender.durability;
+    }
+    return [{ words: 'a write is on disk when it is answered', kept: durability }, ...probes.map(({ words }, i) => ({ words, kept: kept[i] }))];
+}
+async function isRight(running, operation) {
+    return (await problemWith(running, operation)) === undefined;
+}

@@ -1,0 +1,98 @@
+/**
+ * The seeded topic tree that every workload runs over: the same paths and values in every run, in topic tree order.
+ *
+ *     a/x0000/hum/000 … a/x0000/hum/998, a/x0000/temp, a/x0001/hum/000 …
+ *
+ * A thousand topics a group, of which one is `temp`: the selector for every group's `temp` matches a thousandth of the
+ * tree, and finding it quickly means not reading the `hum` subtrees. Paths of one kind have one length and values have
+ * exactly the length asked for, so that all answers of a workload have one size.
+ */
+import { strict as assert } from 'node:assert';
+const groupTopicsMax = 1000;
+/** The shortest value: `{"v":12345678,"k":1}`. */
+export const valueBytesMin = 20;
+/** What the padding costs before its first byte: `,"pad":""`. */
+const padBytes = 9;
+/** A tree of `topics` topics with values of `valueBytes` bytes. */
+export class Tree {
+    topics;
+    valueBytes;
+    group;
+    constructor(topics, valueBytes) {
+        this.group = Math.min(groupTopicsMax, topics);
+        assert(topics >= 10 && topics % this.group === 0, `a tree has whole groups of ${groupTopicsMax} topics`);
+        assert(valueBytes === valueBytesMin || valueBytes >= valueBytesMin + padBytes, 'no value has this length');
+        this.topics = topics;
+        this.valueBytes = valueBytes;
+    }
+    /** The path of the topic at `index` in topic tree order. */
+    path(index) {
+        const member = index % this.group;
+        const parent = `a/x${String(Math.floor(index / this.group)).padStart(4, '0')}`;
+        return member === this.group - 1 ? `${parent}/temp` : `${parent}/hum/${String(member).padStart(3, '0')}`;
+    }
+    /** The value that the topic at `index` is loaded with, or, with `variant` 1 to 9, another of the same length. */
+    value(index, variant = 0) {
+        return valueText(index, variant, this.valueBytes);
+    }
+    item(index) {
+        return { path: this.path(index), value: this.value(index) };
+    }
+    /** Up to `size` topics from `index` on. */
+    items(index, size) {
+        return Array.from({ length: Math.max(0, Math.min(size, this.topics - index)) }, (_, i) => this.item(index + i));
+    }
+    /** `count` different indices of `hum` topics in seeded random order; fewer when there are not so many. */
+    sample(count, seed) {
+        const random = seeded(seed);
+        const chosen = new Set();
+        const wanted = Math.min(count, this.topics - this.topics / this.group);
+        if (wanted > this.topics / 2)
+            return shuffled(this.hums(), random).slice(0, wanted);
+        while (chosen.size < wanted) {
+            const index = Math.floor(random() * this.topics);
+            if (index % this.group !== this.group - 1)
+                chosen.add(index);
+        }
+        return [...chosen];
+    }
+    hums() {
+        return Array.from({ length: this.topics }, (_, i) => i).filter((i) => i % this.group !== this.group - 1);
+    }
+}
+/** A value of `bytes` bytes: never the same text for two variants of one index. */
+export function valueText(index, variant, bytes) {
+    const number = 10_000_000 + (Math.imul(index + 1, 2_654_435_761) >>> 0) % 90_000_000;
+    const start = `{"v":${number},"k":${variant}`;
+    if (bytes === valueBytesMin)
+        return `${start}}`;
+    const offset = number % 1000;
+    return `${start},"pad":"${padding(offset + bytes).slice(offset, offset + bytes - valueBytesMin - padBytes)}"}`;
+}
+let paddingText = '';
+/** At least `length` letters, always the same ones. */
+function padding(length) {
+    if (paddingText.length < length) {
+        const random = seeded(7);
+        const letters = Array.from({ length: 2 * length }, () => String.fromCharCode(97 + Math.floor(random() * 26)));
+        paddingText = letters.join('');
+    }
+    return paddingText;
+}
+/** Random numbers from 0 to 1 that only the seed decides (mulberry32). */
+export function seeded(seed) {
+    let state = seed >>> 0;
+    return () => {
+        state = (state + 0x6d2b79f5) >>> 0;
+        let t = Math.imul(state ^ (state >>> 15), state | 1);
+        t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+        return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+    };
+}
+function shuffled(numbers, random) {
+    for (let i = numbers.length - 1; i > 0; i--) {
+        const j = Math.floor(random() * (i + 1));
+        [numbers[i], numbers[j]] = [numbers[j], numbers[i]];
+    }
+    return numbers;
+}

@@ -1,0 +1,20 @@
+/** What do a fetch and a durable write cost when a value has 100 KB, and how many bytes go through a second of CPU? */
+import { overwrites } from './overwrite.js';
+import { fetchPath } from './fetch-path.js';
+import { usualScale } from '../work/workload.js';
+const scale = { ...usualScale, topics: 1000, valueBytes: 100_000, connections: 16 };
+export const bigFetch = {
+    ...fetchPath,
+    name: 'big-fetch',
+    question: 'What does a fetch by path of a value of 100 KB cost?',
+    scale,
+    ratioMax: undefined,
+};
+export const bigOverwrite = {
+    name: 'big-overwrite',
+    question: 'What does a durable addAndSet of a value of 100 KB cost?',
+    scale,
+    contenders: 'all',
+    ordered: false,
+    scripts: overwrites,
+};

@@ -1,0 +1,25 @@
+/** What does a page of a full-path pattern cost whose literal prefix bounds the scan to one group of 1,000,000 topics? */
+import { selectorScale } from '../work/workload.js';
+import { randomPages } from './page.js';
+export const literalPrefix = {
+    name: 'literal-prefix',
+    question: 'What does a page of 10 of a full-path pattern with a literal prefix cost?',
+    scale: selectorScale,
+    contenders: 'floor only',
+    ordered: false,
+    scripts(tree, scale, round) {
+        const groups = tree.topics / tree.group;
+        const matches = tree.group - 1;
+        return randomPages(tree, scale, 800 + round, (random) => {
+            const first = Math.floor(random * groups) * tree.group;
+            return {
+                kind: 'page',
+                selector: { text: `*${tree.path(first).slice(0, -'000'.length)}[0-9]+` },
+                after: undefined,
+                size: scale.pageSize,
+                items: tree.items(first, Math.min(matches, scale.pageSize)),
+                hasMore: matches > scale.pageSize,
+            };
+        });
+    },
+};

@@ -1,0 +1,2 @@
+import { type Workload } from '../work/workload.js';
+export declare const splitPathSkip: Workload;

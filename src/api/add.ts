@@ -1,0 +1,25 @@
+/**
+ * POST /topics/add: creates a topic without a value; one that is there already, of whatever type, is a success too.
+ */
+import type { Answer } from '../http/answer.js'
+import type { Access } from '../keys/access.js'
+import { validateAdd } from './bodies.js'
+import { type ApiContext, ok, operationProblem, refuse, removalProblem, touchProblem } from './context.js'
+import { isProblem, parseBody, pathParameter, propertiesProblem } from './parse.js'
+import { problem } from './problems.js'
+
+export function handleAdd(context: ApiContext, bytes: Uint8Array, access: Access): Answer | Promise<Answer> {
+  const forbidden = operationProblem(access, 'add')
+  if (forbidden) return refuse(forbidden)
+  const parsed = parseBody(bytes, validateAdd)
+  if (isProblem(parsed)) return refuse(parsed)
+  const { type = 'json', properties = {} } = parsed.body
+  const path = pathParameter('path', parsed.body.path)
+  if (typeof path !== 'string') return refuse(path)
+  const wrong = propertiesProblem(properties) ?? touchProblem(access, path) ?? removalProblem(access, properties)
+  if (wrong) return refuse(wrong)
+  if (context.diskNearlyFull()) return refuse(problem('disk_nearly_full'))
+  return context.store
+    .add({ path, type, properties })
+    .then((outcome) => ok(`{"path":${JSON.stringify(path)},"created":${outcome === 'created'}}`))
+}

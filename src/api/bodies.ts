@@ -1,0 +1,64 @@
+/**
+ * The request bodies on the wire, and their validators, which typia compiles from these types. The API description is
+ * made from the same types. What a type can not say (settings, limits in bytes, one of path and selector) is checked in
+ * parse.ts and the handlers.
+ */
+import typia, { type tags } from 'typia'
+import type { TopicType } from '../topics/topic.js'
+
+/** The body of POST /topics/fetch. */
+export interface FetchBody {
+  /** Path of a single topic. One of path and selector is required. */
+  readonly path?: string
+  /** Selector of many topics. One of path and selector is required. */
+  readonly selector?: string
+  /** Type of the topics to fetch; json when absent. */
+  readonly type?: TopicType
+  /** Results on a page; 10 when absent. */
+  readonly size?: number & tags.Type<'uint32'> & tags.Minimum<1>
+  /** A path: results begin after it in the topic tree. */
+  readonly after?: string
+}
+
+/** The body of POST /topics/set. */
+export interface SetBody {
+  readonly path: string
+  /** Any JSON value; a string when type is string. */
+  readonly value: unknown
+  /** json when absent. */
+  readonly type?: TopicType
+}
+
+/** The body of POST /topics/addAndSet. */
+export interface AddAndSetBody {
+  readonly path: string
+  /** Any JSON value; a string when type is string. */
+  readonly value: unknown
+  /** json when absent. */
+  readonly type?: TopicType
+  /** Empty when absent. */
+  readonly properties?: Readonly<Record<string, string>>
+}
+
+/** The body of POST /topics/add. */
+export interface AddBody {
+  readonly path: string
+  /** json when absent. */
+  readonly type?: TopicType
+  /** Empty when absent. */
+  readonly properties?: Readonly<Record<string, string>>
+}
+
+/** The body of POST /topics/remove. */
+export interface RemoveBody {
+  /** Path of the topic to remove. One of path and selector is required. */
+  readonly path?: string
+  /** Selector of the topics to remove. One of path and selector is required. */
+  readonly selector?: string
+}
+
+export const validateFetch = typia.createValidateEquals<FetchBody>()
+export const validateSet = typia.createValidateEquals<SetBody>()
+export const validateAddAndSet = typia.createValidateEquals<AddAndSetBody>()
+export const validateAdd = typia.createValidateEquals<AddBody>()
+export const validateRemove = typia.createValidateEquals<RemoveBody>()

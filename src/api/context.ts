@@ -1,0 +1,67 @@
+/**
+ * What the five handlers share: the store and settings they work with, and how their answers are made.
+ */
+import { covers, mayTouch, type Access } from '../keys/access.js'
+import type { Answer } from '../http/answer.js'
+import type { Awaitable, Operation, TopicStore } from '../store/store.js'
+import type { Path } from '../topics/path.js'
+import { planSelector } from '../topics/planner.js'
+import { removalOf } from '../topics/properties.js'
+import type { Properties, TopicType } from '../topics/topic.js'
+import { type Problem, problem } from './problems.js'
+
+export interface ApiContext {
+  readonly store: TopicStore
+  readonly pageSizeMax: number
+  readonly pageBytesMax: number
+  /** Whether writes that add bytes must be refused. */
+  readonly diskNearlyFull: () => boolean
+}
+
+export function ok(body: string): Answer {
+  return { status: 200, body }
+}
+
+export function refuse({ status, code, message }: Problem): Answer {
+  const body = JSON.stringify({ code, message })
+  if (status === 401) return { status, body, headers: [['www-authenticate', 'Apikey']] }
+  if (status === 405) return { status, body, headers: [['allow', 'POST']] }
+  if (status === 503) return { status, body, headers: [['retry-after', '1']] }
+  return { status, body }
+}
+
+/** Goes on at once with what is there at once. */
+export function whenKnown<T, R>(value: Awaitable<T>, next: (known: T) => R): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
+
+/** What keeps this key from these operations; undefined when nothing does. */
+export function operationProblem(access: Access, ...operations: readonly Operation[]): Problem | undefined {
+  const missing = operations.find((operation) => !access.allow.has(operation))
+  return missing && problem('forbidden_operation', { operation: missing })
+}
+
+/** What keeps this key from the topic at `path`; undefined when nothing does. */
+export function touchProblem(access: Access, path: Path): Problem | undefined {
+  return mayTouch(access, path) ? undefined : problem('forbidden_path')
+}
+
+/**
+ * What keeps this key from creating topics with these properties: a REMOVAL that removes what a selector matches needs the
+ * right to remove, and must stay within the key's subtrees. A selector that does not parse is a problem of the property.
+ */
+export function removalProblem(access: Access, properties: Properties): Problem | undefined {
+  const selector = removalOf(properties)?.selector
+  if (selector === undefined) return undefined
+  const plan = planSelector(selector)
+  if ('problem' in plan) {
+    return problem('invalid_property', { name: 'REMOVAL', problem: `removes by a selector that ${plan.problem}` })
+  }
+  return operationProblem(access, 'remove') ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
+}
+
+/** The problem of a topic that is not there, or not of the wanted type. */
+export function absentProblem(absent: 'no_such_topic' | 'incompatible_type', path: Path, wanted: TopicType): Problem {
+  if (absent === 'no_such_topic') return problem('no_such_topic', { path })
+  return problem('incompatible_type', { path, wanted, found: wanted === 'json' ? 'string' : 'json' })
+}

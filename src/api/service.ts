@@ -1,0 +1,86 @@
+/**
+ * The service as the HTTP layer sees it: the five routes, who may call them, and what every refusal and failure looks like
+ * on the wire.
+ */
+import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
+import type { Access } from '../keys/access.js'
+import type { Keyring } from '../keys/keyring.js'
+import { Cancelled, StoreError } from '../store/store.js'
+import { handleAdd } from './add.js'
+import { handleAddAndSet } from './add-and-set.js'
+import { type ApiContext, refuse } from './context.js'
+import { handleFetch } from './fetch.js'
+import { problem } from './problems.js'
+import { handleRemove } from './remove.js'
+import { handleSet } from './set.js'
+
+/** The routes below the base path, each with its handler. */
+export const handlers = {
+  '/topics/fetch': handleFetch,
+  '/topics/set': handleSet,
+  '/topics/addAndSet': handleAddAndSet,
+  '/topics/add': handleAdd,
+  '/topics/remove': handleRemove,
+} as const
+
+export interface ServiceOptions {
+  readonly context: ApiContext
+  readonly keyring: Keyring
+  /** Without a trailing slash; empty for none. */
+  readonly basePath: string
+  readonly bodyBytesMax: number
+  /** Told of each failure that is ours or the machine's. */
+  readonly onFailure: (error: unknown) => void
+  /** Told of each authorization line that was refused. */
+  readonly onRefusedKey: () => void
+  readonly answered: Service<Access>['answered']
+  readonly closed: (cause: CloseCause) => void
+}
+
+export function createService(options: ServiceOptions): Service<Access> {
+  const { context, keyring, basePath, onFailure, onRefusedKey, answered, closed } = options
+  const routes = Object.entries(handlers).map(([path, handler]): Route<Access> => ({
+    path: basePath + path,
+    handle: (body, access, waiting) => handler(context, body, access, waiting),
+  }))
+  const allowed = routes.map(({ path }) => path).join(', ')
+  const refusals: Record<Refusal, Answer> = {
+    unauthorized: refuse(problem('unauthorized')),
+    unknown_route: refuse(problem('unknown_route', { allowed })),
+    method_not_allowed: refuse(problem('method_not_allowed')),
+    body_too_large: { ...refuse(problem('body_too_large', { bytes: String(options.bodyBytesMax) })), close: true },
+    unsupported_media_type: refuse(problem('unsupported_media_type')),
+    overloaded: refuse(problem('overloaded')),
+    shutting_down: refuse(problem('shutting_down')),
+    timed_out: refuse(problem('timed_out')),
+  }
+  return {
+    routes,
+    refusals,
+    answered,
+    closed,
+    admit(authorization) {
+      const access = keyring.find(authorization)
+      if (access === undefined) onRefusedKey()
+      return access
+    },
+    failed(error) {
+      if (error instanceof Cancelled) return undefined
+      if (!(error instanceof StoreError)) onFailure(error)
+      return refuse(problem(error instanceof StoreError ? codeOf(error) : 'internal_error'))
+    },
+  }
+}
+
+function codeOf(error: StoreError): 'write_conflict' | 'commit_failed' | 'disk_nearly_full' | 'store_unavailable' {
+  switch (error.kind) {
+    case 'retry':
+      return 'write_conflict'
+    case 'unknown_outcome':
+      return 'commit_failed'
+    case 'full':
+      return 'disk_nearly_full'
+    case 'unavailable':
+      return 'store_unavailable'
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * Who uses a data directory: one service, or one tool, at a time. The right to it is a lock on the file `lock` in it (flock,
+ * through util-linux's program of that name), held by an open file description that every process which may open the
+ * store inherits. So the kernel gives it back when the last of them is gone, however it died: a new service can not open the
+ * store while an orphaned worker of the last one may still be writing.
+ */
+import { spawnSync } from 'node:child_process'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** The lock, held until it is released and every process that inherited `descriptor` has ended. */
+export interface DirectoryLock {
+  readonly descriptor: number
+  release(): void
+}
+
+/** Between two tries. */
+const retryMs = 50
+
+/** flock's own exit status for a lock that somebody else holds. */
+const busyStatus = 1
+
+/**
+ * Takes the lock, waiting for those who still end.
+ *
+ * @param waitMs how long to wait
+ * @returns undefined when somebody else held it all that time
+ * @throws Error when the directory can not be made, or there is no `flock` program
+ */
+export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const descriptor = openSync(join(directory, 'lock'), 'a', 0o600)
+  const deadline = Date.now() + waitMs
+  while (!tryLock(descriptor)) {
+    if (Date.now() >= deadline) {
+      closeSync(descriptor)
+      return undefined
+    }
+    await sleep(retryMs)
+  }
+  return { descriptor, release: () => closeSync(descriptor) }
+}
+
+function tryLock(descriptor: number): boolean {
+  const { status, error, stderr } = spawnSync('flock', ['--exclusive', '--nonblock', '3'], {
+    stdio: ['ignore', 'ignore', 'pipe', descriptor],
+  })
+  if (error !== undefined) throw new Error('the program flock (of util-linux) is needed to lock the data directory', { cause: error })
+  if (status !== 0 && status !== busyStatus) throw new Error(`flock failed: ${stderr.toString().trim()}`)
+  return status === 0
+}

@@ -1,0 +1,201 @@
+/**
+ * The primary: owns the data directory and the port, and starts, watches and ends everything else. It never opens the
+ * store itself, and imports nothing that could.
+ *
+ * Start: lock the directory → prove the port free → listen for the command line → workers load, open one by one, serve →
+ * admin listener → say where. Stop: workers drain and close the store → admin listener and control socket close → end.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import cluster from 'node:cluster'
+import { createServer, type Server, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { type CommandLine, type Config, readConfig } from '../config.js'
+import { exitCodes } from '../exit-codes.js'
+import { startAdmin } from '../ops/admin.js'
+import { createLog } from '../ops/log.js'
+import { notify, watchdogMs } from '../ops/systemd.js'
+import { type Child, childOf } from './child.js'
+import { connectToControl, listenForControl } from './control.js'
+import { lockDirectory } from './directory.js'
+import { makeFirstKey } from './first-key.js'
+import { createMembers } from './members.js'
+import type { Question } from './messages.js'
+import { createWorkers } from './workers.js'
+
+/** How long to wait for the workers of a service that was killed, or for a command line tool, to let go. */
+const directoryWaitMs = 15_000
+
+/** How long a question of the command line may take: a commit, at worst behind the opening of a worker. */
+const askMsMax = 20_000
+
+/** A heartbeat comes every second; a worker that misses several does not serve. */
+const heartbeatMsMax = 5000
+
+/** What the command line asks of a running service, over the control socket. */
+export type ControlRequest =
+  | { readonly command: 'ask'; readonly question: Question }
+  | { readonly command: 'tool'; readonly tool: string; readonly options: unknown }
+
+/** Runs the service until it is told to stop; the process then ends by itself, with the exit code set. */
+export async function runPrimary(flags: CommandLine['values']): Promise<void> {
+  let config = readConfig(flags)
+  const log = createLog('primary')
+
+  async function refuse(code: number, reason: string): Promise<never> {
+    log.fatal({ reason }, 'not started')
+    process.stderr.write(`topicd: ${reason}\n`)
+    process.exit(code)
+  }
+
+  const running = await connectToControl(config.data)
+  running?.destroy()
+  const inUse = `the data directory ${config.data} is in use by another topicd`
+  if (running !== undefined) return refuse(exitCodes.directoryInUse, inUse)
+  const lock = await lockDirectory(config.data, directoryWaitMs)
+  if (lock === undefined) return refuse(exitCodes.directoryInUse, inUse)
+  const port = await provePortFree(config).catch((error: NodeJS.ErrnoException) =>
+    refuse(exitCodes.portInUse, `can not listen on ${config.host}:${config.port}: ${error.code ?? error.message}`),
+  )
+
+  const stdio = ['ignore', 'inherit', 'inherit', 'ipc', lock.descriptor] as const
+  const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
+  cluster.setupPrimary({ exec: script('worker'), args: [], stdio: [...stdio] })
+  const forkChild = (name: string): ChildProcess => fork(script(name), [], { stdio: [...stdio], serialization: 'json' })
+
+  const members = createMembers((child, reason) => log.error({ pid: child.process.pid, reason }, 'process killed'))
+  const workers = createWorkers({
+    count: () => config.workers,
+    members,
+    log,
+    fork: () => childOf(cluster.fork().process),
+    start: () => ({ kind: 'start', config, port }),
+    drainMs: () => config.drainMs,
+    onGivingUp: (reason) => void stop(exitCodes.restartLimit, reason),
+  })
+
+  let control: Server | undefined
+  let admin: Awaited<ReturnType<typeof startAdmin>> | undefined
+  let stopping = false
+
+  async function stop(code: number, reason: string): Promise<void> {
+    if (stopping) return
+    stopping = true
+    log.info({ reason }, 'stopping')
+    notify('STOPPING=1')
+    process.exitCode = code
+    for (const step of [() => workers.drain(), () => endTools(), () => admin?.close(), () => control?.close()]) {
+      try {
+        await step()
+      } catch (error) {
+        log.error({ err: error }, 'a step of the stop failed')
+      }
+    }
+    log.info({ code }, 'stopped')
+    process.exit()
+  }
+
+  function onSignal(signal: NodeJS.Signals): void {
+    if (!stopping) return void stop(exitCodes.done, signal)
+    workers.kill()
+    for (const tool of tools) tool.process.kill('SIGKILL')
+    log.warn({ signal }, 'stopped at once')
+    process.exit(exitCodes.forced)
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+
+  let rolling: Promise<void> = Promise.resolve()
+  process.on('SIGHUP', () => {
+    rolling = rolling.then(async () => {
+      notify('RELOADING=1')
+      const { host, data, adminHost, adminPort, store } = config
+      config = { ...readConfig(flags), host, port: config.port, data, adminHost, adminPort, store }
+      log.info({ config: shown(config) }, 'rolling restart')
+      await workers.roll().catch((error: Error) => log.error({ reason: error.message }, 'rolling restart failed'))
+      log.info('rolling restart done')
+      notify('READY=1')
+    })
+  })
+
+  const tools = new Set<Child>()
+
+  /** A process of its own for a tool that needs the whole store: it opens it as every member does. */
+  async function runTool(tool: string, options: unknown, socket: Socket): Promise<void> {
+    const child = childOf(forkChild('tool'))
+    tools.add(child)
+    void child.ended.then(() => tools.delete(child))
+    socket.once('close', () => child.process.kill('SIGTERM'))
+    await child.said('loaded', askMsMax)
+    child.tell({ kind: 'start', config, port })
+    await members.open(child)
+    socket.removeAllListeners('close')
+    child.process.send({ kind: 'tool', tool, options }, socket)
+  }
+
+  async function endTools(): Promise<void> {
+    for (const tool of tools) tool.process.kill('SIGTERM')
+    await Promise.all([...tools].map((tool) => tool.ended))
+  }
+
+  async function onRequest(request: ControlRequest, socket: Socket): Promise<void> {
+    const reply = (line: object): unknown => socket.end(`${JSON.stringify(line)}\n`)
+    try {
+      if (request.command === 'tool') return await runTool(request.tool, request.options, socket)
+      const [worker] = workers.serving()
+      if (worker === undefined) throw new Error('no worker serves at the moment')
+      reply({ answer: await worker.ask(request.question, askMsMax) })
+    } catch (error) {
+      reply({ error: (error as Error).message })
+    }
+  }
+
+  const ready = (): boolean =>
+    !stopping &&
+    workers.serving().length >= config.workers &&
+    workers.serving().every(({ heardMs, writable }) => writable && performance.now() - heardMs < heartbeatMsMax)
+
+  try {
+    control = await listenForControl(config.data, (request, socket) => void onRequest(request as ControlRequest, socket))
+    await workers.start()
+    admin = await startAdmin({ host: config.adminHost, port: config.adminPort, ready, restarts: workers.restarts })
+  } catch (error) {
+    log.fatal({ err: error }, 'not started')
+    process.stderr.write(`topicd: not started: ${(error as Error).message}\n`)
+    workers.kill()
+    process.exit(exitCodes.failed)
+  }
+
+  const url = `${config.tlsCert === '' ? 'http' : 'https'}://${bracketed(config.host)}:${port}${config.basePath}`
+  log.info({ config: shown(config), node: process.version }, 'settings')
+  log.info({ url, adminUrl: admin.url, workers: config.workers }, 'listening')
+  if (config.firstKey) await makeFirstKey(workers.serving()[0], url, config.data)
+  notify('READY=1')
+  const period = watchdogMs()
+  if (period !== undefined) setInterval(() => ready() && notify('WATCHDOG=1'), period / 3)
+}
+
+/** An address as it stands in a URL. */
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** The settings without what may carry a password. */
+function shown(config: Config): Config {
+  return { ...config, store: config.store.replace(/\/\/.*@/, '//…@') }
+}
+
+/**
+ * Binds the port for a moment without sharing it: workers share it, so another service's would go unnoticed.
+ *
+ * @returns the port, which is a real one even if 0 was asked for
+ */
+function provePortFree({ host, port }: Config): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen({ host, port, exclusive: true }, () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : port))
+    })
+  })
+}

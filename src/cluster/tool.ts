@@ -1,0 +1,82 @@
+/**
+ * A tool's process beside the workers, as a program of its own that the primary forks: it opens the store as every member
+ * does, holds its writes when told to, does its one piece of work over the connection that it is handed, and ends.
+ */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { exitCodes } from '../exit-codes.js'
+import { tools } from '../ops/tool.js'
+import { openStore } from '../store/open.js'
+import type { TopicStore } from '../store/store.js'
+import type { FromChild, ToChild } from './messages.js'
+
+/** The primary's last word: what to do, with the connection as the message's handle. */
+interface ToolMessage {
+  readonly kind: 'tool'
+  readonly tool: string
+  readonly options: unknown
+}
+
+let store: TopicStore | undefined
+let start: Extract<ToChild, { kind: 'start' }>
+let ending = false
+
+function tell(message: FromChild): void {
+  process.send?.(message)
+}
+
+function end(code: number): void {
+  ending = true
+  process.exit(code)
+}
+
+async function work({ tool, options }: ToolMessage, socket: Socket): Promise<void> {
+  socket.on('error', () => end(exitCodes.failed))
+  socket.write('{"ready":true}\n')
+  const input = createInterface({ input: socket })
+  async function emit(line: string | Uint8Array): Promise<void> {
+    socket.cork()
+    socket.write(line)
+    const room = socket.write('\n')
+    socket.uncork()
+    if (!room) await once(socket, 'drain')
+  }
+  let last: object
+  try {
+    await tools[tool](store as TopicStore, options, { emit, input })
+    last = { end: true }
+  } catch (error) {
+    last = { error: (error as Error).message }
+  }
+  socket.end(`${JSON.stringify(last)}\n`)
+  await once(socket, 'close')
+  await store?.close()
+  end(exitCodes.done)
+}
+
+process.on('message', (message: ToChild | ToolMessage, handle: unknown) => {
+  switch (message.kind) {
+    case 'start':
+      start = message
+      return
+    case 'open':
+      store = openStore(start.config.store, { directory: start.config.data })
+      return tell({ kind: 'opened' })
+    case 'hold':
+      return void store?.hold().then(() => tell({ kind: 'held' }))
+    case 'release':
+      return store?.release()
+    case 'tool':
+      return void work(message, handle as Socket)
+  }
+})
+
+process.on('SIGTERM', () => end(exitCodes.failed))
+for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+process.on('exit', () => {
+  if (!ending) process.kill(process.pid, 'SIGKILL')
+})
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+
+tell({ kind: 'loaded' })

@@ -1,0 +1,177 @@
+/**
+ * One worker's life, as a program of its own that the primary forks: load → open the store when told so → serve → drain.
+ * It does nothing unasked, and when the primary is gone it ends at once.
+ *
+ * Ending: a drain answers what is in flight and closes the store. A broken commit ends the process too, after the answers
+ * that are due were given. Everything else is a kill, which the store survives.
+ */
+import { createService } from '../api/service.js'
+import { exitCodes } from '../exit-codes.js'
+import { type HttpServer, startHttpServer } from '../http/server.js'
+import { type Keyring, openKeyring } from '../keys/keyring.js'
+import { watchDisk } from '../ops/disk.js'
+import { createLog } from '../ops/log.js'
+import { openStore } from '../store/open.js'
+import type { TopicStore } from '../store/store.js'
+import type { Config } from '../config.js'
+import { answerQuestion } from './answers.js'
+import type { FromChild, ToChild } from './messages.js'
+
+const heartbeatMs = 1000
+
+/** Between two looks for due removals: they are gone within 5 s, at worst after a slow look. */
+const housekeepingMs = 1000
+
+/** How long the last answers of a broken worker may take to leave. */
+const lastWordsMs = 100
+
+/** One log line a second about refused keys, with their number: a flood of them must not become a flood of lines. */
+const refusedKeyLogMs = 1000
+
+const log = createLog('worker')
+
+let config: Config
+let port = 0
+let store: TopicStore | undefined
+let keyring: Keyring | undefined
+let server: HttpServer | undefined
+let disk: Awaited<ReturnType<typeof watchDisk>> | undefined
+let housekeeping: NodeJS.Timeout | undefined
+let refusedKeys = 0
+let broken = false
+let ending = false
+
+function tell(message: FromChild): void {
+  if (process.connected) process.send?.(message)
+}
+
+function opened(): TopicStore {
+  if (store === undefined) throw new Error('the store is not open')
+  return store
+}
+
+function end(code: number): void {
+  ending = true
+  process.exit(code)
+}
+
+function onBroken(reason: Error): void {
+  if (broken) return
+  broken = true
+  log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; this worker ends')
+  setTimeout(() => end(exitCodes.commitFailed), lastWordsMs)
+}
+
+function onRefusedKey(): void {
+  if (refusedKeys++ > 0) return
+  setTimeout(() => {
+    log.warn({ count: refusedKeys }, 'API key refused')
+    refusedKeys = 0
+  }, refusedKeyLogMs)
+}
+
+async function open(): Promise<void> {
+  store = openStore(config.store, { directory: config.data, socketCount: () => server?.connections() ?? 0, onBroken })
+  keyring = await openKeyring(store, (error) => log.error({ err: error }, 'API keys could not be read'))
+  disk = await watchDisk(config.data, config.diskFreeBytesMin)
+}
+
+async function serve(): Promise<void> {
+  const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
+  const context = { store: opened(), pageSizeMax, pageBytesMax, diskNearlyFull: () => disk?.nearlyFull() === true }
+  const service = createService({
+    context,
+    keyring: keyring as Keyring,
+    basePath,
+    bodyBytesMax,
+    onFailure: (error) => log.error({ err: error }, 'request failed'),
+    onRefusedKey,
+    answered: () => {},
+    closed: () => {},
+  })
+  const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
+  server = await startHttpServer(service, { host, port, bodyBytesMax, tls })
+}
+
+async function drain(): Promise<void> {
+  clearTimeout(housekeeping)
+  await server?.drain(config.drainMs)
+  await keyring?.close()
+  await store?.close()
+  end(exitCodes.done)
+}
+
+function keepHouse(enabled: boolean): void {
+  clearTimeout(housekeeping)
+  if (!enabled) return
+  housekeeping = setTimeout(() => {
+    void opened()
+      .removeDue()
+      .then(
+        ({ removed }) => {
+          if (removed > 0) log.info({ removed }, 'topics removed by their policies')
+        },
+        (error: unknown) => log.error({ err: error }, 'due removals failed'),
+      )
+      .finally(() => keepHouse(housekeeping !== undefined && !ending))
+  }, housekeepingMs)
+}
+
+/** Carries out `step` and says `done`; ends with `code` when it fails. */
+async function carryOut(step: () => Promise<void>, done: FromChild, code: number): Promise<void> {
+  try {
+    await step()
+    tell(done)
+  } catch (error) {
+    log.fatal({ err: error }, 'worker could not go on')
+    end(code)
+  }
+}
+
+async function answer(id: number, question: Extract<ToChild, { kind: 'ask' }>['question']): Promise<void> {
+  try {
+    tell({ kind: 'answer', id, answer: await answerQuestion(opened(), question) })
+  } catch (error) {
+    tell({ kind: 'unanswered', id, reason: (error as Error).message })
+  }
+}
+
+process.on('message', (message: ToChild) => {
+  switch (message.kind) {
+    case 'start':
+      ;({ config, port } = message)
+      return
+    case 'open':
+      return void carryOut(open, { kind: 'opened' }, exitCodes.storeUnusable)
+    case 'serve':
+      return void carryOut(serve, { kind: 'serving' }, exitCodes.listenFailed)
+    case 'hold':
+      return void opened().hold().then(() => tell({ kind: 'held' }))
+    case 'release':
+      return opened().release()
+    case 'housekeep':
+      return keepHouse(message.enabled)
+    case 'drain':
+      return void drain()
+    case 'ask':
+      return void answer(message.id, message.question)
+    default:
+      return message satisfies never
+  }
+})
+
+setInterval(() => tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() === false }), heartbeatMs)
+
+// Signals are the primary's: a terminal sends them to the whole group, and the primary tells each worker what to do.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+
+// lmdb rejects a promise of its own for each failed commit, beside the one that the write got.
+process.on('unhandledRejection', (reason) => onBroken(reason instanceof Error ? reason : new Error(String(reason))))
+
+// Without its primary a worker must not write: the next service may open the store any moment. Nothing gentler is as sure.
+process.on('exit', () => {
+  if (!ending) process.kill(process.pid, 'SIGKILL')
+})
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+
+tell({ kind: 'loaded' })

@@ -1,0 +1,107 @@
+/**
+ * How a command reaches a store: through the running service where there is one, since nobody else may open the store
+ * then; by itself, under the directory's lock, where there is none.
+ */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answerQuestion } from '../cluster/answers.js'
+import { connectToControl, readLine } from '../cluster/control.js'
+import { type DirectoryLock, lockDirectory } from '../cluster/directory.js'
+import type { Question } from '../cluster/messages.js'
+import { exitCodes, fatal } from '../exit-codes.js'
+import { tools } from '../ops/tool.js'
+import { openStore } from '../store/open.js'
+
+export interface Where {
+  /** The data directory, absolute. */
+  readonly data: string
+  /** The store's address. */
+  readonly store: string
+}
+
+/** How long to wait for a service that is just starting or stopping. */
+const waitMs = 15_000
+
+const retryMs = 100
+
+/** Asks about API keys; exits with a message when nobody can answer. */
+export async function ask(where: Where, question: Question): Promise<unknown> {
+  const reached = await reach(where)
+  if ('release' in reached) {
+    const store = openStore(where.store, { directory: where.data })
+    try {
+      return await answerQuestion(store, question)
+    } finally {
+      await store.close()
+      reached.release()
+    }
+  }
+  reached.write(`${JSON.stringify({ command: 'ask', question })}\n`)
+  const line = await readLine(reached)
+  reached.destroy()
+  const { answer, error } = JSON.parse(line) as { answer?: unknown; error?: string }
+  return error === undefined ? answer : fatal(exitCodes.failed, error)
+}
+
+/**
+ * Runs a tool.
+ *
+ * @param onLine gets each line of its answer, in order
+ * @param input lines for it
+ * @throws Error with the tool's own message
+ */
+export async function runTool(
+  where: Where,
+  tool: string,
+  options: unknown,
+  onLine: (line: string) => Promise<void> | void,
+  input: AsyncIterable<string> = noLines(),
+): Promise<void> {
+  const reached = await reach(where)
+  if ('release' in reached) {
+    const store = openStore(where.store, { directory: where.data })
+    try {
+      await tools[tool](store, options, { emit: (line) => onLine(typeof line === 'string' ? line : Buffer.from(line).toString()), input })
+    } finally {
+      await store.close()
+      reached.release()
+    }
+    return
+  }
+  reached.write(`${JSON.stringify({ command: 'tool', tool, options })}\n`)
+  let ended = false
+  for await (const line of createInterface({ input: reached })) {
+    if (line === '{"ready":true}') void feed(reached, input)
+    else if (line === '{"end":true}') ended = true
+    else if (line.startsWith('{"error":')) throw new Error((JSON.parse(line) as { error: string }).error)
+    else await onLine(line)
+  }
+  if (!ended) throw new Error('the service ended before the work was done')
+}
+
+async function feed(socket: Socket, input: AsyncIterable<string>): Promise<void> {
+  for await (const line of input) {
+    if (socket.destroyed) return
+    if (!socket.write(`${line}\n`)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
+  }
+  socket.end()
+}
+
+async function* noLines(): AsyncGenerator<string> {}
+
+/** A connection to the running service, or the lock; exits when neither can be had. */
+async function reach({ data }: Where): Promise<Socket | DirectoryLock> {
+  const deadline = Date.now() + waitMs
+  for (;;) {
+    const socket = await connectToControl(data)
+    if (socket !== undefined) return socket
+    const lock = await lockDirectory(data, 0)
+    if (lock !== undefined) return lock
+    if (Date.now() > deadline) {
+      return fatal(exitCodes.directoryInUse, `the data directory ${data} is in use, but its service does not answer`)
+    }
+    await sleep(retryMs)
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * Why a process of ours ended, as a number that a unit file, a script or a person can tell apart.
+ */
+
+export const exitCodes = {
+  done: 0,
+  /** Something failed that has no number of its own; the log says what. */
+  failed: 1,
+  /** The command line, the environment or the settings file is wrong. */
+  usage: 2,
+  /** Another process listens on the port. */
+  portInUse: 10,
+  /** Another service, or a worker that still ends, uses the data directory. */
+  directoryInUse: 11,
+  /** Workers died too often, too fast. */
+  restartLimit: 12,
+  /** A worker's commit failed or never came back; the primary replaces it. */
+  commitFailed: 20,
+  /** A worker could not open the store. */
+  storeUnusable: 21,
+  /** A worker could not listen, or not use the certificate. */
+  listenFailed: 22,
+  /** The service was told to end at once, by a second signal. */
+  forced: 130,
+} as const
+
+/** Ends the process, saying why in one line on standard error. */
+export function fatal(code: number, reason: string): never {
+  process.stderr.write(`topicd: ${reason}\n`)
+  process.exit(code)
+}

@@ -1,0 +1,58 @@
+/**
+ * What the HTTP layer sends and what it asks of those who answer. It knows requests, bodies and bytes; nothing of topics.
+ */
+
+/** A whole answer. Its bytes are sent, or copied, before anything else runs. */
+export interface Answer {
+  readonly status: number
+  /** JSON, UTF-8. */
+  readonly body: Uint8Array | string
+  readonly headers?: readonly (readonly [name: string, value: string])[]
+  /** Whether the connection ends with this answer: what follows on it can not be trusted, or is not wanted. */
+  readonly close?: boolean
+}
+
+/** Whether the client has gone. */
+export interface Waiting {
+  readonly cancelled: boolean
+}
+
+/** One POST route. `Caller` is whatever `admit` makes of the authorization header. */
+export interface Route<Caller> {
+  /** The whole path, base path included. */
+  readonly path: string
+  /**
+   * Answers one request.
+   *
+   * @param body the bytes as sent, good only until the first await
+   * @throws whatever `failed` can make an answer of
+   */
+  handle(body: Uint8Array, caller: Caller, waiting: Waiting): Answer | Promise<Answer>
+}
+
+/** What the HTTP layer is given to serve. */
+export interface Service<Caller> {
+  readonly routes: readonly Route<Caller>[]
+  /** Who is calling, by the value of the authorization header, or undefined: before anything of the body is read. */
+  admit(authorization: string): Caller | undefined
+  /** The answers that the HTTP layer gives by itself, in the service's words. */
+  readonly refusals: Readonly<Record<Refusal, Answer>>
+  /** The answer to a request whose handler failed; undefined when nobody waits for it any more. */
+  failed(error: unknown): Answer | undefined
+  /** Told of each answer, for metrics and the access log. */
+  answered(path: string, status: number, bytesIn: number, bytesOut: number, startMs: number): void
+  /** Told of each connection that was closed without an answer, and why. */
+  closed(cause: CloseCause): void
+}
+
+export type Refusal =
+  | 'unauthorized'
+  | 'unknown_route'
+  | 'method_not_allowed'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'overloaded'
+  | 'shutting_down'
+  | 'timed_out'
+
+export type CloseCause = 'framing' | 'connections'

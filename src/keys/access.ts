@@ -1,0 +1,40 @@
+/**
+ * What a key may do: its record, made ready for a check on every request. Pure.
+ */
+import { isWithin, type Path } from '../topics/path.js'
+import type { Plan } from '../topics/plan.js'
+import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../topics/range.js'
+import type { KeyRecord, Operation } from '../store/store.js'
+
+export interface Access {
+  readonly name: string
+  readonly allow: ReadonlySet<Operation>
+  /** The subtrees that it may touch; undefined means all. */
+  readonly under: readonly Path[] | undefined
+  /** The same as sorted, disjoint key ranges. */
+  readonly ranges: readonly KeyRange[]
+}
+
+export function accessOf(record: KeyRecord): Access {
+  const under = record.under.length === 0 ? undefined : record.under
+  return { name: record.name, allow: new Set(record.allow), under, ranges: mergeRanges(record.under.map(subtreeRange)) }
+}
+
+/** Whether the key may touch the topic at `path`. */
+export function mayTouch(access: Access, path: Path): boolean {
+  return access.under === undefined || access.under.some((subtree) => isWithin(path, subtree))
+}
+
+/** The plan, cut down to what the key may touch. */
+export function restrict(access: Access, plan: Plan): Plan {
+  if (access.under === undefined) return plan
+  return { ranges: intersectRanges(plan.ranges, access.ranges), matcher: plan.matcher }
+}
+
+/** Whether everything that the plan can match is the key's to touch. */
+export function covers(access: Access, plan: Plan): boolean {
+  if (access.under === undefined) return true
+  return plan.ranges.every(({ start, end }) =>
+    access.ranges.some((own) => Buffer.compare(own.start, start) <= 0 && Buffer.compare(end, own.end) <= 0),
+  )
+}

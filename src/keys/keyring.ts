@@ -1,0 +1,93 @@
+/**
+ * A worker's picture of the API keys: who is calling, by the whole authorization line, and which keys have been used. It
+ * looks at the store's revision a few times a second, so a revoked key is refused within a second everywhere, whoever
+ * revoked it and wherever.
+ */
+import { type KeyRecord, type TopicStore } from '../store/store.js'
+import { type Access, accessOf } from './access.js'
+import { hashToken } from './token.js'
+
+export interface Keyring {
+  /** Who is calling, by the value of the `authorization` header; undefined for nobody known. */
+  find(authorization: string): Access | undefined
+  close(): Promise<void>
+}
+
+/** Between two looks at the revision: a quarter of the second that a revocation may take. */
+const lookMs = 250
+
+/** Between two writes of when keys were last used; so coarse is what `keys list` shows. */
+const touchMs = 60_000
+
+/** Spellings of known authorization lines that are remembered; beyond it the memory starts anew. */
+const linesMax = 10_000
+
+const scheme = /^apikey +(\S+) *$/i
+
+/**
+ * Reads the keys, and goes on watching them.
+ *
+ * @param onFailure told of a store that could not be read; the last known keys stay in force meanwhile
+ */
+export async function openKeyring(store: TopicStore, onFailure: (error: unknown) => void): Promise<Keyring> {
+  const lines = new Map<string, Access>()
+  const used = new Map<string, number>()
+  let byHash: ReadonlyMap<string, Access> = new Map()
+  let revision: number | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  async function look(): Promise<void> {
+    const current = await store.keysRevision()
+    if (current === revision) return
+    const records = await store.readKeys()
+    byHash = new Map(records.map((record: KeyRecord) => [record.tokenHash, accessOf(record)]))
+    lines.clear()
+    revision = current
+  }
+
+  async function touch(): Promise<void> {
+    if (used.size === 0) return
+    const uses = new Map(used)
+    used.clear()
+    await store.touchKeys(uses)
+  }
+
+  let touchedMs = Date.now()
+  async function tick(): Promise<void> {
+    try {
+      await look()
+      if (Date.now() - touchedMs >= touchMs) {
+        touchedMs = Date.now()
+        await touch()
+      }
+    } catch (error) {
+      onFailure(error)
+    }
+    if (timer !== undefined) timer = setTimeout(tick, lookMs)
+  }
+
+  await look()
+  timer = setTimeout(tick, lookMs)
+
+  function find(authorization: string): Access | undefined {
+    let access = lines.get(authorization)
+    if (access === undefined) {
+      const token = scheme.exec(authorization)?.[1]
+      access = token === undefined ? undefined : byHash.get(hashToken(token))
+      if (access === undefined) return undefined
+      if (lines.size >= linesMax) lines.clear()
+      lines.set(authorization, access)
+    }
+    if (!used.has(access.name)) used.set(access.name, Date.now())
+    return access
+  }
+
+  return {
+    find,
+    async close() {
+      clearTimeout(timer)
+      timer = undefined
+      await touch()
+    },
+  }
+}

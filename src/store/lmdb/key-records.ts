@@ -1,0 +1,72 @@
+/**
+ * API keys as records: name → JSON. Every change also moves the revision on, in the same transaction, so that a process
+ * knows by one small read whether its own picture is still right.
+ */
+import type { KeyRecord, TopicStore } from '../store.js'
+import type { Commits } from './commits.js'
+import type { Environment } from './environment.js'
+import type { Snapshots } from './snapshot.js'
+
+type KeyRecords = Pick<
+  TopicStore,
+  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
+>
+
+const revisionName = 'keysRevision'
+
+export function createKeyRecords(environment: Environment, snapshots: Snapshots, commits: Commits): KeyRecords {
+  const { keys, keyUses, meta } = environment
+
+  function revision(): number {
+    return meta.get(revisionName)?.readDoubleBE() ?? 0
+  }
+
+  /** Carries out `change` and, if it says that it changed something, moves the revision on. */
+  async function changeKeys(change: () => boolean): Promise<boolean> {
+    const changed = await commits.run(true, () =>
+      keys.transaction(() => {
+        if (!change()) return false
+        const record = Buffer.allocUnsafe(8)
+        record.writeDoubleBE(revision() + 1)
+        meta.putSync(revisionName, record)
+        return true
+      }),
+    )
+    return changed === true
+  }
+
+  function put(record: KeyRecord): boolean {
+    keys.putSync(record.name, Buffer.from(JSON.stringify(record)))
+    return true
+  }
+
+  return {
+    readKeys: () => snapshots.alone(() => [...keys.getRange({})].map(({ value }) => JSON.parse(value.toString()) as KeyRecord)),
+    keysRevision: () => snapshots.alone(revision),
+    addKey: (record) => changeKeys(() => keys.get(record.name) === undefined && put(record)),
+    async restoreKey(record) {
+      await changeKeys(() => put(record))
+    },
+    revokeKey: (name) =>
+      changeKeys(() => {
+        keyUses.removeSync(name)
+        return keys.removeSync(name)
+      }),
+    keyUses: () =>
+      snapshots.alone(() => new Map([...keyUses.getRange({})].map(({ key, value }) => [key, value.readDoubleBE()] as const))),
+    async touchKeys(uses) {
+      await commits.run(true, () =>
+        keyUses.transaction(() => {
+          for (const [name, usedMs] of uses) {
+            const known = keyUses.get(name)?.readDoubleBE() ?? 0
+            if (usedMs <= known || keys.get(name) === undefined) continue
+            const record = Buffer.allocUnsafe(8)
+            record.writeDoubleBE(usedMs)
+            keyUses.putSync(name, record)
+          }
+          return true
+        }),
+      )
+    },
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * The LMDB engine: puts the parts of this folder together into a `TopicStore`. See environment.ts before calling `open`
+ * while any other process may be writing.
+ */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TopicStore } from '../store.js'
+import { type CommitFigures, createCommits } from './commits.js'
+import { openEnvironment } from './environment.js'
+import { createKeyRecords } from './key-records.js'
+import { createPageBuffer } from './page-buffer.js'
+import { createReads } from './reads.js'
+import { createRemovals } from './removals.js'
+import { createSnapshots } from './snapshot.js'
+import { check, walk } from './whole.js'
+import { createWrites } from './writes.js'
+
+export interface LmdbOptions {
+  /** The data directory. */
+  readonly directory: string
+  /** How many sockets this process polls; see snapshot.ts. */
+  readonly socketCount?: () => number
+  /** Called once when commits can no longer be trusted; the process is expected to end. */
+  readonly onBroken?: (reason: Error) => void
+}
+
+export interface LmdbStore extends TopicStore {
+  readonly commits: CommitFigures
+  /** A consistent, compacted copy of everything, into a directory of its own that does not exist yet. */
+  backup(directory: string): Promise<void>
+}
+
+/** Opens the store in a data directory, creating it on first use. Nobody else may be writing to it meanwhile. */
+export function openLmdbStore({ directory, socketCount = () => 0, onBroken = () => {} }: LmdbOptions): LmdbStore {
+  const pageBuffer = createPageBuffer()
+  const environment = openEnvironment(directory, pageBuffer)
+  const { root, specifications, freshen } = environment
+  const commits = createCommits(onBroken)
+  const snapshots = createSnapshots(freshen, socketCount)
+  const writes = createWrites(environment, snapshots, commits)
+  return {
+    ...createReads(environment, snapshots, pageBuffer),
+    ...writes,
+    ...createKeyRecords(environment, snapshots, commits),
+    removeDue: createRemovals(environment, snapshots, commits, writes),
+    walk: (plan) => walk(environment, plan),
+    check: (report) => check(environment, report),
+    figures: () => ({
+      topics: snapshots.alone(() => (specifications.getStats() as { entryCount: number }).entryCount),
+      bytes: statSync(join(directory, 'topics', 'data.mdb')).size,
+    }),
+    commits: commits.figures,
+    hold: commits.hold,
+    release: commits.release,
+    backup: (target) => root.backup(target, true),
+    async close() {
+      await commits.close()
+      await root.close()
+    },
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Where a page is put together: stored items, copied as they are, with commas between them. lmdb hands every item of a
+ * scan to `copy`, which takes it straight into the page; the buffer is used again for the next page.
+ */
+import { pageHeadroom, type Page } from '../store.js'
+
+export interface PageBuffer {
+  /** Starts an empty page. */
+  begin(): void
+  /** Adds an item; answers the bytes of the page's items so far, commas included. */
+  copy(bytes: Uint8Array, size: number): number
+  /** Takes the last item out again. */
+  dropLast(): void
+  /** The page; its buffer is good until `begin`. */
+  finish(hasMore: boolean): Page
+}
+
+/** Most pages fit; a page of the largest allowed size grows it. */
+const bytesAtFirst = 64 * 1024
+
+/** A buffer that grew beyond this is given back, so that one large page does not stay in memory. */
+const bytesKeptMax = 1024 * 1024
+
+const comma = 0x2c
+
+export function createPageBuffer(): PageBuffer {
+  let buffer = Buffer.allocUnsafeSlow(bytesAtFirst)
+  let end = pageHeadroom
+  let lastStart = pageHeadroom
+
+  function grow(needed: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * buffer.length))
+    buffer.copy(larger, 0, 0, end)
+    buffer = larger
+  }
+
+  return {
+    begin() {
+      end = lastStart = pageHeadroom
+      if (buffer.length > bytesKeptMax) buffer = Buffer.allocUnsafeSlow(bytesAtFirst)
+    },
+    copy(bytes, size) {
+      lastStart = end
+      const needed = end + 1 + size + pageHeadroom
+      if (needed > buffer.length) grow(needed)
+      if (end > pageHeadroom) buffer[end++] = comma
+      buffer.set(new Uint8Array(bytes.buffer, bytes.byteOffset, size), end)
+      end += size
+      return end - pageHeadroom
+    },
+    dropLast() {
+      end = lastStart
+    },
+    finish(hasMore) {
+      return { buffer, start: pageHeadroom, end, hasMore }
+    },
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * Automatic removal: carrying out REMOVAL policies that are due. Entries in `due` sort by the time at which their topic
+ * is due if no further update comes; an update leaves the entry where it is, and when its time comes the entry is looked
+ * at again and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due one look at the
+ * first entry is all the work there is.
+ *
+ * A topic is removed under the condition that neither its specification nor its last update has changed since it was
+ * judged, so an update that comes first always keeps it. A `remove` clause removes its matches first and ends the policy
+ * afterwards: a crash in between repeats the removal. Such a policy is carried out once.
+ *
+ * When the wall clock is seen to have stepped against the monotonic one, every entry is judged anew.
+ */
+import type { Path } from '../../topics/path.js'
+import { planSelector } from '../../topics/planner.js'
+import { removalOf } from '../../topics/properties.js'
+import { dueMs, tracksUpdates } from '../../topics/removal.js'
+import { type Moment, now, wallMsOf } from '../clock.js'
+import { nextSlice } from '../slices.js'
+import type { DueRemovals } from '../store.js'
+import type { Commits } from './commits.js'
+import type { Environment } from './environment.js'
+import type { Snapshots } from './snapshot.js'
+import {
+  type Details,
+  dueKey,
+  dueMsOfKey,
+  encodeSpecification,
+  readSpecification,
+  type StoredSpecification,
+} from './specification.js'
+import type { Writes } from './writes.js'
+
+/** Entries looked at between two turns of the event loop. */
+const entriesPerSlice = 200
+
+/** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
+const stepMs = 1000
+
+/** An entry with everything that its judgement rests on. */
+interface Judged {
+  readonly key: Buffer
+  readonly path: Path
+  readonly stored: StoredSpecification & { readonly details: Details }
+  readonly updateVersion: number | undefined
+  readonly dueMs: number
+  readonly removes: string | undefined
+}
+
+export function createRemovals(
+  environment: Environment,
+  snapshots: Snapshots,
+  commits: Commits,
+  writes: Writes,
+): () => Promise<DueRemovals> {
+  const { specifications, items, updates, due, meta, uniqueNumber } = environment
+
+  /** The entry's judgement at `present`; undefined for an entry that no topic owns. */
+  function judge(key: Buffer, path: Path, present: Moment): Judged | undefined {
+    const stored = readSpecification(specifications, path)
+    const details = stored?.details
+    const policy = details && removalOf(details.properties)
+    if (stored === undefined || details?.due !== key.toString('hex') || policy === undefined) return undefined
+    const created = wallMsOf(details.created, present)
+    const update = tracksUpdates(policy) ? updates.getEntry(path) : undefined
+    const updated = update ? wallMsOf(JSON.parse(update.value.toString()) as Moment, present) : created
+    return {
+      key,
+      path,
+      stored: { ...stored, details },
+      updateVersion: update?.version,
+      dueMs: dueMs(policy, created, updated),
+      removes: policy.selector,
+    }
+  }
+
+  /** The entries from `from` on whose time is at most `untilMs`, a slice of them. */
+  function readEntries(from: Buffer, untilMs: number): { readonly key: Buffer; readonly path: Path }[] {
+    const range = { start: from, end: dueKey(untilMs + 1, 0), limit: entriesPerSlice }
+    return snapshots.alone(() => [...due.getRange(range)].map(({ key, value }) => ({ key, path: value.toString() as Path })))
+  }
+
+  /** Whether the entry's topic is still as it was judged, and the change under that condition was made. */
+  function change({ path, stored, updateVersion }: Judged, write: () => void): Promise<boolean> {
+    const ifSame = (): Promise<boolean> => specifications.ifVersion(path, stored.version, write)
+    const changed = commits.run(true, async () => {
+      if (updateVersion === undefined) return ifSame()
+      let inner: Promise<boolean> | undefined
+      const outer = updates.ifVersion(path, updateVersion, () => {
+        inner = ifSame()
+      })
+      return (await outer) && (await inner) === true
+    })
+    return changed.then((done) => done === true)
+  }
+
+  /** Puts the entry where the topic is due now; undefined ends the policy. */
+  function file(judged: Judged, atMs: number | undefined): Promise<boolean> {
+    const { key, path, stored } = judged
+    return change(judged, () => {
+      const next = atMs === undefined ? undefined : dueKey(atMs, uniqueNumber())
+      const details = { ...stored.details, due: next?.toString('hex') }
+      void specifications.put(path, encodeSpecification({ type: stored.type, details }), uniqueNumber())
+      void due.remove(key)
+      if (next !== undefined) void due.put(next, Buffer.from(path))
+    })
+  }
+
+  async function carryOut(judged: Judged): Promise<number> {
+    const { path, stored, removes, key } = judged
+    if (removes === undefined) {
+      const removed = await change(judged, () => {
+        void specifications.remove(path)
+        void items[stored.type].remove(path)
+        void updates.remove(path)
+        void due.remove(key)
+      })
+      return removed ? 1 : 0
+    }
+    const plan = planSelector(removes)
+    const removed = 'problem' in plan ? 0 : await writes.removeMatches(plan, { cancelled: false })
+    await file(judged, undefined)
+    return removed
+  }
+
+  async function look(key: Buffer, path: Path): Promise<number> {
+    const present = now()
+    const judged = snapshots.alone(() => judge(key, path, present))
+    if (judged === undefined) {
+      await commits.run(true, () => due.remove(key))
+      return 0
+    }
+    if (judged.dueMs <= present.wallMs) return carryOut(judged)
+    if (Math.floor(judged.dueMs) !== dueMsOfKey(key)) await file(judged, judged.dueMs)
+    return 0
+  }
+
+  /** Looks at every entry whose time is at most `untilMs`. */
+  async function lookAtAll(untilMs: number): Promise<number> {
+    let removed = 0
+    let from = dueKey(0, 0)
+    for (;;) {
+      const entries = readEntries(from, untilMs)
+      const counts = await Promise.all(entries.map(({ key, path }) => look(key, path)))
+      for (const count of counts) removed += count
+      if (entries.length < entriesPerSlice) return removed
+      from = Buffer.concat([entries[entries.length - 1].key, Buffer.from([0])])
+      await nextSlice()
+    }
+  }
+
+  /** Whether the wall clock stepped since the last look of any process of this boot. */
+  async function stepped(present: Moment): Promise<boolean> {
+    const offset = present.wallMs - present.steadyMs
+    const record = snapshots.alone(() => meta.get('clock'))
+    const known = record && (JSON.parse(record.toString()) as { offset: number; boot: string })
+    if (known?.boot === present.boot && Math.abs(known.offset - offset) <= stepMs) return false
+    await commits.run(true, () => meta.put('clock', Buffer.from(JSON.stringify({ offset, boot: present.boot }))))
+    return known?.boot === present.boot
+  }
+
+  return async () => {
+    const present = now()
+    const removed = await lookAtAll((await stepped(present)) ? Number.MAX_SAFE_INTEGER : present.wallMs)
+    const [first] = snapshots.alone(() => [...due.getKeys({ start: dueKey(0, 0), limit: 1 })])
+    return { removed, nextMs: first === undefined ? undefined : dueMsOfKey(first) }
+  }
+}

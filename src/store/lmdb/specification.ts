@@ -1,0 +1,78 @@
+/**
+ * Specification records: what a topic was created with. The first byte is the type; a topic without properties has nothing
+ * else, and one with properties a JSON object behind it.
+ */
+import { getLastVersion } from 'lmdb'
+import type { Path } from '../../topics/path.js'
+import type { Properties, TopicType } from '../../topics/topic.js'
+import type { Moment } from '../clock.js'
+import type { Tree } from './environment.js'
+
+/** What a topic was created with. */
+export interface Specification {
+  readonly type: TopicType
+  /** Undefined for a topic that was created without any. */
+  readonly details: Details | undefined
+}
+
+export interface Details {
+  readonly properties: Properties
+  readonly created: Moment
+  /** The key of its entry among the due, hexadecimal; undefined when it has no REMOVAL, or that has been carried out. */
+  readonly due: string | undefined
+}
+
+/** A specification with the version of its record, which no other state of any topic ever has. */
+export interface StoredSpecification extends Specification {
+  readonly version: number
+}
+
+const typeBytes: Readonly<Record<TopicType, number>> = { json: 0x6a, string: 0x73 }
+
+export function encodeSpecification({ type, details }: Specification): Buffer {
+  const rest = details === undefined ? '' : JSON.stringify(details)
+  const record = Buffer.allocUnsafe(1 + Buffer.byteLength(rest))
+  record[0] = typeBytes[type]
+  record.write(rest, 1)
+  return record
+}
+
+/** The specification at a path, or undefined where there is no topic. */
+export function readSpecification(specifications: Tree, path: Path): StoredSpecification | undefined {
+  const record = specifications.getBinaryFast(path)
+  if (record === undefined) return undefined
+  const version = getLastVersion()
+  if (record.length === 1) return { type: typeByByte(record[0]), details: undefined, version }
+  return { ...decodeSpecification(record), version }
+}
+
+export function decodeSpecification(record: Uint8Array): Specification {
+  const type = typeByByte(record[0])
+  if (record.length === 1) return { type, details: undefined }
+  const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
+  return { type, details: JSON.parse(text) as Details }
+}
+
+/** The type of the topic at a path, or undefined where there is none. */
+export function typeOf(specifications: Tree, path: Path): TopicType | undefined {
+  const record = specifications.getBinaryFast(path)
+  if (record === undefined) return undefined
+  return typeByByte(record[0])
+}
+
+function typeByByte(byte: number): TopicType {
+  return byte === typeBytes.json ? 'json' : 'string'
+}
+
+/** The key of an entry among the due: the time, then a number that makes it unique, so that the entries sort by time. */
+export function dueKey(atMs: number, number: number): Buffer {
+  const key = Buffer.allocUnsafe(16)
+  key.writeBigUInt64BE(BigInt(Math.floor(atMs)), 0)
+  key.writeBigUInt64BE(BigInt(number), 8)
+  return key
+}
+
+/** The time in a key that `dueKey` made, in ms since the epoch. */
+export function dueMsOfKey(key: Buffer): number {
+  return Number(key.readBigUInt64BE(0))
+}

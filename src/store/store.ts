@@ -1,0 +1,166 @@
+/**
+ * The seam between the service and whatever keeps its topics: one interface in the words of the domain. An engine lives in
+ * a folder of its own beside this file; nothing here knows one, and nothing above this file does either.
+ *
+ * What every engine promises:
+ * - a write's promise resolves once the write is durable, and every read that begins after that, in any process, sees it;
+ * - no read returns what a power cut could take back;
+ * - each write decides and writes in one step, so that two writers never both create, or resurrect, a topic;
+ * - a rejected write carries a `StoreError`, whose kind says what is known of it.
+ *
+ * Reads may answer at once or with a promise; LMDB answers at once.
+ */
+import type { Path } from '../topics/path.js'
+import type { Plan } from '../topics/plan.js'
+import type { Properties, TopicType } from '../topics/topic.js'
+
+export type Awaitable<T> = T | Promise<T>
+
+/** Nothing at the path, or a topic of the other type. */
+export type Absent = 'no_such_topic' | 'incompatible_type'
+
+/** Asks whether the one who waits for a long piece of work has gone; the work then stops at its next step. */
+export interface Cancellation {
+  readonly cancelled: boolean
+}
+
+/** A page to read: up to `size` matches of `plan`, in tree order, of one type, that sort after `after`. */
+export interface PageQuery {
+  readonly plan: Plan
+  readonly type: TopicType
+  readonly after: Path | undefined
+  /** Items at most, 1 or more. */
+  readonly size: number
+  /** The page ends before the item that would make it larger than this; it holds one item at least. */
+  readonly bytesMax: number
+}
+
+/**
+ * A page: its items with commas between them are the bytes of `buffer` from `start` to `end`. At least `pageHeadroom`
+ * bytes before and after them are the reader's to write into. The buffer is the reader's until its current turn ends or
+ * it calls the store again.
+ */
+export interface Page {
+  readonly buffer: Buffer
+  readonly start: number
+  readonly end: number
+  /** True if and only if another match sorts after the last item. */
+  readonly hasMore: boolean
+}
+
+/** Room around a page's items for what the reader wraps them in, in bytes. */
+export const pageHeadroom = 64
+
+/** What a topic is created with. */
+export interface Creation {
+  readonly path: Path
+  readonly type: TopicType
+  readonly properties: Properties
+}
+
+/** One topic whole, as export and import carry it. `valueText` is a view, good until the next step of the walk. */
+export interface WholeTopic extends Creation {
+  readonly valueText: Uint8Array | undefined
+}
+
+/** An operation that a key may be allowed. */
+export type Operation = 'fetch' | 'set' | 'add' | 'remove'
+
+/** An API key as it is stored: never the token, only its SHA-256. */
+export interface KeyRecord {
+  readonly name: string
+  /** SHA-256 of the token, lower-case hexadecimal. */
+  readonly tokenHash: string
+  readonly allow: readonly Operation[]
+  /** The subtrees that the key may touch; empty means all. */
+  readonly under: readonly Path[]
+  readonly madeMs: number
+}
+
+/** A broken invariant, in one sentence that names the record. */
+export type Finding = string
+
+/** What is stored, for those who watch. */
+export interface StoreFigures {
+  readonly topics: number
+  readonly bytes: number
+}
+
+/** What became of the removals that were due. */
+export interface DueRemovals {
+  readonly removed: number
+  /** When the next one is due, in ms since the epoch; undefined when none is known. */
+  readonly nextMs: number | undefined
+}
+
+export interface TopicStore {
+  /** The topic's fetch result item, good until the turn ends or the store is called again; or why there is none. */
+  readTopic(path: Path, type: TopicType): Awaitable<Uint8Array | Absent>
+  /** Stops early, with a rejected promise, when `cancellation` says so. */
+  readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
+
+  /** `valueText` (JSON, UTF-8) is copied before the call returns; this holds for every write. */
+  set(path: Path, type: TopicType, valueText: Uint8Array): Promise<'set' | Absent>
+  add(creation: Creation): Promise<'created' | 'present'>
+  addAndSet(
+    creation: Creation,
+    valueText: Uint8Array,
+  ): Promise<'created' | 'updated' | 'incompatible_type' | 'incompatible_properties'>
+  /** Removes the topic alone, not its descendants. */
+  remove(path: Path): Promise<boolean>
+  /** Removes every match that stands throughout, of either type, in tree order and bounded steps; answers how many. */
+  removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
+  /** Carries out the removals that are due by now; one process at a time needs to, more do no harm. */
+  removeDue(): Promise<DueRemovals>
+
+  /** Every match whole, of both types, in tree order; a consistent cut where the engine can give one. */
+  walk(plan: Plan): AsyncIterable<WholeTopic>
+
+  readKeys(): Awaitable<readonly KeyRecord[]>
+  /** A number that changes whenever a key is added or revoked, by any process. */
+  keysRevision(): Awaitable<number>
+  /** False, and nothing changed, when the name is taken. */
+  addKey(record: KeyRecord): Promise<boolean>
+  /** Stores a key as it is given, replacing one of the same name. */
+  restoreKey(record: KeyRecord): Promise<void>
+  /** False when there is no such key. */
+  revokeKey(name: string): Promise<boolean>
+  /** When each key was last used, in ms since the epoch, as coarsely as `touchKeys` is called. */
+  keyUses(): Awaitable<ReadonlyMap<string, number>>
+  touchKeys(uses: ReadonlyMap<string, number>): Promise<void>
+
+  /** Walks everything and reports each broken invariant. */
+  check(report: (finding: Finding) => void): Promise<{ readonly records: number }>
+  figures(): Awaitable<StoreFigures>
+
+  /** Resolves once no write is in flight; from then on writes wait until `release`. See cluster/primary.ts for why. */
+  hold(): Promise<void>
+  release(): void
+  /** Waits for the writes in flight, then lets go of everything. */
+  close(): Promise<void>
+}
+
+/** What is known of a write that failed, or why a read could not be made. */
+export type StoreErrorKind =
+  /** Nothing happened; trying again may succeed. */
+  | 'retry'
+  /** It may or may not have happened. */
+  | 'unknown_outcome'
+  /** Nothing happened; there is no room. */
+  | 'full'
+  /** Nothing happened; the engine can not be reached. */
+  | 'unavailable'
+
+/** The closed set of failures of the seam. */
+export class StoreError extends Error {
+  constructor(
+    readonly kind: StoreErrorKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}
+
+/** The waiting one has gone, so the work was not finished. */
+export class Cancelled extends Error {}

@@ -1,0 +1,106 @@
+/**
+ * From a selector to its plan: the fewest disjoint key ranges that can hold its matches and, only where they do not
+ * decide, a matcher. Pure but for the cache: plans are immutable, and the same text gives the same plan.
+ *
+ * Full-path patterns are planned here; split-path patterns in selector-split.ts, sets in selector-set.ts. A range's bounds
+ * and a seek are at most one byte longer than the longest key.
+ */
+import { LRUCache } from 'lru-cache'
+import { automatonBytesMax, pathBytesMax, planCacheBytesMax } from '../limits.js'
+import { encodeKey } from './key.js'
+import { parsePath, type Path } from './path.js'
+import { compileTest, rangesDecide, type Pattern, type Tail } from './pattern.js'
+import type { Start } from './pattern-starts.js'
+import type { Matcher, Plan } from './plan.js'
+import { descendantsRange, everyTopic, keyAfter, mergeRanges, subtreeRange, topicRange, type KeyRange } from './range.js'
+import { planSplitPath } from './selector-split.js'
+import { planUnion } from './selector-set.js'
+import { enginesIn, parseSelector, type Selector, type SelectorProblem } from './selector.js'
+
+const cache = new LRUCache<string, Plan | SelectorProblem>({ maxSize: planCacheBytesMax })
+
+/** The plan of a selector, compiled and kept for the next time; or what is wrong with its text. */
+export function planSelector(text: string): Plan | SelectorProblem {
+  const kept = cache.get(text)
+  if (kept !== undefined) return kept
+  const selector = parseSelector(text)
+  const plan = 'problem' in selector ? selector : planOf(selector)
+  const bytes = 'problem' in selector || 'problem' in plan ? 0 : bytesOf(plan, enginesIn(selector).length)
+  cache.set(text, plan, { size: entryBytes + 4 * text.length + bytes })
+  return plan
+}
+
+/** The plan of the topic alone. */
+export function planPath(path: Path): Plan {
+  return { ranges: [topicRange(path)], matcher: undefined }
+}
+
+/** The plan of the topic and all its descendants. */
+export function planSubtree(path: Path): Plan {
+  return { ranges: [subtreeRange(path)], matcher: undefined }
+}
+
+/** The plan of a selector that was read before; compiles its patterns. */
+export function planOf(selector: Selector): Plan {
+  switch (selector.kind) {
+    case 'path':
+      return planPath(selector.path)
+    case 'split-path':
+      return planSplitPath(selector.segments, selector.tail)
+    case 'full-path':
+      return planFullPath(selector.pattern, selector.literal, selector.tail)
+    case 'set':
+      return planUnion(selector.members.map(planOf))
+    default:
+      return selector satisfies never
+  }
+}
+
+function planFullPath(pattern: Pattern | undefined, literal: Path | undefined, tail: Tail): Plan {
+  const plain = literal === undefined ? [] : [pathRange(literal, tail)]
+  const starts = pattern === undefined ? [] : pattern.starts.filter(isPossible)
+  const ranges = mergeRanges([...plain, ...starts.flatMap((start) => startRanges(start, tail))])
+  if (pattern === undefined || rangesDecide(pattern, tail)) return { ranges, matcher: undefined }
+  const test = compileTest(pattern, tail)
+  return { ranges, matcher: literal === undefined ? test : alsoPlain(literal, tail, test) }
+}
+
+/** A plain reading beside the pattern: `*a+b` finds the topic `a+b` too. */
+function alsoPlain(literal: Path, tail: Tail, test: Matcher): Matcher {
+  const { length } = literal
+  return (path) => {
+    if (path.startsWith(literal)) {
+      if (path.length === length && tail !== 'descendants') return true
+      if (path[length] === '/' && tail !== 'match') return true
+    }
+    return test(path)
+  }
+}
+
+function pathRange(path: Path, tail: Tail): KeyRange {
+  return tail === 'match' ? topicRange(path) : tail === 'both' ? subtreeRange(path) : descendantsRange(path)
+}
+
+/** Whether any path begins with the start's text, for a start that is no whole match; U+0000 would read as a separator. */
+function isPossible({ text }: Start): boolean {
+  return text === '' || (!text.includes('\0') && !/^\/|\/\//.test(text) && Buffer.byteLength(text) <= pathBytesMax)
+}
+
+function startRanges({ text, rest }: Start, tail: Tail): KeyRange[] {
+  if (rest === 'none') return parsePath(text) === text ? [pathRange(text as Path, tail)] : []
+  if (text === '') return [everyTopic]
+  const key = encodeKey(text)
+  const end = Buffer.from(key)
+  end[end.length - 1]++
+  return [{ start: rest === 'some' ? keyAfter(key) : key, end }]
+}
+
+/** A kept plan's own objects, closures and keys, as a rough mean. */
+const entryBytes = 2048
+
+/** What a plan may come to hold: its ranges, and the automatons of its patterns. */
+function bytesOf(plan: Plan, engines: number): number {
+  let bytes = engines * automatonBytesMax
+  for (const range of plan.ranges) bytes += range.start.length + range.end.length
+  return bytes
+}

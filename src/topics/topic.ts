@@ -1,0 +1,46 @@
+/**
+ * What a topic is made of, and the one serialised form of it: the fetch result item.
+ *
+ * The item is built once, when the value is written, around the value's own JSON text, and every fetch copies it as it
+ * stands: nothing is parsed or printed again, so nothing can be rounded, reordered or dropped.
+ */
+import type { Path } from './path.js'
+
+/** The kind of value that a topic holds. */
+export type TopicType = 'json' | 'string'
+
+/** Both types, in the order of their trees wherever something walks over both. */
+export const topicTypes: readonly TopicType[] = ['json', 'string']
+
+/** Settings given when a topic is created; never changed afterwards. */
+export type Properties = Readonly<Record<string, string>>
+
+const encoder = new TextEncoder()
+const valueMember = encoder.encode(',"value":')
+const closingBrace = 0x7d
+
+/**
+ * The fetch result item of a topic, UTF-8: `{"path":…,"type":…,"value":…}`, or without `value` when there is none.
+ *
+ * @param valueText the value's JSON text as bytes of UTF-8, copied; undefined for a topic that holds no value
+ */
+export function encodeItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): Buffer {
+  const head = `{"path":${JSON.stringify(path)},"type":"${type}"`
+  const room = head.length * 3 + valueMember.length + (valueText?.length ?? 0) + 1
+  const item = Buffer.allocUnsafe(room)
+  let end = item.write(head, 0, 'utf8')
+  if (valueText !== undefined) {
+    item.set(valueMember, end)
+    item.set(valueText, end + valueMember.length)
+    end += valueMember.length + valueText.length
+  }
+  item[end] = closingBrace
+  return item.subarray(0, end + 1)
+}
+
+/** The value's JSON text in an item that `encodeItem` made, as a view; undefined when it holds none. */
+export function valueOfItem(item: Uint8Array, path: Path, type: TopicType): Uint8Array | undefined {
+  const headBytes = Buffer.byteLength(`{"path":${JSON.stringify(path)},"type":"${type}"`)
+  if (item.length === headBytes + 1) return undefined
+  return item.subarray(headBytes + valueMember.length, item.length - 1)
+}

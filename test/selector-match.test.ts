@@ -1,0 +1,298 @@
+/**
+ * What selectors match: a table of examples, and random selectors over random trees against a naive reference that was
+ * written for this test. The scan is simulated as a store runs it: ranges in order, seeks followed, over sorted keys.
+ */
+import t from 'tap'
+import { RE2JS, RE2JSException } from 're2js'
+import { encodeKey } from '../dist/topics/key.js'
+import { parsePath } from '../dist/topics/path.js'
+import { compileTest, harmlessExpression, linearTest, readPattern, type Pattern, type Tail } from '../dist/topics/pattern.js'
+import { planSelector } from '../dist/topics/planner.js'
+import type { Plan } from '../dist/topics/plan.js'
+import { seededRandom, type Random } from './support/random.js'
+
+/** Selector, what it matches, what it does not: the README's table. */
+const examples: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+  ['a/b', ['a/b'], ['a', 'a/b/c']],
+  ['>a/b', ['a/b'], ['a', 'a/b/c']],
+  ['/a/b/', ['a/b'], ['a', 'a/b/c']],
+  ['>?a', ['?a'], ['a']],
+  ['?a/b', ['a/b'], ['a', 'a/b/c']],
+  ['?a/b/', ['a/b/c', 'a/b/c/d'], ['a/b', 'a/bc']],
+  ['?a/b//', ['a/b', 'a/b/c', 'a/b/c/d'], ['a', 'a/bc']],
+  ['?a/.*', ['a/b', 'a/c'], ['a', 'a/b/c', 'b/c']],
+  ['?a/.*/temp', ['a/x/temp', 'a/y/temp'], ['a/temp', 'a/x/hum', 'a/x/y/temp', 'a/x/temp/max']],
+  ['?a/[0-9]+//', ['a/1', 'a/42/x'], ['a', 'a/x', 'a/4x']],
+  ['?(a|b)/c', ['a/c', 'b/c'], ['c/c', 'a', 'ab/c']],
+  ['?.*//', ['a', 'a/b', 'b/c/d'], []],
+  ['?\\Qa.b/c+\\E/.*', ['a.b/c+/x'], ['axb/c+/x', 'a.b/cc/x']],
+  ['*a/b//', ['a/b', 'a/b/c'], ['a', 'a/bc']],
+  ['*a/.*', ['a/b', 'a/b/c'], ['a', 'ab/c']],
+  ['*a/.*/temp', ['a/x/temp', 'a/x/y/temp'], ['a/temp', 'a/x/hum']],
+  ['*.*temp.*', ['temp', 'a/temp', 'a/temp2/x'], ['a/tem']],
+  ['*a.b', ['a.b', 'a/b', 'axb'], ['ab', 'a.b/c']],
+  ['*a+b//', ['a+b', 'a+b/c', 'ab', 'aab/c'], ['a', 'b', 'a+']],
+  ['*a(b//', ['a(b', 'a(b/c'], ['ab', 'a']],
+  ['*[ab]/', ['a/x', 'b/x/y', '[ab]/x'], ['a', 'b', 'c/x']],
+  ['*\\Qa+b\\E//', ['a+b', 'a+b/c'], ['aab', 'ab']],
+  ['*(?i)temp', ['temp', 'TEMP', 'Temp'], ['temp/x']],
+  ['#a////?b/.*////*c//', ['a', 'b/x', 'c', 'c/x'], ['a/x', 'b', 'b/x/y', 'd']],
+  ['#?a//////?b', ['a', 'a/x', 'b'], ['b/x', 'c']],
+  ['#?a/////b', ['a/x', 'b'], ['a', 'b/x']],
+]
+
+function planned(selector: string): Plan {
+  const plan = planSelector(selector)
+  if ('problem' in plan) throw new Error(`${selector}: ${plan.problem}`)
+  return plan
+}
+
+/** Paths in the order of their keys. */
+class Tree {
+  readonly paths: readonly string[]
+  private readonly keys: readonly Buffer[]
+
+  constructor(paths: Iterable<string>) {
+    const entries = [...new Set(paths)].map((path) => ({ path, key: encodeKey(path) }))
+    entries.sort((a, b) => Buffer.compare(a.key, b.key))
+    this.paths = entries.map(({ path }) => path)
+    this.keys = entries.map(({ key }) => key)
+  }
+
+  private from(key: Buffer): number {
+    let low = 0
+    let high = this.keys.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (Buffer.compare(this.keys[middle], key) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** Runs a plan as a store does; throws when a range or a seek does not lead on. */
+  scan({ ranges, matcher }: Plan): { found: string[]; visited: number } {
+    const found: string[] = []
+    let visited = 0
+    let last = Buffer.alloc(0)
+    for (const { start, end } of ranges) {
+      if (Buffer.compare(last, start) > 0 || Buffer.compare(start, end) >= 0) throw new Error('ranges are out of order')
+      last = end
+      for (let i = this.from(start); i < this.keys.length && Buffer.compare(this.keys[i], end) < 0; ) {
+        visited++
+        const answer = matcher === undefined || matcher(this.paths[i])
+        if (answer === true) found.push(this.paths[i])
+        if (typeof answer === 'boolean') i++
+        else {
+          if (Buffer.compare(answer, this.keys[i]) <= 0) throw new Error(`a seek at ${this.paths[i]} leads back`)
+          i = this.from(answer)
+        }
+      }
+    }
+    return { found, visited }
+  }
+}
+
+t.test('every example matches what the table says', async (t) => {
+  for (const [selector, matches, others] of examples) {
+    const tree = new Tree([...matches, ...others])
+    t.same(tree.scan(planned(selector)).found.sort(), [...matches].sort(), selector)
+  }
+})
+
+t.test('an asterisk, a path and two slashes find the topic and its descendants, whatever the path', async (t) => {
+  const odd = ['a+b', 'a(b', '?', '[', '*', '**', 'Q\\', '\\Q', '\\E', 'a\\', '{2}', 'a|b', '^', '$', '.', '(?', ')', '[[:x:]]', '\n', 'é', '😀']
+  const paths = [...odd, ...odd.map((path) => `x/${path}`), '\\p{Nope}/a', 'c++', 'C:\\Users\\x', '>a', '#a', '%a', 'x{2,1}']
+  const tree = new Tree(paths.flatMap((path) => [path, `${path}/x`, `${path}/x/y`]))
+  for (const path of paths) {
+    const { found } = tree.scan(planned(`*${path}//`))
+    t.ok([path, `${path}/x`, `${path}/x/y`].every((wanted) => found.includes(wanted)), JSON.stringify(path))
+    t.ok(tree.scan(planned(`*${path}`)).found.includes(path), `${JSON.stringify(path)}, alone`)
+    const below = tree.scan(planned(`*${path}/`)).found
+    t.ok(below.includes(`${path}/x`) && below.includes(`${path}/x/y`), `${JSON.stringify(path)}, descendants`)
+  }
+})
+
+/** Pieces of patterns: as a selector has them, and as the built-in engine reads the same. */
+const pieces: readonly (readonly [string, string])[] = [
+  ['a', 'a'],
+  ['b', 'b'],
+  ['\\+', '\\+'],
+  ['\\.', '\\.'],
+  ['-', '-'],
+  ['é', 'é'],
+  ['.', '.'],
+  ['.*', '.*'],
+  ['.+', '.+'],
+  ['[ab]', '[ab]'],
+  ['[^a]', '[^a]'],
+  ['[+-.]+', '[+-.]+'],
+  ['a?', 'a?'],
+  ['b{2}', 'b{2}'],
+  ['a{1,2}', 'a{1,2}'],
+  ['(a|b)', '(a|b)'],
+  ['(?:a|ab|é.*)', '(?:a|ab|é.*)'],
+  ['(?i:A)', '[aA]'],
+  ['\\Q+.\\E', '\\+\\.'],
+  ['\\w', '[0-9A-Za-z_]'],
+]
+const names = ['a', 'b', 'aa', 'ab', 'ba', 'bb', '+', '.', '-', '!', 'é', 'a+', 'a.', 'a-b', 'éa', '+.', 'A', '😀', '\ue000', '\n']
+
+type Reference = (path: string) => boolean
+
+/** The whole path and its ancestors, as a qualifier asks for them. */
+function candidates(path: string, tail: Tail): string[] {
+  const parts = path.split('/')
+  const ancestors = parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'))
+  return tail === 'match' ? [path] : tail === 'descendants' ? ancestors : [...ancestors, path]
+}
+
+function randomSelector(random: Random, inSet: boolean): { text: string; matches: Reference } {
+  const randomPattern = (extra: readonly (readonly [string, string])[], most: number) => {
+    const chosen = Array.from({ length: 1 + random.below(most) }, () => random.pick([...pieces, ...extra]))
+    return { text: chosen.map(([text]) => text).join(''), js: chosen.map(([, js]) => js).join('') }
+  }
+  const tail = random.pick<Tail>(['match', 'descendants', 'both'])
+  const qualifier = { match: '', descendants: '/', both: '//' }[tail]
+  const kind = random.below(inSet ? 5 : 6)
+  if (kind === 0) {
+    const path = Array.from({ length: 1 + random.below(3) }, () => random.pick(names)).join('/')
+    return { text: `>${path}`, matches: (other) => other === path }
+  }
+  if (kind <= 2) {
+    const segments = Array.from({ length: 1 + random.below(4) }, () => {
+      const common = random.pick(['.*', '(a|b|é)', '', ''])
+      return common === '' ? randomPattern([], 2) : { text: common, js: common }
+    })
+    const whole = segments.map(({ js }) => new RegExp(`^(?:${js})$`, 'su'))
+    const fits = (path: string) => {
+      const parts = path.split('/')
+      return parts.length === whole.length && whole.every((segment, i) => segment.test(parts[i]))
+    }
+    return { text: `?${segments.map(({ text }) => text).join('/')}${qualifier}`, matches: (path) => candidates(path, tail).some(fits) }
+  }
+  if (kind <= 4) {
+    const { text, js } = randomPattern([['/', '/'], ['/', '/'], ['/.*', '/.*'], ['a/b', 'a/b'], ['|b', '|b']], 5)
+    // Runs of slashes would be read as separators and qualifiers.
+    const withoutRuns = (source: string) => source.replace(/\/+$/, '').replace(/\/{2,}/g, '/') || 'a'
+    const body = withoutRuns(text)
+    const whole = new RegExp(`^(?:${withoutRuns(js)})$`, 'su')
+    const literal = parsePath(body)
+    const fits = (path: string) => whole.test(path) || path === literal
+    return { text: `*${body}${qualifier}`, matches: (path) => candidates(path, tail).some(fits) }
+  }
+  const members = Array.from({ length: 1 + random.below(4) }, () => randomSelector(random, true))
+  return {
+    text: `#${members.map(({ text }) => text).join('////')}`,
+    matches: (path) => members.some((member) => member.matches(path)),
+  }
+}
+
+t.test('random selectors find in random trees what a naive matcher finds, in order, once, skipping nothing', async (t) => {
+  const random = seededRandom(t)
+  let visits = 0
+  let matches = 0
+  for (let round = 0; round < 8; round++) {
+    const paths = Array.from({ length: 1500 }, () =>
+      Array.from({ length: 1 + random.below(random.oneIn(20) ? 12 : 4) }, () => random.pick(names)).join('/'),
+    )
+    const tree = new Tree(paths)
+    for (let i = 0; i < 150; i++) {
+      const { text, matches: reference } = randomSelector(random, false)
+      const { found, visited } = tree.scan(planned(text))
+      const wanted = tree.paths.filter(reference)
+      visits += visited
+      matches += found.length
+      if (found.join('\n') === wanted.join('\n')) continue
+      const wrong = [...found.filter((path) => !reference(path)), ...wanted.filter((path) => !found.includes(path))]
+      return t.fail(`${JSON.stringify(text)} is wrong about ${JSON.stringify(wrong.slice(0, 5))}`)
+    }
+  }
+  t.comment(`${matches} matches in ${visits} visits`)
+  t.ok(matches > 0)
+})
+
+t.test('the reference can fail: a matcher that skips one topic too many is caught', async (t) => {
+  const tree = new Tree(['a', 'a/x/temp', 'a/y/temp'])
+  const { ranges, matcher } = planned('?a/.*/temp')
+  const tooFar: Plan = { ranges, matcher: (path) => (path === 'a/x/temp' ? encodeKey('a/z') : matcher === undefined || matcher(path)) }
+  t.same(tree.scan({ ranges, matcher }).found, ['a/x/temp', 'a/y/temp'])
+  t.same(tree.scan(tooFar).found, [])
+  t.throws(() => tree.scan({ ranges, matcher: () => encodeKey('a') }), /leads back/)
+})
+
+t.test('a split-path pattern visits fewer than 5 keys for each item', async (t) => {
+  const paths: string[] = []
+  for (let i = 0; i < 1000; i++) {
+    const device = `a/device-${i}`
+    for (let j = 0; j < 40; j++) paths.push(`${device}/hum/${j}`, `${device}/s${j}`, `${device}/z${j}`)
+    paths.push(device, `${device}/temp`, `${device}/temp/max`, `${device}/temp/min`)
+  }
+  const tree = new Tree(paths)
+  for (const [selector, count] of [['?a/.*/temp', 1000], ['?a/.*/temp/m.*', 2000], ['?a/device-1..?/temp', 110], ['?a/.*', 1000]] as const) {
+    const { found, visited } = tree.scan(planned(selector))
+    t.comment(`${selector}: ${(visited / found.length).toFixed(2)} keys an item, of ${tree.paths.length}`)
+    t.equal(found.length, count, selector)
+    t.ok(visited < 5 * found.length, `${selector} visits ${visited} keys`)
+  }
+})
+
+/** A pattern that was read without a problem. */
+function pattern(text: string): Pattern | undefined {
+  const read = readPattern(text, { sizeLeft: 8192 })
+  return 'problem' in read ? undefined : read
+}
+
+t.test('the built-in engine, where it is used, agrees with the linear-time engine', async (t) => {
+  const random = seededRandom(t)
+  const single = ['a', 'b', '.', '[ab]', '[^a]', '\\d', '\\D', '\\w', '\\W', '\\s', '\\S', '[\\w-]', '[^\\d/]', 'é', '😀', '[😀-😂]', '\\.', '\\x{1f600}', '/', '\\t', '[\\s\\S]']
+  const repeats = ['', '', '', '*', '+', '?', '{2}', '{1,3}', '{2,}', '*?', '{0}']
+  const texts = ['', 'a', '\n', '\v', '\u2028', '\u00a0', 'K', '\u212a', 'ſ', '_', '0', '٣']
+  for (let i = 0; i < 300; i++) texts.push(Array.from({ length: 1 + random.below(5) }, () => random.pick(['a', 'b', '1', '-', '.', '/', 'é', '😀', '😁', '\n', '\t', 'x/y'])).join(''))
+  let compared = 0
+  for (let i = 0; i < 600; i++) {
+    const source = Array.from({ length: 1 + random.below(4) }, () => random.pick(single) + random.pick(repeats)).join('')
+    const read = pattern(source)
+    if (read === undefined) return t.fail(`${source} is refused`)
+    for (const tail of ['match', 'descendants', 'both'] as const) {
+      const harmless = harmlessExpression(read, tail)
+      if (harmless === undefined) continue
+      const linear = linearTest(read, tail)
+      for (const text of texts) {
+        compared++
+        if (harmless.test(text) !== linear(text)) return t.fail(`${source} (${tail}) on ${JSON.stringify(text)}`)
+      }
+    }
+  }
+  t.ok(compared > 10_000, `${compared} comparisons`)
+})
+
+t.test('what is read as a pattern is what the engine takes as one', async (t) => {
+  const random = seededRandom(t)
+  const tokens = ['a', 'b', '(', ')', '(?:', '(?i)', '(?s:', '(?P<n>', '(?<m>', '[', ']', '[^', '-', '|', '*', '+', '?', '{2}', '{1,2}', '{,2}', '{', '}', '^', '$', '.', '\\', '\\d', '\\pL', '\\p{Greek}', '\\p{', '[:alpha:]', '[:no:]', '[:', ':]', '\\Q', '\\E', '\\x41', '\\x{', '\\07', '\\z', '\\b', '\\_', 'é', '\\é', '(?', '-s', ':', '_', '\\n', '\\C', '{2,1}', '😀']
+  let taken = 0
+  for (let i = 0; i < 20_000; i++) {
+    const text = Array.from({ length: 1 + random.below(6) }, () => random.pick(tokens)).join('')
+    const read = readPattern(text, { sizeLeft: 8192 })
+    if ('problem' in read && read.refused) continue
+    let error: unknown
+    try {
+      RE2JS.compile(text)
+      taken++
+    } catch (thrown) {
+      if (!(thrown instanceof RE2JSException)) throw thrown
+      error = thrown.message
+    }
+    if ('problem' in read !== (error !== undefined)) return t.fail(`${text}: ${'problem' in read ? read.problem : 'read'}, but the engine: ${error}`)
+  }
+  t.ok(taken > 3000, `${taken} of 20000 are patterns`)
+})
+
+t.test('a dot matches every character, a line feed and one beyond the basic plane too', async (t) => {
+  for (const text of ['\n', '\r', '\u2028', '😀', '\u{10ffff}', 'é']) {
+    for (const source of ['.', '[^a]', '(.|ab)']) {
+      const read = pattern(source)
+      t.ok(read !== undefined && compileTest(read)(text), `${source} on U+${text.codePointAt(0)?.toString(16)}`)
+    }
+  }
+})

@@ -1,0 +1,116 @@
+/**
+ * An HTTP client for tests: keep-alive connections opened on purpose, requests that take turns over them, bodies sent to
+ * the byte. It never retries, so that an answer that was lost is seen.
+ */
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** The body as it came. */
+  readonly text: string
+  /** The `code` of an answer that is not a 200; empty for one that is. */
+  readonly code: string
+  /** The `message` of an answer that is not a 200; empty for one that is. */
+  readonly message: string
+}
+
+export interface FetchedItem {
+  readonly path: string
+  readonly type: string
+  readonly value?: unknown
+}
+
+export interface FetchedPage {
+  readonly has_more: boolean
+  readonly results: readonly FetchedItem[]
+}
+
+export interface PostOptions {
+  /** Replaces the client's token; null sends no authorization header. */
+  readonly token?: string | null
+  readonly method?: string
+  /** Added to, or put in the place of, the client's own headers; undefined leaves one out. */
+  readonly headers?: Readonly<Record<string, string | undefined>>
+}
+
+/** A body: text or bytes go out as they are, anything else as JSON. */
+export type Body = string | Buffer | object
+
+export class Client {
+  readonly #url: string
+  readonly #token: string
+  readonly #agents: readonly Agent[]
+  #turn = 0
+
+  /** Requests take turns over `connections` connections; each carries one request at a time. */
+  constructor(url: string, token: string, connections: number) {
+    this.#url = url
+    this.#token = token
+    this.#agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+  }
+
+  /** Sends one request to `/topics/<route>` and resolves with the whole answer. */
+  post = (route: string, body: Body, options: PostOptions = {}): Promise<Answer> =>
+    this.send(`/topics/${route}`, body, options)
+
+  /** Sends one request to a path below the base. */
+  send(path: string, body: Body, options: PostOptions = {}): Promise<Answer> {
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+    const token = options.token === undefined ? this.#token : options.token
+    const headers: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(bytes.length) }
+    if (token !== null) headers.authorization = `Apikey ${token}`
+    for (const [name, value] of Object.entries(options.headers ?? {})) {
+      if (value === undefined) delete headers[name]
+      else headers[name] = value
+    }
+    const agent = this.#agents[this.#turn++ % this.#agents.length]
+    return new Promise((resolve, reject) => {
+      const outgoing = request(this.#url + path, { method: options.method ?? 'POST', headers, agent }, (incoming) => {
+        const chunks: Buffer[] = []
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+        incoming.on('error', reject)
+        incoming.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          const status = incoming.statusCode ?? 0
+          const { code = '', message = '' } = status === 200 ? {} : problemOf(text)
+          resolve({ status, headers: incoming.headers, text, code, message })
+        })
+      })
+      outgoing.on('error', reject)
+      outgoing.end(bytes)
+    })
+  }
+
+  /** Walks a selector page by page and gives the pages, following `has_more` and `after` as the specification says. */
+  async walk(selector: string, options: { readonly size?: number; readonly type?: string } = {}): Promise<FetchedPage[]> {
+    const pages: FetchedPage[] = []
+    for (let after: string | undefined; ; ) {
+      const answer = await this.post('fetch', { selector, ...options, after })
+      if (answer.status !== 200) throw new Error(`a page of ${selector} was answered ${answer.status}: ${answer.text}`)
+      const page = JSON.parse(answer.text) as FetchedPage
+      pages.push(page)
+      if (!page.has_more) return pages
+      after = page.results.at(-1)?.path
+      if (after === undefined) throw new Error(`a page of ${selector} was empty, though it has more`)
+    }
+  }
+
+  close(): void {
+    for (const agent of this.#agents) agent.destroy()
+  }
+}
+
+/** All the paths of some pages, in the order of their coming. */
+export function pathsOf(pages: readonly FetchedPage[]): string[] {
+  return pages.flatMap((page) => page.results.map((item) => item.path))
+}
+
+/** The members of an error's body; nothing for a body that is no error's. */
+function problemOf(text: string): { readonly code?: string; readonly message?: string } {
+  try {
+    return JSON.parse(text) as { code?: string; message?: string }
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * What the service does, said again as plainly as can be: a Map, a sort and a filter. It shares no code with the product,
+ * above all not the order of keys nor the planning of selectors, so that the two can disagree.
+ */
+
+export type TopicType = 'json' | 'string'
+
+/** A request's members; a value is JSON text, so that its every byte can be followed. */
+export interface Members {
+  readonly path?: string
+  readonly selector?: string
+  readonly type?: TopicType
+  readonly value?: string
+  readonly properties?: Readonly<Record<string, string>>
+  readonly size?: number
+  readonly after?: string
+}
+
+/** What the service has to answer: the whole body of a 200, or the code of a 400. */
+export type Expected = { readonly status: 200; readonly text: string } | { readonly status: 400; readonly code: string }
+
+interface Topic {
+  readonly type: TopicType
+  readonly properties: Readonly<Record<string, string>>
+  value: string | undefined
+}
+
+/** The defaults of the properties that have one. */
+const propertyDefaults: Readonly<Record<string, string>> = { VALIDATE_VALUES: 'false', DONT_RETAIN_VALUE: 'false' }
+
+/** The request's body, the value's text in it as it stands. */
+export function bodyText(members: Members): string {
+  const parts = Object.entries(members).map(([name, member]) =>
+    name === 'value' ? `"value":${String(member)}` : `${JSON.stringify(name)}:${JSON.stringify(member)}`,
+  )
+  return `{${parts.join(',')}}`
+}
+
+/** Topic tree order: a topic, then its descendants, siblings by the bytes of their segment. */
+export function treeOrder(a: string, b: string): number {
+  const left = a.split('/')
+  const right = b.split('/')
+  for (let i = 0; i < left.length && i < right.length; i++) {
+    const order = Buffer.compare(Buffer.from(left[i]), Buffer.from(right[i]))
+    if (order !== 0) return order
+  }
+  return left.length - right.length
+}
+
+/** Whether a selector matches a path: the selectors of the specification and decisions, without their planning. */
+export function selects(selector: string, path: string): boolean {
+  switch (selector[0]) {
+    case '#':
+      return selector
+        .slice(1)
+        .split('////')
+        .some((one) => selects(one, path))
+    case '>':
+      return trimmed(selector.slice(1)) === path
+    case '?':
+    case '*': {
+      const [, pattern, qualifier] = /^[?*](.*?)(\/{0,2})$/s.exec(selector) as unknown as [string, string, string]
+      const matches = selector[0] === '*' ? wholePathMatcher(pattern) : segmentMatcher(pattern)
+      const candidates = [...(qualifier === '/' ? [] : [path]), ...(qualifier === '' ? [] : ancestors(path))]
+      return candidates.some(matches)
+    }
+    default:
+      return trimmed(selector) === path
+  }
+}
+
+export class Model {
+  readonly topics = new Map<string, Topic>()
+
+  /** Does what the route does and says what it has to answer; the paths in `members` are valid. */
+  perform(route: string, members: Members): Expected {
+    const path = trimmed(members.path ?? '')
+    switch (route) {
+      case 'fetch':
+        return members.selector === undefined ? this.#fetch(path, members) : this.#fetchPage(members.selector, members)
+      case 'set':
+        return this.#set(path, members)
+      case 'add':
+        return this.#add(path, members)
+      case 'addAndSet':
+        return this.#addAndSet(path, members)
+      case 'remove':
+        return this.#remove(members)
+      default:
+        throw new Error(`the model knows no route ${route}`)
+    }
+  }
+
+  #fetch(path: string, { type = 'json' }: Members): Expected {
+    const topic = this.topics.get(path)
+    if (topic === undefined) return refused('no_such_topic')
+    return topic.type === type ? given(item(path, topic)) : refused('incompatible_type')
+  }
+
+  #fetchPage(selector: string, { type = 'json', size = 10, after }: Members): Expected {
+    const matches = [...this.topics.keys()]
+      .filter((path) => this.topics.get(path)?.type === type && selects(selector, path))
+      .filter((path) => after === undefined || treeOrder(path, trimmed(after)) > 0)
+      .sort(treeOrder)
+    const results = matches.slice(0, size).map((path) => item(path, this.topics.get(path) as Topic))
+    return given(`{"has_more":${matches.length > size},"results":[${results.join(',')}]}`)
+  }
+
+  #set(path: string, { type = 'json', value }: Members): Expected {
+    const topic = this.topics.get(path)
+    if (topic === undefined) return refused('no_such_topic')
+    if (topic.type !== type) return refused('incompatible_type')
+    keep(topic, value)
+    return given(`{"path":${JSON.stringify(path)}}`)
+  }
+
+  #add(path: string, { type = 'json', properties = {} }: Members): Expected {
+    const created = !this.topics.has(path)
+    if (created) this.topics.set(path, { type, properties, value: undefined })
+    return given(`{"path":${JSON.stringify(path)},"created":${created}}`)
+  }
+
+  #addAndSet(path: string, { type = 'json', value, properties = {} }: Members): Expected {
+    const existing = this.topics.get(path)
+    if (existing !== undefined && existing.type !== type) return refused('incompatible_type')
+    if (existing !== undefined && !compatible(existing.properties, properties)) return refused('incompatible_properties')
+    const topic = existing ?? { type, properties, value: undefined }
+    keep(topic, value)
+    this.topics.set(path, topic)
+    return given(`{"path":${JSON.stringify(path)},"created":${existing === undefined}}`)
+  }
+
+  #remove({ path, selector }: Members): Expected {
+    const matches = [...this.topics.keys()].filter((known) =>
+      selector === undefined ? known === trimmed(path ?? '') : selects(selector, known),
+    )
+    for (const match of matches) this.topics.delete(match)
+    return given(`{"removed":${matches.length}}`)
+  }
+}
+
+function given(text: string): Expected {
+  return { status: 200, text }
+}
+
+function refused(code: string): Expected {
+  return { status: 400, code }
+}
+
+function item(path: string, topic: Topic): string {
+  const value = topic.value === undefined ? '' : `,"value":${topic.value}`
+  return `{"path":${JSON.stringify(path)},"type":"${topic.type}"${value}}`
+}
+
+function keep(topic: Topic, value: string | undefined): void {
+  if (topic.properties.DONT_RETAIN_VALUE !== 'true') topic.value = value
+}
+
+function compatible(existing: Readonly<Record<string, string>>, requested: Readonly<Record<string, string>>): boolean {
+  return Object.entries(requested).every(([name, value]) => (existing[name] ?? propertyDefaults[name]) === value)
+}
+
+/** One leading and one trailing slash are dropped. */
+function trimmed(path: string): string {
+  return path.replace(/^\//, '').replace(/\/$/, '')
+}
+
+/** Every path that this one extends by a segment or more. */
+function ancestors(path: string): string[] {
+  const segments = path.split('/')
+  return segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))
+}
+
+/** A pattern over the whole path, or the path that it spells. */
+function wholePathMatcher(pattern: string): (path: string) => boolean {
+  const expression = new RegExp(`^(?:${pattern})$`, 'su')
+  return (path) => path === trimmed(pattern) || expression.test(path)
+}
+
+/** One pattern for each segment. */
+function segmentMatcher(pattern: string): (path: string) => boolean {
+  const expressions = trimmed(pattern)
+    .split('/')
+    .map((segment) => new RegExp(`^(?:${segment})$`, 'su'))
+  return (path) => {
+    const segments = path.split('/')
+    return segments.length === expressions.length && expressions.every((expression, i) => expression.test(segments[i]))
+  }
+}

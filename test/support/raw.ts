@@ -1,0 +1,113 @@
+/**
+ * A bare TCP connection for tests of HTTP itself: what is sent goes out byte for byte, what comes back is kept as text.
+ * Answers are cut apart by their content-length alone, which every answer of the service carries.
+ */
+import { connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+
+export interface RawAnswer {
+  readonly status: number
+  /** Status line and headers, in lower case, without the empty line. */
+  readonly head: string
+  readonly body: string
+}
+
+export class RawConnection {
+  /** Everything that came so far, as latin1, so that one character is one byte. */
+  received = ''
+  /** Resolves when the connection is closed, however it came to be. */
+  readonly closed: Promise<void>
+  isClosed = false
+
+  readonly #socket: Socket
+  readonly #watchers = new Set<() => void>()
+
+  /** Resolves once connected. */
+  static async open(host: string, port: number): Promise<RawConnection> {
+    const socket = connect({ host, port, noDelay: true, allowHalfOpen: true })
+    await once(socket, 'connect')
+    return new RawConnection(socket)
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      this.received += text
+      this.#notify()
+    })
+    // A reset is one of the ways to be closed; 'close' follows.
+    socket.on('error', () => {})
+    // Our half is closed once the server has closed its own, as a client's would be.
+    socket.on('end', () => socket.end())
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.isClosed = true
+        resolve()
+        this.#notify()
+      })
+    })
+  }
+
+  /** Hands bytes to the kernel; resolves once it has them. On a closed connection they are dropped. */
+  write(data: string | Buffer): Promise<void> {
+    return new Promise((resolve) => this.#socket.write(data, () => resolve()))
+  }
+
+  /** Closes our half: nothing more will be sent, answers can still come. */
+  end(): void {
+    this.#socket.end()
+  }
+
+  /** Resets the connection. */
+  abort(): void {
+    this.#socket.resetAndDestroy()
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  /** The first `count` whole answers; fewer when the connection closes before. */
+  async answers(count: number): Promise<RawAnswer[]> {
+    return new Promise((resolve) => {
+      const watcher = () => {
+        const found = parseAnswers(this.received)
+        if (found.length < count && !this.isClosed) return
+        this.#watchers.delete(watcher)
+        resolve(found.slice(0, count))
+      }
+      this.#watchers.add(watcher)
+      watcher()
+    })
+  }
+
+  /** The first answer; undefined when the connection closes without one. */
+  async answer(): Promise<RawAnswer | undefined> {
+    return (await this.answers(1)).at(0)
+  }
+
+  #notify(): void {
+    for (const watcher of this.#watchers) watcher()
+  }
+}
+
+/** The text of a request that is well formed unless `headers` makes it otherwise. */
+export function requestText(route: string, token: string, body: string, headers: readonly string[] = []): string {
+  const bytes = Buffer.byteLength(body)
+  const lines = [`POST ${route} HTTP/1.1`, 'host: topicd', `authorization: Apikey ${token}`, 'content-type: application/json']
+  return [...lines, `content-length: ${bytes}`, ...headers, '', body].join('\r\n')
+}
+
+/** The whole answers at the beginning of `received`. */
+function parseAnswers(received: string): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  for (let start = 0; ; ) {
+    const headEnd = received.indexOf('\r\n\r\n', start)
+    if (headEnd === -1) return answers
+    const head = received.slice(start, headEnd).toLowerCase()
+    const end = headEnd + 4 + Number(/\r\ncontent-length: (\d+)/.exec(head)?.[1] ?? 0)
+    if (received.length < end) return answers
+    answers.push({ status: Number(head.slice(9, 12)), head, body: received.slice(headEnd + 4, end) })
+    start = end
+  }
+}
