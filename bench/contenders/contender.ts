@@ -40,8 +40,8 @@ export interface Running {
 
 export interface Contender {
   readonly name: string
-  /** Versions of what it is made of. */
-  readonly version: string
+  /** Versions of what it is made of; the machine's line says topicd's own. */
+  readonly version: string | undefined
   /** Why it can not run on this machine, if it can not. */
   readonly missing?: string
   /** Names the format of its home: homes are kept and used again as long as it stays the same. None: it stores nothing. */

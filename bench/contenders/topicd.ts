@@ -21,7 +21,7 @@ export interface Build {
   readonly name: string
   /** The directory that holds `main.js`. */
   readonly dist: string
-  readonly version: string
+  readonly version?: string
   /** Extra environment of the server, as a profiler wants it. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -40,7 +40,7 @@ export async function topicd(build: Build): Promise<Contender> {
 }
 
 /** The topicd of this checkout. */
-export const thisBuild: Build = { name: 'topicd', dist: join(root, 'dist'), version: 'of this checkout' }
+export const thisBuild: Build = { name: 'topicd', dist: join(root, 'dist') }
 
 /** The request of an operation, without its answers. */
 export function topicdRequest(operation: Operation): Omit<Exchange, 'answers'> {

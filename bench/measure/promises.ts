@@ -2,7 +2,8 @@
  * Which of topicd's promises each contender keeps: asked of it, not claimed for it. A contender that is faster because it
  * promises less should be seen to.
  */
-import type { Contender, Running } from '../contenders/contender.js'
+import { connect } from 'node:net'
+import type { Contender, Exchange, Running } from '../contenders/contender.js'
 import type { Item, Operation } from '../work/operation.js'
 import { Tree, valueBytesMin } from '../work/tree.js'
 import { problemWith } from './check.js'
@@ -13,6 +14,10 @@ interface Promised {
   readonly words: string
   kept(running: Running): Promise<boolean>
 }
+
+/** Clients that vanish with a request outstanding, then as many that ask in their place; and how often. */
+const vanishing = 16
+const vanishingRounds = 100
 
 const probes: readonly Promised[] = [
   {
@@ -49,6 +54,22 @@ const probes: readonly Promised[] = [
     },
   },
   {
+    words: 'an answer goes to its own request, even when other clients vanish',
+    kept: async (running) => {
+      const items = ['x', 'y'].map((name) => ({ path: `probe/own/${name}`, value: `"${name}"` }))
+      for (const item of items) await problemWith(running, { kind: 'create', ...item })
+      const [foreign, own] = items.map(({ path, value }): Operation => ({ kind: 'fetch', path, values: [value] }))
+      const exchange = running.exchange(foreign)
+      if (exchange === undefined) return false
+      for (let i = 0; i < vanishingRounds; i++) {
+        await Promise.all(Array.from({ length: vanishing }, () => askAndVanish(running, exchange)))
+        const followed = Array.from({ length: vanishing }, () => isRight(running, own).catch(() => false))
+        if ((await Promise.all(followed)).includes(false)) return false
+      }
+      return true
+    },
+  },
+  {
     words: 'selectors with patterns',
     kept: async (running) => {
       const selector = { text: '?probe/o[a-z]+/a-b' }
@@ -57,6 +78,18 @@ const probes: readonly Promised[] = [
     },
   },
 ]
+
+/** Opens a connection, asks, and goes without waiting for the answer. */
+function askAndVanish(running: Running, exchange: Exchange): Promise<void> {
+  const { method, path, body } = exchange
+  const headers = { host: 'localhost', ...running.headers, 'content-length': Buffer.byteLength(body) }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return new Promise((resolve) => {
+    const socket = connect(running.port, '127.0.0.1')
+    socket.on('close', () => resolve()).on('error', () => undefined)
+    socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`, () => socket.destroy())
+  })
+}
 
 /** One line of the table: a promise, and for each contender whether it keeps it. */
 export interface PromiseRow {
