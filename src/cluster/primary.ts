@@ -67,7 +67,12 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
     count: () => config.workers,
     members,
     log,
-    fork: () => childOf(cluster.fork().process),
+    fork: () => {
+      const worker = cluster.fork()
+      // The worker repeats its process's errors, which childOf listens to; unheard they would end the primary.
+      worker.on('error', () => {})
+      return childOf(worker.process)
+    },
     start: () => ({ kind: 'start', config, port }),
     drainMs: () => config.drainMs,
     onGivingUp: (reason) => void stop(exitCodes.restartLimit, reason),
