@@ -213,12 +213,10 @@ export async function startHttpServer<Caller extends object>(
       res.close()
       return
     }
-    const answer = { ...service.refusals[refusal], close: true }
-    if (req.getMethod() === 'head') {
-      res.writeStatus(statusLines[answer.status])
-      for (const [name, value] of answer.headers ?? []) res.writeHeader(name, value)
-      res.writeHeader('content-type', 'application/json').endWithoutBody(answer.body.length, true)
-    } else send(res, answer)
+    const refused = service.refusals[refusal]
+    // Not endWithoutBody: in 20.51 it counts as no answer, and a handler that gives none ends the process.
+    const answer = { ...refused, body: req.getMethod() === 'head' ? '' : refused.body, close: true }
+    send(res, answer)
     service.answered('other', answer.status, 0, answer.body.length, performance.now())
   }
 
