@@ -22,8 +22,8 @@ export interface Build {
   /** The directory that holds `main.js`. */
   readonly dist: string
   readonly version?: string
-  /** Extra environment of the server, as a profiler wants it. */
-  readonly environment?: Readonly<Record<string, string>>
+  /** Options of Node for every process of the server: forked workers inherit them. */
+  readonly nodeOptions?: readonly string[]
 }
 
 /** topicd as built in `dist`. */
@@ -59,8 +59,7 @@ async function start(build: Build, setting: Setting): Promise<Running> {
   const args = ['serve', '--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', data]
   const child = await startChild({
     command: process.execPath,
-    args: [main, ...args, '--workers', String(setting.workers)],
-    environment: build.environment,
+    args: [...(build.nodeOptions ?? []), main, ...args, '--workers', String(setting.workers)],
     ready: {
       line: (line) => {
         const logged = JSON.parse(line) as { msg?: string; url?: string }

@@ -17,7 +17,7 @@ interface Promised {
 
 /** Clients that vanish with a request outstanding, then as many that ask in their place; and how often. */
 const vanishing = 16
-const vanishingRounds = 100
+const vanishingRounds = 150
 
 const probes: readonly Promised[] = [
   {
@@ -62,7 +62,7 @@ const probes: readonly Promised[] = [
       const exchange = running.exchange(foreign)
       if (exchange === undefined) return false
       for (let i = 0; i < vanishingRounds; i++) {
-        await Promise.all(Array.from({ length: vanishing }, () => askAndVanish(running, exchange)))
+        await Promise.all(Array.from({ length: vanishing }, (_, client) => askAndVanish(running, exchange, client % 3)))
         const followed = Array.from({ length: vanishing }, () => isRight(running, own).catch(() => false))
         if ((await Promise.all(followed)).includes(false)) return false
       }
@@ -79,15 +79,15 @@ const probes: readonly Promised[] = [
   },
 ]
 
-/** Opens a connection, asks, and goes without waiting for the answer. */
-function askAndVanish(running: Running, exchange: Exchange): Promise<void> {
+/** Opens a connection, asks, and goes within a millisecond or so, without waiting for the answer. */
+function askAndVanish(running: Running, exchange: Exchange, ms: number): Promise<void> {
   const { method, path, body } = exchange
   const headers = { host: 'localhost', ...running.headers, 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return new Promise((resolve) => {
     const socket = connect(running.port, '127.0.0.1')
     socket.on('close', () => resolve()).on('error', () => undefined)
-    socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`, () => socket.destroy())
+    socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`, () => setTimeout(() => socket.destroy(), ms))
   })
 }
 
