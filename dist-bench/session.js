@@ -41,8 +41,8 @@ export async function withSession(options, contenders, body) {
     const orderedDriver = autocannonDriver(temporary);
     try {
         const driver = options.driver === 'wrk' ? installedWrk(temporary) : orderedDriver;
-        const versions = [...new Set([driver, orderedDriver])].map(({ version }) => version);
-        const about = machine(temporary, [...contenders.map(({ version }) => version), ...versions]);
+        const versions = [...contenders, ...new Set([driver, orderedDriver])].map(({ version }) => version);
+        const about = machine(temporary, versions.filter((version) => version !== undefined));
         say(about.line);
         for (const warning of about.warnings)
             say(`WARNING: ${warning}`);

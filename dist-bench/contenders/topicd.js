@@ -26,7 +26,7 @@ export async function topicd(build) {
     };
 }
 /** The topicd of this checkout. */
-export const thisBuild = { name: 'topicd', dist: join(root, 'dist'), version: 'of this checkout' };
+export const thisBuild = { name: 'topicd', dist: join(root, 'dist') };
 /** The request of an operation, without its answers. */
 export function topicdRequest(operation) {
     return { method: 'POST', path: `/topics/${route(operation)}`, body: body(operation) };
@@ -43,8 +43,7 @@ async function start(build, setting) {
     const args = ['serve', '--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', data];
     const child = await startChild({
         command: process.execPath,
-        args: [main, ...args, '--workers', String(setting.workers)],
-        environment: build.environment,
+        args: [...(build.nodeOptions ?? []), main, ...args, '--workers', String(setting.workers)],
         ready: {
             line: (line) => {
                 const logged = JSON.parse(line);

@@ -1,7 +1,15 @@
+/**
+ * Which of topicd's promises each contender keeps: asked of it, not claimed for it. A contender that is faster because it
+ * promises less should be seen to.
+ */
+import { connect } from 'node:net';
 import { Tree, valueBytesMin } from '../work/tree.js';
 import { problemWith } from './check.js';
 import { house } from './home.js';
 import { ask } from './http.js';
+/** Clients that vanish with a request outstanding, then as many that ask in their place; and how often. */
+const vanishing = 16;
+const vanishingRounds = 150;
 const probes = [
     {
         words: 'a value comes back exactly as sent, numbers included',
@@ -40,6 +48,25 @@ const probes = [
         },
     },
     {
+        words: 'an answer goes to its own request, even when other clients vanish',
+        kept: async (running) => {
+            const items = ['x', 'y'].map((name) => ({ path: `probe/own/${name}`, value: `"${name}"` }));
+            for (const item of items)
+                await problemWith(running, { kind: 'create', ...item });
+            const [foreign, own] = items.map(({ path, value }) => ({ kind: 'fetch', path, values: [value] }));
+            const exchange = running.exchange(foreign);
+            if (exchange === undefined)
+                return false;
+            for (let i = 0; i < vanishingRounds; i++) {
+                await Promise.all(Array.from({ length: vanishing }, (_, client) => askAndVanish(running, exchange, client % 3)));
+                const followed = Array.from({ length: vanishing }, () => isRight(running, own).catch(() => false));
+                if ((await Promise.all(followed)).includes(false))
+                    return false;
+            }
+            return true;
+        },
+    },
+    {
         words: 'selectors with patterns',
         kept: async (running) => {
             const selector = { text: '?probe/o[a-z]+/a-b' };
@@ -48,6 +75,17 @@ const probes = [
         },
     },
 ];
+/** Opens a connection, asks, and goes within a millisecond or so, without waiting for the answer. */
+function askAndVanish(running, exchange, ms) {
+    const { method, path, body } = exchange;
+    const headers = { host: 'localhost', ...running.headers, 'content-length': Buffer.byteLength(body) };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    return new Promise((resolve) => {
+        const socket = connect(running.port, '127.0.0.1');
+        socket.on('close', () => resolve()).on('error', () => undefined);
+        socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`, () => setTimeout(() => socket.destroy(), ms));
+    });
+}
 /** Asks every contender that stores anything. */
 export async function promisesKept(contenders, workers, homes) {
     const kept = probes.map(() => ({}));
