@@ -2,7 +2,7 @@
  * The control socket in the data directory: how the command line reaches the running service, which alone may open the
  * store. One line of JSON asks; lines answer. The first answer is `{"ready":…}`; what follows depends on the command.
  */
-import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 
@@ -36,10 +36,9 @@ export function listenForControl(directory: string, onRequest: (request: unknown
   rmSync(join(directory, 'control.sock'), { force: true })
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy())
-    void readLine(socket).then(
-      (line) => onRequest(JSON.parse(line), socket),
-      () => socket.destroy(),
-    )
+    readLine(socket)
+      .then((line) => onRequest(JSON.parse(line), socket))
+      .catch(() => socket.destroy())
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -49,6 +48,7 @@ export function listenForControl(directory: string, onRequest: (request: unknown
 
 /** A connection to the service that uses `directory`, or undefined when none does. */
 export function connectToControl(directory: string): Promise<Socket | undefined> {
+  if (!existsSync(directory)) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     withSocketPath(directory, (path) => {
       const socket = connect(path)
