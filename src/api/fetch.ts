@@ -9,7 +9,7 @@ import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
 import { validateFetch } from './bodies.js'
 import { absentProblem, type ApiContext, operationProblem, refuse, touchProblem, whenKnown } from './context.js'
-import { describe, isProblem, parseBody, pathParameter, selectorParameter } from './parse.js'
+import { isProblem, parseBody, pathParameter, selectorParameter, sizeProblem } from './parse.js'
 import { problem } from './problems.js'
 
 type Answered = Answer | Promise<Answer>
@@ -17,16 +17,13 @@ type Answered = Answer | Promise<Answer>
 export function handleFetch(context: ApiContext, bytes: Uint8Array, access: Access, waiting: Waiting): Answered {
   const forbidden = operationProblem(access, 'fetch')
   if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, validateFetch)
+  const parsed = parseBody(bytes, validateFetch, context.pageSizeMax)
   if (isProblem(parsed)) return refuse(parsed)
   const { path, selector, type = 'json', size = pageSizeDefault, after } = parsed.body
   if ((path === undefined) === (selector === undefined)) {
     return refuse(problem('path_or_selector', { found: path === undefined ? 'none is' : 'both are' }))
   }
-  if (size > context.pageSizeMax) {
-    const allowed = `an integer from 1 to ${context.pageSizeMax}`
-    return refuse(problem('invalid_parameter', { name: 'size', found: describe(size), allowed }))
-  }
+  if (size > context.pageSizeMax) return refuse(sizeProblem(size, context.pageSizeMax))
   if (path !== undefined) {
     const checked = pathParameter('path', path)
     if (typeof checked !== 'string') return refuse(checked)

@@ -25,10 +25,15 @@ export function isProblem(checked: object | string | undefined): checked is Prob
   return typeof checked === 'object' && 'code' in checked && 'status' in checked
 }
 
-/** Decodes, parses and validates a body. `valueText` is a view into `bytes` wherever it can be. */
+/**
+ * Decodes, parses and validates a body. `valueText` is a view into `bytes` wherever it can be.
+ *
+ * @param sizeMax the upper bound of `size` for messages, since it is a setting; the handler holds the body to it
+ */
 export function parseBody<Body>(
   bytes: Uint8Array,
   validate: (input: unknown) => IValidation<Body>,
+  sizeMax = 0,
 ): Parsed<Body> | Problem {
   let text: string
   try {
@@ -48,7 +53,7 @@ export function parseBody<Body>(
   const { count, valueText } = scanMembers(bytes)
   if (count !== Object.keys(input).length) return problem('duplicate_parameter')
   const validation = validate(input)
-  if (!validation.success) return problemOf(validation.errors[0], input)
+  if (!validation.success) return problemOf(validation.errors[0], input, sizeMax)
   return { body: validation.data, valueText }
 }
 
@@ -58,19 +63,24 @@ const allowedByName: Readonly<Record<string, string>> = {
   selector: 'a string',
   after: 'a string',
   type: '"json" or "string"',
-  size: 'an integer from 1',
   properties: 'an object whose members are strings',
   value: 'any JSON value',
 }
 
 /** An error of typia's in the table's words. Its path looks like `$input.size` or `$input.properties["a b"]`. */
-function problemOf(error: IValidation.IError, input: object): Problem {
+function problemOf(error: IValidation.IError, input: object, sizeMax: number): Problem {
   const name = error.path.replace(/^\$input\.?/, '').replace(/^\["(.*)"\]$/s, '$1')
   if (error.expected === 'undefined') return problem('unknown_parameter', { name, allowed: 'those of this route' })
   const own = name.split(/[.[]/)[0]
   if (own === name && !(name in input)) return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
+  if (name === 'size') return sizeProblem(error.value, sizeMax)
   const allowed = own === name ? allowedByName[name] : 'a string'
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
+}
+
+/** A `size` that is no integer from 1 to `sizeMax`. */
+export function sizeProblem(found: unknown, sizeMax: number): Problem {
+  return problem('invalid_parameter', { name: 'size', found: describe(found), allowed: `an integer from 1 to ${sizeMax}` })
 }
 
 /** Says what a value is, without repeating more of it than helps. */
