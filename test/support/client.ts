@@ -44,7 +44,11 @@ export class Client {
   #turn = 0
 
   /** Requests take turns over `connections` connections; each carries one request at a time. */
-  constructor(url: string, token: string, connections: number) {
+  constructor(
+    url: string,
+    token: string,
+    readonly connections: number,
+  ) {
     this.#url = url
     this.#token = token
     this.#agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1 }))

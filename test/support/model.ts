@@ -53,7 +53,7 @@ export function selects(selector: string, path: string): boolean {
     case '#':
       return selector
         .slice(1)
-        .split('////')
+        .split(/\/{4}(?!\/)/)
         .some((one) => selects(one, path))
     case '>':
       return trimmed(selector.slice(1)) === path

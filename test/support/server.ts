@@ -170,12 +170,22 @@ export class Server {
     return Number(new URL(this.url).port)
   }
 
-  /** Resolves once the server listens and, if it was asked for a first key, has printed it. */
+  /** Resolves once the server listens and every connection of its client meets a worker that knows the token. */
   async listening(): Promise<void> {
     const line = await this.logged('listening')
     this.url = String(line.url).replace(/\/$/, '')
     this.adminUrl = String(line.adminUrl)
     await this.#when('a first key', () => this.token !== '')
+    await this.knows(this.token)
+  }
+
+  /** Resolves once every connection of the client meets a worker that knows the token: a new one takes up to a second. */
+  async knows(token: string): Promise<void> {
+    await until('a new key is known', async () => {
+      const requests = Array.from({ length: this.client.connections }, () => this.post('fetch', {}, { token }))
+      const answers = await Promise.all(requests)
+      return answers.every(({ status }) => status !== 401) ? true : undefined
+    })
   }
 
   /** The first line of the log with this message, or the next one to come. */
@@ -214,11 +224,13 @@ export class Server {
   /** Posts with the server's own client; see `Client.post`. */
   readonly post: Client['post'] = (route, body, options) => this.client.post(route, body, options)
 
-  /** Makes an API key beside the running server and gives its token. */
-  async addKey(name: string, ...flags: readonly string[]): Promise<string> {
+  /** Makes an API key beside the running server and gives its token, which every worker then knows. */
+  readonly addKey = async (name: string, ...flags: readonly string[]): Promise<string> => {
     const { code, stdout, stderr } = await runCommand(['keys', 'add', name, ...flags, '--data', this.dataDir])
     assert.equal(code, 0, `keys add ${name}: ${stderr}`)
-    return stdout.trim()
+    const token = stdout.trim()
+    await this.knows(token)
+    return token
   }
 
   /** Asks the server to end and waits until it has. */
