@@ -1,6 +1,7 @@
 /**
  * Settings: the only reader of argv, of the environment and of the settings file. Everything else gets a frozen `Config`.
- * Whatever is unknown, repeated or out of bounds ends the process with exit code 2 and a line that names it.
+ * Whatever is unknown, repeated or out of bounds is a `UsageError` whose message names it: at the start it ends the process
+ * with exit code 2, at a reload the old settings stay.
  *
  * A flag wins over the environment, the environment over the settings file, that over the default.
  */
@@ -8,7 +9,9 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { parseArgs, parseEnv } from 'node:util'
-import { exitCodes, fatal } from './exit-codes.js'
+
+/** The command line, the environment or the settings file is wrong; the message is for the person who wrote it. */
+export class UsageError extends Error {}
 
 /** One setting: how it is spelled, what it may be, and what a person should know before changing it. */
 interface Setting {
@@ -126,12 +129,12 @@ export function parseCommandLine(args: readonly string[], settings: Settings, li
   try {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
   } catch (error) {
-    return fatal(exitCodes.usage, `${(error as Error).message.split('\n')[0]} (see topicd --help)`)
+    throw new UsageError(`${(error as Error).message.split('\n')[0]} (see topicd --help)`)
   }
   const values: Record<string, string | undefined> = {}
   for (const name of Object.keys(settings)) {
     const given = (parsed.values[name] ?? []) as readonly (string | boolean)[]
-    if (given.length > 1) fatal(exitCodes.usage, `--${name} is given ${given.length} times; it may be given once`)
+    if (given.length > 1) throw new UsageError(`--${name} is given ${given.length} times; it may be given once`)
     values[name] = given.length === 0 ? undefined : String(given[0])
   }
   const listed = Object.fromEntries(lists.map((name) => [name, (parsed.values[name] ?? []) as string[]]))
@@ -142,7 +145,10 @@ export function environmentName(flag: string): string {
   return `TOPICD_${flag.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** The texts of all settings, each from the first source that gives it, and checked; exits when one is wrong. */
+/** What is wrong with the settings, in one line that names the key, the value and what is allowed. */
+export class SettingsError extends Error {}
+
+/** The texts of all settings, each from the first source that gives it, and checked. */
 function resolveSettings(settings: Settings, flags: CommandLine['values'], file: NodeJS.Dict<string>): Record<string, string> {
   const resolved: Record<string, string> = {}
   for (const [name, setting] of Object.entries(settings)) {
@@ -155,7 +161,7 @@ function resolveSettings(settings: Settings, flags: CommandLine['values'], file:
     ]
     const [source, text] = sources.find(([, given]) => given !== undefined) as readonly [string, string]
     const problem = settingProblem(setting, text)
-    if (problem !== undefined) fatal(exitCodes.usage, `${source} is ${JSON.stringify(text)}; it must be ${problem}`)
+    if (problem !== undefined) throw new SettingsError(`${source} is ${JSON.stringify(text)}; it must be ${problem}`)
     resolved[name] = text
   }
   return resolved
@@ -180,20 +186,24 @@ function readSettingsFile(path: string): NodeJS.Dict<string> {
   try {
     file = parseEnv(readFileSync(path, 'utf8'))
   } catch (error) {
-    return fatal(exitCodes.usage, `the settings file can not be read: ${(error as Error).message}`)
+    throw new SettingsError(`the settings file can not be read: ${(error as Error).message}`)
   }
   const known = new Set(Object.keys(serveSettings).map(environmentName))
   const unknown = Object.keys(file).find((name) => !known.has(name))
-  if (unknown !== undefined) fatal(exitCodes.usage, `the settings file ${path} names ${unknown}, which is no setting`)
+  if (unknown !== undefined) throw new SettingsError(`the settings file ${path} names ${unknown}, which is no setting`)
   return file
 }
 
-/** The settings of `serve`, resolved and frozen; exits with code 2 when one is wrong. */
+/**
+ * The settings of `serve`, resolved and frozen. May be called again: the settings file is then read anew.
+ *
+ * @throws SettingsError when one is wrong
+ */
 export function readConfig(flags: CommandLine['values']): Config {
   const file = readSettingsFile(flags.settings ?? process.env[environmentName('settings')] ?? '')
   const texts = resolveSettings(serveSettings, flags, file)
   if ((texts['tls-cert'] === '') !== (texts['tls-key'] === '')) {
-    fatal(exitCodes.usage, '--tls-cert and --tls-key must be given together')
+    throw new SettingsError('--tls-cert and --tls-key must be given together')
   }
   return Object.freeze({
     host: texts.host,

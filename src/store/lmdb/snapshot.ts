@@ -29,7 +29,6 @@ export function createSnapshots(freshen: () => void, socketCount: () => number):
   let held = false
   const endOfTurn = (): void => {
     held = false
-    freshen()
   }
   return {
     forRequest() {
