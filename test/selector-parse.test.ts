@@ -2,7 +2,7 @@
  * Selector texts become values, and what is wrong with the others is told at the character.
  */
 import t from 'tap'
-import { groupDepthMax, patternSizeMax, repeatMax, selectorBytesMax, selectorEnginesMax } from '../dist/limits.js'
+import { enginesSizeMax, groupDepthMax, patternSizeMax, repeatMax, selectorBytesMax, selectorEnginesMax } from '../dist/limits.js'
 import { planSelector } from '../dist/topics/planner.js'
 import { parseSelector } from '../dist/topics/selector.js'
 
@@ -117,7 +117,7 @@ t.test('what is no selector is told at its character', async (t) => {
     ['?[[:no:]]', /^has at character 3 the unknown class \[\[:no:\]\]; /],
     ['?(?x)a', /^has at character 2 the unknown group "\(\?x"; /],
     ['?(?<n>a)(?<n>b)', /^has at character 9 a second group named "n"; /],
-    ['?\\Qa/b\\E(', /^has at character 8 a group that is not closed; /],
+    ['?\\Qa/b\\E(', /^has at character 9 a group that is not closed; /],
     ['*a//(b', /^has at character 5 a group that is not closed; a regular expression or a path is allowed$/],
     ['#', /^has an empty member at character 2; /],
     ['#a////', /^has an empty member at character 7; /],
@@ -167,11 +167,13 @@ t.test('each limit is allowed, and one more is refused', async (t) => {
   refused(nested(groupDepthMax + 1), /groups more than 100 deep/)
   allowed(`?a{${repeatMax}}.`)
   refused(`?a{${repeatMax + 1}}.`, /the repetition \{1001\}, which counts beyond 1000/)
-  allowed(`?${'a'.repeat(patternSizeMax - 2)}[b-z]+`)
-  refused(`?${'a'.repeat(patternSizeMax - 1)}[b-z]+`, /a pattern of size 2001, /)
+  allowed(`?${'a'.repeat(patternSizeMax)}`)
+  refused(`?${'a'.repeat(patternSizeMax + 1)}`, /a pattern of size 2001, /)
+  allowed(`?${'a'.repeat(enginesSizeMax - 2)}[b-z]+`)
+  refused(`?${'a'.repeat(enginesSizeMax - 1)}[b-z]+`, /^has 1 regular expressions with a total size of 1201; /)
   const engines = (count: number) => `#${Array.from({ length: count }, (_, i) => `?a${i}[^b]`).join('////')}`
   allowed(engines(selectorEnginesMax))
-  refused(engines(selectorEnginesMax + 1), /^has 65 regular expressions/)
+  refused(engines(selectorEnginesMax + 1), /^has 33 regular expressions/)
   const members = (bytes: number) => `#${'abc////'.repeat(2000).slice(0, bytes - 2)}x`
   allowed(members(selectorBytesMax))
   refused(members(selectorBytesMax + 1), /^is 8193 bytes of UTF-8; at most 8192 are allowed$/)

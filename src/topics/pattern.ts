@@ -6,13 +6,13 @@
  * - the built-in RegExp, where backtracking is provably harmless: fixed characters around at most one repetition of one
  *   class, and perhaps `.*` at the very end, which can not fail. It tries each length of that one repetition once.
  * - re2js otherwise: linear time whatever the pattern. Its own caveats: its lazy automaton may grow to 8 MiB a pattern
- *   unless told otherwise, it refuses a group repeated more than 1,000 times in all, and it knows more names of Unicode
- *   classes than we do, so it is asked for each of them.
+ *   unless told otherwise, and is up to ten times slower than none where states keep being dropped and built anew; it
+ *   refuses a group repeated more than 1,000 times in all; only it knows the names of Unicode classes.
  *
  * A dot matches every character, line feeds included: a topic with an odd name must not escape `.*`.
  */
 import { RE2JS, RE2JSException } from 're2js'
-import { automatonBytesMax, patternSizeMax } from '../limits.js'
+import { automatonBytesMax, automatonResetsMax, patternSizeMax } from '../limits.js'
 import { decides, isFinite, startsOf, type Start } from './pattern-starts.js'
 import { readSyntax, type Node } from './pattern-syntax.js'
 
@@ -50,13 +50,17 @@ export function readPattern(text: string, budget: Budget): Pattern | PatternProb
   budget.sizeLeft -= node.size
   if (budget.sizeLeft < 0) return { problem: 'more patterns than one selector may have', at: 0, refused: true }
   if (node.size > patternSizeMax) {
-    return { problem: `a pattern of size ${node.size}, repetitions multiplied out, where ${patternSizeMax} is allowed`, at: 0, refused: true }
+    const problem = `a pattern of size ${node.size}, repetitions multiplied out, where ${patternSizeMax} is allowed`
+    return { problem, at: 0, refused: true }
   }
+  const known = new Set<string>()
   for (const { text: name, at } of named) {
-    if (compiles(name) !== undefined) return { problem: `the unknown class ${name}`, at, refused: false }
+    if (known.has(name)) continue
+    known.add(name)
+    if (failureOf(name) !== undefined) return { problem: `the unknown class ${name}`, at, refused: false }
   }
   const starts = startsOf(node)
-  const failure = decides(starts) || isPlain(node) ? undefined : compiles(source)
+  const failure = decides(starts) || isPlain(node) ? undefined : failureOf(source)
   if (failure !== undefined) return { problem: failure, at: 0, refused: true }
   return { source, starts, node }
 }
@@ -78,7 +82,18 @@ export function linearTest(pattern: Pattern, tail: Tail = 'match'): Test {
   const automaton = engine.re2().dfa
   automaton.stateBudget = automatonBytesMax
   automaton.memBudget = automatonBytesMax
-  return (text) => engine.testExact(text)
+  let left = automatonBytesMax
+  let resets = 0
+  return (text) => {
+    const answer = engine.testExact(text)
+    // Memory comes back only when all states are dropped. Where that goes on, running without them is faster.
+    if (automaton.memBudget > left && ++resets === automatonResetsMax) {
+      automaton.clearCache()
+      automaton.failed = true
+    }
+    left = automaton.memBudget
+    return answer
+  }
 }
 
 /**
@@ -121,7 +136,7 @@ function codePoint(code: number): string {
 }
 
 /** Why the linear-time engine will not have a pattern that was read without a problem: its own limits, above all. */
-function compiles(source: string): string | undefined {
+function failureOf(source: string): string | undefined {
   try {
     RE2JS.compile(source, RE2JS.DOTALL)
     return undefined

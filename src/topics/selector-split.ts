@@ -36,7 +36,9 @@ export function planSplitPath(patterns: readonly Pattern[], tail: Tail): Plan {
     depth++
   }
   bases = bases.filter((base) => Buffer.byteLength(base) <= pathBytesMax + 1)
-  if (depth === segments.length) return { ranges: mergeRanges(bases.map((base) => baseRange(base, tail))), matcher: undefined }
+  if (depth === segments.length) {
+    return { ranges: mergeRanges(bases.map((base) => baseRange(base, tail))), matcher: undefined }
+  }
   const { starts } = segments[depth]
   const narrow = bases.length * starts.length <= patternRangesMax ? starts : [{ text: '', rest: 'any' } as const]
   const ranges = bases.flatMap((base) => narrow.flatMap((start) => startRanges(base, start)))

@@ -12,7 +12,7 @@
  * member's qualifier stands before them; a set within a set is flattened. `?` is cut at every slash, those within
  * `\Q…\E` too, which then goes on quoting in the next segment; no class or group can span a slash.
  */
-import { patternSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
+import { enginesSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
 import { parsePath, type Path } from './path.js'
 import { rangesDecide, readPattern, type Budget, type Pattern, type Tail } from './pattern.js'
 import { decides } from './pattern-starts.js'
@@ -27,7 +27,7 @@ export type Selector =
       readonly literal: Path | undefined
       readonly tail: Tail
     }
-  | { readonly kind: 'set'; readonly members: readonly Exclude<Selector, { kind: 'set' }>[] }
+  | { readonly kind: 'set'; readonly members: readonly Member[] }
 
 /** Why a text is no selector: a phrase that goes on from the words "the selector". */
 export interface SelectorProblem {
@@ -38,7 +38,7 @@ type Member = Exclude<Selector, { kind: 'set' }>
 
 /** Reads a selector; never throws, and takes time in proportion to its length. */
 export function parseSelector(text: string): Selector | SelectorProblem {
-  if (text === '') return { problem: 'is empty; a path, or a pattern that begins with ? or *, or a set that begins with #, is allowed' }
+  if (text === '') return { problem: 'is empty; a path, a pattern after ? or *, or a set after # is allowed' }
   const bytes = Buffer.byteLength(text)
   if (bytes > selectorBytesMax) return { problem: `is ${bytes} bytes of UTF-8; at most ${selectorBytesMax} are allowed` }
   if (!text.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 can not carry' }
@@ -92,7 +92,7 @@ class SelectorReader {
       case '%':
       case '&':
       case '<':
-        return this.problem(`begins with "${first}"`, from, 'a path with that beginning is written ">path"; >, ?, *, # or a path is allowed')
+        return this.problem(`begins with "${first}"`, from, '>, ?, *, # or a path is allowed; a path can stand after >')
       default:
         return this.path(from, to)
     }
@@ -124,7 +124,8 @@ class SelectorReader {
       const pattern = readPattern(opening + this.text.slice(at, end), this.budget)
       if ('problem' in pattern) {
         const index = at + Math.max(0, pattern.at - opening.length)
-        return { problem: `${this.place(index)} ${pattern.problem}; each segment, from slash to slash, is one regular expression` }
+        const allowed = 'each segment, from slash to slash, is one regular expression'
+        return { problem: `${this.place(index)} ${pattern.problem}; ${allowed}` }
       }
       segments.push(pattern)
       quoting = open
@@ -193,10 +194,10 @@ function beyondLimits(selector: Selector): SelectorProblem | undefined {
   const engines = enginesIn(selector)
   let size = 0
   for (const pattern of engines) size += pattern.node.size
-  if (engines.length <= selectorEnginesMax && size <= patternSizeMax) return undefined
+  if (engines.length <= selectorEnginesMax && size <= enginesSizeMax) return undefined
   return {
     problem:
       `has ${engines.length} regular expressions with a total size of ${size}; ` +
-      `at most ${selectorEnginesMax} with a total size of ${patternSizeMax} are allowed`,
+      `at most ${selectorEnginesMax} with a total size of ${enginesSizeMax} are allowed`,
   }
 }
