@@ -145,9 +145,6 @@ export function environmentName(flag: string): string {
   return `TOPICD_${flag.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** What is wrong with the settings, in one line that names the key, the value and what is allowed. */
-export class SettingsError extends Error {}
-
 /** The texts of all settings, each from the first source that gives it, and checked. */
 function resolveSettings(settings: Settings, flags: CommandLine['values'], file: NodeJS.Dict<string>): Record<string, string> {
   const resolved: Record<string, string> = {}
@@ -161,7 +158,7 @@ function resolveSettings(settings: Settings, flags: CommandLine['values'], file:
     ]
     const [source, text] = sources.find(([, given]) => given !== undefined) as readonly [string, string]
     const problem = settingProblem(setting, text)
-    if (problem !== undefined) throw new SettingsError(`${source} is ${JSON.stringify(text)}; it must be ${problem}`)
+    if (problem !== undefined) throw new UsageError(`${source} is ${JSON.stringify(text)}; it must be ${problem}`)
     resolved[name] = text
   }
   return resolved
@@ -186,24 +183,24 @@ function readSettingsFile(path: string): NodeJS.Dict<string> {
   try {
     file = parseEnv(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new SettingsError(`the settings file can not be read: ${(error as Error).message}`)
+    throw new UsageError(`the settings file can not be read: ${(error as Error).message}`)
   }
   const known = new Set(Object.keys(serveSettings).map(environmentName))
   const unknown = Object.keys(file).find((name) => !known.has(name))
-  if (unknown !== undefined) throw new SettingsError(`the settings file ${path} names ${unknown}, which is no setting`)
+  if (unknown !== undefined) throw new UsageError(`the settings file ${path} names ${unknown}, which is no setting`)
   return file
 }
 
 /**
  * The settings of `serve`, resolved and frozen. May be called again: the settings file is then read anew.
  *
- * @throws SettingsError when one is wrong
+ * @throws UsageError when one is wrong
  */
 export function readConfig(flags: CommandLine['values']): Config {
   const file = readSettingsFile(flags.settings ?? process.env[environmentName('settings')] ?? '')
   const texts = resolveSettings(serveSettings, flags, file)
   if ((texts['tls-cert'] === '') !== (texts['tls-key'] === '')) {
-    throw new SettingsError('--tls-cert and --tls-key must be given together')
+    throw new UsageError('--tls-cert and --tls-key must be given together')
   }
   return Object.freeze({
     host: texts.host,

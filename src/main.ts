@@ -4,7 +4,7 @@
  */
 import { checkHelp, runCheck } from './commands/check.js'
 import { keysHelp, runKeys } from './commands/keys.js'
-import { parseCommandLine, serveSettings, SettingsError, settingsHelp } from './config.js'
+import { parseCommandLine, serveSettings, settingsHelp, UsageError } from './config.js'
 import { exitCodes, fatal } from './exit-codes.js'
 
 const help = `topicd: a topic tree over HTTP
@@ -35,6 +35,6 @@ const [command = '--help', ...args] = process.argv.slice(2)
 if (command === '--help' || args.includes('--help')) process.stdout.write(help)
 else if (Object.hasOwn(commands, command)) {
   await commands[command](args).catch((error: Error) =>
-    fatal(error instanceof SettingsError ? exitCodes.usage : exitCodes.failed, error.message),
+    fatal(error instanceof UsageError ? exitCodes.usage : exitCodes.failed, error.message),
   )
 } else fatal(exitCodes.usage, `"${command}" is no command; see topicd --help`)

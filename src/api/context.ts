@@ -23,11 +23,11 @@ export function ok(body: string): Answer {
 }
 
 export function refuse({ status, code, message }: Problem): Answer {
-  const body = JSON.stringify({ code, message })
-  if (status === 401) return { status, body, headers: [['www-authenticate', 'Apikey']] }
-  if (status === 405) return { status, body, headers: [['allow', 'POST']] }
-  if (status === 503) return { status, body, headers: [['retry-after', '1']] }
-  return { status, body }
+  const answer = { status, body: JSON.stringify({ code, message }), cause: code }
+  if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
+  if (status === 405) return { ...answer, headers: [['allow', 'POST']] }
+  if (status === 503) return { ...answer, headers: [['retry-after', '1']] }
+  return answer
 }
 
 /** Goes on at once with what is there at once. */

@@ -3,6 +3,7 @@
  * start or replace one.
  */
 import type { ChildProcess } from 'node:child_process'
+import type { WorkerFigures } from '../ops/figures.js'
 import type { FromChild, Question, ToChild } from './messages.js'
 
 type Said = FromChild['kind']
@@ -14,6 +15,8 @@ export interface Child {
   heardMs: number
   /** Whether it could write when it last said so. */
   writable: boolean
+  /** What it last told of itself. */
+  figures: WorkerFigures | undefined
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>
   /** Whether it has ended. */
   gone(): boolean
@@ -21,6 +24,8 @@ export interface Child {
   /** Resolves when it says so; rejects when it ends first or `withinMs` pass. */
   said(kind: Said, withinMs: number): Promise<void>
   ask(question: Question, withinMs: number): Promise<unknown>
+  /** Has it tell its figures, with `stored` the store's as well; resolves when it has, or `withinMs` have passed. */
+  measure(stored: boolean, withinMs: number): Promise<void>
 }
 
 export function childOf(process: ChildProcess): Child {
@@ -43,16 +48,18 @@ export function childOf(process: ChildProcess): Child {
       case 'heartbeat':
         child.writable = message.writable
         break
+      case 'figures':
+        child.figures = message.figures
+        break
       case 'answer':
         asked.get(message.id)?.resolve(message.answer)
         break
       case 'unanswered':
         asked.get(message.id)?.reject(new Error(message.reason))
         break
-      default:
-        for (const heard of waiting.get(message.kind) ?? []) heard()
-        waiting.delete(message.kind)
     }
+    for (const heard of waiting.get(message.kind) ?? []) heard()
+    waiting.delete(message.kind)
   })
   process.on('error', () => {
     // A message could not be delivered: the child is ending, and `exit` says the rest.
@@ -79,6 +86,7 @@ export function childOf(process: ChildProcess): Child {
     startedMs: performance.now(),
     heardMs: performance.now(),
     writable: true,
+    figures: undefined,
     ended,
     gone: () => gone,
     tell(message) {
@@ -95,6 +103,11 @@ export function childOf(process: ChildProcess): Child {
       const answer = new Promise<unknown>((resolve, reject) => asked.set(id, { resolve, reject }))
       child.tell({ kind: 'ask', id, question })
       return within(answer, `heard about ${question.about}`, withinMs).finally(() => asked.delete(id))
+    },
+    measure(stored, withinMs) {
+      const told = child.said('figures', withinMs)
+      child.tell({ kind: 'measure', stored })
+      return told.catch(() => {})
     },
   }
   return child

@@ -3,6 +3,7 @@
  * build, so kinds are added, not changed.
  */
 import type { Config } from '../config.js'
+import type { WorkerFigures } from '../ops/figures.js'
 import type { KeyRecord } from '../store/store.js'
 
 /** The primary's words to a child that may open the store. */
@@ -21,6 +22,8 @@ export type ToChild =
   /** Answer what is in flight, close the store, end. */
   | { readonly kind: 'drain' }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
+  /** Tell your figures; with `stored`, what the store holds as well. */
+  | { readonly kind: 'measure'; readonly stored: boolean }
 
 /** A child's words to the primary. */
 export type FromChild =
@@ -31,6 +34,8 @@ export type FromChild =
   | { readonly kind: 'held' }
   /** Sent every second by an event loop that turns. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean }
+  /** As asked, and once more when it has drained: what it counted is not to be lost. */
+  | { readonly kind: 'figures'; readonly figures: WorkerFigures }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'unanswered'; readonly id: number; readonly reason: string }
 

@@ -2,24 +2,27 @@
  * The primary: owns the data directory and the port, and starts, watches and ends everything else. It never opens the
  * store itself, and imports nothing that could.
  *
- * Start: lock the directory → prove the port free → listen for the command line → workers load, open one by one, serve →
- * admin listener → say where. Stop: workers drain and close the store → admin listener and control socket close → end.
+ * Start: lock the directory → prove the port free → admin listener → listen for the command line → workers load, open one by
+ * one, serve → say where. Stop: workers drain and close the store → admin listener and control socket close → end.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
 import { createServer, type Server, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { type CommandLine, type Config, readConfig } from '../config.js'
+import { type CommandLine, type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { startAdmin } from '../ops/admin.js'
-import { createLog } from '../ops/log.js'
+import { createLog, type Logger } from '../ops/log.js'
+import { createMetrics } from '../ops/metrics.js'
 import { notify, watchdogMs } from '../ops/systemd.js'
+import { readCertificate } from '../ops/tls.js'
 import { type Child, childOf } from './child.js'
 import { connectToControl, listenForControl } from './control.js'
 import { lockDirectory } from './directory.js'
 import { makeFirstKey } from './first-key.js'
 import { createMembers } from './members.js'
 import type { Question } from './messages.js'
+import { createReadiness } from './readiness.js'
 import { createWorkers } from './workers.js'
 
 /** How long to wait for the workers of a service that was killed, or for a command line tool, to let go. */
@@ -28,9 +31,6 @@ const directoryWaitMs = 15_000
 /** How long a question of the command line may take: a commit, at worst behind the opening of a worker. */
 const askMsMax = 20_000
 
-/** A heartbeat comes every second; a worker that misses several does not serve. */
-const heartbeatMsMax = 5000
-
 /** What the command line asks of a running service, over the control socket. */
 export type ControlRequest =
   | { readonly command: 'ask'; readonly question: Question }
@@ -38,8 +38,9 @@ export type ControlRequest =
 
 /** Runs the service until it is told to stop; the process then ends by itself, with the exit code set. */
 export async function runPrimary(flags: CommandLine['values']): Promise<void> {
-  let config = readConfig(flags)
   const log = createLog('primary')
+  let config = readConfig(flags)
+  checkCertificate(config, log)
 
   async function refuse(code: number, reason: string): Promise<never> {
     log.fatal({ reason }, 'not started')
@@ -71,12 +72,19 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
       const worker = cluster.fork()
       // The worker repeats its process's errors, which childOf listens to; unheard they would end the primary.
       worker.on('error', () => {})
-      return childOf(worker.process)
+      const child = childOf(worker.process)
+      metrics.watch(child)
+      return child
     },
     start: () => ({ kind: 'start', config, port }),
     drainMs: () => config.drainMs,
     onGivingUp: (reason) => void stop(exitCodes.restartLimit, reason),
   })
+
+  let workersExpected = config.workers
+  const { serving, restarts } = workers
+  const { obstacles, alive } = createReadiness({ stopping: () => stopping, expected: () => workersExpected, serving })
+  const metrics = createMetrics({ serving, restarts, ready: () => obstacles().length === 0 })
 
   let control: Server | undefined
   let admin: Awaited<ReturnType<typeof startAdmin>> | undefined
@@ -86,7 +94,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
     if (stopping) return
     stopping = true
     log.info({ reason }, 'stopping')
-    notify('STOPPING=1')
+    notify('STOPPING=1', 'STATUS=Draining')
     process.exitCode = code
     for (const step of [() => workers.drain(), () => endTools(), () => admin?.close(), () => control?.close()]) {
       try {
@@ -111,16 +119,32 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
 
   let rolling: Promise<void> = Promise.resolve()
   process.on('SIGHUP', () => {
-    rolling = rolling.then(async () => {
-      notify('RELOADING=1')
-      const { host, data, adminHost, adminPort, store } = config
-      config = { ...readConfig(flags), host, port: config.port, data, adminHost, adminPort, store }
-      log.info({ config: shown(config) }, 'rolling restart')
-      await workers.roll().catch((error: Error) => log.error({ reason: error.message }, 'rolling restart failed'))
-      log.info('rolling restart done')
-      notify('READY=1')
-    })
+    rolling = rolling.then(reload)
   })
+
+  /** Reads the settings again and replaces the workers. When anything is wrong, what serves goes on as it was. */
+  async function reload(): Promise<void> {
+    if (stopping) return
+    notify('RELOADING=1', 'STATUS=Replacing the workers')
+    const before = config
+    try {
+      const next = readConfig(flags)
+      checkCertificate(next, log)
+      const { host, port, data, adminHost, adminPort, store } = before
+      config = { ...next, host, port, data, adminHost, adminPort, store }
+      workersExpected = Math.min(before.workers, config.workers)
+      log.info({ config: shown(config) }, 'rolling restart')
+      await workers.roll()
+      workersExpected = config.workers
+      log.info('rolling restart done')
+    } catch (error) {
+      config = before
+      if (!stopping) log.error({ reason: (error as Error).message }, 'rolling restart failed')
+    }
+    notify('READY=1', servingStatus())
+  }
+
+  const servingStatus = (): string => `STATUS=${serving().length} workers serve`
 
   const tools = new Set<Child>()
 
@@ -154,15 +178,15 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
     }
   }
 
-  const ready = (): boolean =>
-    !stopping &&
-    workers.serving().length >= config.workers &&
-    workers.serving().every(({ heardMs, writable }) => writable && performance.now() - heardMs < heartbeatMsMax)
+  const { adminHost, adminPort } = config
+  const description = (): string => ''
+  admin = await startAdmin({ host: adminHost, port: adminPort, obstacles, metrics, description }).catch((error: Error) =>
+    refuse(exitCodes.portInUse, `can not listen on ${adminHost}:${adminPort} (the admin listener): ${(error as NodeJS.ErrnoException).code ?? error.message}`),
+  )
 
   try {
     control = await listenForControl(config.data, (request, socket) => void onRequest(request as ControlRequest, socket))
     await workers.start()
-    admin = await startAdmin({ host: config.adminHost, port: config.adminPort, ready, restarts: workers.restarts })
   } catch (error) {
     log.fatal({ err: error }, 'not started')
     process.stderr.write(`topicd: not started: ${(error as Error).message}\n`)
@@ -174,9 +198,9 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   log.info({ config: shown(config), node: process.version }, 'settings')
   log.info({ url, adminUrl: admin.url, workers: config.workers }, 'listening')
   if (config.firstKey) await makeFirstKey(workers.serving()[0], url, config.data)
-  notify('READY=1')
+  notify('READY=1', servingStatus())
   const period = watchdogMs()
-  if (period !== undefined) setInterval(() => ready() && notify('WATCHDOG=1'), period / 3)
+  if (period !== undefined) setInterval(() => alive() && notify('WATCHDOG=1'), period / 3)
 }
 
 /** An address as it stands in a URL. */
@@ -187,6 +211,25 @@ function bracketed(host: string): string {
 /** The settings without what may carry a password. */
 function shown(config: Config): Config {
   return { ...config, store: config.store.replace(/\/\/.*@/, '//…@') }
+}
+
+/** A certificate that will end within this is worth a warning at each start. */
+const certificateMsMin = 7 * 24 * 60 * 60 * 1000
+
+/**
+ * Tries the certificate and key, if the settings name any.
+ *
+ * @throws UsageError when they can not be used
+ */
+function checkCertificate({ tlsCert, tlsKey }: Config, log: Logger): void {
+  if (tlsCert === '') return
+  try {
+    const { endMs } = readCertificate(tlsCert, tlsKey)
+    const until = new Date(endMs).toISOString()
+    if (endMs - Date.now() < certificateMsMin) log.warn({ until }, 'the certificate ends soon, or has ended')
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
 }
 
 /**

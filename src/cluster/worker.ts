@@ -5,12 +5,15 @@
  * Ending: a drain answers what is in flight and closes the store. A broken commit ends the process too, after the answers
  * that are due were given. Everything else is a kill, which the store survives.
  */
-import { createService } from '../api/service.js'
+import { createService, handlers } from '../api/service.js'
 import { exitCodes } from '../exit-codes.js'
 import { type HttpServer, startHttpServer } from '../http/server.js'
 import { type Keyring, openKeyring } from '../keys/keyring.js'
+import { createAccessLog } from '../ops/access-log.js'
 import { watchDisk } from '../ops/disk.js'
+import { readCommits, readLoop, readProcess, watchLoop } from '../ops/figures.js'
 import { createLog } from '../ops/log.js'
+import { createTraffic, type Traffic } from '../ops/traffic.js'
 import { openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
 import type { Config } from '../config.js'
@@ -29,6 +32,7 @@ const lastWordsMs = 100
 const refusedKeyLogMs = 1000
 
 const log = createLog('worker')
+const loop = watchLoop()
 
 let config: Config
 let port = 0
@@ -37,6 +41,8 @@ let keyring: Keyring | undefined
 let server: HttpServer | undefined
 let disk: Awaited<ReturnType<typeof watchDisk>> | undefined
 let housekeeping: NodeJS.Timeout | undefined
+let traffic: Traffic | undefined
+let expired = 0
 let refusedKeys = 0
 let broken = false
 let ending = false
@@ -63,11 +69,12 @@ function onBroken(reason: Error): void {
 }
 
 function onRefusedKey(): void {
-  if (refusedKeys++ > 0) return
-  setTimeout(() => {
-    log.warn({ count: refusedKeys }, 'API key refused')
-    refusedKeys = 0
-  }, refusedKeyLogMs)
+  if (refusedKeys++ === 0) setTimeout(logRefusedKeys, refusedKeyLogMs)
+}
+
+function logRefusedKeys(): void {
+  if (refusedKeys > 0) log.warn({ count: refusedKeys }, 'API key refused')
+  refusedKeys = 0
 }
 
 async function open(): Promise<void> {
@@ -79,6 +86,9 @@ async function open(): Promise<void> {
 async function serve(): Promise<void> {
   const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
   const context = { store: opened(), pageSizeMax, pageBytesMax, diskNearlyFull: () => disk?.nearlyFull() === true }
+  const counted = createTraffic(Object.keys(handlers).map((path) => basePath + path))
+  traffic = counted
+  const logged = config.accessLog ? createAccessLog(log) : undefined
   const service = createService({
     context,
     keyring: keyring as Keyring,
@@ -86,8 +96,14 @@ async function serve(): Promise<void> {
     bodyBytesMax,
     onFailure: (error) => log.error({ err: error }, 'request failed'),
     onRefusedKey,
-    answered: () => {},
-    closed: () => {},
+    answered:
+      logged === undefined
+        ? counted.answered
+        : (request, answer) => {
+            counted.answered(request, answer)
+            logged(request, answer)
+          },
+    closed: counted.closed,
   })
   const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
   server = await startHttpServer(service, { host, port, bodyBytesMax, tls })
@@ -96,6 +112,8 @@ async function serve(): Promise<void> {
 async function drain(): Promise<void> {
   clearTimeout(housekeeping)
   await server?.drain(config.drainMs)
+  await measure(false)
+  logRefusedKeys()
   await keyring?.close()
   await store?.close()
   end(exitCodes.done)
@@ -109,6 +127,7 @@ function keepHouse(enabled: boolean): void {
       .removeDue()
       .then(
         ({ removed }) => {
+          expired += removed
           if (removed > 0) log.info({ removed }, 'topics removed by their policies')
         },
         (error: unknown) => log.error({ err: error }, 'due removals failed'),
@@ -136,6 +155,22 @@ async function answer(id: number, question: Extract<ToChild, { kind: 'ask' }>['q
   }
 }
 
+async function measure(stored: boolean): Promise<void> {
+  if (store === undefined || server === undefined || traffic === undefined) return
+  const figures = {
+    ...traffic.read(),
+    ...readProcess(),
+    connections: server.connections(),
+    waiting: server.waiting(),
+    commits: readCommits(store),
+    expired,
+    stored: stored ? await store.figures() : undefined,
+    diskFreeBytes: disk?.freeBytes() ?? 0,
+    loopDelay: readLoop(loop),
+  }
+  tell({ kind: 'figures', figures })
+}
+
 process.on('message', (message: ToChild) => {
   switch (message.kind) {
     case 'start':
@@ -155,6 +190,8 @@ process.on('message', (message: ToChild) => {
       return void drain()
     case 'ask':
       return void answer(message.id, message.question)
+    case 'measure':
+      return void measure(message.stored).catch((error: unknown) => log.error({ err: error }, 'figures could not be read'))
     default:
       return message satisfies never
   }

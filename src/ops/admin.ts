@@ -1,15 +1,19 @@
 /**
- * The admin listener: for the person who watches, on a port of its own, apart from the public routes.
+ * The admin listener: for the person who watches, on a port of its own, apart from the public routes. Plain GET and HEAD,
+ * no body is read, and nothing here can change anything.
  */
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface AdminOptions {
   readonly host: string
   readonly port: number
-  /** Whether every worker serves and can write, and nothing is ending. */
-  readonly ready: () => boolean
-  readonly restarts: () => number
+  /** Why the service is not ready, one reason a line; none when it is. */
+  readonly obstacles: () => readonly string[]
+  /** Metrics, and the content type of their text. */
+  readonly metrics: { readonly contentType: string; read(): Promise<string> }
+  /** The API description, JSON. */
+  readonly description: () => string
 }
 
 export interface Admin {
@@ -17,19 +21,53 @@ export interface Admin {
   close(): Promise<void>
 }
 
-export function startAdmin({ host, port, ready }: AdminOptions): Promise<Admin> {
-  const server = createServer((req, res) => {
-    switch (req.url) {
+/** A monitoring system and some people; beyond it connections are refused. */
+const connectionsMax = 100
+
+/** A request to here is one line and some headers. */
+const requestMsMax = 5000
+
+function answer(res: ServerResponse, status: number, type: string, body: string): void {
+  res.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
+  res.end(body)
+}
+
+const plain = 'text/plain; charset=utf-8'
+
+/**
+ * Listens.
+ *
+ * @throws Error when it can not
+ */
+export function startAdmin({ host, port, obstacles, metrics, description }: AdminOptions): Promise<Admin> {
+  async function respond(path: string, res: ServerResponse): Promise<void> {
+    switch (path) {
       case '/healthz':
-        return res.end('ok\n')
-      case '/readyz':
-        res.statusCode = ready() ? 200 : 503
-        return res.end(ready() ? 'ready\n' : 'not ready\n')
+        return answer(res, 200, plain, 'ok\n')
+      case '/readyz': {
+        const reasons = obstacles()
+        if (reasons.length === 0) return answer(res, 200, plain, 'ready\n')
+        return answer(res, 503, plain, `not ready\n${reasons.map((reason) => `${reason}\n`).join('')}`)
+      }
+      case '/metrics':
+        return answer(res, 200, metrics.contentType, await metrics.read())
+      case '/openapi.json':
+        return answer(res, 200, 'application/json', description())
       default:
-        res.statusCode = 404
-        return res.end()
+        return answer(res, 404, plain, 'here are /healthz, /readyz, /metrics and /openapi.json\n')
     }
+  }
+
+  const server = createServer({ requestTimeout: requestMsMax, headersTimeout: requestMsMax }, (req, res) => {
+    if (req.method !== 'GET' && req.method !== 'HEAD') {
+      res.setHeader('allow', 'GET, HEAD')
+      res.shouldKeepAlive = false
+      return answer(res, 405, plain, 'GET and HEAD only\n')
+    }
+    const [path] = (req.url ?? '').split('?')
+    void respond(path, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
   })
+  server.maxConnections = connectionsMax
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {

@@ -4,10 +4,18 @@
  */
 import { spawn } from 'node:child_process'
 
-/** Sends a state, such as READY=1; the unit has NotifyAccess=all, since the sender is a child. */
+let last: Promise<void> = Promise.resolve()
+
+/** Sends states, such as READY=1, in the order of the calls; the unit has NotifyAccess=all, since the sender is a child. */
 export function notify(...states: readonly string[]): void {
   if (process.env.NOTIFY_SOCKET === undefined) return
-  spawn('systemd-notify', [`--pid=${process.pid}`, ...states], { stdio: 'ignore' }).on('error', () => {})
+  last = last.then(
+    () =>
+      new Promise((resolve) => {
+        const sender = spawn('systemd-notify', [`--pid=${process.pid}`, ...states], { stdio: 'ignore' })
+        sender.on('error', () => resolve()).on('exit', () => resolve())
+      }),
+  )
 }
 
 /** How often systemd wants to hear from us, in ms; undefined when it does not. */

@@ -10,6 +10,7 @@
  *
  * Reads may answer at once or with a promise; LMDB answers at once.
  */
+import type { Distribution } from '../distribution.js'
 import type { Path } from '../topics/path.js'
 import type { Plan } from '../topics/plan.js'
 import type { Properties, TopicType } from '../topics/topic.js'
@@ -86,6 +87,17 @@ export interface StoreFigures {
   readonly bytes: number
 }
 
+/** What this process has committed since its start, where the engine commits in this process; counts are live. */
+export interface CommitFigures {
+  readonly writes: number
+  readonly failed: number
+  readonly inFlight: number
+  /** How long a commit took, from its first write's start until it was durable. */
+  readonly seconds: Distribution
+  /** How many writes a commit made durable together. */
+  readonly batches: Distribution
+}
+
 /** What became of the removals that were due. */
 export interface DueRemovals {
   readonly removed: number
@@ -132,6 +144,7 @@ export interface TopicStore {
   /** Walks everything and reports each broken invariant. */
   check(report: (finding: Finding) => void): Promise<{ readonly records: number }>
   figures(): Awaitable<StoreFigures>
+  readonly commits?: CommitFigures
 
   /** Resolves once no write is in flight; from then on writes wait until `release`. See cluster/primary.ts for why. */
   hold(): Promise<void>

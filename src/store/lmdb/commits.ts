@@ -5,8 +5,9 @@
  * finish, later ones wait) → open again. A commit that fails, or never comes back, breaks the store for good: retrying a
  * failed fsync proves nothing, so whoever runs the process is told once and is expected to end it.
  */
+import { createDistribution, secondsBounds } from '../../distribution.js'
 import { commitDeadlineMs } from '../../limits.js'
-import { StoreError } from '../store.js'
+import { type CommitFigures, StoreError } from '../store.js'
 
 export interface Commits {
   /**
@@ -23,15 +24,15 @@ export interface Commits {
   readonly figures: CommitFigures
 }
 
-/** Counts since the start, for the metrics. */
-export interface CommitFigures {
-  writes: number
-  inFlight: number
-}
+/** Writes that one commit made durable together. */
+const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /** @param onBroken called once, with the reason, when commits can no longer be trusted */
 export function createCommits(onBroken: (reason: Error) => void): Commits {
-  const figures: CommitFigures = { writes: 0, inFlight: 0 }
+  const seconds = createDistribution(secondsBounds)
+  const batches = createDistribution(batchBounds)
+  const figures = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
+  let batch = 0
   let progressAt = 0
   let held: { readonly released: Promise<void>; readonly release: () => void } | undefined
   let drained: (() => void) | undefined
@@ -43,13 +44,24 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
     onBroken(reason)
   }
 
-  function settle(): void {
+  /** The writes of one commit come back in one turn, the one that waited longest first. */
+  function settle(startedAt: number): void {
     progressAt = performance.now()
+    if (batch++ === 0) {
+      seconds.record((progressAt - startedAt) / 1000)
+      setImmediate(endBatch)
+    }
     if (--figures.inFlight === 0) drained?.()
   }
 
-  function fail(cause: unknown): never {
-    settle()
+  function endBatch(): void {
+    batches.record(batch)
+    batch = 0
+  }
+
+  function fail(startedAt: number, cause: unknown): never {
+    settle(startedAt)
+    figures.failed++
     const error = new StoreError('unknown_outcome', 'a commit failed', { cause })
     reportOnce(error)
     throw error
@@ -57,12 +69,16 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
 
   function run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
     if (held !== undefined) return held.released.then(() => run(outcome, enqueue))
-    if (figures.inFlight++ === 0) progressAt = performance.now()
+    const startedAt = performance.now()
+    if (figures.inFlight++ === 0) progressAt = startedAt
     figures.writes++
-    return enqueue().then((done) => {
-      settle()
-      return done ? outcome : undefined
-    }, fail)
+    return enqueue().then(
+      (done) => {
+        settle(startedAt)
+        return done ? outcome : undefined
+      },
+      (cause: unknown) => fail(startedAt, cause),
+    )
   }
 
   const watch = setInterval(() => {

@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TopicStore } from '../store.js'
-import { type CommitFigures, createCommits } from './commits.js'
+import { createCommits } from './commits.js'
 import { openEnvironment } from './environment.js'
 import { createKeyRecords } from './key-records.js'
 import { createPageBuffer } from './page-buffer.js'
@@ -25,7 +25,6 @@ export interface LmdbOptions {
 }
 
 export interface LmdbStore extends TopicStore {
-  readonly commits: CommitFigures
   /** A consistent, compacted copy of everything, into a directory of its own that does not exist yet. */
   backup(directory: string): Promise<void>
 }

@@ -1,0 +1,17 @@
+/**
+ * The access log: a line for each answer, when a setting asks for it. Who, which route, with what outcome, how long and
+ * how large; never a token, a path or a value.
+ */
+import type { Answer, Answered } from '../http/answer.js'
+import type { Access } from '../keys/access.js'
+import type { Logger } from './log.js'
+import { otherRoute } from './traffic.js'
+
+/** What is told of each answer, and logs it. */
+export function createAccessLog(log: Logger): (request: Answered<Access>, answer: Answer) => void {
+  return ({ route, startMs, bytesIn, caller }, { status, body, cause }) => {
+    const ms = Math.round((performance.now() - startMs) * 1000) / 1000
+    const bytesOut = Buffer.byteLength(body)
+    log.info({ route: route?.path ?? otherRoute, status, cause, ms, bytesIn, bytesOut, key: caller?.name }, 'request')
+  }
+}

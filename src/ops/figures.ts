@@ -1,0 +1,68 @@
+/**
+ * Everything that one worker can tell about itself, read when the primary asks: plain numbers, fit for a message.
+ */
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import type { DistributionFigures } from '../distribution.js'
+import type { StoreFigures, TopicStore } from '../store/store.js'
+import type { TrafficFigures } from './traffic.js'
+
+/** Kinds are added, never changed: during a rolling restart the reader may be older than the worker. */
+export interface WorkerFigures extends TrafficFigures {
+  readonly connections: number
+  /** Requests that wait for their answer. */
+  readonly waiting: number
+  readonly commits: CommitCounts | undefined
+  /** Topics removed by their policies. */
+  readonly expired: number
+  /** What is stored, if it was asked for. */
+  readonly stored: StoreFigures | undefined
+  readonly diskFreeBytes: number
+  /** How late timers were since the last reading, in seconds. */
+  readonly loopDelay: { readonly median: number; readonly p99: number; readonly max: number }
+  readonly cpuSeconds: { readonly user: number; readonly system: number }
+  readonly residentBytes: number
+  readonly heapBytes: number
+}
+
+export interface CommitCounts {
+  readonly writes: number
+  readonly failed: number
+  readonly inFlight: number
+  readonly seconds: DistributionFigures
+  readonly batches: DistributionFigures
+}
+
+export function readCommits({ commits }: TopicStore): CommitCounts | undefined {
+  if (commits === undefined) return undefined
+  const { writes, failed, inFlight, seconds, batches } = commits
+  return { writes, failed, inFlight, seconds: seconds.read(), batches: batches.read() }
+}
+
+/** How often the event loop's delay is sampled, in ms: each sample is a timer of its own. */
+const samplesMs = 20
+
+/** Starts to watch this process's event loop. */
+export function watchLoop(): IntervalHistogram {
+  const histogram = monitorEventLoopDelay({ resolution: samplesMs })
+  histogram.enable()
+  return histogram
+}
+
+/** The delays since the last reading; the histogram counts whole intervals, so the interval itself is taken off. */
+export function readLoop(histogram: IntervalHistogram): WorkerFigures['loopDelay'] {
+  const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - samplesMs / 1000) || 0
+  const delays = {
+    median: seconds(histogram.percentile(50)),
+    p99: seconds(histogram.percentile(99)),
+    max: seconds(histogram.max),
+  }
+  histogram.reset()
+  return delays
+}
+
+/** What the process itself used. */
+export function readProcess(): Pick<WorkerFigures, 'cpuSeconds' | 'residentBytes' | 'heapBytes'> {
+  const { user, system } = process.cpuUsage()
+  const { rss, heapUsed } = process.memoryUsage()
+  return { cpuSeconds: { user: user / 1e6, system: system / 1e6 }, residentBytes: rss, heapBytes: heapUsed }
+}

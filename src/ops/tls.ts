@@ -1,0 +1,41 @@
+/**
+ * Whether a certificate and its key can be used, found out before anything listens: the HTTP library only says that it
+ * failed, not why.
+ */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+
+export interface Certificate {
+  /** When it ends, in ms since the epoch. */
+  readonly endMs: number
+}
+
+/**
+ * Reads both files and tries them together.
+ *
+ * @throws Error that names the file and says what is wrong with it
+ */
+export function readCertificate(certFile: string, keyFile: string): Certificate {
+  const cert = read('--tls-cert', certFile)
+  const key = read('--tls-key', keyFile)
+  const attempt = <T>(what: string, use: () => T): T => {
+    try {
+      return use()
+    } catch (error) {
+      throw new Error(`${what} (${(error as Error).message})`, { cause: error })
+    }
+  }
+  attempt(`--tls-cert: ${certFile} holds no PEM certificate that can be used`, () => createSecureContext({ cert }))
+  attempt(`--tls-key: ${keyFile} holds no PEM private key that can be used without a passphrase`, () => createSecureContext({ key }))
+  attempt(`--tls-key: ${keyFile} is not the key of the certificate in ${certFile}`, () => createSecureContext({ cert, key }))
+  return { endMs: Date.parse(new X509Certificate(cert).validTo) }
+}
+
+function read(flag: string, file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new Error(`${flag}: the file can not be read: ${(error as Error).message}`, { cause: error })
+  }
+}
