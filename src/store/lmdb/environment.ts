@@ -118,13 +118,20 @@ export function openEnvironment(directory: string, copier: ItemCopier, noSync = 
   }
 }
 
-/** Path keys in tree order, written straight into lmdb's own buffer; what is read back is the key's bytes. */
+/**
+ * Path keys in tree order, written straight into lmdb's own buffer. A bound of a range may be one byte longer than any key
+ * that is stored: the least stored key that can sort after it is then its first bytes with the last of them one higher.
+ */
 const treeKeys = {
   writeKey(key: StoredKey, target: Buffer, position: number): number {
     if (typeof key === 'string') return writeKey(key, target, position)
-    if (key.length > keyBytesMax) throw new RangeError(`A key of ${key.length} bytes is too long.`)
-    target.set(key, position)
-    return position + key.length
+    if (key.length <= keyBytesMax) {
+      target.set(key, position)
+      return position + key.length
+    }
+    target.set(key.subarray(0, keyBytesMax), position)
+    target[position + keyBytesMax - 1]++
+    return position + keyBytesMax
   },
   readKey(source: Buffer, start: number, end: number): Path {
     return decodeKey(source, start, end)
