@@ -1,4 +1,0 @@
-/** Blanks `"member":"123"`, for contenders with `blankDigits`. */
-export function blanked(text) {
-    return text.replace(/:"\d+"/g, ':""');
-}

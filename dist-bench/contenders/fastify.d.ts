@@ -1,2 +1,0 @@
-import type { Contender } from './contender.js';
-export declare const fastify: Contender;

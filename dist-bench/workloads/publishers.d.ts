@@ -1,2 +1,0 @@
-import { type Workload } from '../work/workload.js';
-export declare const manyPublishers: Workload;
