@@ -2,7 +2,10 @@
 /**
  * The command line: finds out what is asked for, and becomes it. Nothing else.
  */
+import { backupHelp, runBackup } from './commands/backup.js'
 import { checkHelp, runCheck } from './commands/check.js'
+import { exportHelp, runExport } from './commands/export.js'
+import { importHelp, runImport } from './commands/import.js'
 import { keysHelp, runKeys } from './commands/keys.js'
 import { parseCommandLine, serveSettings, settingsHelp, UsageError } from './config.js'
 import { exitCodes, fatal } from './exit-codes.js'

@@ -4,7 +4,6 @@
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { createInterface } from 'node:readline'
 import { exitCodes } from '../exit-codes.js'
 import { tools } from '../ops/tool.js'
 import { openStore } from '../store/open.js'
@@ -34,17 +33,19 @@ function end(code: number): void {
 async function work({ tool, options }: ToolMessage, socket: Socket): Promise<void> {
   socket.on('error', () => end(exitCodes.failed))
   socket.write('{"ready":true}\n')
-  const input = createInterface({ input: socket })
-  async function emit(line: string | Uint8Array): Promise<void> {
+  const { data: directory, diskFreeBytesMin } = start.config
+  async function emit(lines: string | Uint8Array): Promise<void> {
     socket.cork()
-    socket.write(line)
+    socket.write(lines)
     const room = socket.write('\n')
+  // The end of what comes in is not the end of what goes out.
+  socket.allowHalfOpen = true
     socket.uncork()
     if (!room) await once(socket, 'drain')
   }
   let last: object
   try {
-    await tools[tool](store as TopicStore, options, { emit, input })
+    await tools[tool](store as TopicStore, options, { emit, input: socket.iterator({ destroyOnReturn: false }), directory, diskFreeBytesMin })
     last = { end: true }
   } catch (error) {
     last = { error: (error as Error).message }
@@ -56,6 +57,8 @@ async function work({ tool, options }: ToolMessage, socket: Socket): Promise<voi
 }
 
 process.on('message', (message: ToChild | ToolMessage, handle: unknown) => {
+  // What is still sent has no reader any more; unread it would keep the connection from closing.
+  socket.resume()
   switch (message.kind) {
     case 'start':
       start = message

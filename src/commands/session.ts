@@ -2,14 +2,15 @@
  * How a command reaches a store: through the running service where there is one, since nobody else may open the store
  * then; by itself, under the directory's lock, where there is none.
  */
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { answerQuestion } from '../cluster/answers.js'
 import { connectToControl, readLine } from '../cluster/control.js'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory.js'
 import type { Question } from '../cluster/messages.js'
+import { serveSettings } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { tools } from '../ops/tool.js'
 import { openStore } from '../store/open.js'
@@ -49,7 +50,7 @@ export async function ask(where: Where, question: Question): Promise<unknown> {
  * Runs a tool.
  *
  * @param onLine gets each line of its answer, in order
- * @param input lines for it
+ * @param input bytes for it
  * @throws Error with the tool's own message
  */
 export async function runTool(
@@ -57,13 +58,13 @@ export async function runTool(
   tool: string,
   options: unknown,
   onLine: (line: string) => Promise<void> | void,
-  input: AsyncIterable<string> = noLines(),
+  input: AsyncIterable<Uint8Array> = nothing(),
 ): Promise<void> {
   const reached = await reach(where)
   if ('release' in reached) {
     const store = openStore(where.store, { directory: where.data })
     try {
-      await tools[tool](store, options, { emit: (line) => onLine(typeof line === 'string' ? line : Buffer.from(line).toString()), input })
+      await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory: where.data, diskFreeBytesMin })
     } finally {
       await store.close()
       reached.release()
@@ -73,7 +74,7 @@ export async function runTool(
   reached.write(`${JSON.stringify({ command: 'tool', tool, options })}\n`)
   let ended = false
   for await (const line of createInterface({ input: reached })) {
-    if (line === '{"ready":true}') void feed(reached, input)
+    if (line === '{"ready":true}') pipeline(input, reached, () => {})
     else if (line === '{"end":true}') ended = true
     else if (line.startsWith('{"error":')) throw new Error((JSON.parse(line) as { error: string }).error)
     else await onLine(line)
@@ -81,15 +82,11 @@ export async function runTool(
   if (!ended) throw new Error('the service ended before the work was done')
 }
 
-async function feed(socket: Socket, input: AsyncIterable<string>): Promise<void> {
-  for await (const line of input) {
-    if (socket.destroyed) return
-    if (!socket.write(`${line}\n`)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
-  }
-  socket.end()
+async function emitEach(lines: string | Uint8Array, onLine: (line: string) => Promise<void> | void): Promise<void> {
+  for (const line of Buffer.from(lines).toString().split('\n')) await onLine(line)
 }
 
-async function* noLines(): AsyncGenerator<string> {}
+async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** A connection to the running service, or the lock; exits when neither can be had. */
 async function reach({ data }: Where): Promise<Socket | DirectoryLock> {

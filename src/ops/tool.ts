@@ -1,16 +1,25 @@
 /**
  * Tools: work on the whole store that the command line starts. The same function runs in a process of the service's (its
  * lines travel over the control socket) and, while no service runs, in the command line's own process.
+ *
+ * A tool leaves the event loop free every few milliseconds: whenever a worker is replaced its process must hold its writes.
  */
 import type { TopicStore } from '../store/store.js'
+import { backupTool } from './backup.js'
 import { checkTool } from './check.js'
+import { exportTool } from './export.js'
+import { importTool } from './import.js'
 
 /** What a tool talks to. */
 export interface ToolIo {
-  /** One line out, without its end; resolves when there is room for more. */
-  emit(line: string | Uint8Array): Promise<void> | void
-  /** The lines that come in, for the tools that take any. */
-  readonly input: AsyncIterable<string>
+  /** A line out, or several with line ends between them, without the last end; resolves when there is room for more. */
+  emit(lines: string | Uint8Array): Promise<void> | void
+  /** The bytes that come in, for the tools that take any. */
+  readonly input: AsyncIterable<Uint8Array>
+  /** The data directory, for what can be said of its file system. */
+  readonly directory: string
+  /** Free space that has to stay, in bytes. */
+  readonly diskFreeBytesMin: number
 }
 
 /**
@@ -20,4 +29,9 @@ export interface ToolIo {
  */
 export type Tool = (store: TopicStore, options: unknown, io: ToolIo) => Promise<void>
 
-export const tools: Readonly<Record<string, Tool>> = { check: checkTool }
+export const tools: Readonly<Record<string, Tool>> = {
+  backup: backupTool,
+  check: checkTool,
+  export: exportTool,
+  import: importTool,
+}

@@ -84,6 +84,13 @@ export type Finding = string
 /** What is stored, for those who watch. */
 export interface StoreFigures {
   readonly topics: number
+  /** What they take on disk, room for more included. */
+  readonly bytes: number
+}
+
+/** A backup that was made. */
+export interface BackupDone {
+  readonly records: number
   readonly bytes: number
 }
 
@@ -141,8 +148,23 @@ export interface TopicStore {
   keyUses(): Awaitable<ReadonlyMap<string, number>>
   touchKeys(uses: ReadonlyMap<string, number>): Promise<void>
 
-  /** Walks everything and reports each broken invariant. */
-  check(report: (finding: Finding) => void): Promise<{ readonly records: number }>
+  /** Walks everything and reports each broken invariant; tells how many of how many records it has looked at, if asked. */
+  check(
+    report: (finding: Finding) => void,
+    onProgress?: (done: number, total: number) => void,
+  ): Promise<{ readonly records: number }>
+  /**
+   * A consistent copy of everything in a file that must not exist, found sound before it gets its name. Missing where the
+   * engine has tools of its own for this.
+   *
+   * @param freeBytesMin what has to stay free on the file's disk
+   * @throws Error with a message for a person; no file is there then
+   */
+  backup?(
+    file: string,
+    freeBytesMin: number,
+    onProgress: (step: string, done: number, total: number) => void,
+  ): Promise<BackupDone>
   figures(): Awaitable<StoreFigures>
   readonly commits?: CommitFigures
 

@@ -14,7 +14,7 @@
  */
 import { strict as assert } from 'node:assert'
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { keyBytesMax, mapBytes } from '../../limits.js'
 import { decodeKey, writeKey } from '../../topics/key.js'
@@ -62,6 +62,28 @@ export interface Environment {
   freshen(): void
 }
 
+/** The one file that holds everything in a data directory; lmdb keeps a lock file beside it, made anew whenever it is missing. */
+export function dataFile(directory: string): string {
+  return join(directory, 'topics', 'data.mdb')
+}
+
+interface TreeStats {
+  readonly pageSize: number
+  readonly treeBranchPageCount: number
+  readonly treeLeafPageCount: number
+  readonly overflowPages: number
+}
+
+/** The pages that hold something, in bytes: what a compacted copy takes. */
+export function bytesUsed({ root, specifications, items, updates, due, keys, keyUses, meta }: Environment): number {
+  let bytes = 0
+  for (const database of [root, specifications, items.json, items.string, updates, due, keys, keyUses, meta]) {
+    const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = database.getStats() as TreeStats
+    bytes += pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
+  }
+  return bytes
+}
+
 /** How many unique numbers one stretch holds; a process takes the next stretch when one is used up. */
 const stretchSize = 2 ** 28
 
@@ -80,7 +102,7 @@ export const propertiedVersion = 2
  * @param noSync only for the control of the power-cut test: commits that are not on disk when they are acknowledged
  */
 export function openEnvironment(directory: string, copier: ItemCopier, noSync = false): Environment {
-  const path = join(directory, 'topics')
+  const path = dirname(dataFile(directory))
   mkdirSync(path, { recursive: true, mode: 0o700 })
   const root = open<Buffer, string>({
     path,

@@ -3,10 +3,10 @@
  * while any other process may be writing.
  */
 import { statSync } from 'node:fs'
-import { join } from 'node:path'
 import type { TopicStore } from '../store.js'
+import { backup } from './backup.js'
 import { createCommits } from './commits.js'
-import { openEnvironment } from './environment.js'
+import { bytesUsed, dataFile, openEnvironment } from './environment.js'
 import { createKeyRecords } from './key-records.js'
 import { createPageBuffer } from './page-buffer.js'
 import { createReads } from './reads.js'
@@ -24,13 +24,8 @@ export interface LmdbOptions {
   readonly onBroken?: (reason: Error) => void
 }
 
-export interface LmdbStore extends TopicStore {
-  /** A consistent, compacted copy of everything, into a directory of its own that does not exist yet. */
-  backup(directory: string): Promise<void>
-}
-
 /** Opens the store in a data directory, creating it on first use. Nobody else may be writing to it meanwhile. */
-export function openLmdbStore({ directory, socketCount = () => 0, onBroken = () => {} }: LmdbOptions): LmdbStore {
+export function openLmdbStore({ directory, socketCount = () => 0, onBroken = () => {} }: LmdbOptions): TopicStore {
   const pageBuffer = createPageBuffer()
   const environment = openEnvironment(directory, pageBuffer)
   const { root, specifications, freshen } = environment
@@ -43,15 +38,16 @@ export function openLmdbStore({ directory, socketCount = () => 0, onBroken = () 
     ...createKeyRecords(environment, snapshots, commits),
     removeDue: createRemovals(environment, snapshots, commits, writes),
     walk: (plan) => walk(environment, plan),
-    check: (report) => check(environment, report),
+    check: (report, onProgress) => check(environment, report, onProgress),
     figures: () => ({
       topics: snapshots.alone(() => (specifications.getStats() as { entryCount: number }).entryCount),
-      bytes: statSync(join(directory, 'topics', 'data.mdb')).size,
+      bytes: statSync(dataFile(directory)).size,
     }),
     commits: commits.figures,
     hold: commits.hold,
     release: commits.release,
-    backup: (target) => root.backup(target, true),
+    backup: (file, freeBytesMin, onProgress) =>
+      backup(root, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress),
     async close() {
       await commits.close()
       await root.close()

@@ -22,6 +22,9 @@ function getIn(tree: Tree, key: StoredKey, cut: CutOptions): Buffer | undefined 
   return tree.get(key, cut)
 }
 
+/** Entries visited between two looks at the clock. */
+const entriesPerLook = 32
+
 /** Calls `visit` for every entry of the tree in the cut, with turns for others in between; answers how many. */
 async function visitAll(
   tree: Tree,
@@ -41,11 +44,13 @@ async function visitAll(
   return count
 }
 
-/** Every match of the plan, whole, in tree order. */
+/** Every match of the plan, whole, in tree order; with turns for others in between while nothing matches. */
 export async function* walk({ specifications, items }: Environment, plan: Plan): AsyncGenerator<WholeTopic> {
   specifications.resetReadTxn()
   const transaction = specifications.useReadTransaction()
   const cut = { transaction }
+  let visited = 0
+  let deadline = performance.now() + sliceMs
   try {
     for (const range of plan.ranges) {
       let start: Buffer | undefined = range.start
@@ -54,6 +59,10 @@ export async function* walk({ specifications, items }: Environment, plan: Plan):
         start = undefined
         for (const { key, value } of specifications.getRange(options)) {
           const path = key as Path
+          if (++visited % entriesPerLook === 0 && performance.now() > deadline) {
+            await nextSlice()
+            deadline = performance.now() + sliceMs
+          }
           const verdict = plan.matcher === undefined || plan.matcher(path)
           if (verdict === true) {
             const { type, details } = decodeSpecification(value)
@@ -73,7 +82,11 @@ export async function* walk({ specifications, items }: Environment, plan: Plan):
 }
 
 /** Reports every broken invariant; answers how many records were looked at. */
-export async function check(environment: Environment, report: (finding: Finding) => void): Promise<{ records: number }> {
+export async function check(
+  environment: Environment,
+  report: (finding: Finding) => void,
+  onProgress: (done: number, total: number) => void = () => {},
+): Promise<{ records: number }> {
   const { specifications, items, updates, due, keys } = environment
   specifications.resetReadTxn()
   const transaction = specifications.useReadTransaction()
@@ -81,8 +94,11 @@ export async function check(environment: Environment, report: (finding: Finding)
   const records: Record<TopicType, number> = { json: 0, string: 0 }
   let dueExpected = 0
   let updatesExpected = 0
+  let seen = 0
+  const total = 2 * (specifications.getStats() as { entryCount: number }).entryCount
 
   function checkTopic(path: Path, { type, details }: Specification): void {
+    onProgress(++seen, total)
     records[type]++
     if (parsePath(path) !== path) report(`specification of "${path}": the key is no valid path`)
     const item = getIn(items[type], path, cut)
@@ -104,6 +120,7 @@ export async function check(environment: Environment, report: (finding: Finding)
   }
 
   function checkItem(path: Path, type: TopicType, item: Buffer, version: number): void {
+    onProgress(++seen, total)
     const record = getIn(specifications, path, cut)
     const specification = record && decodeSpecification(record)
     if (specification?.type !== type) report(`item of type ${type} at "${path}": there is no such specification`)

@@ -1,0 +1,77 @@
+/**
+ * The tool behind `topicd export`: one line of JSON a topic, in tree order and from one consistent cut. The value's text
+ * stands in its line as it was sent. API keys come first, if they are asked for: without their tokens, which nobody has.
+ *
+ *     {"path":"a/b","type":"json","properties":{},"value":1.10}
+ *
+ * Times are not carried: a REMOVAL policy of an imported topic counts from its import.
+ */
+import { everyTopic } from '../topics/range.js'
+import { planSelector } from '../topics/planner.js'
+import type { Plan } from '../topics/plan.js'
+import { nextSlice } from '../store/slices.js'
+import type { WholeTopic } from '../store/store.js'
+import { createReport } from './progress.js'
+import type { Tool } from './tool.js'
+
+export interface ExportOptions {
+  /** Undefined for all topics. */
+  readonly selector: string | undefined
+  readonly withKeys: boolean
+}
+
+/** Lines are handed on together; more together make no difference. */
+const chunkBytes = 64 * 1024
+
+export const exportTool: Tool = async (store, options, io) => {
+  const { selector, withKeys } = options as ExportOptions
+  const plan = planOf(selector)
+  const report = createReport(io)
+  const total = selector === undefined ? (await store.figures()).topics : undefined
+  if (withKeys) {
+    for (const { name, tokenHash, allow, under, madeMs } of await store.readKeys()) {
+      await io.emit(JSON.stringify({ key: { name, tokenHash, allow, under, madeMs } }))
+    }
+  }
+  let lines: Buffer[] = []
+  let bytes = 0
+  let topics = 0
+  async function flush(): Promise<void> {
+    if (bytes === 0) return
+    await io.emit(Buffer.concat(lines, bytes - 1))
+    lines = []
+    bytes = 0
+    report('exporting', topics, total)
+    await nextSlice()
+  }
+  for await (const topic of store.walk(plan)) {
+    const line = lineOf(topic)
+    lines.push(line)
+    bytes += line.length
+    topics++
+    if (bytes >= chunkBytes) await flush()
+  }
+  await flush()
+}
+
+function planOf(selector: string | undefined): Plan {
+  if (selector === undefined) return { ranges: [everyTopic], matcher: undefined }
+  const plan = planSelector(selector)
+  if ('problem' in plan) throw new Error(`--selector ${plan.problem}`)
+  return plan
+}
+
+const valueMember = Buffer.from(',"value":')
+
+/** A topic's line, with its end. */
+function lineOf({ path, type, properties, valueText }: WholeTopic): Buffer {
+  const head = `{"path":${JSON.stringify(path)},"type":"${type}","properties":${JSON.stringify(properties)}`
+  if (valueText === undefined) return Buffer.from(`${head}}\n`)
+  const headBytes = Buffer.byteLength(head)
+  const line = Buffer.allocUnsafe(headBytes + valueMember.length + valueText.length + 2)
+  line.write(head)
+  line.set(valueMember, headBytes)
+  line.set(valueText, headBytes + valueMember.length)
+  line.write('}\n', line.length - 2)
+  return line
+}

@@ -1,0 +1,33 @@
+/**
+ * Bytes into lines, without reading them as text: what is not valid UTF-8 must be seen and refused, not repaired.
+ */
+
+const lineEnd = 0x0a
+
+/**
+ * The lines of `chunks`, without their ends; a last line needs none. Each is good until the next is asked for.
+ *
+ * @throws Error for a line longer than `bytesMax`
+ */
+export async function* splitLines(chunks: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+  let begun: Uint8Array[] = []
+  let begunBytes = 0
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end = chunk.indexOf(lineEnd); end >= 0; end = chunk.indexOf(lineEnd, start)) {
+      const rest = chunk.subarray(start, end)
+      start = end + 1
+      if (begunBytes === 0) yield rest
+      else {
+        yield Buffer.concat([...begun, rest])
+        begun = []
+        begunBytes = 0
+      }
+    }
+    if (start === chunk.length) continue
+    begun.push(chunk.subarray(start))
+    begunBytes += chunk.length - start
+    if (begunBytes > bytesMax) throw new Error(`a line is longer than the ${bytesMax} bytes that are allowed`)
+  }
+  if (begunBytes > 0) yield Buffer.concat(begun)
+}

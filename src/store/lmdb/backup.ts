@@ -1,0 +1,93 @@
+/**
+ * A backup: copy, compacted, of one snapshot → open the copy and walk everything in it → bring it to disk → give it its name.
+ * So a file of that name is always whole and was found sound. Until then it stands in a directory beside it, which is
+ * removed on failure.
+ *
+ * The copy holds its snapshot as long as it takes, and pages freed meanwhile are not used again, so the store's own file may
+ * grow. The copy is opened under a path of its own, where nobody else can be writing.
+ */
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { RootDatabase } from 'lmdb'
+import type { BackupDone, Finding } from '../store.js'
+import { dataFile, openEnvironment } from './environment.js'
+import { createPageBuffer } from './page-buffer.js'
+import { check } from './whole.js'
+
+const reportMs = 200
+
+type OnProgress = (step: string, done: number, total: number) => void
+
+/**
+ * @param bytesUsed what the copy will take, about
+ * @throws Error in words for the person who asked; nothing is left behind then
+ */
+export async function backup(
+  root: RootDatabase,
+  bytesUsed: number,
+  freeBytesMin: number,
+  file: string,
+  onProgress: OnProgress,
+): Promise<BackupDone> {
+  if (existsSync(file)) throw new Error(`${file} is there already; a backup replaces nothing`)
+  needRoom(dirname(file), bytesUsed, freeBytesMin)
+  const partial = `${file}.partial`
+  makeDirectory(partial)
+  const removePartial = (): void => rmSync(partial, { recursive: true, force: true })
+  process.on('exit', removePartial)
+  try {
+    const copied = dataFile(partial)
+    mkdirSync(dirname(copied))
+    const timer = setInterval(() => onProgress('copying', sizeOf(copied), bytesUsed), reportMs)
+    await root.backup(dirname(copied), true).finally(() => clearInterval(timer))
+    const records = await checkCopy(partial, onProgress)
+    sync(copied)
+    renameSync(copied, file)
+    sync(dirname(file))
+    return { records, bytes: sizeOf(file) }
+  } finally {
+    removePartial()
+    process.off('exit', removePartial)
+  }
+}
+
+function needRoom(directory: string, bytesUsed: number, freeBytesMin: number): void {
+  if (!existsSync(directory)) throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
+  const { bavail, bsize } = statfsSync(directory)
+  const free = bavail * bsize
+  if (free >= bytesUsed + freeBytesMin) return
+  throw new Error(`${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} have to stay free`)
+}
+
+function makeDirectory(partial: string): void {
+  try {
+    mkdirSync(partial, { mode: 0o700 })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw new Error(`${partial} is there already: another backup is being made, or one was killed; remove it then`)
+    throw new Error(`${partial} can not be made by the process that makes the backup (the service's, while it runs): ${message}`)
+  }
+}
+
+async function checkCopy(directory: string, onProgress: OnProgress): Promise<number> {
+  const environment = openEnvironment(directory, createPageBuffer())
+  const findings: Finding[] = []
+  try {
+    const report = (finding: Finding): unknown => findings.push(finding)
+    const { records } = await check(environment, report, (done, total) => onProgress('checking', done, total))
+    if (findings.length > 0) throw new Error(`the store is not sound, so this is no backup: ${findings[0]} (see topicd check)`)
+    return records
+  } finally {
+    await environment.root.close()
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
