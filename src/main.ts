@@ -7,6 +7,7 @@ import { checkHelp, runCheck } from './commands/check.js'
 import { exportHelp, runExport } from './commands/export.js'
 import { importHelp, runImport } from './commands/import.js'
 import { keysHelp, runKeys } from './commands/keys.js'
+import { migrateHelp, runMigrate } from './commands/migrate.js'
 import { parseCommandLine, serveSettings, settingsHelp, UsageError } from './config.js'
 import { exitCodes, fatal } from './exit-codes.js'
 
@@ -16,6 +17,7 @@ topicd serve [settings]
     serves the topics of a data directory until SIGTERM; SIGHUP restarts its workers one by one
 ${keysHelp}
 ${checkHelp}
+${migrateHelp}
 
 Settings of serve (each also as a variable of the environment):
 ${settingsHelp(serveSettings)}
@@ -32,6 +34,7 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<voi
   serve,
   keys: runKeys,
   check: runCheck,
+  migrate: runMigrate,
 }
 
 const [command = '--help', ...args] = process.argv.slice(2)

@@ -5,7 +5,7 @@
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import type { Access } from '../keys/access.js'
 import type { Keyring } from '../keys/keyring.js'
-import { Cancelled, StoreError } from '../store/store.js'
+import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
 import { handleAdd } from './add.js'
 import { handleAddAndSet } from './add-and-set.js'
 import { type ApiContext, refuse } from './context.js'
@@ -72,12 +72,14 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
 }
 
-function codeOf(error: StoreError): 'write_conflict' | 'commit_failed' | 'disk_nearly_full' | 'store_unavailable' {
+function codeOf(
+  error: StoreError,
+): 'write_conflict' | 'commit_failed' | 'unknown_outcome' | 'disk_nearly_full' | 'store_unavailable' {
   switch (error.kind) {
     case 'retry':
       return 'write_conflict'
     case 'unknown_outcome':
-      return 'commit_failed'
+      return error instanceof CommitFailed ? 'commit_failed' : 'unknown_outcome'
     case 'full':
       return 'disk_nearly_full'
     case 'unavailable':

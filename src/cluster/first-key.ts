@@ -8,9 +8,13 @@ import type { ListedKey } from './messages.js'
 
 const askMsMax = 20_000
 
-/** Prints where the service listens and, while no key exists, makes one that may do everything. */
-export async function makeFirstKey(worker: Child, url: string, directory: string): Promise<void> {
-  process.stdout.write(`\ntopicd listens on ${url}/ and keeps its topics in ${directory}\n`)
+/**
+ * Prints where the service listens and, while no key exists, makes one that may do everything.
+ *
+ * @param place where the topics are, for a person
+ */
+export async function makeFirstKey(worker: Child, url: string, place: string): Promise<void> {
+  process.stdout.write(`\ntopicd listens on ${url}/ and keeps its topics in ${place}\n`)
   const known = (await worker.ask({ about: 'listKeys' }, askMsMax)) as readonly ListedKey[]
   if (known.length > 0) return
   const token = makeToken()
@@ -21,7 +25,8 @@ export async function makeFirstKey(worker: Child, url: string, directory: string
     under: [],
     madeMs: Date.now(),
   } as const
-  await worker.ask({ about: 'addKey', record }, askMsMax)
+  // Another host that shares the store may have been faster.
+  if ((await worker.ask({ about: 'addKey', record }, askMsMax)) !== true) return
   process.stdout.write(`
 The first API key, "first", shown only this once:
 

@@ -197,7 +197,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   const url = `${config.tlsCert === '' ? 'http' : 'https'}://${bracketed(config.host)}:${port}${config.basePath}`
   log.info({ config: shown(config), node: process.version }, 'settings')
   log.info({ url, adminUrl: admin.url, workers: config.workers }, 'listening')
-  if (config.firstKey) await makeFirstKey(workers.serving()[0], url, config.data)
+  if (config.firstKey) await makeFirstKey(workers.serving()[0], url, config.store === 'lmdb' ? config.data : shown(config).store)
   notify('READY=1', servingStatus())
   const period = watchdogMs()
   if (period !== undefined) setInterval(() => alive() && notify('WATCHDOG=1'), period / 3)

@@ -25,6 +25,12 @@ function tell(message: FromChild): void {
   process.send?.(message)
 }
 
+/** A store that can not be opened ends the process, which says so to whoever waits. */
+async function open(): Promise<void> {
+  store = await openStore(start.config.store, { directory: start.config.data })
+  tell({ kind: 'opened' })
+}
+
 function end(code: number): void {
   ending = true
   process.exit(code)
@@ -64,8 +70,7 @@ process.on('message', (message: ToChild | ToolMessage, handle: unknown) => {
       start = message
       return
     case 'open':
-      store = openStore(start.config.store, { directory: start.config.data })
-      return tell({ kind: 'opened' })
+      return void open()
     case 'hold':
       return void store?.hold().then(() => tell({ kind: 'held' }))
     case 'release':

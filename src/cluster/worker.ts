@@ -14,7 +14,7 @@ import { watchDisk } from '../ops/disk.js'
 import { readCommits, readLoop, readProcess, watchLoop } from '../ops/figures.js'
 import { createLog } from '../ops/log.js'
 import { createTraffic, type Traffic } from '../ops/traffic.js'
-import { openStore } from '../store/open.js'
+import { isExclusive, openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
 import type { Config } from '../config.js'
 import { answerQuestion } from './answers.js'
@@ -78,9 +78,10 @@ function logRefusedKeys(): void {
 }
 
 async function open(): Promise<void> {
-  store = openStore(config.store, { directory: config.data, socketCount: () => server?.connections() ?? 0, onBroken })
+  store = await openStore(config.store, { directory: config.data, socketCount: () => server?.connections() ?? 0, onBroken })
   keyring = await openKeyring(store, (error) => log.error({ err: error }, 'API keys could not be read'))
-  disk = await watchDisk(config.data, config.diskFreeBytesMin)
+  // A store elsewhere says by itself when it is full, and our own disk is no measure of it.
+  if (isExclusive(config.store)) disk = await watchDisk(config.data, config.diskFreeBytesMin)
 }
 
 async function serve(): Promise<void> {
@@ -143,6 +144,7 @@ async function carryOut(step: () => Promise<void>, done: FromChild, code: number
     tell(done)
   } catch (error) {
     log.fatal({ err: error }, 'worker could not go on')
+    process.stderr.write(`topicd: ${(error as Error).message}\n`)
     end(code)
   }
 }
@@ -197,7 +199,7 @@ process.on('message', (message: ToChild) => {
   }
 })
 
-setInterval(() => tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() === false }), heartbeatMs)
+setInterval(() => tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true }), heartbeatMs)
 
 // Signals are the primary's: a terminal sends them to the whole group, and the primary tells each worker what to do.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})

@@ -13,7 +13,7 @@ import type { Question } from '../cluster/messages.js'
 import { serveSettings } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { tools } from '../ops/tool.js'
-import { openStore } from '../store/open.js'
+import { isExclusive, openStore } from '../store/open.js'
 
 export interface Where {
   /** The data directory, absolute. */
@@ -31,7 +31,7 @@ const retryMs = 100
 export async function ask(where: Where, question: Question): Promise<unknown> {
   const reached = await reach(where)
   if ('release' in reached) {
-    const store = openStore(where.store, { directory: where.data })
+    const store = await openStore(where.store, { directory: where.data })
     try {
       return await answerQuestion(store, question)
     } finally {
@@ -62,7 +62,7 @@ export async function runTool(
 ): Promise<void> {
   const reached = await reach(where)
   if ('release' in reached) {
-    const store = openStore(where.store, { directory: where.data })
+    const store = await openStore(where.store, { directory: where.data })
     try {
       await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory: where.data, diskFreeBytesMin })
     } finally {
@@ -88,8 +88,9 @@ async function emitEach(lines: string | Uint8Array, onLine: (line: string) => Pr
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** A connection to the running service, or the lock; exits when neither can be had. */
-async function reach({ data }: Where): Promise<Socket | DirectoryLock> {
+/** A connection to the running service, or the lock; exits when neither can be had. A shared store needs neither. */
+async function reach({ data, store }: Where): Promise<Socket | Pick<DirectoryLock, 'release'>> {
+  if (!isExclusive(store)) return { release() {} }
   const deadline = Date.now() + waitMs
   for (;;) {
     const socket = await connectToControl(data)

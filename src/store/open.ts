@@ -4,11 +4,31 @@
 import { type LmdbOptions, openLmdbStore } from './lmdb/open.js'
 import type { TopicStore } from './store.js'
 
+/** Whether only one service at a time may have the store open, and only in the order that cluster/members.ts keeps. */
+export function isExclusive(address: string): boolean {
+  return address === 'lmdb'
+}
+
 /**
- * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address.
+ * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The code of an engine that
+ * is not wanted is not loaded, but for lmdb's, since its opening must take milliseconds.
  *
  * @throws Error when it can not be opened
  */
-export function openStore(_address: string, options: LmdbOptions): TopicStore {
-  return openLmdbStore(options)
+export async function openStore(address: string, options: LmdbOptions): Promise<TopicStore> {
+  if (isExclusive(address)) return openLmdbStore(options)
+  const { openPostgresStore } = await import('./postgres/open.js')
+  return openPostgresStore(address)
+}
+
+/**
+ * Makes, or brings up to date, what the store at `address` needs before it is opened.
+ *
+ * @returns the versions before and after
+ * @throws Error when that can not be done, or the store needs nothing
+ */
+export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
+  if (isExclusive(address)) throw new Error('the lmdb store makes itself when it is first opened; --store must be a postgres:// address')
+  const { migratePostgresStore } = await import('./postgres/open.js')
+  return migratePostgresStore(address)
 }

@@ -168,7 +168,10 @@ export interface TopicStore {
   figures(): Awaitable<StoreFigures>
   readonly commits?: CommitFigures
 
-  /** Resolves once no write is in flight; from then on writes wait until `release`. See cluster/primary.ts for why. */
+  /**
+   * Resolves once no write is in flight; from then on writes wait until `release`. See cluster/members.ts for why; an engine
+   * that any number of processes may open at any time does nothing here.
+   */
   hold(): Promise<void>
   release(): void
   /** Waits for the writes in flight, then lets go of everything. */
@@ -194,6 +197,13 @@ export class StoreError extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options)
+  }
+}
+
+/** Of the kind `unknown_outcome`: the engine in this process can no longer be trusted, and the process is ending. */
+export class CommitFailed extends StoreError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('unknown_outcome', message, options)
   }
 }
 

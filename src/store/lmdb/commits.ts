@@ -7,14 +7,14 @@
  */
 import { createDistribution, secondsBounds } from '../../distribution.js'
 import { commitDeadlineMs } from '../../limits.js'
-import { type CommitFigures, StoreError } from '../store.js'
+import { CommitFailed, type CommitFigures } from '../store.js'
 
 export interface Commits {
   /**
    * Carries out a conditional write. `enqueue` must do nothing but hand writes to lmdb, all in one turn.
    *
    * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
-   * @throws StoreError `unknown_outcome` when the commit failed
+   * @throws CommitFailed when it failed, or never came back
    */
   run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined>
   hold(): Promise<void>
@@ -62,7 +62,7 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
   function fail(startedAt: number, cause: unknown): never {
     settle(startedAt)
     figures.failed++
-    const error = new StoreError('unknown_outcome', 'a commit failed', { cause })
+    const error = new CommitFailed('a commit failed', { cause })
     reportOnce(error)
     throw error
   }
@@ -83,7 +83,7 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
 
   const watch = setInterval(() => {
     if (figures.inFlight > 0 && performance.now() - progressAt > commitDeadlineMs) {
-      reportOnce(new StoreError('unknown_outcome', `no commit came back within ${commitDeadlineMs} ms`))
+      reportOnce(new CommitFailed(`no commit came back within ${commitDeadlineMs} ms`))
     }
   }, commitDeadlineMs / 10)
   watch.unref()

@@ -1,0 +1,53 @@
+/**
+ * Arrays as parameters: one for each column of the rows that a statement works on. Bytes and texts go in the wire's binary
+ * form, since its text form would double every byte and be parsed again; small numbers go as text.
+ */
+
+/** The engine's own numbers for element types, the same in every engine that speaks the protocol. */
+const bytea = 17
+const text = 25
+
+/** A `bytea[]`. */
+export function bytesArray(elements: readonly Buffer[]): Buffer {
+  return binaryArray(bytea, elements)
+}
+
+/** A `text[]` of UTF-8 texts; undefined stands for null. */
+export function textArray(elements: readonly (Buffer | undefined)[]): Buffer {
+  return binaryArray(text, elements)
+}
+
+/** An array of numbers or booleans, in the text form that every element type takes; undefined stands for null. */
+export function plainArray(elements: readonly (number | bigint | boolean | string | undefined)[]): string {
+  return `{${elements.map((element) => element ?? 'null').join(',')}}`
+}
+
+/**
+ * Dimensions, whether there are nulls, the element type, the length, the first index; then each element with its length.
+ */
+function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): Buffer {
+  let length = 20
+  for (const element of elements) length += 4 + (element?.length ?? 0)
+  const array = Buffer.allocUnsafe(length)
+  array.writeInt32BE(1, 0)
+  array.writeInt32BE(elements.includes(undefined) ? 1 : 0, 4)
+  array.writeInt32BE(type, 8)
+  array.writeInt32BE(elements.length, 12)
+  array.writeInt32BE(1, 16)
+  let end = 20
+  for (const element of elements) {
+    end = array.writeInt32BE(element?.length ?? -1, end)
+    if (element !== undefined) end += element.copy(array, end)
+  }
+  return array
+}
+
+/** The bytes of a `bytea` column, which comes as `\x` and hexadecimal digits. */
+export function bytesOf(column: string): Buffer {
+  return Buffer.from(column.slice(2), 'hex')
+}
+
+/** The text in which a `bytea` column with these bytes comes. */
+export function columnOf(bytes: Buffer): string {
+  return `\\x${bytes.toString('hex')}`
+}

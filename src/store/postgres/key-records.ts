@@ -1,0 +1,82 @@
+/**
+ * API keys as rows. Every change also moves the revision on, in the same statement, so that a process knows by one small
+ * read whether its own picture is still right.
+ */
+import type { KeyRecord, TopicStore } from '../store.js'
+import { plainArray, textArray } from './arrays.js'
+import type { Connections, Statement } from './connections.js'
+
+type KeyRecords = Pick<
+  TopicStore,
+  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
+>
+
+const readRecords: Statement<{ record: string }> = {
+  name: 'read_keys_records',
+  text: 'select record from topicd.api_keys order by name',
+}
+
+const readRevision: Statement<{ value: string }> = {
+  name: 'read_keys_revision',
+  text: `select value from topicd.meta where name = 'keys_revision'`,
+}
+
+/** Returns a row if and only if a key was changed. */
+const moveRevision = `
+    update topicd.meta set value = value + 1
+    where name = 'keys_revision' and exists (select 1 from changed) returning value`
+
+const insertRecord: Statement<{ value: string }> = {
+  name: 'insert_key',
+  text: `with changed as (
+      insert into topicd.api_keys (name, record) values ($1, $2) on conflict (name) do nothing returning name
+    ) ${moveRevision}`,
+}
+
+const putRecord: Statement<{ value: string }> = {
+  name: 'put_key',
+  text: `with changed as (
+      insert into topicd.api_keys (name, record) values ($1, $2)
+      on conflict (name) do update set record = excluded.record returning name
+    ) ${moveRevision}`,
+}
+
+const deleteRecord: Statement<{ value: string }> = {
+  name: 'delete_key',
+  text: `with changed as (delete from topicd.api_keys where name = $1 returning name) ${moveRevision}`,
+}
+
+const readUses: Statement<{ name: string; used: string }> = {
+  name: 'read_key_uses',
+  text: 'select name, used from topicd.api_keys where used is not null',
+}
+
+const touchRecords: Statement<never> = {
+  name: 'touch_keys',
+  text: `
+    update topicd.api_keys k set used = v.used
+    from unnest($1::text[], $2::bigint[]) as v (name, used)
+    where k.name = v.name and (k.used is null or k.used < v.used)`,
+}
+
+export function createKeyRecords({ read, write }: Connections): KeyRecords {
+  return {
+    readKeys: async () => (await read(readRecords, [])).map(({ record }) => JSON.parse(record) as KeyRecord),
+    async keysRevision() {
+      const [row] = await read(readRevision, [])
+      return Number(row?.value ?? 0)
+    },
+    addKey: async (record) => (await write(insertRecord, [record.name, JSON.stringify(record)])).length > 0,
+    async restoreKey(record) {
+      await write(putRecord, [record.name, JSON.stringify(record)])
+    },
+    revokeKey: async (name) => (await write(deleteRecord, [name])).length > 0,
+    keyUses: async () => new Map((await read(readUses, [])).map(({ name, used }) => [name, Number(used)] as const)),
+    async touchKeys(uses) {
+      const sorted = [...uses].sort(([a], [b]) => (a < b ? -1 : 1))
+      if (sorted.length === 0) return
+      const names = textArray(sorted.map(([name]) => Buffer.from(name)))
+      await write(touchRecords, [names, plainArray(sorted.map(([, usedMs]) => usedMs))])
+    },
+  }
+}

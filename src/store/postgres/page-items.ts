@@ -1,0 +1,35 @@
+/**
+ * A page that is being put together: items that came as text, with commas between them, up to its bounds.
+ */
+import { type Page, pageHeadroom, type PageQuery } from '../store.js'
+
+export interface PageItems {
+  /** Takes the next item; false, and nothing taken, when the page is full. */
+  add(item: string): boolean
+  readonly count: () => number
+  /** Bytes of the items so far, commas included. */
+  readonly bytes: () => number
+  finish(hasMore: boolean): Page
+}
+
+export function createPageItems({ size, bytesMax }: PageQuery): PageItems {
+  const items: string[] = []
+  let bytes = 0
+  return {
+    add(item) {
+      if (items.length === size) return false
+      const more = Buffer.byteLength(item) + (items.length === 0 ? 0 : 1)
+      if (items.length > 0 && bytes + more > bytesMax) return false
+      items.push(item)
+      bytes += more
+      return true
+    },
+    count: () => items.length,
+    bytes: () => bytes,
+    finish(hasMore) {
+      const buffer = Buffer.allocUnsafe(bytes + 2 * pageHeadroom)
+      buffer.write(items.join(','), pageHeadroom, 'utf8')
+      return { buffer, start: pageHeadroom, end: pageHeadroom + bytes, hasMore }
+    },
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Rounds: what many requests ask for, gathered into one statement. What is asked in a turn of the event loop goes out
+ * together at its end; while as many rounds as are useful are under way, what comes in is gathered for the next one. So a
+ * lone request waits for nobody, and the busier the service, the more requests share a round trip and a commit.
+ *
+ * A statement works on each key once. Asks for one key join where one change can stand for all of them, in the order in
+ * which they came; those that can not join wait for a later round.
+ */
+
+/** Something asked for, about one key. */
+export interface Ask {
+  /** Names the key: asks with the same name are about the same. */
+  readonly id: string
+  /** What it adds to the statement, in bytes. */
+  readonly bytes: number
+  reject(reason: unknown): void
+}
+
+export interface RoundsOptions<A extends Ask> {
+  /** Whether an ask can be answered together with an earlier one about the same key. */
+  readonly joins: (earlier: A, later: A) => boolean
+  /** Carries out a round, each group holding the asks about one key, and resolves every ask; the round is of `asksMax` groups at most. */
+  readonly carryOut: (groups: readonly Group<A>[]) => Promise<void>
+  readonly inFlightMax: number
+  readonly groupsMax: number
+}
+
+/** Asks about one key, one at least, answered by one change. */
+export type Group<A extends Ask> = readonly [A, ...A[]]
+
+export interface Rounds<A extends Ask> {
+  add(ask: A): void
+  /** Resolves once nothing is gathered or under way. */
+  settled(): Promise<void>
+}
+
+/** A round ends here even if it has few asks: so much is sent in one piece, and kept until it is answered. */
+const bytesMax = 4 * 1024 * 1024
+
+export function createRounds<A extends Ask>({ joins, carryOut, inFlightMax, groupsMax }: RoundsOptions<A>): Rounds<A> {
+  let gathered = new Map<string, [A, ...A[]]>()
+  let later: A[] = []
+  let bytes = 0
+  let inFlight = 0
+  let scheduled = false
+  let onSettled: (() => void)[] = []
+
+  function gather(ask: A): void {
+    const group = gathered.get(ask.id)
+    if (group !== undefined && joins(group[0], ask)) group.push(ask)
+    else if (group !== undefined || gathered.size === groupsMax || bytes > bytesMax) later.push(ask)
+    else {
+      gathered.set(ask.id, [ask])
+      bytes += ask.bytes
+    }
+  }
+
+  function schedule(): void {
+    if (scheduled || inFlight === inFlightMax || gathered.size === 0) return
+    scheduled = true
+    setImmediate(send)
+  }
+
+  function send(): void {
+    scheduled = false
+    const groups = [...gathered.values()]
+    const waiting = later
+    gathered = new Map()
+    later = []
+    bytes = 0
+    for (const ask of waiting) gather(ask)
+    inFlight++
+    void carryOut(groups)
+      .catch((reason: unknown) => {
+        for (const group of groups) for (const ask of group) ask.reject(reason)
+      })
+      .finally(() => {
+        inFlight--
+        schedule()
+        if (inFlight > 0 || scheduled) return
+        for (const settled of onSettled) settled()
+        onSettled = []
+      })
+    schedule()
+  }
+
+  return {
+    add(ask) {
+      gather(ask)
+      schedule()
+    },
+    settled() {
+      if (inFlight === 0 && !scheduled) return Promise.resolve()
+      return new Promise((resolve) => onSettled.push(resolve))
+    },
+  }
+}

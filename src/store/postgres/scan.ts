@@ -1,0 +1,77 @@
+/**
+ * Walking over the matching keys of a plan, for pages whose ranges do not decide and for removals. Keys are read in batches
+ * that grow while the matcher lets nothing be jumped over; the walk holds nothing between them, and goes on after the last
+ * key that it saw, so that whatever stands throughout is met exactly once, in order.
+ */
+import { decodeKey } from '../../topics/key.js'
+import type { Plan } from '../../topics/plan.js'
+import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
+import type { TopicType } from '../../topics/topic.js'
+import { nextSlice, sliceMs } from '../slices.js'
+import { type Cancellation, Cancelled } from '../store.js'
+import { bytesOf } from './arrays.js'
+import type { Read, Statement } from './connections.js'
+import { typeNumbers } from './rows.js'
+
+/** Written with both columns on both sides, so that only the index by type and key can serve it. */
+const readKeysOfType: Statement<{ key: string }> = {
+  name: 'read_keys_of_type',
+  text: `select key from topicd.topics
+    where (type, key) >= ($1::smallint, $2::bytea) and (type, key) < ($1::smallint, $3::bytea) order by type, key limit $4::int`,
+}
+
+const readKeys: Statement<{ key: string }> = {
+  name: 'read_keys',
+  text: `select key from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
+}
+
+/** Keys in a batch: few while the matcher jumps, many while it does not. */
+const batchMin = 32
+const batchMax = 1024
+
+/** Keys visited between two looks at the clock. */
+const keysPerLook = 32
+
+/**
+ * The matching keys in batches, in order; a batch may be empty. Other requests have their turn between slices of matching.
+ *
+ * @param type the one to look at; undefined for both
+ * @throws Cancelled when nobody waits any more
+ */
+export async function* matchingKeys(
+  read: Read,
+  { ranges, matcher }: Plan,
+  type: TopicType | undefined,
+  cancellation: Cancellation,
+): AsyncGenerator<Buffer[]> {
+  let left: readonly KeyRange[] = ranges
+  let batch = matcher === undefined ? batchMax : batchMin
+  while (left.length > 0) {
+    if (cancellation.cancelled) throw new Cancelled()
+    const [{ start, end }] = left
+    const rows =
+      type === undefined
+        ? await read(readKeys, [start, end, batch])
+        : await read(readKeysOfType, [typeNumbers[type], start, end, batch])
+    const matches: Buffer[] = []
+    let jump: Buffer | undefined
+    let last = start
+    let deadline = performance.now() + sliceMs
+    for (const [place, row] of rows.entries()) {
+      last = bytesOf(row.key)
+      if (jump !== undefined && Buffer.compare(last, jump) < 0) continue
+      const verdict = matcher === undefined || matcher(decodeKey(last))
+      jump = typeof verdict === 'object' ? verdict : undefined
+      if (verdict === true) matches.push(last)
+      if (place % keysPerLook === keysPerLook - 1 && performance.now() > deadline) {
+        await nextSlice()
+        deadline = performance.now() + sliceMs
+      }
+    }
+    yield matches
+    if (rows.length < batch) left = left.slice(1)
+    if (jump !== undefined) left = rangesFrom(left, jump)
+    else if (rows.length === batch) left = rangesFrom(left, keyAfter(last))
+    batch = jump === undefined ? Math.min(2 * batch, batchMax) : Math.max(batch / 2, batchMin)
+  }
+}

@@ -1,0 +1,332 @@
+/**
+ * Changing topics: set, add, addAndSet, remove. Requests of one kind are gathered into rounds (rounds.ts), and a round is one
+ * statement, so that deciding and writing are one step, and one commit makes a whole round durable. What the statement
+ * itself can not decide (why a topic was not set, whether properties that differ in their text are compatible) is read
+ * afterwards; where that reading says that the write should have been made, somebody else came in between, and the ask goes
+ * into another round.
+ *
+ * Rows are always locked in the order of their keys, so that no two rounds, of whatever process, wait for each other.
+ */
+import { randomBytes } from 'node:crypto'
+import { createDistribution, secondsBounds } from '../../distribution.js'
+import { conflictsMax } from '../../limits.js'
+import { encodeKey } from '../../topics/key.js'
+import type { Path } from '../../topics/path.js'
+import type { Plan } from '../../topics/plan.js'
+import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
+import { encodeItem, type TopicType } from '../../topics/topic.js'
+import { type Absent, type Cancellation, type CommitFigures, type Creation, StoreError, type TopicStore } from '../store.js'
+import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
+import type { Connections, Parameter, Statement } from './connections.js'
+import { clockMs, columnOfProperties, propertiesOf, typeNumbers } from './rows.js'
+import { type Ask, createRounds, type Group, type Rounds } from './rounds.js'
+import { matchingKeys } from './scan.js'
+
+export interface Writes extends Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | 'removeMatches'> {
+  readonly commits: CommitFigures
+  /** Resolves once no write is gathered or under way. */
+  settled(): Promise<void>
+}
+
+type Key = { readonly key: string }
+
+const overwrite: Statement<Key> = {
+  name: 'overwrite',
+  text: `
+    update topicd.topics t
+    set item = case when t.retains then v.item else t.item end, updated = ${clockMs}
+    from unnest($1::bytea[], $2::smallint[], $3::text[]) as v (key, type, item)
+    where t.key = v.key and t.type = v.type
+    returning t.key`,
+}
+
+/** Like `overwrite`, for topics that were looked at before: only those that are still the same. */
+const overwriteSame: Statement<Key> = {
+  name: 'overwrite_same',
+  text: `
+    update topicd.topics t
+    set item = case when t.retains then v.item else t.item end, updated = ${clockMs}
+    from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, life, item)
+    where t.key = v.key and t.life = v.life
+    returning t.key`,
+}
+
+/** The parameters are those of `creationsOf`. A REMOVAL policy is judged as soon as it can be, and filed then. */
+const insertTopics = `
+    insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due)
+    select v.key, v.type, v.retains, v.properties, v.item, $7::bigint, ${clockMs}, ${clockMs}, case when v.removal then ${clockMs} end
+    from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
+      as v (key, type, retains, properties, item, removal)`
+
+const create: Statement<Key> = {
+  name: 'create',
+  text: `${insertTopics} on conflict (key) do nothing returning key`,
+}
+
+const createOrOverwrite: Statement<Key & { readonly life: string }> = {
+  name: 'create_or_overwrite',
+  text: `${insertTopics}
+    on conflict (key) do update
+    set item = case when t.retains then excluded.item else t.item end, updated = ${clockMs}
+    where t.type = excluded.type and (excluded.properties is null or excluded.properties = t.properties)
+    returning key, life`,
+}
+
+const removeTopics: Statement<Key> = {
+  name: 'remove',
+  text: 'delete from topicd.topics where key = any($1::bytea[]) returning key',
+}
+
+const readSpecifications: Statement<Key & { readonly type: string; readonly properties: string | null; readonly life: string }> = {
+  name: 'read_specifications',
+  text: 'select key, type, properties, life from topicd.topics where key = any($1::bytea[])',
+}
+
+/** Rounds of one kind under way in this process: one is being carried out while another one's commit goes to disk. */
+const roundsInFlightMax = 2
+
+/** Topics in one round: some ms of the engine's work, then others have a turn. */
+const topicsMax = 500
+
+interface TopicAsk extends Ask {
+  readonly key: Buffer
+}
+
+interface SetAsk extends TopicAsk {
+  readonly type: TopicType
+  readonly item: Buffer
+  conflicts: number
+  resolve(outcome: 'set' | Absent): void
+}
+
+interface AddAsk extends TopicAsk {
+  readonly creation: Creation
+  readonly properties: Buffer | undefined
+  readonly item: Buffer
+  resolve(outcome: 'created' | 'present'): void
+}
+
+interface AddAndSetAsk extends Omit<AddAsk, 'resolve'> {
+  conflicts: number
+  resolve(outcome: 'created' | 'updated' | 'incompatible_type' | 'incompatible_properties'): void
+}
+
+interface RemoveAsk extends TopicAsk {
+  resolve(removed: boolean): void
+}
+
+/** Writes that one commit made durable together. */
+const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+export function createWrites({ read, write }: Connections): Writes {
+  const seconds = createDistribution(secondsBounds)
+  const batches = createDistribution(batchBounds)
+  const commits = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
+
+  /** Carries out a round's statement, and counts it; the groups are in the order of their keys. */
+  async function commit<Row>(
+    statement: Statement<Row>,
+    groups: readonly Group<TopicAsk>[],
+    parameters: readonly Parameter[],
+  ): Promise<readonly Row[]> {
+    const asks = groups.reduce((sum, group) => sum + group.length, 0)
+    const startedAt = performance.now()
+    commits.inFlight += asks
+    try {
+      const rows = await write(statement, parameters)
+      commits.writes += asks
+      seconds.record((performance.now() - startedAt) / 1000)
+      batches.record(asks)
+      return rows
+    } catch (error) {
+      commits.failed += asks
+      throw error
+    } finally {
+      commits.inFlight -= asks
+    }
+  }
+
+  /** What stands at the keys of these groups, by key. */
+  async function specificationsOf(groups: readonly Group<TopicAsk>[]): Promise<ReadonlyMap<string, Specification>> {
+    if (groups.length === 0) return new Map()
+    const rows = await read(readSpecifications, [bytesArray(groups.map(([{ key }]) => key))])
+    return new Map(rows.map((row) => [row.key, row]))
+  }
+
+  /** The later ones' value stands; until then nobody can tell that the earlier ones' ever did. */
+  async function carryOutSets(round: readonly Group<SetAsk>[]): Promise<void> {
+    const groups = inKeyOrder(round)
+    const rows = await commit(overwrite, groups, [
+      keysOf(groups),
+      plainArray(groups.map(([{ type }]) => typeNumbers[type])),
+      textArray(groups.map((group) => lastOf(group).item)),
+    ])
+    const left = settleDone(groups, rows, 'set')
+    const found = await specificationsOf(left)
+    for (const group of left) {
+      const type = found.get(group[0].id)?.type
+      for (const ask of group) {
+        if (type === undefined) ask.resolve('no_such_topic')
+        else if (Number(type) !== typeNumbers[ask.type]) ask.resolve('incompatible_type')
+        else again(sets, ask)
+      }
+    }
+  }
+
+  async function carryOutAdds(round: readonly Group<AddAsk>[]): Promise<void> {
+    const groups = inKeyOrder(round)
+    const rows = await commit(create, groups, creationsOf(groups.map(([ask]) => [ask, ask.item]), newLife()))
+    const created = new Set(rows.map(({ key }) => key))
+    for (const group of groups) {
+      for (const [place, ask] of group.entries()) ask.resolve(place === 0 && created.has(ask.id) ? 'created' : 'present')
+    }
+  }
+
+  async function carryOutAddAndSets(round: readonly Group<AddAndSetAsk>[]): Promise<void> {
+    const groups = inKeyOrder(round)
+    const life = newLife()
+    const rows = await commit(createOrOverwrite, groups, creationsOf(groups.map((group) => [group[0], lastOf(group).item]), life))
+    const lives = new Map(rows.map((row) => [row.key, row.life]))
+    const left: Group<AddAndSetAsk>[] = []
+    for (const group of groups) {
+      const standing = lives.get(group[0].id)
+      if (standing === undefined) left.push(group)
+      else for (const [place, ask] of group.entries()) ask.resolve(place === 0 && standing === life ? 'created' : 'updated')
+    }
+    const found = await specificationsOf(left)
+    const same: [Group<AddAndSetAsk>, Specification][] = []
+    for (const group of left) {
+      const [{ id, creation }] = group
+      const standing = found.get(id)
+      if (standing === undefined) for (const ask of group) again(addAndSets, ask)
+      else if (Number(standing.type) !== typeNumbers[creation.type]) for (const ask of group) ask.resolve('incompatible_type')
+      else if (compatible(propertiesOf(standing.properties), creation.properties)) same.push([group, standing])
+      else for (const ask of group) ask.resolve('incompatible_properties')
+    }
+    if (same.length > 0) await overwriteCompatible(same)
+  }
+
+  async function overwriteCompatible(same: readonly [Group<AddAndSetAsk>, Specification][]): Promise<void> {
+    const groups = same.map(([group]) => group)
+    const rows = await commit(overwriteSame, groups, [
+      keysOf(groups),
+      plainArray(same.map(([, { life }]) => life)),
+      textArray(groups.map((group) => lastOf(group).item)),
+    ])
+    for (const group of settleDone(groups, rows, 'updated')) for (const ask of group) again(addAndSets, ask)
+  }
+
+  async function carryOutRemoves(round: readonly Group<RemoveAsk>[]): Promise<void> {
+    const groups = inKeyOrder(round)
+    const rows = await commit(removeTopics, groups, [keysOf(groups)])
+    const removed = new Set(rows.map(({ key }) => key))
+    for (const group of groups) for (const [place, ask] of group.entries()) ask.resolve(place === 0 && removed.has(ask.id))
+  }
+
+  const bounds = { inFlightMax: roundsInFlightMax, groupsMax: topicsMax }
+  const sets = createRounds<SetAsk>({ ...bounds, joins: (a, b) => a.type === b.type, carryOut: carryOutSets })
+  const adds = createRounds<AddAsk>({ ...bounds, joins: () => true, carryOut: carryOutAdds })
+  const addAndSets = createRounds<AddAndSetAsk>({ ...bounds, joins: sameCreation, carryOut: carryOutAddAndSets })
+  const removes = createRounds<RemoveAsk>({ ...bounds, joins: () => true, carryOut: carryOutRemoves })
+
+  function removeKey(key: Buffer): Promise<boolean> {
+    return new Promise((resolve, reject) => removes.add({ id: columnOf(key), bytes: key.length, key, resolve, reject }))
+  }
+
+  return {
+    commits,
+    set(path, type, valueText) {
+      const key = encodeKey(path)
+      const item = encodeItem(path, type, valueText)
+      const bytes = key.length + item.length
+      return new Promise((resolve, reject) => sets.add({ id: columnOf(key), bytes, key, type, item, conflicts: 0, resolve, reject }))
+    },
+    add(creation) {
+      return new Promise((resolve, reject) => adds.add({ ...askOf(creation, undefined), resolve, reject }))
+    },
+    addAndSet(creation, valueText) {
+      const ask = askOf(creation, retainsValue(creation.properties) ? valueText : undefined)
+      return new Promise((resolve, reject) => addAndSets.add({ ...ask, conflicts: 0, resolve, reject }))
+    },
+    remove: (path: Path) => removeKey(encodeKey(path)),
+    async removeMatches(plan: Plan, cancellation: Cancellation) {
+      let removed = 0
+      for await (const keys of matchingKeys(read, plan, undefined, cancellation)) {
+        for (const done of await Promise.all(keys.map(removeKey))) if (done) removed++
+      }
+      return removed
+    },
+    async settled() {
+      await Promise.all([sets, adds, addAndSets, removes].map((rounds: Pick<Rounds<never>, 'settled'>) => rounds.settled()))
+    },
+  }
+}
+
+type Specification = typeof readSpecifications extends Statement<infer Row> ? Row : never
+
+/** What both ways of creating a topic ask for. */
+function askOf(creation: Creation, valueText: Uint8Array | undefined): Omit<AddAsk, 'resolve' | 'reject'> {
+  const { path, type, properties } = creation
+  const key = encodeKey(path)
+  const item = encodeItem(path, type, valueText)
+  const columnBytes = columnOfProperties(properties)
+  const bytes = key.length + item.length + (columnBytes?.length ?? 0)
+  return { id: columnOf(key), bytes, key, creation, properties: columnBytes, item }
+}
+
+/** Whether two ask for the same topic in the same words: then whatever the first one finds, the second finds too. */
+function sameCreation(a: AddAndSetAsk, b: AddAndSetAsk): boolean {
+  if (a.creation.type !== b.creation.type) return false
+  return a.properties === undefined || b.properties === undefined ? a.properties === b.properties : a.properties.equals(b.properties)
+}
+
+/** The parameters of the statements that create: a column each, then the life of what they create. */
+function creationsOf(asks: readonly (readonly [Omit<AddAsk, 'resolve'>, Buffer])[], life: string): Parameter[] {
+  return [
+    bytesArray(asks.map(([{ key }]) => key)),
+    plainArray(asks.map(([{ creation }]) => typeNumbers[creation.type])),
+    plainArray(asks.map(([{ creation }]) => retainsValue(creation.properties))),
+    textArray(asks.map(([{ properties }]) => properties)),
+    textArray(asks.map(([, item]) => item)),
+    plainArray(asks.map(([{ creation }]) => removalOf(creation.properties) !== undefined)),
+    life,
+  ]
+}
+
+/** Random, so that no two topics at one path, whenever they stood, share it. */
+function newLife(): string {
+  return String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
+}
+
+function inKeyOrder<A extends TopicAsk>(groups: readonly Group<A>[]): Group<A>[] {
+  return [...groups].sort(([a], [b]) => Buffer.compare(a.key, b.key))
+}
+
+function keysOf(groups: readonly Group<TopicAsk>[]): Buffer {
+  return bytesArray(groups.map(([{ key }]) => key))
+}
+
+function lastOf<A extends Ask>(group: Group<A>): A {
+  return group[group.length - 1]
+}
+
+/** Resolves the asks of the groups whose keys the statement returned; answers the other groups. */
+function settleDone<Outcome, A extends TopicAsk & { resolve(outcome: Outcome): void }>(
+  groups: readonly Group<A>[],
+  rows: readonly Key[],
+  outcome: Outcome,
+): Group<A>[] {
+  const done = new Set(rows.map(({ key }) => key))
+  const left: Group<A>[] = []
+  for (const group of groups) {
+    if (!done.has(group[0].id)) left.push(group)
+    else for (const ask of group) ask.resolve(outcome)
+  }
+  return left
+}
+
+/** Into another round, unless too many others have come in between. */
+function again<A extends Ask & { conflicts: number }>(rounds: Rounds<A>, ask: A): void {
+  if (++ask.conflicts < conflictsMax) rounds.add(ask)
+  else ask.reject(new StoreError('retry', 'too many writes met at one topic'))
+}
