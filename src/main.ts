@@ -8,6 +8,7 @@ import { exportHelp, runExport } from './commands/export.js'
 import { importHelp, runImport } from './commands/import.js'
 import { keysHelp, runKeys } from './commands/keys.js'
 import { migrateHelp, runMigrate } from './commands/migrate.js'
+import { openapiHelp, runOpenapi } from './commands/openapi.js'
 import { parseCommandLine, serveSettings, settingsHelp, UsageError } from './config.js'
 import { exitCodes, fatal } from './exit-codes.js'
 
@@ -17,6 +18,10 @@ topicd serve [settings]
     serves the topics of a data directory until SIGTERM; SIGHUP restarts its workers one by one
 ${keysHelp}
 ${checkHelp}
+${backupHelp}
+${exportHelp}
+${importHelp}
+${openapiHelp}
 ${migrateHelp}
 
 Settings of serve (each also as a variable of the environment):
@@ -34,6 +39,10 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<voi
   serve,
   keys: runKeys,
   check: runCheck,
+  backup: runBackup,
+  export: runExport,
+  import: runImport,
+  openapi: runOpenapi,
   migrate: runMigrate,
 }
 

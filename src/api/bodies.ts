@@ -4,7 +4,7 @@
  * parse.ts and the handlers.
  */
 import typia, { type tags } from 'typia'
-import type { TopicType } from '../topics/topic.js'
+import type { Properties, TopicType } from '../topics/topic.js'
 
 /** The body of POST /topics/fetch. */
 export interface FetchBody {
@@ -37,7 +37,7 @@ export interface AddAndSetBody {
   /** json when absent. */
   readonly type?: TopicType
   /** Empty when absent. */
-  readonly properties?: Readonly<Record<string, string>>
+  readonly properties?: Properties
 }
 
 /** The body of POST /topics/add. */
@@ -46,7 +46,7 @@ export interface AddBody {
   /** json when absent. */
   readonly type?: TopicType
   /** Empty when absent. */
-  readonly properties?: Readonly<Record<string, string>>
+  readonly properties?: Properties
 }
 
 /** The body of POST /topics/remove. */

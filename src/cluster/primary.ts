@@ -9,6 +9,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
 import { createServer, type Server, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { describeApi } from '../api/description.js'
 import { type CommandLine, type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { startAdmin } from '../ops/admin.js'
@@ -16,6 +17,7 @@ import { createLog, type Logger } from '../ops/log.js'
 import { createMetrics } from '../ops/metrics.js'
 import { notify, watchdogMs } from '../ops/systemd.js'
 import { readCertificate } from '../ops/tls.js'
+import { version } from '../version.js'
 import { type Child, childOf } from './child.js'
 import { connectToControl, listenForControl } from './control.js'
 import { lockDirectory } from './directory.js'
@@ -179,7 +181,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   }
 
   const { adminHost, adminPort } = config
-  const description = (): string => ''
+  const description = (): string => JSON.stringify(describeApi(config.basePath, version))
   admin = await startAdmin({ host: adminHost, port: adminPort, obstacles, metrics, description }).catch((error: Error) =>
     refuse(exitCodes.portInUse, `can not listen on ${adminHost}:${adminPort} (the admin listener): ${(error as NodeJS.ErrnoException).code ?? error.message}`),
   )

@@ -38,14 +38,14 @@ function end(code: number): void {
 
 async function work({ tool, options }: ToolMessage, socket: Socket): Promise<void> {
   socket.on('error', () => end(exitCodes.failed))
+  // The end of what comes in is not the end of what goes out.
+  socket.allowHalfOpen = true
   socket.write('{"ready":true}\n')
   const { data: directory, diskFreeBytesMin } = start.config
   async function emit(lines: string | Uint8Array): Promise<void> {
     socket.cork()
     socket.write(lines)
     const room = socket.write('\n')
-  // The end of what comes in is not the end of what goes out.
-  socket.allowHalfOpen = true
     socket.uncork()
     if (!room) await once(socket, 'drain')
   }
@@ -57,14 +57,14 @@ async function work({ tool, options }: ToolMessage, socket: Socket): Promise<voi
     last = { error: (error as Error).message }
   }
   socket.end(`${JSON.stringify(last)}\n`)
+  // What is still sent has no reader any more; unread it would keep the connection from closing.
+  socket.resume()
   await once(socket, 'close')
   await store?.close()
   end(exitCodes.done)
 }
 
 process.on('message', (message: ToChild | ToolMessage, handle: unknown) => {
-  // What is still sent has no reader any more; unread it would keep the connection from closing.
-  socket.resume()
   switch (message.kind) {
     case 'start':
       start = message

@@ -63,6 +63,7 @@ export async function runTool(
   const reached = await reach(where)
   if ('release' in reached) {
     const store = await openStore(where.store, { directory: where.data })
+    const diskFreeBytesMin = Number(serveSettings['disk-free-bytes-min'].default)
     try {
       await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory: where.data, diskFreeBytesMin })
     } finally {

@@ -13,7 +13,9 @@ export type TopicType = 'json' | 'string'
 export const topicTypes: readonly TopicType[] = ['json', 'string']
 
 /** Settings given when a topic is created; never changed afterwards. */
-export type Properties = Readonly<Record<string, string>>
+export interface Properties {
+  readonly [name: string]: string
+}
 
 const encoder = new TextEncoder()
 const valueMember = encoder.encode(',"value":')
