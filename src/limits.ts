@@ -106,14 +106,47 @@ export const removalsInOneCommitMax = 500
 /** Results on a page when a fetch does not say (the specification's default). */
 export const pageSizeDefault = 10
 
-/** Open connections of one worker: each costs a few KB, so this many stay within 200 MB. */
+/** Open connections of one worker that are served: each costs a few KB, so this many stay within 200 MB. */
 export const connectionsMax = 20_000
+
+/** Connections beyond those, told so with a 503 when they ask something; still more are closed as they come. */
+export const connectionsOverMax = 500
+
+/** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
+export const descriptorsReserved = 200
 
 /** Requests of one worker that wait for their answer; beyond it more waiting helps nobody. */
 export const requestsWaitingMax = 10_000
 
-/** Bytes of bodies that arrive in pieces, kept by one worker: slow uploads can not take more than this. */
+/** Bodies that one worker keeps: those that arrive in pieces, and those of requests that wait for their answer. */
 export const bodyBytesWaitingMax = 64 * 1024 * kibibyte
+
+/** Bodies up to this size are bounded by the number of requests alone, so that a few huge ones do not keep them out. */
+export const bodyBytesSmallMax = 4 * kibibyte
+
+/** Room for a body of which a piece has come: what a slow upload costs before it has sent more than a few bytes. */
+export const bodyBytesKeptMin = 4 * kibibyte
+
+/** What is let in of a body beyond the largest allowed, and dropped, before its client is told that it is too large. */
+export const bodyBytesDroppedMax = 32 * 1024 * kibibyte
+
+/** Answers up to this size may be left to the library without knowing whether the client reads them. */
+export const answerBytesSmallMax = 2 * kibibyte
+
+/** One in so many small answers finds out, at some cost, whether the client still reads. */
+export const answersPerProbe = 8
+
+/** Answers, or parts of them, that the clients of one worker have not read; beyond it the oldest of them are cut off. */
+export const answerBytesWaitingMax = 128 * 1024 * kibibyte
+
+/** Lines of an import whose writes are under way: enough to fill the commits. */
+export const importLinesWaitingMax = 2000
+
+/** Their bytes. */
+export const importBytesWaitingMax = 32 * 1024 * kibibyte
+
+/** The longest line of an import: the largest value that any setting allows, and room for the rest. */
+export const importLineBytesMax = 65 * 1024 * kibibyte
 
 /** How long a request may wait for its answer: beyond what any client waits, short of forever. */
 export const answerMsMax = 120_000

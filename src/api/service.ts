@@ -48,7 +48,7 @@ export function createService(options: ServiceOptions): Service<Access> {
     unauthorized: refuse(problem('unauthorized')),
     unknown_route: refuse(problem('unknown_route', { allowed })),
     method_not_allowed: refuse(problem('method_not_allowed')),
-    body_too_large: { ...refuse(problem('body_too_large', { bytes: String(options.bodyBytesMax) })), close: true },
+    body_too_large: refuse(problem('body_too_large', { bytes: String(options.bodyBytesMax) })),
     unsupported_media_type: refuse(problem('unsupported_media_type')),
     overloaded: refuse(problem('overloaded')),
     shutting_down: refuse(problem('shutting_down')),

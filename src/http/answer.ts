@@ -10,6 +10,8 @@ export interface Answer {
   readonly headers?: readonly (readonly [name: string, value: string])[]
   /** Whether the connection ends with this answer: what follows on it can not be trusted, or is not wanted. */
   readonly close?: boolean
+  /** Why the request was refused, in a word, for metrics and the access log; undefined when it was not. */
+  readonly cause?: string
 }
 
 /** Whether the client has gone. */
@@ -30,6 +32,17 @@ export interface Route<Caller> {
   handle(body: Uint8Array, caller: Caller, waiting: Waiting): Answer | Promise<Answer>
 }
 
+/** A request that has been answered, good only during the call. */
+export interface Answered<Caller> {
+  /** Undefined for a request that no route took. */
+  readonly route: Route<Caller> | undefined
+  /** When its headers had come, in ms of performance.now(). */
+  readonly startMs: number
+  readonly bytesIn: number
+  /** Undefined for a caller that was not admitted, or not asked for. */
+  readonly caller: Caller | undefined
+}
+
 /** What the HTTP layer is given to serve. */
 export interface Service<Caller> {
   readonly routes: readonly Route<Caller>[]
@@ -40,7 +53,7 @@ export interface Service<Caller> {
   /** The answer to a request whose handler failed; undefined when nobody waits for it any more. */
   failed(error: unknown): Answer | undefined
   /** Told of each answer, for metrics and the access log. */
-  answered(path: string, status: number, bytesIn: number, bytesOut: number, startMs: number): void
+  answered(request: Answered<Caller>, answer: Answer): void
   /** Told of each connection that was closed without an answer, and why. */
   closed(cause: CloseCause): void
 }
@@ -55,4 +68,4 @@ export type Refusal =
   | 'shutting_down'
   | 'timed_out'
 
-export type CloseCause = 'framing' | 'connections'
+export type CloseCause = 'framing' | 'connections' | 'unread'

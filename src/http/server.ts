@@ -9,15 +9,33 @@
  * Caveats of the library, each held by a test:
  * - A handler that returns without `onAborted` ends the process; after an abort, touching `res` throws.
  * - A chunk's bytes are gone when `onData` returns, so a body in one chunk is handled inside it, in place.
- * - The parser goes on with what follows an answered request. Where the framing is in doubt, only closing helps: an empty
- *   header name hides the headers after it, and the first of two Content-Length headers wins.
+ * - The parser goes on with what follows an answered request, even one whose answer closes the connection. Where the
+ *   framing is in doubt, only closing helps: an empty header name hides the headers after it, and the first of two
+ *   Content-Length headers wins.
  * - A second request that arrives while the first is being answered ends the connection.
+ * - `end` keeps whatever the client does not read, without bound. `tryEnd` keeps the head of one answer at most, leaves the
+ *   rest to us and the request unanswered, so that a next one ends the connection; it costs half a microsecond more. Small
+ *   answers go out by `end` and only one in a few, by chance, by `tryEnd`: who pipelines and never reads soon meets one.
  * - Only answers within the handler or `onData` are gathered into one write; later ones need `cork`, or cost ten times more.
  * - Nothing limits how long a request may wait for its answer: `answerMsMax` here does.
+ * - `endWithoutBody` counts as no answer in 20.51, and a handler that gives none ends the process.
+ * - Without a free descriptor it tries to accept without pause; so connections are closed before that.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
-import { answerMsMax, bodyBytesWaitingMax, connectionsMax, requestsWaitingMax } from '../limits.js'
-import type { Answer, Refusal, Route, Service } from './answer.js'
+import {
+  answerBytesSmallMax,
+  answerBytesWaitingMax,
+  answerMsMax,
+  answersPerProbe,
+  bodyBytesDroppedMax,
+  bodyBytesKeptMin,
+  bodyBytesSmallMax,
+  bodyBytesWaitingMax,
+  connectionsOverMax,
+  requestsWaitingMax,
+} from '../limits.js'
+import type { Answer, Answered, CloseCause, Refusal, Route, Service } from './answer.js'
+import { connectionsAllowed } from './connections.js'
 
 export interface HttpOptions {
   readonly host: string
@@ -37,14 +55,19 @@ export interface HttpServer {
 }
 
 /** One request from its headers to its answer. */
-interface Exchange<Caller> {
+interface Exchange<Caller> extends Answered<Caller> {
   readonly res: HttpResponse
-  readonly route: Route<Caller>
-  readonly startMs: number
-  readonly bytesIn: number
+  caller: Caller | undefined
   /** Set when the client has gone or the answer has been sent: `res` must not be touched again. */
   done: boolean
   cancelled: boolean
+}
+
+/** The part of an answer that its client has not read yet. */
+interface Unread {
+  readonly res: HttpResponse
+  readonly bytes: number
+  readonly sinceMs: number
 }
 
 /** What one pass over the headers of a request finds. Reused: headers are read and judged in one go. */
@@ -75,6 +98,10 @@ function readHeaders(req: HttpRequest): void {
   req.forEach(see)
 }
 
+/** As bytes: the library copies them as they are, while a string is converted anew for every answer. */
+const contentTypeName = Buffer.from('content-type')
+const contentTypeJson = Buffer.from('application/json')
+
 const digits = /^\d{1,15}$/
 const json = /^application\/json[ \t]*(;|$)/i
 
@@ -103,28 +130,71 @@ export async function startHttpServer<Caller extends object>(
 ): Promise<HttpServer> {
   const { bodyBytesMax, tls } = options
   const app = createApp(tls)
+  const connectionsMax = connectionsAllowed()
   const waiting = new Set<Exchange<Caller>>()
+  const unread = new Set<Unread>()
   let connections = 0
-  let bodyBytesWaiting = 0
+  /** Requests from their headers to their answer, or to the end of their client. */
+  let unanswered = 0
+  /** Requests whose handlers still work, whether or not their clients have gone meanwhile. */
+  let working = 0
+  /** Their bodies, and those that are still arriving. */
+  let bodyBytes = 0
+  let unreadBytes = 0
   let draining = false
 
-  app.filter((_res, change) => {
+  app.filter((res, change) => {
     connections += Number(change)
+    if (Number(change) > 0 && connections > connectionsMax + connectionsOverMax) cut(res, 'connections')
   })
+
+  /** Ends a connection without a word. */
+  function cut(res: HttpResponse, cause: CloseCause): void {
+    service.closed(cause)
+    res.close()
+  }
 
   function send(res: HttpResponse, { status, body, headers, close = false }: Answer): void {
     if (status !== 200) res.writeStatus(statusLines[status])
-    res.writeHeader('content-type', 'application/json')
+    res.writeHeader(contentTypeName, contentTypeJson)
     if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
-    res.end(body, close || draining)
+    if (close || draining) res.end(body, true)
+    else if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
+    else if (!res.tryEnd(body, 0)[0]) sendRest(res, typeof body === 'string' ? Buffer.from(body) : body)
+  }
+
+  /** Keeps what the client does not take yet, until it does or stops reading for good. */
+  function sendRest(res: HttpResponse, body: Uint8Array): void {
+    const from = res.getWriteOffset()
+    const rest: Unread = { res, bytes: body.length - from, sinceMs: performance.now() }
+    for (const oldest of unread) {
+      if (unreadBytes + rest.bytes <= answerBytesWaitingMax) break
+      cut(oldest.res, 'unread')
+    }
+    const kept = Buffer.from(body.subarray(from))
+    unread.add(rest)
+    unreadBytes += rest.bytes
+    const letGo = (): void => {
+      if (unread.delete(rest)) unreadBytes -= rest.bytes
+    }
+    res.onAborted(letGo)
+    res.onWritable((offset) => {
+      let taken = false
+      res.cork(() => {
+        const [room, done] = res.tryEnd(kept.subarray(offset - from), body.length)
+        if (done) letGo()
+        taken = room
+      })
+      return taken
+    })
   }
 
   function finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
     exchange.done = true
+    unanswered--
     send(exchange.res, answer)
-    const bytesOut = answer.body.length
-    service.answered(exchange.route.path, answer.status, exchange.bytesIn, bytesOut, exchange.startMs)
+    service.answered(exchange, answer)
   }
 
   function finishLater(exchange: Exchange<Caller>, answer: Answer | undefined): void {
@@ -133,10 +203,21 @@ export async function startHttpServer<Caller extends object>(
     exchange.res.cork(() => finish(exchange, answer))
   }
 
-  function handle(exchange: Exchange<Caller>, caller: Caller, body: Uint8Array): void {
+  function exchangeOf(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
+    unanswered++
+    return { res, route, caller: undefined, bytesIn, startMs: performance.now(), done: false, cancelled: false }
+  }
+
+  function onAborted(exchange: Exchange<Caller>): void {
+    if (!exchange.done) unanswered--
+    exchange.done = exchange.cancelled = true
+    waiting.delete(exchange)
+  }
+
+  function handle(exchange: Exchange<Caller>, route: Route<Caller>, caller: Caller, body: Uint8Array): void {
     let answer: Answer | Promise<Answer> | undefined
     try {
-      answer = exchange.route.handle(body, caller, exchange)
+      answer = route.handle(body, caller, exchange)
     } catch (error) {
       answer = service.failed(error)
     }
@@ -145,59 +226,94 @@ export async function startHttpServer<Caller extends object>(
       return
     }
     waiting.add(exchange)
+    working++
+    bodyBytes += exchange.bytesIn
     answer.then(
-      (known) => finishLater(exchange, known),
-      (error: unknown) => finishLater(exchange, service.failed(error)),
+      (known) => settle(exchange, known),
+      (error: unknown) => settle(exchange, service.failed(error)),
     )
   }
 
-  function refuse(exchange: Exchange<Caller>, refusal: Refusal): void {
-    finish(exchange, service.refusals[refusal])
+  function settle(exchange: Exchange<Caller>, answer: Answer | undefined): void {
+    working--
+    bodyBytes -= exchange.bytesIn
+    finishLater(exchange, answer)
   }
 
-  function receive(exchange: Exchange<Caller>, caller: Caller): void {
+  /**
+   * Refuses a request. What comes of its body is dropped: most clients do not look for an answer before they have sent
+   * everything, and would see nothing but a broken connection. Only an endless body ends it.
+   */
+  function refuse(exchange: Exchange<Caller>, refusal: Refusal): void {
+    if (exchange.bytesIn > bodyBytesMax + bodyBytesDroppedMax) part(exchange, service.refusals[refusal])
+    else finish(exchange, service.refusals[refusal])
+  }
+
+  /**
+   * Refuses a request and ends its connection, once the parser has let go of what came: a request that follows in the same
+   * bytes meets an unanswered one, and is not carried out.
+   */
+  function part(exchange: Exchange<Caller>, answer: Answer): void {
+    exchange.res.onAborted(() => onAborted(exchange))
+    setImmediate(() => finishLater(exchange, { ...answer, close: true }))
+  }
+
+  /** Whether a body of this size would be more than may wait. */
+  function isTooMuch(bytes: number): boolean {
+    return bytes > bodyBytesSmallMax && bodyBytes + bytes > bodyBytesWaitingMax
+  }
+
+  function receive(exchange: Exchange<Caller>, route: Route<Caller>, caller: Caller): void {
     const { res, bytesIn } = exchange
     let kept: Buffer | undefined
     let keptBytes = 0
-    res.onAborted(() => {
-      exchange.done = exchange.cancelled = true
-      waiting.delete(exchange)
-      if (kept !== undefined) bodyBytesWaiting -= bytesIn
+    const letGo = (): void => {
+      if (kept !== undefined) bodyBytes -= kept.length
       kept = undefined
+    }
+    res.onAborted(() => {
+      onAborted(exchange)
+      letGo()
     })
     res.onData((chunk, isLast) => {
       if (exchange.done) return
-      if (isLast && kept === undefined) return handle(exchange, caller, new Uint8Array(chunk))
-      if (kept === undefined) {
-        if (bodyBytesWaiting + bytesIn > bodyBytesWaitingMax) return refuse(exchange, 'overloaded')
-        kept = Buffer.allocUnsafeSlow(bytesIn)
-        bodyBytesWaiting += bytesIn
+      if (isLast && kept === undefined) return handle(exchange, route, caller, new Uint8Array(chunk))
+      const needed = keptBytes + chunk.byteLength
+      if (kept === undefined || needed > kept.length) {
+        const room = Math.min(bytesIn, Math.max(2 * needed, bodyBytesKeptMin))
+        if (isTooMuch(room)) {
+          letGo()
+          return refuse(exchange, 'overloaded')
+        }
+        const larger = Buffer.allocUnsafeSlow(room)
+        if (kept !== undefined) larger.set(kept.subarray(0, keptBytes))
+        letGo()
+        kept = larger
+        bodyBytes += room
       }
       kept.set(new Uint8Array(chunk), keptBytes)
-      keptBytes += chunk.byteLength
+      keptBytes = needed
       if (!isLast) return
       const body = kept
-      kept = undefined
-      bodyBytesWaiting -= bytesIn
-      handle(exchange, caller, body)
+      letGo()
+      handle(exchange, route, caller, body)
     })
   }
 
   function onRequest(route: Route<Caller>, res: HttpResponse, req: HttpRequest): void {
     readHeaders(req)
-    if (seen.transferEncoding || seen.contentLengths !== 1 || !digits.test(seen.contentLength)) {
-      service.closed('framing')
-      res.close()
-      return
-    }
+    if (seen.transferEncoding || seen.contentLengths !== 1 || !digits.test(seen.contentLength)) return cut(res, 'framing')
     const bytesIn = Number(seen.contentLength)
-    const exchange = { res, route, bytesIn, startMs: performance.now(), done: false, cancelled: false }
-    if (connections > connectionsMax || waiting.size >= requestsWaitingMax) return refuse(exchange, 'overloaded')
+    const exchange = exchangeOf(res, route, bytesIn)
+    if (connections > connectionsMax) return part(exchange, service.refusals.overloaded)
+    if (working >= requestsWaitingMax) return refuse(exchange, 'overloaded')
     const caller = service.admit(seen.authorization)
     if (caller === undefined) return refuse(exchange, 'unauthorized')
+    exchange.caller = caller
     if (!json.test(seen.contentType)) return refuse(exchange, 'unsupported_media_type')
     if (bytesIn > bodyBytesMax) return refuse(exchange, 'body_too_large')
-    receive(exchange, caller)
+    if (isTooMuch(bytesIn)) return refuse(exchange, 'overloaded')
+    receive(exchange, route, caller)
   }
 
   for (const route of service.routes) {
@@ -206,18 +322,18 @@ export async function startHttpServer<Caller extends object>(
   }
   app.any('/*', (res, req) => refuseOther(res, req, 'unknown_route'))
 
-  /** A request that no handler of ours will read a body for: what follows it on the connection is not trusted. */
+  /**
+   * A request to no route of ours, or with another method: nobody here reads its body, so nothing that follows it on the
+   * connection is carried out.
+   */
   function refuseOther(res: HttpResponse, req: HttpRequest, refusal: Refusal): void {
-    if (req.getHeader('transfer-encoding') !== '') {
-      service.closed('framing')
-      res.close()
-      return
-    }
+    readHeaders(req)
+    const { contentLengths, contentLength, transferEncoding } = seen
+    if (transferEncoding || contentLengths > 1 || (contentLengths === 1 && !digits.test(contentLength))) return cut(res, 'framing')
     const refused = service.refusals[refusal]
-    // Not endWithoutBody: in 20.51 it counts as no answer, and a handler that gives none ends the process.
-    const answer = { ...refused, body: req.getMethod() === 'head' ? '' : refused.body, close: true }
-    send(res, answer)
-    service.answered('other', answer.status, 0, answer.body.length, performance.now())
+    const body = req.getMethod() === 'head' ? '' : refused.body
+    const exchange = exchangeOf(res, undefined, Number(contentLength))
+    part(exchange, { ...refused, body })
   }
 
   const watch = setInterval(() => {
@@ -226,6 +342,10 @@ export async function startHttpServer<Caller extends object>(
       if (exchange.startMs > oldest) break
       exchange.cancelled = true
       finishLater(exchange, service.refusals.timed_out)
+    }
+    for (const { res, sinceMs } of unread) {
+      if (sinceMs > oldest) break
+      cut(res, 'unread')
     }
   }, 1000)
   watch.unref()
@@ -238,7 +358,7 @@ export async function startHttpServer<Caller extends object>(
     uWS.us_listen_socket_close(listening)
     let idleSince = performance.now()
     while (connections > 0 && performance.now() < deadline) {
-      if (waiting.size > 0) idleSince = performance.now()
+      if (unanswered + unread.size > 0) idleSince = performance.now()
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
@@ -246,7 +366,7 @@ export async function startHttpServer<Caller extends object>(
     app.close()
   }
 
-  return { drain, connections: () => connections, waiting: () => waiting.size }
+  return { drain, connections: () => connections, waiting: () => working }
 }
 
 /** How long a drain waits for a next request on connections that have none under way, so as to answer it and say goodbye. */

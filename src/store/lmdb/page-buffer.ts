@@ -16,14 +16,17 @@ export interface PageBuffer {
 }
 
 /** Most pages fit; a page of the largest allowed size grows it. */
-const bytesAtFirst = 64 * 1024
+const bytesAtFirstDefault = 64 * 1024
 
-/** A buffer that grew beyond this is given back, so that one large page does not stay in memory. */
-const bytesKeptMax = 1024 * 1024
+/**
+ * A buffer that grew beyond this is given back, so that one huge page does not stay in memory. Up to this it is kept: a
+ * page of the usual largest size fits, and growing to it anew each time would leave several times its size to be collected.
+ */
+const bytesKeptMax = 16 * 1024 * 1024
 
 const comma = 0x2c
 
-export function createPageBuffer(): PageBuffer {
+export function createPageBuffer(bytesAtFirst = bytesAtFirstDefault): PageBuffer {
   let buffer = Buffer.allocUnsafeSlow(bytesAtFirst)
   let end = pageHeadroom
   let lastStart = pageHeadroom

@@ -1,0 +1,20 @@
+/**
+ * How many connections this process may have: what limits.ts says, or fewer where the system gives it fewer descriptors.
+ */
+import { readFileSync } from 'node:fs'
+import { connectionsMax, connectionsOverMax, descriptorsReserved } from '../limits.js'
+
+/** Connections that are served; `connectionsOverMax` more find descriptors too, and then nothing does. */
+export function connectionsAllowed(): number {
+  return Math.max(1, Math.min(connectionsMax, descriptorsMax() - descriptorsReserved - connectionsOverMax))
+}
+
+/** The soft limit of open files, which Node has raised to the hard one at its start; without /proc, no limit is known. */
+function descriptorsMax(): number {
+  try {
+    const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return soft === undefined ? Infinity : Number(soft)
+  } catch {
+    return Infinity
+  }
+}
