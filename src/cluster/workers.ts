@@ -14,6 +14,9 @@ const loadMsMax = 60_000
 /** Reading the keys and binding the port. */
 const serveMsMax = 30_000
 
+/** A heartbeat comes every second: a worker that was silent for so long hangs, and is killed so that it can be replaced. */
+const silentMsMax = 20_000
+
 /** After this much more than it was given, a drain has failed and the worker is killed. */
 const drainMsMore = 3000
 
@@ -119,6 +122,17 @@ export function createWorkers(options: WorkersOptions): Workers {
       )
     }, delayMs)
   }
+
+  function killSilent(): void {
+    const now = performance.now()
+    for (const child of serving) {
+      const silentMs = Math.round(now - child.heardMs)
+      if (silentMs < silentMsMax) continue
+      log.error({ worker: child.process.pid, silentMs }, 'worker hangs')
+      child.process.kill('SIGKILL')
+    }
+  }
+  setInterval(killSilent, silentMsMax / 10).unref()
 
   async function drainOne(child: Child): Promise<void> {
     child.tell({ kind: 'drain' })

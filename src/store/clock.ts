@@ -13,6 +13,9 @@ export interface Moment {
   readonly boot: string
 }
 
+/** Tells the present moment. */
+export type Clock = () => Moment
+
 const boot = bootName()
 
 export function now(): Moment {

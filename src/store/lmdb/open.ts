@@ -3,6 +3,7 @@
  * while any other process may be writing.
  */
 import { statSync } from 'node:fs'
+import { type Clock, now } from '../clock.js'
 import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
 import { createCommits } from './commits.js'
@@ -22,21 +23,24 @@ export interface LmdbOptions {
   readonly socketCount?: () => number
   /** Called once when commits can no longer be trusted; the process is expected to end. */
   readonly onBroken?: (reason: Error) => void
+  /** The machine's unless told; for tests of what takes long or needs a clock that steps. */
+  readonly clock?: Clock
 }
 
 /** Opens the store in a data directory, creating it on first use. Nobody else may be writing to it meanwhile. */
-export function openLmdbStore({ directory, socketCount = () => 0, onBroken = () => {} }: LmdbOptions): TopicStore {
+export function openLmdbStore(options: LmdbOptions): TopicStore {
+  const { directory, socketCount = () => 0, onBroken = () => {}, clock = now } = options
   const pageBuffer = createPageBuffer()
   const environment = openEnvironment(directory, pageBuffer)
   const { root, specifications, freshen } = environment
   const commits = createCommits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
-  const writes = createWrites(environment, snapshots, commits)
+  const writes = createWrites(environment, snapshots, commits, clock)
   return {
     ...createReads(environment, snapshots, pageBuffer),
     ...writes,
     ...createKeyRecords(environment, snapshots, commits),
-    removeDue: createRemovals(environment, snapshots, commits, writes),
+    removeDue: createRemovals(environment, snapshots, commits, writes, clock),
     walk: (plan) => walk(environment, plan),
     check: (report, onProgress) => check(environment, report, onProgress),
     figures: () => ({

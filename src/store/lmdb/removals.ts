@@ -14,7 +14,7 @@ import type { Path } from '../../topics/path.js'
 import { planSelector } from '../../topics/planner.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
-import { type Moment, now, wallMsOf } from '../clock.js'
+import { type Clock, type Moment, wallMsOf } from '../clock.js'
 import { nextSlice } from '../slices.js'
 import type { DueRemovals } from '../store.js'
 import type { Commits } from './commits.js'
@@ -51,6 +51,7 @@ export function createRemovals(
   snapshots: Snapshots,
   commits: Commits,
   writes: Writes,
+  now: Clock,
 ): () => Promise<DueRemovals> {
   const { specifications, items, updates, due, meta, uniqueNumber } = environment
 
