@@ -5,11 +5,11 @@
 import t from 'tap'
 import { RE2JS, RE2JSException } from 're2js'
 import { encodeKey } from '../dist/topics/key.js'
-import { parsePath } from '../dist/topics/path.js'
-import { compileTest, harmlessExpression, linearTest, readPattern, type Pattern, type Tail } from '../dist/topics/pattern.js'
+import { compileTest, harmlessExpression, linearTest, readPattern, type Pattern } from '../dist/topics/pattern.js'
 import { planSelector } from '../dist/topics/planner.js'
 import type { Plan } from '../dist/topics/plan.js'
-import { seededRandom, type Random } from './support/random.js'
+import { seededRandom } from './support/random.js'
+import { randomPath, randomSelector } from './support/selectors.js'
 
 /** Selector, what it matches, what it does not: the README's table. */
 const examples: readonly (readonly [string, readonly string[], readonly string[]])[] = [
@@ -114,95 +114,15 @@ t.test('an asterisk, a path and two slashes find the topic and its descendants, 
   }
 })
 
-/** Pieces of patterns: as a selector has them, and as the built-in engine reads the same. */
-const pieces: readonly (readonly [string, string])[] = [
-  ['a', 'a'],
-  ['b', 'b'],
-  ['\\+', '\\+'],
-  ['\\.', '\\.'],
-  ['-', '-'],
-  ['é', 'é'],
-  ['.', '.'],
-  ['.*', '.*'],
-  ['.+', '.+'],
-  ['[ab]', '[ab]'],
-  ['[^a]', '[^a]'],
-  ['[+-.]+', '[+-.]+'],
-  ['a?', 'a?'],
-  ['b{2}', 'b{2}'],
-  ['a{1,2}', 'a{1,2}'],
-  ['(a|b)', '(a|b)'],
-  ['(?:a|ab|é.*)', '(?:a|ab|é.*)'],
-  ['(?i:A)', '[aA]'],
-  ['\\Q+.\\E', '\\+\\.'],
-  ['\\w', '[0-9A-Za-z_]'],
-  ['(😀|\ue000)', '(😀|\ue000)'],
-]
-const wholePathPieces: typeof pieces = ['/', '/', '/.*', 'a/b', '|b'].map((piece) => [piece, piece] as const)
-const names = ['a', 'b', 'aa', 'ab', 'ba', 'bb', '+', '.', '-', '!', 'é', 'a+', 'a.', 'a-b', 'éa', '+.', 'A', '😀', '\ue000', '\n']
-
-type Reference = (path: string) => boolean
-
-/** The whole path and its ancestors, as a qualifier asks for them. */
-function candidates(path: string, tail: Tail): string[] {
-  const parts = path.split('/')
-  const ancestors = parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'))
-  return tail === 'match' ? [path] : tail === 'descendants' ? ancestors : [...ancestors, path]
-}
-
-function randomSelector(random: Random, inSet: boolean): { text: string; matches: Reference } {
-  const randomPattern = (extra: readonly (readonly [string, string])[], most: number) => {
-    const chosen = Array.from({ length: 1 + random.below(most) }, () => random.pick([...pieces, ...extra]))
-    return { text: chosen.map(([text]) => text).join(''), js: chosen.map(([, js]) => js).join('') }
-  }
-  const tail = random.pick<Tail>(['match', 'descendants', 'both'])
-  const qualifier = { match: '', descendants: '/', both: '//' }[tail]
-  const kind = random.below(inSet ? 5 : 6)
-  if (kind === 0) {
-    const path = Array.from({ length: 1 + random.below(3) }, () => random.pick(names)).join('/')
-    return { text: `>${path}`, matches: (other) => other === path }
-  }
-  if (kind <= 2) {
-    const segments = Array.from({ length: 1 + random.below(4) }, () => {
-      const common = random.pick(['.*', '(a|b|é)', '', ''])
-      return common === '' ? randomPattern([], 2) : { text: common, js: common }
-    })
-    const whole = segments.map(({ js }) => new RegExp(`^(?:${js})$`, 'su'))
-    const fits = (path: string) => {
-      const parts = path.split('/')
-      return parts.length === whole.length && whole.every((segment, i) => segment.test(parts[i]))
-    }
-    const text = `?${segments.map((segment) => segment.text).join('/')}${qualifier}`
-    return { text, matches: (path) => candidates(path, tail).some(fits) }
-  }
-  if (kind <= 4) {
-    const { text, js } = randomPattern(wholePathPieces, 5)
-    // Runs of slashes would be read as separators and qualifiers.
-    const withoutRuns = (source: string) => source.replace(/\/+$/, '').replace(/\/{2,}/g, '/') || 'a'
-    const body = withoutRuns(text)
-    const whole = new RegExp(`^(?:${withoutRuns(js)})$`, 'su')
-    const literal = parsePath(body)
-    const fits = (path: string) => whole.test(path) || path === literal
-    return { text: `*${body}${qualifier}`, matches: (path) => candidates(path, tail).some(fits) }
-  }
-  const members = Array.from({ length: 1 + random.below(4) }, () => randomSelector(random, true))
-  return {
-    text: `#${members.map(({ text }) => text).join('////')}`,
-    matches: (path) => members.some((member) => member.matches(path)),
-  }
-}
-
 t.test('random selectors find in random trees what a naive matcher finds, in order, once, skipping nothing', async (t) => {
   const random = seededRandom(t)
   let visits = 0
   let matches = 0
   for (let round = 0; round < 8; round++) {
-    const paths = Array.from({ length: 1500 }, () =>
-      Array.from({ length: 1 + random.below(random.oneIn(20) ? 12 : 4) }, () => random.pick(names)).join('/'),
-    )
+    const paths = Array.from({ length: 1500 }, () => randomPath(random))
     const tree = new Tree(paths)
     for (let i = 0; i < 150; i++) {
-      const { text, matches: reference } = randomSelector(random, false)
+      const { text, matches: reference } = randomSelector(random)
       const { found, visited } = tree.scan(planned(text))
       const wanted = tree.paths.filter(reference)
       visits += visited

@@ -1,15 +1,15 @@
 /**
- * Fetching: one topic, or a page of a plan. A page of a plan without a matcher is one range scan whose values lmdb hands
- * straight to the page buffer. With a matcher only keys are scanned, jumping where the matcher says so, and the items of
- * matches are read one by one; such a scan works in slices, holds no snapshot between them, and goes on after the last
- * key that it saw, so that whatever stands throughout is found exactly once, in order.
+ * Fetching: one topic, or a page of a plan. A page of a plan without a matcher, and of few ranges, is one range scan whose
+ * values lmdb hands straight to the page buffer. Otherwise only keys are scanned, jumping where the matcher says so, and
+ * the items of matches are read one by one; such a scan works in slices, holds no snapshot between them, and goes on after
+ * the last key that it saw, so that whatever stands throughout is found exactly once, in order.
  */
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { Matcher } from '../../topics/plan.js'
-import { intersectRanges, keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
+import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
-import { nextSlice, sliceMs } from '../slices.js'
+import { firstSlice, nextSlice, sliceMs } from '../slices.js'
 import { type Absent, type Awaitable, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
 import type { Environment, Tree } from './environment.js'
 import { createPageBuffer, type PageBuffer } from './page-buffer.js'
@@ -21,8 +21,11 @@ export interface Reads {
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
 }
 
-/** Keys visited between two looks at the clock. */
-const keysPerLook = 32
+/** Ranges that are read in one go: each costs a seek, some microseconds, and a long set may have thousands. */
+const plainRangesMax = 64
+
+/** A scan's own page buffer: thousands of scans may wait for their slices, most of them with nothing found yet. */
+const scanBytesAtFirst = 4 * 1024
 
 /** @param shared the page buffer that the environment's page trees copy into */
 export function createReads(environment: Environment, snapshots: Snapshots, shared: PageBuffer): Reads {
@@ -41,15 +44,13 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
     snapshots.forRequest()
     const { plan, after } = query
     const ranges = after === undefined ? plan.ranges : rangesFrom(plan.ranges, keyAfter(encodeKey(after)))
-    if (plan.matcher === undefined) return plainPage(query, ranges)
-    const buffer = spare ?? createPageBuffer()
+    if (plan.matcher === undefined && ranges.length <= plainRangesMax) return plainPage(query, ranges)
+    const buffer = spare ?? createPageBuffer(scanBytesAtFirst)
     spare = undefined
     const scan = startScan(items[query.type], ranges, plan.matcher, query, buffer)
-    if (scan.slice()) {
-      spare = buffer
-      return scan.page()
-    }
-    return finishInSlices(scan, cancellation)
+    if (!firstSlice(scan.slice)) return finishInSlices(scan, cancellation)
+    spare = buffer
+    return scan.page()
   }
 
   function plainPage({ type, size, bytesMax }: PageQuery, ranges: readonly KeyRange[]): Page {
@@ -87,7 +88,7 @@ interface Scan {
 function startScan(
   tree: Tree,
   planned: readonly KeyRange[],
-  matcher: Matcher,
+  matcher: Matcher | undefined,
   { size, bytesMax }: PageQuery,
   buffer: PageBuffer,
 ): Scan {
@@ -125,6 +126,9 @@ function startScan(
 /**
  * Visits the matching keys of the ranges, in order, for about `sliceMs`.
  *
+ * The clock is looked at for every key: that costs a tenth of a step, while one answer of the worst matcher costs as much as
+ * a thousand steps.
+ *
  * @param visit called with each match; false ends the walk
  * @returns the ranges still to be walked when time is up; undefined when the walk is at its end
  */
@@ -135,21 +139,21 @@ export function walkKeys(
   visit: (path: Path) => boolean,
 ): readonly KeyRange[] | undefined {
   const deadline = performance.now() + sliceMs
-  let visited = 0
-  let left = ranges
-  while (left.length > 0) {
+  for (let index = 0, from = ranges[0]?.start; index < ranges.length; ) {
+    const { end } = ranges[index]
     let jump: Buffer | undefined
-    const { start, end } = left[0]
-    for (const path of tree.getKeys({ start, end }) as Iterable<Path>) {
-      const verdict = matcher === undefined ? true : matcher(path)
+    for (const path of tree.getKeys({ start: from, end }) as Iterable<Path>) {
+      const verdict = matcher === undefined || matcher(path)
       if (verdict === true && !visit(path)) return undefined
       if (typeof verdict === 'object') jump = verdict
-      if (++visited % keysPerLook === 0 && performance.now() > deadline) {
-        return rangesFrom(left, jump ?? keyAfter(encodeKey(path)))
-      }
+      if (performance.now() > deadline) return rangesFrom(ranges.slice(index), jump ?? keyAfter(encodeKey(path)))
       if (jump !== undefined) break
     }
-    left = jump === undefined ? left.slice(1) : intersectRanges(left, [{ start: jump, end: left[left.length - 1].end }])
+    const reached = jump ?? end
+    while (index < ranges.length && Buffer.compare(ranges[index].end, reached) <= 0) index++
+    if (index === ranges.length) break
+    from = Buffer.compare(ranges[index].start, reached) < 0 ? reached : ranges[index].start
+    if (jump === undefined && performance.now() > deadline) return ranges.slice(index)
   }
   return undefined
 }

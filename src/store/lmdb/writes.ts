@@ -11,12 +11,12 @@
 import { conflictsMax, removalsInOneCommitMax } from '../../limits.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import type { Plan } from '../../topics/plan.js'
+import type { Matcher, Plan } from '../../topics/plan.js'
 import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
 import { encodeItem } from '../../topics/topic.js'
-import { now } from '../clock.js'
+import type { Clock } from '../clock.js'
 import { nextSlice } from '../slices.js'
 import { type Cancellation, Cancelled, type Creation, StoreError, type TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
@@ -30,8 +30,15 @@ export type Writes = Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | '
 /** A decision: the outcome, or the write that has it; undefined when the write's condition did not hold. */
 type Decision<T> = T | Promise<T | undefined>
 
-export function createWrites(environment: Environment, snapshots: Snapshots, commits: Commits): Writes {
+/** A topic that a bulk removal came upon, as it stood then. */
+interface Match {
+  readonly path: Path
+  readonly stored: StoredSpecification
+}
+
+export function createWrites(environment: Environment, snapshots: Snapshots, commits: Commits, now: Clock): Writes {
   const { specifications, items, updates, due, uniqueNumber } = environment
+  let lastBatch: Promise<unknown> = Promise.resolve()
 
   function settleDecision<T>(decide: () => Decision<T>): Promise<T> {
     snapshots.forRequest()
@@ -98,34 +105,59 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
     return removed.then((done) => done === true)
   }
 
-  function remove(path: Path): Promise<boolean> {
-    return settleDecision<boolean>(() => {
+  function decideRemoval(path: Path): Decision<boolean> {
+    const stored = readSpecification(specifications, path)
+    if (stored === undefined) return false
+    return removeStored(path, stored).then((removed) => removed || undefined)
+  }
+
+  /**
+   * Collects what is next to be removed, a slice's or a commit's worth of it; reading it belongs to the slice.
+   *
+   * @returns the ranges that are left; undefined when there is nothing more
+   */
+  function collect(
+    from: readonly KeyRange[],
+    matcher: Matcher | undefined,
+    matches: Match[],
+  ): readonly KeyRange[] | undefined {
+    const left = walkKeys(specifications, from, matcher, (path) => {
       const stored = readSpecification(specifications, path)
-      if (stored === undefined) return false
-      return removeStored(path, stored).then((removed) => removed || undefined)
+      if (stored !== undefined) matches.push({ path, stored })
+      return matches.length < removalsInOneCommitMax
     })
+    const last = matches.at(-1)
+    return matches.length < removalsInOneCommitMax || last === undefined ? left : rangesFrom(from, keyAfter(encodeKey(last.path)))
+  }
+
+  /** What was not removed because it changed after it was read is decided on again. */
+  async function removeAll(matches: readonly Match[]): Promise<number> {
+    const removals = matches.map(async ({ path, stored }) => {
+      return (await removeStored(path, stored)) || decideAgain(() => decideRemoval(path))
+    })
+    let removed = 0
+    for (const done of await Promise.all(removals)) if (done) removed++
+    return removed
+  }
+
+  /** One batch of this process after another: so one commit holds one of them, however many bulk removals there are. */
+  function afterLastBatch(batch: () => Promise<number>): Promise<number> {
+    const removed = lastBatch.then(batch)
+    lastBatch = removed.catch(() => 0)
+    return removed
   }
 
   async function removeMatches({ ranges, matcher }: Plan, cancellation: Cancellation): Promise<number> {
     let removed = 0
     let left: readonly KeyRange[] | undefined = ranges
-    do {
+    while (left !== undefined) {
+      await nextSlice()
       if (cancellation.cancelled) throw new Cancelled()
-      const matches: Path[] = []
-      let full = false
       const from: readonly KeyRange[] = left
-      const walked = snapshots.alone(() =>
-        walkKeys(specifications, from, matcher, (path) => {
-          matches.push(path)
-          full = matches.length === removalsInOneCommitMax
-          return !full
-        }),
-      )
-      left = full ? rangesFrom(from, keyAfter(encodeKey(matches[matches.length - 1]))) : walked
-      const outcomes = await Promise.all(matches.map(remove))
-      for (const done of outcomes) if (done) removed++
-      if (left !== undefined) await nextSlice()
-    } while (left !== undefined)
+      const matches: Match[] = []
+      left = snapshots.alone(() => collect(from, matcher, matches))
+      if (matches.length > 0) removed += await afterLastBatch(() => removeAll(matches))
+    }
     return removed
   }
 
@@ -157,7 +189,7 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
         return overwrite(path, stored, item, 'updated')
       })
     },
-    remove,
+    remove: (path) => settleDecision(() => decideRemoval(path)),
     removeMatches,
   }
 }

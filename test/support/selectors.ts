@@ -1,0 +1,94 @@
+/**
+ * Random selectors, each with a naive reference for what it matches: JavaScript's RegExp, anchored over whole segments or
+ * paths. Patterns are put together from pieces that both engines read alike, and harmless ones; paths from few names, so
+ * that selectors find something.
+ */
+import { parsePath } from '../../dist/topics/path.js'
+import type { Tail } from '../../dist/topics/pattern.js'
+import type { Random } from './random.js'
+
+/** Pieces of patterns: as a selector has them, and as the built-in engine reads the same. */
+const pieces: readonly (readonly [string, string])[] = [
+  ['a', 'a'],
+  ['b', 'b'],
+  ['\\+', '\\+'],
+  ['\\.', '\\.'],
+  ['-', '-'],
+  ['é', 'é'],
+  ['.', '.'],
+  ['.*', '.*'],
+  ['.+', '.+'],
+  ['[ab]', '[ab]'],
+  ['[^a]', '[^a]'],
+  ['[+-.]+', '[+-.]+'],
+  ['a?', 'a?'],
+  ['b{2}', 'b{2}'],
+  ['a{1,2}', 'a{1,2}'],
+  ['(a|b)', '(a|b)'],
+  ['(?:a|ab|é.*)', '(?:a|ab|é.*)'],
+  ['(?i:A)', '[aA]'],
+  ['\\Q+.\\E', '\\+\\.'],
+  ['\\w', '[0-9A-Za-z_]'],
+  ['(😀|\ue000)', '(😀|\ue000)'],
+]
+const wholePathPieces: typeof pieces = ['/', '/', '/.*', 'a/b', '|b'].map((piece) => [piece, piece] as const)
+const names = ['a', 'b', 'aa', 'ab', 'ba', 'bb', '+', '.', '-', '!', 'é', 'a+', 'a.', 'a-b', 'éa', '+.', 'A', '😀', '\ue000', '\n']
+
+/** Whether a path is a match. */
+export type Reference = (path: string) => boolean
+
+/** The whole path and its ancestors, as a qualifier asks for them. */
+function candidates(path: string, tail: Tail): string[] {
+  const parts = path.split('/')
+  const ancestors = parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'))
+  return tail === 'match' ? [path] : tail === 'descendants' ? ancestors : [...ancestors, path]
+}
+
+/** A path of a few segments, now and then of many. */
+export function randomPath(random: Random): string {
+  const depth = 1 + random.below(random.oneIn(20) ? 12 : 4)
+  return Array.from({ length: depth }, () => random.pick(names)).join('/')
+}
+
+/** A selector of any kind; one for a set is no set itself. */
+export function randomSelector(random: Random, inSet = false): { readonly text: string; readonly matches: Reference } {
+  const randomPattern = (extra: readonly (readonly [string, string])[], most: number) => {
+    const chosen = Array.from({ length: 1 + random.below(most) }, () => random.pick([...pieces, ...extra]))
+    return { text: chosen.map(([text]) => text).join(''), js: chosen.map(([, js]) => js).join('') }
+  }
+  const tail = random.pick<Tail>(['match', 'descendants', 'both'])
+  const qualifier = { match: '', descendants: '/', both: '//' }[tail]
+  const kind = random.below(inSet ? 5 : 6)
+  if (kind === 0) {
+    const path = Array.from({ length: 1 + random.below(3) }, () => random.pick(names)).join('/')
+    return { text: `>${path}`, matches: (other) => other === path }
+  }
+  if (kind <= 2) {
+    const segments = Array.from({ length: 1 + random.below(4) }, () => {
+      const common = random.pick(['.*', '(a|b|é)', '', ''])
+      return common === '' ? randomPattern([], 2) : { text: common, js: common }
+    })
+    const whole = segments.map(({ js }) => new RegExp(`^(?:${js})$`, 'su'))
+    const fits = (path: string) => {
+      const parts = path.split('/')
+      return parts.length === whole.length && whole.every((segment, i) => segment.test(parts[i]))
+    }
+    const text = `?${segments.map((segment) => segment.text).join('/')}${qualifier}`
+    return { text, matches: (path) => candidates(path, tail).some(fits) }
+  }
+  if (kind <= 4) {
+    const { text, js } = randomPattern(wholePathPieces, 5)
+    // Runs of slashes would be read as separators and qualifiers.
+    const withoutRuns = (source: string) => source.replace(/\/+$/, '').replace(/\/{2,}/g, '/') || 'a'
+    const body = withoutRuns(text)
+    const whole = new RegExp(`^(?:${withoutRuns(js)})$`, 'su')
+    const literal = parsePath(body)
+    const fits = (path: string) => whole.test(path) || path === literal
+    return { text: `*${body}${qualifier}`, matches: (path) => candidates(path, tail).some(fits) }
+  }
+  const members = Array.from({ length: 1 + random.below(4) }, () => randomSelector(random, true))
+  return {
+    text: `#${members.map(({ text }) => text).join('////')}`,
+    matches: (path) => members.some((member) => member.matches(path)),
+  }
+}
