@@ -14,6 +14,7 @@ import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { Client } from './client.js'
 import { RawConnection } from './raw.js'
+import { eachStore, type StoreAddress } from './stores.js'
 
 const mainFile = join(import.meta.dirname, '../../dist/main.js')
 
@@ -28,8 +29,12 @@ export interface StartOptions {
   readonly workers?: number
   /** Further flags of `serve`. */
   readonly flags?: readonly string[]
+  /** The main.js of another build; the one of `dist` unless told. */
+  readonly program?: string
   /** Further environment. */
   readonly env?: Readonly<Record<string, string>>
+  /** Where the topics are: an address as `--store` takes it, of a store that is there; lmdb unless told. */
+  readonly store?: StoreAddress
   /** The data directory of an earlier server; a fresh one unless told. */
   readonly dataDir?: string
   /** A token that the data directory knows already; else the server is asked to make a first key. */
@@ -64,17 +69,20 @@ export async function startServer(t: Test, options: StartOptions = {}): Promise<
   return server
 }
 
-/** Runs the same claims against a server of one worker and one of several. */
+/** Runs the same claims against a server of one worker and one of several, over each store. */
 export async function overWorkers(
   t: Test,
   claims: (t: Test, server: Server) => Promise<void>,
   options: Omit<StartOptions, 'workers'> = {},
 ): Promise<void> {
-  for (const workers of [1, 3]) {
-    await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
-      await claims(t, await startServer(t, { ...options, workers }))
-    })
-  }
+  await eachStore(t, async (t, store) => {
+    // Processes that share another engine are all alike to it, so that one worker has nothing to add there.
+    for (const workers of store === 'lmdb' ? [1, 3] : [3]) {
+      await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
+        await claims(t, await startServer(t, { ...options, workers, store }))
+      })
+    }
+  })
 }
 
 /** Runs a command of the built program to its end. */
@@ -132,8 +140,8 @@ export class Server {
     this.token = options.token ?? ''
     const flags = ['--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', dataDir]
     flags.push('--workers', String(this.workers), ...(options.token === undefined ? ['--first-key'] : []))
-    this.#child = spawn(process.execPath, [mainFile, 'serve', ...flags, ...(options.flags ?? [])], {
-      env: { ...cleanEnv(), ...options.env },
+    this.#child = spawn(process.execPath, [options.program ?? mainFile, 'serve', ...flags, ...(options.flags ?? [])], {
+      env: { ...cleanEnv(), ...this.#storeEnv, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.exited = once(this.#child, 'close').then(([code, signal]) => {
@@ -145,6 +153,11 @@ export class Server {
     createInterface({ input: this.#child.stderr }).on('line', (line) => {
       this.#output += `${line}\n`
     })
+  }
+
+  /** What tells the product, beside the data directory, where the topics are. */
+  get #storeEnv(): Readonly<Record<string, string>> {
+    return { TOPICD_STORE: this.#options.store ?? 'lmdb' }
   }
 
   get workers(): number {
@@ -226,11 +239,16 @@ export class Server {
 
   /** Makes an API key beside the running server and gives its token, which every worker then knows. */
   readonly addKey = async (name: string, ...flags: readonly string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runCommand(['keys', 'add', name, ...flags, '--data', this.dataDir])
+    const { code, stdout, stderr } = await this.command('keys', 'add', name, ...flags)
     assert.equal(code, 0, `keys add ${name}: ${stderr}`)
     const token = stdout.trim()
     await this.knows(token)
     return token
+  }
+
+  /** Runs a command of the built program on this server's topics, to its end. */
+  command(...args: readonly string[]): Promise<CommandResult> {
+    return runCommand([...args, '--data', this.dataDir], this.#storeEnv)
   }
 
   /** Asks the server to end and waits until it has. */
@@ -262,7 +280,7 @@ export class Server {
     const expected = 'exitCode' in this.#options ? this.#options.exitCode : 0
     if (expected !== undefined) assert.deepEqual(exit, { code: expected, signal: null }, 'how the server ended')
     if (this.#options.check === false) return
-    const check = await runCommand(['check', '--data', this.dataDir])
+    const check = await this.command('check')
     assert.equal(check.code, 0, `check found broken data:\n${check.stdout}${check.stderr}`)
   }
 
