@@ -17,6 +17,9 @@ const serveMsMax = 30_000
 /** A heartbeat comes every second: a worker that was silent for so long hangs, and is killed so that it can be replaced. */
 const silentMsMax = 20_000
 
+/** Between two looks for silent workers. */
+const silenceLookMs = 2000
+
 /** After this much more than it was given, a drain has failed and the worker is killed. */
 const drainMsMore = 3000
 
@@ -123,8 +126,14 @@ export function createWorkers(options: WorkersOptions): Workers {
     }, delayMs)
   }
 
+  let lookedAt = performance.now()
+
   function killSilent(): void {
     const now = performance.now()
+    const sinceMs = now - lookedAt
+    lookedAt = now
+    // The whole machine may have stood still, and what workers said since is still unread.
+    if (sinceMs > 2 * silenceLookMs) return
     for (const child of serving) {
       const silentMs = Math.round(now - child.heardMs)
       if (silentMs < silentMsMax) continue
@@ -132,7 +141,7 @@ export function createWorkers(options: WorkersOptions): Workers {
       child.process.kill('SIGKILL')
     }
   }
-  setInterval(killSilent, silentMsMax / 10).unref()
+  setInterval(killSilent, silenceLookMs).unref()
 
   async function drainOne(child: Child): Promise<void> {
     child.tell({ kind: 'drain' })
