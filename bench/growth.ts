@@ -52,7 +52,7 @@ const series: readonly Series[] = [
     axis: 'bytes of a value',
     sizes: [20, 100, 1000, 10_000, 100_000],
     workloads: [fetchPath, overwrite64],
-    scale: (valueBytes) => ({ valueBytes, topics: Math.min(someTopics, Math.floor(treeBytesMax / valueBytes / 1000) * 1000) }),
+    scale: (valueBytes) => ({ valueBytes, topics: Math.min(someTopics, treeBytesMax / valueBytes) }),
   },
   {
     name: 'connections',

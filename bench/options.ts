@@ -80,7 +80,7 @@ export function readOptions(argv: readonly string[], othersMax = 0): Options {
     workloads: (names.length > 0 ? names : [values.smoke ? 'all' : 'usual']).flatMap(named),
     contenders: values.contenders?.split(','),
     driver,
-    seconds: number('seconds') ?? (values.smoke ? 0.3 : 3),
+    seconds: number('seconds') ?? (values.smoke ? 0.2 : 3),
     rounds: number('rounds') ?? (values.smoke ? 1 : 5),
     workers: number('workers') ?? 1,
     topics: number('topics'),

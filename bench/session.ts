@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bare } from './contenders/bare.js'
+import { stopChildren } from './contenders/child.js'
 import type { Contender } from './contenders/contender.js'
 import { etcd } from './contenders/etcd.js'
 import { fastify } from './contenders/fastify.js'
@@ -17,8 +18,8 @@ import { UsageError, type Options } from './options.js'
 import { promiseTable, ratioTable, resultLines, verdicts } from './report/table.js'
 import type { Scale, Workload } from './work/workload.js'
 
-/** Topics of a tree in a smoke run: two whole groups, or one small one where values are big. */
-const smokeTopics = 2000
+/** Topics of a tree in a smoke run, and of one whose values are big. */
+const smokeTopics = 500
 const smokeBigTopics = 50
 const bigBytesMin = 10_000
 
@@ -41,7 +42,9 @@ export async function bench(options: Options): Promise<boolean> {
       results.push(result)
       session.say(`\n${resultLines(result).join('\n')}`)
     }
-    const promises = await promisesKept(contenders, options.workers, session.measuring.homes)
+    const storing = contenders.filter(({ homeKey }) => homeKey !== undefined)
+    const comparable = storing.length > 1 ? storing : []
+    const promises = await promisesKept(comparable, session.measuring, options.smoke)
     show(options, session, results, promises)
     return results.every((result) => result.outcomes.every(({ problem }) => problem === undefined))
   })
@@ -64,9 +67,11 @@ export async function withSession<Value>(
     for (const warning of about.warnings) say(`WARNING: ${warning}`)
     const homes = { kept: options.kept, temporary, say }
     const { rounds, seconds, workers } = options
-    return await body({ measuring: { rounds, seconds, workers, homes, driver, orderedDriver }, machine: about, say })
+    const measuring = { rounds, seconds, workers, warmUp: !options.smoke, homes, driver, orderedDriver }
+    return await body({ measuring, machine: about, say })
   } finally {
     await orderedDriver.stop()
+    await stopChildren()
     await rm(temporary, { recursive: true, force: true })
   }
 }
@@ -114,7 +119,8 @@ function show(options: Options, session: Session, results: readonly Result[], pr
     console.log(JSON.stringify({ machine, workers: options.workers, results, promises }, undefined, 2))
     return
   }
-  say(`\n${ratioTable(results).join('\n')}\n\n${promiseTable(promises).join('\n')}`)
+  say(`\n${ratioTable(results).join('\n')}`)
+  if (promises.some(({ kept }) => Object.keys(kept).length > 0)) say(`\n${promiseTable(promises).join('\n')}`)
   const missed = results.flatMap((result) => verdicts(result).filter(({ met }) => !met).map(({ words }) => `${result.workload}: ${words}`))
   if (missed.length > 0) say(`\n${missed.join('\n')}`)
 }

@@ -1,6 +1,6 @@
 /**
  * The floor: uWebSockets.js reads the POST body and answers a constant of so many bytes, as JSON. No routes, no keys, no
- * parsing, no store. Port and bytes come from the command line; a second process on the same port shares it.
+ * parsing, no store. A second process on the same port shares it.
  *
  *     node bare-server.js PORT BYTES
  */
@@ -21,5 +21,5 @@ uWS
   })
   .listen('127.0.0.1', port, (socket) => {
     if (socket === false) throw new Error(`port ${port} can not be listened on`)
-    console.log(JSON.stringify({ msg: 'listening', port: uWS.us_socket_local_port(socket) }))
+    console.log('listening')
   })

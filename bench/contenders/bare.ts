@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { rightAnswers, type Script } from '../work/operation.js'
-import { startChild, type Child } from './child.js'
+import { freePort, startChild, type Child } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
 import { topicdRequest } from './topicd.js'
 import { packageVersion } from '../measure/machine.js'
@@ -23,17 +23,12 @@ export const bare: Contender = {
 
 async function start(setting: Setting): Promise<Running> {
   const children: Child[] = []
-  let port = 0
+  const port = await freePort()
   for (let i = 0; i < setting.workers; i++) {
     const child = await startChild({
       command: process.execPath,
       args: [program, String(port), String(setting.answerBytes)],
-      ready: {
-        line: (line) => {
-          port = (JSON.parse(line) as { port: number }).port
-          return true
-        },
-      },
+      ready: { line: (line) => line === 'listening' },
     })
     children.push(child)
   }

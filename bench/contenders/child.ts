@@ -3,6 +3,7 @@
  * the benchmark, its children end with it. What a child writes to stderr is shown only when it fails.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -78,6 +79,13 @@ export async function startChild(start: Start): Promise<Child> {
       limit.clear()
     },
   }
+}
+
+/** Ends whatever was started here and still runs: a contender of several processes may have failed half way. */
+export async function stopChildren(): Promise<void> {
+  const left = [...running].map((child) => once(child, 'exit'))
+  for (const child of running) child.kill('SIGKILL')
+  await Promise.all(left)
 }
 
 /** A port of 127.0.0.1 that was free a moment ago, for programs that can not pick one themselves. */

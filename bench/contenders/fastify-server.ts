@@ -20,14 +20,14 @@ const [port, data, workers, key] = process.argv.slice(2)
 
 if (cluster.isPrimary && Number(workers) > 1) {
   for (let i = 0; i < Number(workers); i++) await once(cluster.fork(), 'message')
-  console.log(JSON.stringify({ msg: 'listening' }))
+  console.log('listening')
   process.once('SIGTERM', () => {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM')
   })
 } else {
   const server = await serve()
   if (cluster.isWorker) process.send?.('listening')
-  else console.log(JSON.stringify({ msg: 'listening' }))
+  else console.log('listening')
   process.once('SIGTERM', () => void server.close().then(() => process.exit(0)))
 }
 

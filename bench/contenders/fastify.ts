@@ -28,7 +28,7 @@ async function start(setting: Setting): Promise<Running> {
   const child = await startChild({
     command: process.execPath,
     args: [program, String(port), data, String(setting.workers), key],
-    ready: { line: (line) => line.includes('listening') },
+    ready: { line: (line) => line === 'listening' },
   })
   return {
     port,

@@ -36,7 +36,7 @@ export async function house(contender: Contender, tree: Tree, setting: Omit<Sett
   const home = await mkdtemp(join(homes.temporary, 'home-'))
   try {
     if (contender.homeKey !== undefined) {
-      const loaded = join(homes.kept, `${contender.homeKey}-${tree.topics}-${tree.valueBytes}`)
+      const loaded = join(homes.kept, `${contender.homeKey}-${tree.topics}-${tree.group}-${tree.valueBytes}`)
       if (!(await exists(loaded))) await load(contender, tree, loaded, homes)
       await copy(loaded, home)
     }

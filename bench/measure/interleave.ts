@@ -19,6 +19,8 @@ export interface Measuring {
   readonly rounds: number
   readonly seconds: number
   readonly workers: number
+  /** Whether a burst that does not count goes before the first round. */
+  readonly warmUp: boolean
   readonly homes: Homes
   /** Drives, and drives what the first can not. */
   readonly driver: Driver
@@ -110,6 +112,7 @@ export async function measure(
       await prepare(running, warmUpRound)
       entrant.problem = await firstProblem(running, warmUp)
       if (entrant.problem !== undefined) continue
+      if (!measuring.warmUp) continue
       await prepare(running, warmUpRound)
       const seconds = Math.min(measuring.seconds, warmUpSecondsMax)
       entrant.problem = (await burst(running, warmUp, seconds, driver)).burst.problem

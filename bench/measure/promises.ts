@@ -7,17 +7,21 @@ import type { Contender, Exchange, Running } from '../contenders/contender.js'
 import type { Item, Operation } from '../work/operation.js'
 import { Tree, valueBytesMin } from '../work/tree.js'
 import { problemWith } from './check.js'
-import { house, type Homes } from './home.js'
+import { house } from './home.js'
+import type { Measuring } from './interleave.js'
 import { ask } from './http.js'
 
 interface Promised {
   readonly words: string
-  kept(running: Running): Promise<boolean>
+  kept(running: Running, smoke: boolean): Promise<boolean>
 }
 
-/** Clients that vanish with a request outstanding, then as many that ask in their place; and how often. */
+/** Clients that vanish with a request outstanding, and then as many that ask in their place. */
 const vanishing = 16
+
+/** How often they do: answers are mixed up rarely. */
 const vanishingRounds = 150
+const vanishingRoundsSmoke = 3
 
 const probes: readonly Promised[] = [
   {
@@ -55,13 +59,13 @@ const probes: readonly Promised[] = [
   },
   {
     words: 'an answer goes to its own request, even when other clients vanish',
-    kept: async (running) => {
+    kept: async (running, smoke) => {
       const items = ['x', 'y'].map((name) => ({ path: `probe/own/${name}`, value: `"${name}"` }))
       for (const item of items) await problemWith(running, { kind: 'create', ...item })
       const [foreign, own] = items.map(({ path, value }): Operation => ({ kind: 'fetch', path, values: [value] }))
       const exchange = running.exchange(foreign)
       if (exchange === undefined) return false
-      for (let i = 0; i < vanishingRounds; i++) {
+      for (let i = 0; i < (smoke ? vanishingRoundsSmoke : vanishingRounds); i++) {
         await Promise.all(Array.from({ length: vanishing }, (_, client) => askAndVanish(running, exchange, client % 3)))
         const followed = Array.from({ length: vanishing }, () => isRight(running, own).catch(() => false))
         if ((await Promise.all(followed)).includes(false)) return false
@@ -91,21 +95,28 @@ function askAndVanish(running: Running, exchange: Exchange, ms: number): Promise
   })
 }
 
+/** Topics of a tree that is only there because every home has one. */
+const smallestTree = 20
+
 /** One line of the table: a promise, and for each contender whether it keeps it. */
 export interface PromiseRow {
   readonly words: string
   readonly kept: Readonly<Record<string, string>>
 }
 
-/** Asks every contender that stores anything. */
-export async function promisesKept(contenders: readonly Contender[], workers: number, homes: Homes): Promise<PromiseRow[]> {
+/** Asks contenders that store something. @param smoke whether it only matters that the questions still work */
+export async function promisesKept(
+  contenders: readonly Contender[],
+  { workers, homes }: Measuring,
+  smoke: boolean,
+): Promise<PromiseRow[]> {
   const kept = probes.map((): Record<string, string> => ({}))
   const durability: Record<string, string> = {}
-  for (const contender of contenders.filter((contender) => contender.homeKey !== undefined)) {
-    const housed = await house(contender, new Tree(10, valueBytesMin), { workers, answerBytes: 2 }, homes)
+  for (const contender of contenders) {
+    const housed = await house(contender, new Tree(smallestTree, valueBytesMin), { workers, answerBytes: 2 }, homes)
     try {
       for (const [i, probe] of probes.entries()) {
-        kept[i][contender.name] = (await probe.kept(housed.running)) ? 'yes' : 'no'
+        kept[i][contender.name] = (await probe.kept(housed.running, smoke)) ? 'yes' : 'no'
       }
     } finally {
       await housed.close()

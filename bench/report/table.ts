@@ -92,7 +92,7 @@ export function ratioTable(results: readonly Result[]): string[] {
       const outcome = result.outcomes.find(({ contender }) => contender === name)
       if (outcome === undefined) return '—'
       const sum = summary(outcome, result.workers)
-      if (sum === undefined) return 'wrong answers'
+      if (sum === undefined) return 'none'
       const ratio = sum.ratio === undefined || name === 'bare' ? '' : ` (${sum.ratio.median.toFixed(2)} ×)`
       return `${figure(sum.microseconds.median)}${ratio}`
     }),

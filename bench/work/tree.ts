@@ -3,7 +3,7 @@
  *
  *     a/x0000/hum/000 … a/x0000/hum/998, a/x0000/temp, a/x0001/hum/000 …
  *
- * A thousand topics a group, of which one is `temp`: the selector for every group's `temp` matches a thousandth of the
+ * A thousand topics a group (fewer in a small tree), of which one is `temp`: every group's `temp` is a thousandth of the
  * tree, and finding it quickly means not reading the `hum` subtrees. Paths of one kind have one length and values have
  * exactly the length asked for, so that all answers of a workload have one size.
  */
@@ -11,6 +11,9 @@ import { strict as assert } from 'node:assert'
 import type { Item } from './operation.js'
 
 const groupTopicsMax = 1000
+
+/** Groups that even a small tree has. */
+const groupsMin = 10
 
 /** The shortest value: `{"v":12345678,"k":1}`. */
 export const valueBytesMin = 20
@@ -25,8 +28,8 @@ export class Tree {
   readonly group: number
 
   constructor(topics: number, valueBytes: number) {
-    this.group = Math.min(groupTopicsMax, topics)
-    assert(topics >= 10 && topics % this.group === 0, `a tree has whole groups of ${groupTopicsMax} topics`)
+    this.group = Math.min(groupTopicsMax, Math.floor(topics / groupsMin))
+    assert(this.group > 1 && topics % this.group === 0, `${topics} topics make no tree: it has groups of ${this.group}`)
     assert(valueBytes === valueBytesMin || valueBytes >= valueBytesMin + padBytes, 'no value has this length')
     this.topics = topics
     this.valueBytes = valueBytes
