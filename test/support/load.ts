@@ -1,0 +1,200 @@
+/**
+ * Mixed load over many connections that keeps, for every topic, the history of what was asked and answered, so that each
+ * answer can be held to account afterwards. It goes on through any death of the service: what got no answer is kept as such.
+ */
+import { findViolation, type Operation, type Value, type Violation } from './linearizable.js'
+import { Client } from './client.js'
+import type { Random } from './random.js'
+
+/** Where the service is now. */
+export interface Target {
+  readonly url: string
+  readonly token: string
+}
+
+export interface LoadOptions {
+  readonly connections: number
+  readonly topics: number
+  readonly random: Random
+  /** Undefined while there is no service. */
+  readonly target: () => Target | undefined
+}
+
+/** A request that was answered, and how long that took. */
+export interface Slowest {
+  readonly ms: number
+  readonly route: string
+  /** On performance.now(). */
+  readonly startMs: number
+}
+
+const retryMs = 10
+
+export class Load {
+  /** Operations by topic. */
+  readonly histories = new Map<string, Operation[]>()
+  /** Writes that were answered 200. */
+  acknowledged = 0
+  reads = 0
+  /** Requests that got no answer: their connection broke. */
+  unanswered = 0
+  /** Answers that say neither what stands nor that something was done, by status and code. */
+  readonly refused = new Map<string, number>()
+  slowest: Slowest = { ms: 0, route: '', startMs: 0 }
+
+  readonly #options: LoadOptions
+  readonly #paths: readonly string[]
+  readonly #loops: Promise<void>[] = []
+  #lastValue = 0
+  #stopping = false
+
+  constructor(options: LoadOptions) {
+    this.#options = options
+    this.#paths = Array.from({ length: options.topics }, (_, i) => `load/${i}`)
+    for (const path of this.#paths) this.histories.set(path, [])
+  }
+
+  start(): void {
+    for (let i = 0; i < this.#options.connections; i++) this.#loops.push(this.#loop())
+  }
+
+  /** Lets every request under way end. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await Promise.all(this.#loops)
+  }
+
+  /** Reads every topic once more, as the last operation of its history; each must be answered. */
+  async readAll(client: Client): Promise<void> {
+    for (const path of this.#paths) {
+      const before = this.reads
+      await this.#fetch(client, path)
+      if (this.reads === before) throw new Error(`the last read of ${path} was refused: ${[...this.refused.keys()].join()}`)
+    }
+  }
+
+  /** The topics whose histories can not be explained. */
+  violations(): { readonly path: string; readonly violation: Violation }[] {
+    return [...this.histories].flatMap(([path, history]) => {
+      const violation = findViolation(history)
+      return violation === undefined ? [] : [{ path, violation }]
+    })
+  }
+
+  async #loop(): Promise<void> {
+    let client: Client | undefined
+    let url = ''
+    while (!this.#stopping) {
+      const target = this.#options.target()
+      if (target === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, retryMs))
+        continue
+      }
+      if (client === undefined || url !== target.url) {
+        client?.close()
+        client = new Client(target.url, target.token, 1)
+        url = target.url
+      }
+      if (!(await this.#step(client))) await new Promise((resolve) => setTimeout(resolve, retryMs))
+    }
+    client?.close()
+  }
+
+  /** One random request; false when it got no answer. */
+  async #step(client: Client): Promise<boolean> {
+    const { random } = this.#options
+    const path = random.pick(this.#paths)
+    const kind = random.below(100)
+    if (kind < 40) return this.#fetch(client, path)
+    if (kind < 45) return this.#fetchAll(client)
+    if (kind < 50) return this.#remove(client, path)
+    const value = `v${++this.#lastValue}`
+    return kind < 65 ? this.#set(client, path, value) : this.#addAndSet(client, path, value)
+  }
+
+  async #fetch(client: Client, path: string): Promise<boolean> {
+    return this.#ask(client, 'fetch', { path }, [path], {}, (status, code, text) => {
+      if (status !== 200 && code !== 'no_such_topic') return undefined
+      this.reads++
+      return [{ read: status === 200 ? (JSON.parse(text) as { value: string }).value : null }]
+    })
+  }
+
+  async #fetchAll(client: Client): Promise<boolean> {
+    const body = { selector: '*load//', size: this.#paths.length }
+    return this.#ask(client, 'fetch', body, this.#paths, {}, (status, _code, text) => {
+      if (status !== 200) return undefined
+      this.reads++
+      const { results } = JSON.parse(text) as { results: { path: string; value: string }[] }
+      const values = new Map(results.map(({ path, value }) => [path, value]))
+      return this.#paths.map((path) => ({ read: values.get(path) ?? null }))
+    })
+  }
+
+  async #set(client: Client, path: string, value: Value): Promise<boolean> {
+    return this.#ask(client, 'set', { path, value }, [path], { write: value }, (status, code) => {
+      if (code === 'no_such_topic') return [{ found: false }]
+      return status === 200 ? this.#acknowledge({ found: true, write: value }) : undefined
+    })
+  }
+
+  async #addAndSet(client: Client, path: string, value: Value): Promise<boolean> {
+    return this.#ask(client, 'addAndSet', { path, value }, [path], { write: value }, (status, _code, text) => {
+      if (status !== 200) return undefined
+      return this.#acknowledge({ found: !(JSON.parse(text) as { created: boolean }).created, write: value })
+    })
+  }
+
+  async #remove(client: Client, path: string): Promise<boolean> {
+    return this.#ask(client, 'remove', { path }, [path], { write: null }, (status, _code, text) => {
+      if (status !== 200) return undefined
+      return this.#acknowledge({ found: (JSON.parse(text) as { removed: number }).removed === 1, write: null })
+    })
+  }
+
+  #acknowledge(meaning: Meaning): Meaning[] {
+    this.acknowledged++
+    return [meaning]
+  }
+
+  /**
+   * Sends a request and adds an operation to the history of each of the paths.
+   *
+   * @param attempt what it is without an answer
+   * @param read what an answer means for each path; undefined for one that leaves the outcome open
+   */
+  async #ask(
+    client: Client,
+    route: string,
+    body: object,
+    paths: readonly string[],
+    attempt: Meaning,
+    read: (status: number, code: string, text: string) => readonly Meaning[] | undefined,
+  ): Promise<boolean> {
+    const startMs = performance.now()
+    try {
+      const { status, code, text } = await client.post(route, body)
+      const endMs = performance.now()
+      if (endMs - startMs > this.slowest.ms) this.slowest = { ms: endMs - startMs, route, startMs }
+      const meanings = read(status, code, text)
+      if (meanings === undefined) {
+        const name = `${status} ${code}`
+        this.refused.set(name, (this.refused.get(name) ?? 0) + 1)
+      }
+      for (const [i, path] of paths.entries()) {
+        this.#record(path, meanings === undefined ? { startMs, endMs: undefined, ...attempt } : { startMs, endMs, ...meanings[i] })
+      }
+      return true
+    } catch {
+      this.unanswered++
+      for (const path of paths) this.#record(path, { startMs, endMs: undefined, ...attempt })
+      return false
+    }
+  }
+
+  #record(path: string, operation: Operation): void {
+    this.histories.get(path)?.push(operation)
+  }
+}
+
+type Meaning = Pick<Operation, 'read' | 'found' | 'write'>
