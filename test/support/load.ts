@@ -16,8 +16,8 @@ export interface LoadOptions {
   readonly connections: number
   readonly topics: number
   readonly random: Random
-  /** Undefined while there is no service. */
-  readonly target: () => Target | undefined
+  /** Where a connection, by its number, goes next; undefined while there is no service. */
+  readonly target: (connection: number) => Target | undefined
 }
 
 /** A request that was answered, and how long that took. */
@@ -55,7 +55,7 @@ export class Load {
   }
 
   start(): void {
-    for (let i = 0; i < this.#options.connections; i++) this.#loops.push(this.#loop())
+    for (let i = 0; i < this.#options.connections; i++) this.#loops.push(this.#loop(i))
   }
 
   /** Lets every request under way end. */
@@ -81,11 +81,11 @@ export class Load {
     })
   }
 
-  async #loop(): Promise<void> {
+  async #loop(connection: number): Promise<void> {
     let client: Client | undefined
     let url = ''
     while (!this.#stopping) {
-      const target = this.#options.target()
+      const target = this.#options.target(connection)
       if (target === undefined) {
         await new Promise((resolve) => setTimeout(resolve, retryMs))
         continue

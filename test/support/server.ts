@@ -69,20 +69,21 @@ export async function startServer(t: Test, options: StartOptions = {}): Promise<
   return server
 }
 
-/** Runs the same claims against a server of one worker and one of several, over each store. */
+/** Runs the same claims against a server of one worker and one of several, over each store unless the options name one. */
 export async function overWorkers(
   t: Test,
   claims: (t: Test, server: Server) => Promise<void>,
   options: Omit<StartOptions, 'workers'> = {},
 ): Promise<void> {
-  await eachStore(t, async (t, store) => {
+  const over = async (t: Test, store: StoreAddress): Promise<void> => {
     // Processes that share another engine are all alike to it, so that one worker has nothing to add there.
     for (const workers of store === 'lmdb' ? [1, 3] : [3]) {
       await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
         await claims(t, await startServer(t, { ...options, workers, store }))
       })
     }
-  })
+  }
+  await (options.store === undefined ? eachStore(t, over) : over(t, options.store))
 }
 
 /** Runs a command of the built program to its end. */
