@@ -1,0 +1,89 @@
+/**
+ * A real store in a directory of the test's own, without a server around it; and the few things that tests ask of one.
+ * Its data are walked with `check` when the test ends.
+ */
+import { strict as assert } from 'node:assert'
+import { mkdirSync } from 'node:fs'
+import type { Test } from 'tap'
+import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import type { Finding, PageQuery, TopicStore } from '../../dist/store/store.js'
+import type { Path } from '../../dist/topics/path.js'
+import type { Plan } from '../../dist/topics/plan.js'
+import { planSelector } from '../../dist/topics/planner.js'
+import type { TopicType } from '../../dist/topics/topic.js'
+
+/** Nobody gives up waiting. */
+export const waiting = { cancelled: false }
+
+/** Opens a store in `directory` until the test's end. */
+export function openStore(t: Test, directory: string): TopicStore {
+  mkdirSync(directory, { recursive: true })
+  const store = openLmdbStore({ directory })
+  t.teardown(async () => {
+    const findings: Finding[] = []
+    await store.check((finding) => findings.push(finding))
+    await store.close()
+    assert.deepEqual(findings, [], 'broken data')
+  })
+  return store
+}
+
+/** Makes a data directory with these topics, and closes it again, for a server to start on. */
+export async function makeDirectory(directory: string, paths: readonly string[]): Promise<void> {
+  mkdirSync(directory, { recursive: true })
+  const store = openLmdbStore({ directory })
+  await load(store, paths)
+  await store.close()
+}
+
+/** Writes that are under way at once while loading: enough to fill the commits. */
+const loadsAtOnce = 4000
+
+/** Creates topics, the value of each its own path. */
+export async function load(store: TopicStore, paths: readonly string[], type: TopicType = 'json'): Promise<void> {
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next < paths.length) {
+      const path = paths[next++]
+      const valueText = Buffer.from(JSON.stringify(path))
+      assert.equal(await store.addAndSet({ path: path as Path, type, properties: {} }, valueText), 'created')
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(loadsAtOnce, paths.length) }, lane))
+}
+
+/** The plan of a selector that is one. */
+export function planned(selector: string): Plan {
+  const plan = planSelector(selector)
+  assert(!('problem' in plan), `${selector} is no selector`)
+  return plan
+}
+
+/** The plan with a watcher that sees each key before its matcher does. */
+export function watched({ ranges, matcher }: Plan, see: (path: string) => void): Plan {
+  return {
+    ranges,
+    matcher: (path) => {
+      see(path)
+      return matcher === undefined || matcher(path)
+    },
+  }
+}
+
+/** A page's items, and whether there are more. */
+export async function readItems(
+  store: Pick<TopicStore, 'readPage'>,
+  query: Pick<PageQuery, 'plan'> & { readonly after?: string } & Partial<Omit<PageQuery, 'after'>>,
+  cancellation = waiting,
+): Promise<{ readonly items: readonly { path: string; type: string; value?: unknown }[]; readonly hasMore: boolean }> {
+  const { type = 'json', size = 1000, bytesMax = 2 ** 30 } = query
+  const page = await store.readPage({ ...query, type, size, bytesMax, after: query.after as Path | undefined }, cancellation)
+  const text = page.buffer.subarray(page.start, page.end).toString()
+  return { items: JSON.parse(`[${text}]`) as { path: string; type: string }[], hasMore: page.hasMore }
+}
+
+/** Keeps the event loop busy: what a matcher that takes long does. */
+export function spin(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
