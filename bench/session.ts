@@ -11,6 +11,7 @@ import { thisBuild, topicd } from './contenders/topicd.js'
 import { autocannonDriver } from './drive/autocannon.js'
 import type { Driver } from './drive/driver.js'
 import { wrkDriver } from './drive/wrk.js'
+import { removeUnused } from './measure/home.js'
 import { measure, type Measuring, type Result } from './measure/interleave.js'
 import { machine, type Machine } from './measure/machine.js'
 import { promisesKept, type PromiseRow } from './measure/promises.js'
@@ -66,6 +67,7 @@ export async function withSession<Value>(
     say(about.line)
     for (const warning of about.warnings) say(`WARNING: ${warning}`)
     const homes = { kept: options.kept, temporary, say }
+    await removeUnused(options.kept)
     const { rounds, seconds, workers } = options
     const measuring = { rounds, seconds, workers, warmUp: !options.smoke, homes, driver, orderedDriver }
     return await body({ measuring, machine: about, say })

@@ -3,6 +3,7 @@
  * which answer is then right. A contender that can not do an operation says so by having no exchange for it.
  */
 import type { Operation } from '../work/operation.js'
+import type { Tree } from '../work/tree.js'
 
 /** One request and the bodies that answer it rightly. */
 export interface Exchange {
@@ -49,6 +50,8 @@ export interface Contender {
   /** Whether a write is on disk before it is answered, in words; what else it promises is asked of it (promises.ts). */
   readonly durability: string
   start(setting: Setting): Promise<Running>
+  /** Fills an empty home, where that is quicker than to start on it and create one topic after the other. */
+  readonly load?: (tree: Tree, home: string) => Promise<void>
 }
 
 /** Blanks `"member":"123"`, for contenders with `blankDigits`. */

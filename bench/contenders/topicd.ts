@@ -2,19 +2,26 @@
  * topicd itself, as `node dist/main.js serve` with an API key made by `keys add`: whatever revision its `dist` was built
  * from. Its home holds the data directory and, beside it, the token of the benchmark's key.
  */
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
-import { rightAnswers, selectorText, type Operation } from '../work/operation.js'
+import { itemText, rightAnswers, selectorText, type Operation } from '../work/operation.js'
+import type { Tree } from '../work/tree.js'
 import { startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
 
 const run = promisify(execFile)
+
+/** Lines of an import that are handed over together. */
+const linesAtOnce = 1000
 
 /** What topicd needs to be one contender among several of its revisions. */
 export interface Build {
@@ -36,6 +43,7 @@ export async function topicd(build: Build): Promise<Contender> {
     homeKey: `topicd-${await storeFingerprint(build.dist)}`,
     durability: 'fsync before the answer',
     start: (setting) => start(build, setting),
+    load: (await canImport(main)) ? (tree, home) => importTree(build, tree, home) : undefined,
   }
 }
 
@@ -48,13 +56,7 @@ export function topicdRequest(operation: Operation): Omit<Exchange, 'answers'> {
 }
 
 async function start(build: Build, setting: Setting): Promise<Running> {
-  const main = join(build.dist, 'main.js')
-  const data = join(setting.home, 'data')
-  const tokenFile = join(setting.home, 'token')
-  if (!existsSync(tokenFile)) {
-    const { stdout } = await run(process.execPath, [main, 'keys', 'add', 'bench', '--data', data])
-    writeFileSync(tokenFile, stdout.trim(), { mode: 0o600 })
-  }
+  const { main, data, tokenFile } = await furnished(build, setting.home)
   let url = ''
   const args = ['serve', '--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', data]
   const child = await startChild({
@@ -75,6 +77,38 @@ async function start(build: Build, setting: Setting): Promise<Running> {
     pids: () => processTree(child.pid),
     exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
     stop: child.stop,
+  }
+}
+
+/** The files of a home, with an API key made if there is none yet. */
+async function furnished(build: Build, home: string): Promise<{ main: string; data: string; tokenFile: string }> {
+  const files = { main: join(build.dist, 'main.js'), data: join(home, 'data'), tokenFile: join(home, 'token') }
+  if (existsSync(files.tokenFile)) return files
+  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', '--data', files.data])
+  writeFileSync(files.tokenFile, stdout.trim(), { mode: 0o600 })
+  return files
+}
+
+/** Whether this revision has the command `import`. */
+async function canImport(main: string): Promise<boolean> {
+  if (!existsSync(main)) return false
+  const { stdout } = await run(process.execPath, [main, '--help'])
+  return stdout.includes('topicd import')
+}
+
+async function importTree(build: Build, tree: Tree, home: string): Promise<void> {
+  const { main, data } = await furnished(build, home)
+  const child = spawn(process.execPath, [main, 'import', '--data', data], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const ended = once(child, 'exit')
+  await pipeline(Readable.from(lines(tree)), child.stdin)
+  const [code] = await ended
+  if (code !== 0) throw new Error(`the import ended with ${code}`)
+}
+
+/** The tree as an export has it, many lines at a time. */
+function* lines(tree: Tree): Generator<string> {
+  for (let i = 0; i < tree.topics; i += linesAtOnce) {
+    yield tree.items(i, linesAtOnce).map((item) => `${itemText(item)}\n`).join('')
   }
 }
 

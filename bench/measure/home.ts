@@ -3,7 +3,7 @@
  * takes a minute, so a loaded home is kept and copied; every run gets a fresh copy, so that no workload sees what another
  * one wrote.
  */
-import { cp, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { join } from 'node:path'
 import type { Contender, Running, Setting } from '../contenders/contender.js'
@@ -13,6 +13,9 @@ import { ask, forEachAsked } from './http.js'
 
 /** Requests outstanding while a tree is loaded: many, so that they share flushes. */
 const loadOutstandingMax = 512
+
+/** Kept homes that no run has used for two days are removed: a revision of the store with another format has its own. */
+const unusedMsMax = 48 * 3_600_000
 
 /** Where homes come from and go to. */
 export interface Homes {
@@ -38,6 +41,8 @@ export async function house(contender: Contender, tree: Tree, setting: Omit<Sett
     if (contender.homeKey !== undefined) {
       const loaded = join(homes.kept, `${contender.homeKey}-${tree.topics}-${tree.group}-${tree.valueBytes}`)
       if (!(await exists(loaded))) await load(contender, tree, loaded, homes)
+      const now = new Date()
+      await utimes(loaded, now, now)
       await copy(loaded, home)
     }
     const running = await contender.start({ ...setting, home })
@@ -51,6 +56,15 @@ export async function house(contender: Contender, tree: Tree, setting: Omit<Sett
   } catch (error) {
     await rm(home, { recursive: true, force: true })
     throw error
+  }
+}
+
+/** Removes kept homes that have not been used for a while, and what is left of loads that were broken off. */
+export async function removeUnused(kept: string): Promise<void> {
+  const names = await readdir(kept).catch(() => [])
+  for (const name of names) {
+    const found = await stat(join(kept, name)).catch(() => undefined)
+    if (found !== undefined && Date.now() - found.mtimeMs > unusedMsMax) await rm(join(kept, name), { recursive: true, force: true })
   }
 }
 
@@ -70,16 +84,21 @@ async function load(contender: Contender, tree: Tree, loaded: string, homes: Hom
   homes.say(`loading ${tree.topics.toLocaleString('en')} topics of ${tree.valueBytes} bytes into ${contender.name} …`)
   await mkdir(homes.kept, { recursive: true })
   const home = await mkdtemp(join(homes.kept, 'loading-'))
-  const running = await contender.start({ workers: 1, answerBytes: 0, home })
   try {
-    await perform(running, creations(tree), false)
+    await (contender.load ?? loadThrough(contender))(tree, home)
+    await rename(home, loaded)
   } catch (error) {
-    await running.stop()
     await rm(home, { recursive: true, force: true })
     throw error
   }
-  await running.stop()
-  await rename(home, loaded)
+}
+
+/** Loading as any client would: over HTTP, many requests at a time. */
+function loadThrough(contender: Contender): (tree: Tree, home: string) => Promise<void> {
+  return async (tree, home) => {
+    const running = await contender.start({ workers: 1, answerBytes: 0, home })
+    await perform(running, creations(tree), false).finally(() => running.stop())
+  }
 }
 
 function* creations(tree: Tree): Generator<Operation> {

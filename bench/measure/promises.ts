@@ -2,7 +2,8 @@
  * Which of topicd's promises each contender keeps: asked of it, not claimed for it. A contender that is faster because it
  * promises less should be seen to.
  */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contender, Exchange, Running } from '../contenders/contender.js'
 import type { Item, Operation } from '../work/operation.js'
 import { Tree, valueBytesMin } from '../work/tree.js'
@@ -16,11 +17,12 @@ interface Promised {
   kept(running: Running, smoke: boolean): Promise<boolean>
 }
 
-/** Clients that vanish with a request outstanding, and then as many that ask in their place. */
-const vanishing = 16
+/** Clients that vanish together with requests outstanding, and then as many that ask in their place. */
+const vanishing = 32
+const vanishingMs = 30
 
-/** How often they do: answers are mixed up rarely. */
-const vanishingRounds = 150
+/** How often they do: answers are mixed up by chance. */
+const vanishingRounds = 120
 const vanishingRoundsSmoke = 3
 
 const probes: readonly Promised[] = [
@@ -66,7 +68,9 @@ const probes: readonly Promised[] = [
       const exchange = running.exchange(foreign)
       if (exchange === undefined) return false
       for (let i = 0; i < (smoke ? vanishingRoundsSmoke : vanishingRounds); i++) {
-        await Promise.all(Array.from({ length: vanishing }, (_, client) => askAndVanish(running, exchange, client % 3)))
+        const clients = Array.from({ length: vanishing }, () => askOnAndOn(running, exchange))
+        await sleep(vanishingMs)
+        for (const client of clients) client.destroy()
         const followed = Array.from({ length: vanishing }, () => isRight(running, own).catch(() => false))
         if ((await Promise.all(followed)).includes(false)) return false
       }
@@ -83,16 +87,16 @@ const probes: readonly Promised[] = [
   },
 ]
 
-/** Opens a connection, asks, and goes within a millisecond or so, without waiting for the answer. */
-function askAndVanish(running: Running, exchange: Exchange, ms: number): Promise<void> {
+/** A connection that asks the same again with every answer, until it is cut. */
+function askOnAndOn(running: Running, exchange: Exchange): Socket {
   const { method, path, body } = exchange
   const headers = { host: 'localhost', ...running.headers, 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return new Promise((resolve) => {
-    const socket = connect(running.port, '127.0.0.1')
-    socket.on('close', () => resolve()).on('error', () => undefined)
-    socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`, () => setTimeout(() => socket.destroy(), ms))
-  })
+  const request = `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+  const socket = connect(running.port, '127.0.0.1')
+  socket.on('data', () => socket.write(request)).on('error', () => undefined)
+  socket.write(request)
+  return socket
 }
 
 /** Topics of a tree that is only there because every home has one. */
