@@ -76,7 +76,7 @@ export const serveSettings = {
   'drain-ms': { kind: 'number', default: '10000', min: 100, max: 600_000, help: 'longest wait for requests in flight at stop' },
   'tls-cert': { kind: 'text', default: '', help: 'certificate chain (PEM) for TLS; needs --tls-key' },
   'tls-key': { kind: 'text', default: '', help: 'private key (PEM) for TLS; needs --tls-cert' },
-  'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 5 µs each' },
+  'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
   'first-key': { kind: 'switch', default: 'false', help: 'while no API key exists, make one and print it' },
   settings: { kind: 'text', default: '', help: 'file of TOPICD_…=… lines, read at start and again on SIGHUP' },
 } as const satisfies Record<string, Setting>

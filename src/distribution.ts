@@ -13,7 +13,8 @@ export interface DistributionFigures {
 }
 
 export interface Distribution {
-  record(value: number): void
+  /** @param times how many values it stands for; 1 unless told */
+  record(value: number, times?: number): void
   read(): DistributionFigures
 }
 
@@ -22,11 +23,11 @@ export function createDistribution(bounds: readonly number[]): Distribution {
   const counts = new Float64Array(bounds.length + 1)
   let sum = 0
   return {
-    record(value) {
+    record(value, times = 1) {
       let place = 0
       while (place < bounds.length && value > bounds[place]) place++
-      counts[place]++
-      sum += value
+      counts[place] += times
+      sum += value * times
     },
     read: () => ({ bounds, counts: [...counts], sum }),
   }

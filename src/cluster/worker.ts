@@ -9,6 +9,7 @@ import { createService, handlers } from '../api/service.js'
 import { exitCodes } from '../exit-codes.js'
 import { type HttpServer, startHttpServer } from '../http/server.js'
 import { type Keyring, openKeyring } from '../keys/keyring.js'
+import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
 import { watchDisk } from '../ops/disk.js'
 import { readCommits, readLoop, readProcess, watchLoop } from '../ops/figures.js'
@@ -107,7 +108,8 @@ async function serve(): Promise<void> {
     closed: counted.closed,
   })
   const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
-  server = await startHttpServer(service, { host, port, bodyBytesMax, tls })
+  const timedOneIn = config.accessLog ? 1 : answersPerTiming
+  server = await startHttpServer(service, { host, port, bodyBytesMax, timedOneIn, tls })
 }
 
 async function drain(): Promise<void> {

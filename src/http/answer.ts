@@ -36,8 +36,13 @@ export interface Route<Caller> {
 export interface Answered<Caller> {
   /** Undefined for a request that no route took. */
   readonly route: Route<Caller> | undefined
-  /** When its headers had come, in ms of performance.now(). */
+  /**
+   * When its headers had come or, for one that waited for its answer, when it began to wait, in ms of performance.now(). NaN
+   * when nobody looked: the clock costs as much as everything else that is counted of a request.
+   */
   readonly startMs: number
+  /** Whether it was answered later than in the turn in which it came. */
+  readonly waited: boolean
   readonly bytesIn: number
   /** Undefined for a caller that was not admitted, or not asked for. */
   readonly caller: Caller | undefined

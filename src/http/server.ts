@@ -42,6 +42,8 @@ export interface HttpOptions {
   /** A real port: several processes share it, so nobody may pick one for himself. */
   readonly port: number
   readonly bodyBytesMax: number
+  /** Of so many requests that are answered at once, one is timed; those that have to wait all are. */
+  readonly timedOneIn: number
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
 }
 
@@ -57,6 +59,8 @@ export interface HttpServer {
 /** One request from its headers to its answer. */
 interface Exchange<Caller> extends Answered<Caller> {
   readonly res: HttpResponse
+  startMs: number
+  waited: boolean
   caller: Caller | undefined
   /** Set when the client has gone or the answer has been sent: `res` must not be touched again. */
   done: boolean
@@ -128,12 +132,13 @@ export async function startHttpServer<Caller extends object>(
   service: Service<Caller>,
   options: HttpOptions,
 ): Promise<HttpServer> {
-  const { bodyBytesMax, tls } = options
+  const { bodyBytesMax, timedOneIn, tls } = options
   const app = createApp(tls)
   const connectionsMax = connectionsAllowed()
   const waiting = new Set<Exchange<Caller>>()
   const unread = new Set<Unread>()
   let connections = 0
+  let requests = 0
   /** Requests from their headers to their answer, or to the end of their client. */
   let unanswered = 0
   /** Requests whose handlers still work, whether or not their clients have gone meanwhile. */
@@ -205,7 +210,8 @@ export async function startHttpServer<Caller extends object>(
 
   function exchangeOf(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
     unanswered++
-    return { res, route, caller: undefined, bytesIn, startMs: performance.now(), done: false, cancelled: false }
+    const startMs = ++requests % timedOneIn === 0 ? performance.now() : NaN
+    return { res, route, caller: undefined, bytesIn, startMs, waited: false, done: false, cancelled: false }
   }
 
   function onAborted(exchange: Exchange<Caller>): void {
@@ -225,6 +231,8 @@ export async function startHttpServer<Caller extends object>(
       if (answer !== undefined) finish(exchange, answer)
       return
     }
+    exchange.waited = true
+    if (Number.isNaN(exchange.startMs)) exchange.startMs = performance.now()
     waiting.add(exchange)
     working++
     bodyBytes += exchange.bytesIn

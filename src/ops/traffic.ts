@@ -2,7 +2,7 @@
  * What one worker has answered: counted in plain numbers as it happens, so that a request pays nanoseconds for it, and read
  * only when somebody asks. Nothing here knows a metrics format.
  */
-import { createDistribution, type DistributionFigures, secondsBounds } from '../distribution.js'
+import { createDistribution, type Distribution, type DistributionFigures, secondsBounds } from '../distribution.js'
 import type { Answer, Answered, CloseCause } from '../http/answer.js'
 
 /** One route's answers since the worker's start. */
@@ -12,7 +12,7 @@ export interface RouteFigures {
   readonly statuses: Readonly<Record<string, number>>
   readonly bytesIn: number
   readonly bytesOut: number
-  /** From the headers' arrival to the answer. */
+  /** From the headers' arrival to the answer; of the answers given at once, some stand for all. */
   readonly seconds: DistributionFigures
 }
 
@@ -33,15 +33,42 @@ export const otherRoute = 'other'
 
 const statusesMax = 600
 
+/** One route's counts, as they grow. */
+interface RouteCounts {
+  readonly statuses: Float64Array
+  readonly seconds: Distribution
+  bytesIn: number
+  bytesOut: number
+  /** Answers given at once that nobody timed: as many as the next one that is timed will stand for, itself left out. */
+  untimed: number
+  /** How long the last one took that was timed, in seconds. */
+  lastSeconds: number
+}
+
+function emptyCounts(): RouteCounts {
+  const seconds = createDistribution(secondsBounds)
+  return { statuses: new Float64Array(statusesMax), seconds, bytesIn: 0, bytesOut: 0, untimed: 0, lastSeconds: 0 }
+}
+
+function time(counts: RouteCounts, startMs: number, waited: boolean): void {
+  const seconds = (performance.now() - startMs) / 1000
+  if (waited) return counts.seconds.record(seconds)
+  counts.seconds.record(seconds, counts.untimed + 1)
+  counts.untimed = 0
+  counts.lastSeconds = seconds
+}
+
+function read(route: string, counts: RouteCounts): RouteFigures {
+  counts.seconds.record(counts.lastSeconds, counts.untimed)
+  counts.untimed = 0
+  const statuses = Object.fromEntries([...counts.statuses.entries()].filter(([, count]) => count > 0))
+  return { route, statuses, bytesIn: counts.bytesIn, bytesOut: counts.bytesOut, seconds: counts.seconds.read() }
+}
+
 /** @param routes the whole paths, base path included */
 export function createTraffic(routes: readonly string[]): Traffic {
-  const names = [...routes, otherRoute]
-  const other = names.length - 1
-  const placeOf = new Map(routes.map((path, place) => [path, place]))
-  const statuses = names.map(() => new Float64Array(statusesMax))
-  const seconds = names.map(() => createDistribution(secondsBounds))
-  const bytesIn = new Float64Array(names.length)
-  const bytesOut = new Float64Array(names.length)
+  const other = emptyCounts()
+  const byPath = new Map(routes.map((path) => [path, emptyCounts()]))
   const rejected = new Map<string, number>()
 
   function reject(cause: string): void {
@@ -49,24 +76,18 @@ export function createTraffic(routes: readonly string[]): Traffic {
   }
 
   return {
-    answered(request, { status, body, cause }) {
-      const { route } = request
-      const place = route === undefined ? other : (placeOf.get(route.path) ?? other)
-      statuses[place][status]++
-      seconds[place].record((performance.now() - request.startMs) / 1000)
-      bytesIn[place] += request.bytesIn
-      bytesOut[place] += typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    answered({ route, startMs, waited, bytesIn }, { status, body, cause }) {
+      const counts = (route && byPath.get(route.path)) ?? other
+      counts.statuses[status]++
+      counts.bytesIn += bytesIn
+      counts.bytesOut += typeof body === 'string' ? Buffer.byteLength(body) : body.length
+      if (Number.isNaN(startMs)) counts.untimed++
+      else time(counts, startMs, waited)
       if (cause !== undefined) reject(cause)
     },
     closed: reject,
     read: () => ({
-      routes: names.map((route, place) => ({
-        route,
-        statuses: Object.fromEntries([...statuses[place].entries()].filter(([, count]) => count > 0)),
-        bytesIn: bytesIn[place],
-        bytesOut: bytesOut[place],
-        seconds: seconds[place].read(),
-      })),
+      routes: [...[...byPath].map(([path, counts]) => read(path, counts)), read(otherRoute, other)],
       rejected: Object.fromEntries(rejected),
     }),
   }
