@@ -126,8 +126,8 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
       if (stored !== undefined) matches.push({ path, stored })
       return matches.length < removalsInOneCommitMax
     })
-    const last = matches.at(-1)
-    return matches.length < removalsInOneCommitMax || last === undefined ? left : rangesFrom(from, keyAfter(encodeKey(last.path)))
+    if (matches.length < removalsInOneCommitMax) return left
+    return rangesFrom(from, keyAfter(encodeKey(matches[matches.length - 1].path)))
   }
 
   /** What was not removed because it changed after it was read is decided on again. */
