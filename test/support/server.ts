@@ -86,12 +86,15 @@ export async function overWorkers(
   await (options.store === undefined ? eachStore(t, over) : over(t, options.store))
 }
 
-/** Runs a command of the built program to its end. */
+/** Runs a command of the built program to its end, with `input` on its standard input. */
 export async function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  input: string | Buffer = '',
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [mainFile, ...args], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [mainFile, ...args], { env: { ...cleanEnv(), ...env }, stdio: 'pipe' })
+  // A command that ends before it has read everything says why itself.
+  child.stdin.on('error', () => {}).end(input)
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
@@ -287,7 +290,8 @@ export class Server {
 
   #read(line: string): void {
     this.#output += `${line}\n`
-    if (line.startsWith('{')) this.log.push(JSON.parse(line) as LogLine)
+    const json = line.replace(/^<\d>/, '')
+    if (json.startsWith('{')) this.log.push(JSON.parse(json) as LogLine)
     if (this.token === '') this.token = /Apikey ([\w.~+/=-]+)/.exec(line)?.[1] ?? ''
     this.#notify()
   }

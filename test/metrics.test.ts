@@ -1,0 +1,125 @@
+/**
+ * What the metrics count, held to what was asked: summed over the workers, and never falling when workers are replaced.
+ */
+import t from 'tap'
+import { get, type Metrics, scrape } from './support/metrics.js'
+import { startServer, until } from './support/server.js'
+
+const server = await startServer(t, { workers: 2 })
+const { adminUrl, post } = server
+
+const requests = 40
+
+/** The service writes for itself too: the clock's offset, and when keys were last used. */
+const ownWritesMax = 3
+
+const body = '{"path":"m/one","value":"é"}'
+const bodyBytes = Buffer.byteLength(body)
+
+const before = await scrape(adminUrl)
+for (let i = 0; i < requests; i++) await post('addAndSet', body)
+for (let i = 0; i < requests; i++) await post('fetch', { path: 'm/one' })
+await post('fetch', { path: 'm/none' })
+await post('fetch', { path: 'm/one' }, { token: 'wrong' })
+await post('fetch', { path: 'm/one' }, { method: 'GET', headers: { 'content-length': undefined } })
+const raw = await server.raw()
+await raw.write('POST /topics/fetch HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n')
+await raw.closed
+const after = await scrape(adminUrl)
+
+const more = (name: string, labels: Record<string, string> = {}): number => after.value(name, labels) - before.value(name, labels)
+
+await t.test('requests are counted by route and status, over all workers', async (t) => {
+  t.equal(more('topicd_requests_total', { route: '/topics/addAndSet', status: '200' }), requests)
+  t.equal(more('topicd_requests_total', { route: '/topics/fetch', status: '200' }), requests)
+  t.equal(more('topicd_requests_total', { route: '/topics/fetch', status: '400' }), 1)
+  t.equal(more('topicd_requests_total', { route: '/topics/fetch', status: '401' }), 1)
+  t.equal(more('topicd_requests_total', { route: 'other', status: '405' }), 1)
+  t.equal(more('topicd_request_bytes_total', { route: '/topics/addAndSet' }), requests * bodyBytes, 'bytes in')
+  const answers = Buffer.byteLength('{"path":"m/one","created":false}') * requests - 1
+  t.equal(more('topicd_response_bytes_total', { route: '/topics/addAndSet' }), answers, 'bytes out')
+})
+
+await t.test('every request has its place among the durations', async (t) => {
+  for (const route of ['/topics/addAndSet', '/topics/fetch']) {
+    const count = more('topicd_requests_total', { route })
+    t.equal(more('topicd_request_duration_seconds_count', { route }), count, route)
+    t.equal(more('topicd_request_duration_seconds_bucket', { route, le: '+Inf' }), count, `${route}: the last bucket`)
+  }
+  const seconds = more('topicd_request_duration_seconds_sum', { route: '/topics/addAndSet' })
+  t.ok(seconds > 0 && seconds < requests, `${seconds} s in all`)
+})
+
+await t.test('what is refused is counted by its cause', async (t) => {
+  t.equal(more('topicd_rejected_total', { cause: 'no_such_topic' }), 1)
+  t.equal(more('topicd_rejected_total', { cause: 'unauthorized' }), 1)
+  t.equal(more('topicd_rejected_total', { cause: 'method_not_allowed' }), 1)
+  t.equal(more('topicd_rejected_total', { cause: 'framing' }), 1, 'a connection closed without an answer')
+})
+
+await t.test('commits tell how long they took and how many writes they held', async (t) => {
+  const writes = more('topicd_writes_total')
+  t.ok(writes >= requests && writes <= requests + ownWritesMax, `${writes} writes`)
+  t.equal(more('topicd_commit_writes_sum'), writes, 'every write is in one commit')
+  t.equal(more('topicd_commit_writes_count'), more('topicd_commit_duration_seconds_count'))
+  t.equal(after.value('topicd_writes_failed_total'), 0)
+  await Promise.all(Array.from({ length: 60 }, (_, i) => post('addAndSet', { path: `batch/${i}`, value: i })))
+  const batched = await scrape(adminUrl)
+  const commits = batched.value('topicd_commit_writes_count') - after.value('topicd_commit_writes_count')
+  const batchedWrites = batched.value('topicd_commit_writes_sum') - after.value('topicd_commit_writes_sum')
+  t.ok(commits < batchedWrites && batchedWrites >= 60, `writes at the same time share commits: ${commits} for ${batchedWrites}`)
+})
+
+await t.test('the store, the disk and the processes are seen', async (t) => {
+  const now = await scrape(adminUrl)
+  t.equal(now.value('topicd_topics'), 61)
+  t.ok(now.value('topicd_store_bytes') > 4096)
+  t.ok(now.value('topicd_disk_free_bytes') > 4096)
+  t.equal(now.value('topicd_workers'), 2)
+  t.equal(now.value('topicd_ready'), 1)
+  t.ok(now.value('topicd_connections') > 0)
+  t.ok(now.value('process_cpu_seconds_total') > 0)
+  t.ok(now.value('process_resident_memory_bytes') > 2 ** 24)
+  for (const quantile of ['0.5', '0.99', '1']) {
+    const delay = now.value('topicd_event_loop_delay_seconds', { quantile })
+    t.ok(delay >= 0 && delay < 10, `event loop delay ${quantile}: ${delay} s`)
+  }
+})
+
+await t.test('names, types and help follow the conventions', async (t) => {
+  const { text, type } = await get(`${adminUrl}/metrics`)
+  t.match(type, 'text/plain; version=0.0.4')
+  for (const [name, kind] of after.types) {
+    t.match(name, /^(topicd|process|nodejs)_[a-z0-9_]+$/, name)
+    t.equal(kind === 'counter', name.endsWith('_total'), `${name} is a ${kind}`)
+    t.match(text, new RegExp(`^# HELP ${name} [A-Z].*\\.$`, 'm'), `${name} is explained`)
+  }
+  const seen = after.samples.map(({ name, labels }) => name + JSON.stringify(labels))
+  t.equal(new Set(seen).size, seen.length, 'each sample once')
+})
+
+await t.test('no counter falls when workers are replaced or killed', async (t) => {
+  let last: Metrics = await scrape(adminUrl)
+  async function unfallen(what: string): Promise<Metrics> {
+    const next = await scrape(adminUrl)
+    const fallen = last.samples.filter(
+      ({ name, labels, value }) => /_(total|bucket|sum|count)$/.test(name) && next.value(name, labels) < value,
+    )
+    t.strictSame(fallen, [], what)
+    last = next
+    return next
+  }
+  server.signal('SIGHUP')
+  for (let i = 0; i < 20; i++) {
+    await unfallen('during a rolling restart')
+    await post('fetch', { path: 'm/one' }).catch(() => {})
+  }
+  await server.logged('rolling restart done')
+  process.kill(server.workerPids()[0], 'SIGKILL')
+  const restarted = await until('a worker in the place of the killed one', async () => {
+    const metrics = await unfallen('after a kill')
+    return metrics.value('topicd_worker_restarts_total') === 1 && metrics.value('topicd_workers') === 2 ? metrics : undefined
+  })
+  const { value } = restarted
+  t.ok(value('topicd_requests_total', { status: '200' }) >= 2 * requests, 'what the former workers counted is kept')
+})

@@ -1,0 +1,52 @@
+/**
+ * The admin listener as a monitoring system sees it: plain GETs, and Prometheus's text format taken apart by rules of our own.
+ */
+import { strict as assert } from 'node:assert'
+
+export interface Sample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+export interface Metrics {
+  /** The type of each metric, by its name. */
+  readonly types: ReadonlyMap<string, string>
+  readonly samples: readonly Sample[]
+  /** The sum of the samples of this name that carry these labels. */
+  value(name: string, labels?: Readonly<Record<string, string>>): number
+}
+
+export async function get(url: string, method = 'GET'): Promise<{ status: number; type: string | null; text: string }> {
+  const response = await fetch(url, { method })
+  return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
+}
+
+export async function scrape(adminUrl: string): Promise<Metrics> {
+  const { status, text } = await get(`${adminUrl}/metrics`)
+  assert.equal(status, 200, text)
+  return parseMetrics(text)
+}
+
+const sampleLine = /^([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (\S+)$/i
+
+export function parseMetrics(text: string): Metrics {
+  const types = new Map<string, string>()
+  const samples: Sample[] = []
+  for (const line of text.split('\n')) {
+    const [, typed, type] = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line) ?? []
+    if (typed !== undefined) types.set(typed, type)
+    if (line === '' || line.startsWith('#')) continue
+    const [, name, labelText = '', value] = sampleLine.exec(line) ?? assert.fail(`no sample: ${line}`)
+    const labels = Object.fromEntries([...labelText.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, of]) => [label, of]))
+    samples.push({ name, labels, value: Number(value.replace('+Inf', 'Infinity')) })
+  }
+  const matches = (sample: Sample, labels: Readonly<Record<string, string>>): boolean =>
+    Object.entries(labels).every(([label, value]) => sample.labels[label] === value)
+  return {
+    types,
+    samples,
+    value: (name, labels = {}) =>
+      samples.filter((sample) => sample.name === name && matches(sample, labels)).reduce((sum, { value }) => sum + value, 0),
+  }
+}
