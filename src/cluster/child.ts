@@ -28,6 +28,9 @@ export interface Child {
   measure(stored: boolean, withinMs: number): Promise<void>
 }
 
+/** How long a child may take to end by itself: its exit waits for a thread that the disk may never let go. */
+const brokenMsMax = 2000
+
 export function childOf(process: ChildProcess): Child {
   const waiting = new Map<Said, (() => void)[]>()
   const asked = new Map<number, { resolve: (answer: unknown) => void; reject: (reason: Error) => void }>()
@@ -50,6 +53,9 @@ export function childOf(process: ChildProcess): Child {
         break
       case 'figures':
         child.figures = message.figures
+        break
+      case 'broken':
+        setTimeout(() => process.kill('SIGKILL'), brokenMsMax).unref()
         break
       case 'answer':
         asked.get(message.id)?.resolve(message.answer)

@@ -36,6 +36,8 @@ export type FromChild =
   | { readonly kind: 'heartbeat'; readonly writable: boolean }
   /** As asked, and once more when it has drained: what it counted is not to be lost. */
   | { readonly kind: 'figures'; readonly figures: WorkerFigures }
+  /** Its commits can no longer be trusted: it gives the answers that are due, and ends. */
+  | { readonly kind: 'broken' }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'unanswered'; readonly id: number; readonly reason: string }
 

@@ -66,7 +66,12 @@ function onBroken(reason: Error): void {
   if (broken) return
   broken = true
   log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; this worker ends')
-  setTimeout(() => end(exitCodes.commitFailed), lastWordsMs)
+  tell({ kind: 'broken' })
+  // Its exit may have to wait for the disk; its clients need not.
+  setTimeout(() => {
+    server?.close()
+    end(exitCodes.commitFailed)
+  }, lastWordsMs)
 }
 
 function onRefusedKey(): void {
@@ -133,7 +138,9 @@ function keepHouse(enabled: boolean): void {
           expired += removed
           if (removed > 0) log.info({ removed }, 'topics removed by their policies')
         },
-        (error: unknown) => log.error({ err: error }, 'due removals failed'),
+        (error: unknown) => {
+          if (!broken) log.error({ err: error }, 'due removals failed')
+        },
       )
       .finally(() => keepHouse(housekeeping !== undefined && !ending))
   }, housekeepingMs)

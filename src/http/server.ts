@@ -50,6 +50,8 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Stops accepting, lets every request be answered with `Connection: close`, then closes what is idle. */
   drain(withinMs: number): Promise<void>
+  /** Ends every connection, and the listening, at once. */
+  close(): void
   /** Sockets that are open now. */
   readonly connections: () => number
   /** Requests that wait for their answer now. */
@@ -370,11 +372,15 @@ export async function startHttpServer<Caller extends object>(
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
+    close()
+  }
+
+  function close(): void {
     clearInterval(watch)
     app.close()
   }
 
-  return { drain, connections: () => connections, waiting: () => working }
+  return { drain, close, connections: () => connections, waiting: () => working }
 }
 
 /** How long a drain waits for a next request on connections that have none under way, so as to answer it and say goodbye. */
