@@ -27,7 +27,7 @@ const scheme = /^apikey +(\S+) *$/i
 /**
  * Reads the keys, and goes on watching them.
  *
- * @param onFailure told of a store that could not be read; the last known keys stay in force meanwhile
+ * @param onFailure told, once until it can be again, of a store that could not be read; the last known keys stay in force
  */
 export async function openKeyring(store: TopicStore, onFailure: (error: unknown) => void): Promise<Keyring> {
   const lines = new Map<string, Access>()
@@ -52,6 +52,7 @@ export async function openKeyring(store: TopicStore, onFailure: (error: unknown)
     await store.touchKeys(uses)
   }
 
+  let failing = false
   let touchedMs = Date.now()
   async function tick(): Promise<void> {
     try {
@@ -60,8 +61,10 @@ export async function openKeyring(store: TopicStore, onFailure: (error: unknown)
         touchedMs = Date.now()
         await touch()
       }
+      failing = false
     } catch (error) {
-      onFailure(error)
+      if (!failing) onFailure(error)
+      failing = true
     }
     if (timer !== undefined) timer = setTimeout(tick, lookMs)
   }

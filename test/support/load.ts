@@ -30,6 +30,9 @@ export interface Slowest {
 
 const retryMs = 10
 
+/** Codes that promise that nothing was changed. */
+const nothingDone: ReadonlySet<string> = new Set(['store_unavailable', 'write_conflict'])
+
 export class Load {
   /** Operations by topic. */
   readonly histories = new Map<string, Operation[]>()
@@ -100,7 +103,7 @@ export class Load {
     client?.close()
   }
 
-  /** One random request; false when it got no answer. */
+  /** One random request; false when it got no answer, or is better made again a little later. */
   async #step(client: Client): Promise<boolean> {
     const { random } = this.#options
     const path = random.pick(this.#paths)
@@ -180,6 +183,8 @@ export class Load {
       if (meanings === undefined) {
         const name = `${status} ${code}`
         this.refused.set(name, (this.refused.get(name) ?? 0) + 1)
+        // Kept out of the history, so that a value which such a write left behind after all can not be explained.
+        if (nothingDone.has(code)) return false
       }
       for (const [i, path] of paths.entries()) {
         this.#record(path, meanings === undefined ? { startMs, endMs: undefined, ...attempt } : { startMs, endMs, ...meanings[i] })

@@ -12,6 +12,8 @@ export interface TortureOptions {
   readonly seconds: number
   /** The main.js of another build. */
   readonly program?: string
+  /** Where the topics are; lmdb unless told. */
+  readonly store?: string
   /** Ends the torture early. */
   readonly enough?: (load: Load) => boolean
 }
@@ -28,7 +30,7 @@ const workers = 3
 const connections = 24
 const topics = 20
 
-export async function torture(t: Test, { seconds, program, enough = () => false }: TortureOptions): Promise<Tortured> {
+export async function torture(t: Test, { seconds, program, store, enough = () => false }: TortureOptions): Promise<Tortured> {
   const random = seededRandom(t)
   const dataDir = join(t.testdir(), 'db')
   let target: Target | undefined
@@ -40,7 +42,7 @@ export async function torture(t: Test, { seconds, program, enough = () => false 
   let primariesKilled = 0
 
   async function start(): Promise<Server> {
-    const server = await startServer(t, { workers, dataDir, token, program, exitCode: undefined, check: false })
+    const server = await startServer(t, { workers, dataDir, token, program, store, exitCode: undefined, check: false })
     token = server.token
     target = { url: server.url, token }
     return server

@@ -8,7 +8,8 @@
  * Caveats of the library and of the protocol, each held by a test:
  * - The engine sends a statement's result before it commits. pg resolves on the message after that (ReadyForQuery), so a
  *   resolved write is a committed one.
- * - Idle connections fail too, and the pool says so by an `error` that ends the process unless somebody listens.
+ * - A connection that fails says so by an `error`, idle or not, that ends the process unless somebody listens: on the pool
+ *   for idle ones, on the connection itself otherwise.
  * - What comes back is text, decoded as UTF-8; here every column stays the text that it came as.
  * - A planner without statistics joins by reading whole tables. Every statement here is meant to go by an index, so the
  *   other ways are turned off where the engine knows the settings.
@@ -101,7 +102,7 @@ export function createConnections(address: string): Connections {
     try {
       return await pool.connect()
     } catch (cause) {
-      throw new StoreError('unavailable', `the engine can not be reached: ${(cause as Error).message}`, { cause })
+      throw new StoreError('unavailable', `the engine can not be reached: ${(cause as Error).message}`)
     }
   }
 
@@ -182,6 +183,8 @@ export function createConnections(address: string): Connections {
 }
 
 async function prepareSession(client: pg.ClientBase): Promise<void> {
+  // Whatever is under way on the connection fails with it and is told so; there is nothing more to do.
+  client.on('error', () => {})
   await client.query(`set statement_timeout = ${statementMsMax}`)
   await client.query(sessionText).catch((error: unknown) => {
     if (meaningOf(error) === 'lost') throw error
