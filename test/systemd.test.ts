@@ -1,0 +1,62 @@
+/**
+ * The unit, the account and the settings file that are shipped, held to systemd's own judgement and to the program.
+ */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { environmentName, readConfig, serveSettings } from '../dist/config.js'
+
+const shipped = (name: string): string => join(import.meta.dirname, '../systemd', name)
+
+/** The worst exposure that the unit may have, by systemd's own measure. */
+const exposureMax = 1.3
+
+const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+
+const missing = analyze('--version').error !== undefined && 'systemd-analyze is not installed: the unit was NOT verified'
+
+await t.test('systemd finds nothing wrong with the unit', { skip: missing }, async (t) => {
+  const { stdout, stderr } = analyze('verify', shipped('topicd.service'))
+  // It also reports other units of the machine, and a program that is not installed where the unit will run.
+  const own = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('topicd') && !line.includes('is not executable'))
+  t.strictSame(own, [])
+})
+
+await t.test(`the unit's exposure is ${exposureMax} at most`, { skip: missing }, async (t) => {
+  const { stdout, stderr } = analyze('security', '--offline=yes', '--no-pager', shipped('topicd.service'))
+  const exposure = Number(/Overall exposure level for topicd\.service: ([\d.]+)/.exec(stdout)?.[1])
+  t.ok(exposure <= exposureMax, `${exposure} ${stderr}`)
+})
+
+await t.test('the settings file names every setting with its default, commented out', async (t) => {
+  const text = readFileSync(shipped('topicd.env'), 'utf8')
+  const inTheUnit = ['data', 'settings', 'first-key']
+  for (const [name, { default: usual }] of Object.entries(serveSettings)) {
+    if (inTheUnit.includes(name)) continue
+    // The number of cores differs from machine to machine.
+    const value = name === 'workers' ? '\\d+' : usual.replace(/[/.]/g, '\\$&')
+    t.match(text, new RegExp(`^#${environmentName(name)}=${value}$`, 'm'), name)
+  }
+  t.notMatch(text, /^[^#\n]/m, 'nothing is set in it')
+})
+
+await t.test('every line of the settings file can be taken as it stands', async (t) => {
+  const file = join(t.testdir(), 'topicd.env')
+  writeFileSync(file, readFileSync(shipped('topicd.env'), 'utf8').replaceAll('#TOPICD_', 'TOPICD_'))
+  const { settings: _, workers: __, ...config } = readConfig({ settings: file })
+  const { settings: ___, workers: ____, ...usual } = readConfig({})
+  t.strictSame(config, usual)
+})
+
+await t.test('the unit gives what the program needs', async (t) => {
+  const unit = readFileSync(shipped('topicd.service'), 'utf8')
+  const directives = new Map(unit.split('\n').flatMap((line) => [...line.matchAll(/^(\w+)=(.*)$/g)].map(([, name, value]) => [name, value])))
+  const seconds = (name: string): number => Number(/^(\d+)s$/.exec(directives.get(name) ?? '')?.[1])
+  t.ok(seconds('TimeoutStopSec') * 1000 > Number(serveSettings['drain-ms'].default), 'a drain ends before it is killed')
+  t.notOk(directives.has('MemoryDenyWriteExecute'), 'V8 compiles')
+  t.match(unit, '# - MemoryDenyWriteExecute:', 'and that is explained')
+  t.match(directives.get('ExecStart'), '--data /var/lib/topicd --settings /etc/topicd/topicd.env')
+  t.match(directives.get('RestrictAddressFamilies'), /AF_INET AF_INET6 AF_UNIX/)
+  t.equal(directives.get('NotifyAccess'), 'all', 'systemd-notify is a child of the main process')
+})
