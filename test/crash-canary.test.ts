@@ -2,23 +2,17 @@
  * The crash test can fail: a service that acknowledges writes before they are committed is caught by it. The fault is
  * planted in a copy of the built files.
  */
-import { cpSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Load } from './support/load.js'
+import { patchedProgram } from './support/patched.js'
 import { torture } from './support/torture.js'
 
 t.setTimeout(120_000)
 
-const root = join(import.meta.dirname, '..')
-const copy = join(t.testdir(), 'faulty')
-const program = join(copy, 'dist')
-cpSync(join(root, 'dist'), program, { recursive: true })
-cpSync(join(root, 'package.json'), join(copy, 'package.json'))
-const commits = join(program, 'store/lmdb/commits.js')
-renameSync(commits, join(program, 'store/lmdb/sound-commits.js'))
-writeFileSync(
-  commits,
+const program = patchedProgram(
+  join(t.testdir(), 'faulty'),
+  'store/lmdb/commits.js',
   `import { createCommits as createSoundCommits } from './sound-commits.js'
 
 export function createCommits(onBroken) {
@@ -34,7 +28,7 @@ export function createCommits(onBroken) {
 
 await t.test('the planted fault', async (t) => {
   const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000
-  const { load } = await torture(t, { seconds: 20, program: join(program, 'main.js'), enough })
+  const { load } = await torture(t, { seconds: 20, program, enough })
   const violations = load.violations()
   t.not(violations.length, 0, `${violations.length} histories can not be explained`)
 })
