@@ -6,7 +6,7 @@
  * The copy holds its snapshot as long as it takes, and pages freed meanwhile are not used again, so the store's own file may
  * grow. The copy is opened under a path of its own, where nobody else can be writing.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import type { BackupDone, Finding } from '../store.js'
@@ -41,6 +41,7 @@ export async function backup(
     const timer = setInterval(() => onProgress('copying', sizeOf(copied), bytesUsed), reportMs)
     await root.backup(dirname(copied), true).finally(() => clearInterval(timer))
     const records = await checkCopy(partial, onProgress)
+    chmodSync(copied, 0o600)
     sync(copied)
     renameSync(copied, file)
     sync(dirname(file))
