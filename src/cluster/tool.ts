@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { exitCodes } from '../exit-codes.js'
 import { tools } from '../ops/tool.js'
-import { openStore } from '../store/open.js'
+import { isExclusive, openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
 import type { FromChild, ToChild } from './messages.js'
 
@@ -41,7 +41,8 @@ async function work({ tool, options }: ToolMessage, socket: Socket): Promise<voi
   // The end of what comes in is not the end of what goes out.
   socket.allowHalfOpen = true
   socket.write('{"ready":true}\n')
-  const { data: directory, diskFreeBytesMin } = start.config
+  const { store: address, data, diskFreeBytesMin } = start.config
+  const directory = isExclusive(address) ? data : undefined
   async function emit(lines: string | Uint8Array): Promise<void> {
     socket.cork()
     socket.write(lines)

@@ -63,9 +63,10 @@ export async function runTool(
   const reached = await reach(where)
   if ('release' in reached) {
     const store = await openStore(where.store, { directory: where.data })
+    const directory = isExclusive(where.store) ? where.data : undefined
     const diskFreeBytesMin = Number(serveSettings['disk-free-bytes-min'].default)
     try {
-      await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory: where.data, diskFreeBytesMin })
+      await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory, diskFreeBytesMin })
     } finally {
       await store.close()
       reached.release()

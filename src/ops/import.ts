@@ -74,7 +74,7 @@ type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
 export const importTool: Tool = async (store, options, io) => {
   const { fromLine, withKeys } = options as ImportOptions
   const report = createReport(io)
-  const disk = await watchDisk(io.directory, io.diskFreeBytesMin)
+  const disk = io.directory === undefined ? undefined : await watchDisk(io.directory, io.diskFreeBytesMin)
   const counts: Counts = { topics: 0, created: 0, keys: 0, keysLeftOut: 0 }
   const waiting = createWaiting()
   let number = 0
@@ -84,7 +84,7 @@ export const importTool: Tool = async (store, options, io) => {
       number++
       bytesRead += line.length + 1
       if (number < fromLine || line.length === 0) continue
-      if (disk.nearlyFull()) throw new WrongLine('the disk is nearly full')
+      if (disk?.nearlyFull()) throw new WrongLine('the disk is nearly full')
       waiting.add(number, line.length, importLine(store, line, withKeys, counts))
       if (waiting.failed() || waiting.full()) await waiting.room()
       if (waiting.failed()) break
@@ -94,7 +94,7 @@ export const importTool: Tool = async (store, options, io) => {
   } catch (error) {
     waiting.fail(error instanceof WrongLine ? number : number + 1, error as Error)
   } finally {
-    disk.close()
+    disk?.close()
   }
   await waiting.end()
   await io.emit(JSON.stringify({ imported: counts } satisfies ImportedLine))

@@ -16,8 +16,8 @@ export interface ToolIo {
   emit(lines: string | Uint8Array): Promise<void> | void
   /** The bytes that come in, for the tools that take any. */
   readonly input: AsyncIterable<Uint8Array>
-  /** The data directory, for what can be said of its file system. */
-  readonly directory: string
+  /** The data directory, for what can be said of its file system; undefined when the topics are elsewhere. */
+  readonly directory: string | undefined
   /** Free space that has to stay, in bytes. */
   readonly diskFreeBytesMin: number
 }

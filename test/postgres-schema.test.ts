@@ -1,0 +1,55 @@
+/**
+ * The schema: `topicd migrate` makes it, once however often and by however many it is asked for; without it, or with another
+ * version, nothing starts, and what is said names the way out.
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import { execute, postgres, skipReason } from './support/postgres.js'
+import { runCommand } from './support/server.js'
+
+const engine = await postgres()
+
+await t.test('the schema', { skip: engine === undefined && skipReason, timeout: 60_000 }, async (t) => {
+  const store = (await engine?.database('bare')) ?? ''
+  const data = join(t.testdir(), 'db')
+  const serve = () => runCommand(['serve', '--port', '0', '--admin-port', '0', '--workers', '1', '--data', data, '--store', store])
+  const migrate = () => runCommand(['migrate', '--store', store])
+
+  await t.test('without a schema nothing starts', async (t) => {
+    for (const { code, stderr } of [await serve(), await runCommand(['check', '--store', store, '--data', data])]) {
+      t.not(code, 0, 'it ends')
+      t.match(stderr, /there is no topicd schema in the store: run "topicd migrate"/, 'saying what to run')
+    }
+  })
+
+  await t.test('many migrate at once, and again', async (t) => {
+    for (const { code, stderr } of await Promise.all([migrate(), migrate(), migrate()])) t.equal(code, 0, `done ${stderr}`)
+    const again = await migrate()
+    t.strictSame(again, { code: 0, stdout: 'the schema has version 1 already\n', stderr: '' }, 'nothing is left to do')
+    const check = await runCommand(['check', '--store', store, '--data', data])
+    t.strictSame(check.stdout.trim().split('\n').at(-1), '0 records checked, 0 findings', 'the store can be opened')
+  })
+
+  await t.test('a schema of another version is refused', async (t) => {
+    await execute(store, `update topicd.meta set value = 2 where name = 'schema_version'`)
+    for (const { code, stderr } of [await serve(), await migrate()]) {
+      t.not(code, 0, 'a later one')
+      t.match(stderr, /schema has version 2, and this topicd knows 1: install the newer topicd/, 'saying what to do')
+    }
+    await execute(store, `update topicd.meta set value = 0 where name = 'schema_version'`)
+    t.match((await serve()).stderr, /run "topicd migrate"/, 'an unfinished one')
+    t.equal((await migrate()).code, 0, 'is finished by migrating')
+  })
+
+  await t.test('an engine that is not there is said to be', async (t) => {
+    const { code, stderr } = await runCommand(['migrate', '--store', 'postgres://127.0.0.1:1/none'])
+    t.equal(code, 1)
+    t.match(stderr, /the engine can not be reached/)
+  })
+
+  await t.test('lmdb needs no migration', async (t) => {
+    const { code, stderr } = await runCommand(['migrate', '--store', 'lmdb'])
+    t.equal(code, 1)
+    t.match(stderr, /lmdb store makes itself/)
+  })
+})
