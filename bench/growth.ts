@@ -31,11 +31,8 @@ interface Series {
   readonly workers?: (size: number) => number
 }
 
-/** Topics where values are big or what grows is not the tree: enough for pages of a thousand and quickly loaded. */
+/** Topics where what grows is not the tree: enough for pages of a thousand, and quickly loaded. */
 const someTopics = 10_000
-
-/** A tree of big values has fewer topics, so that it stays under a gigabyte. */
-const treeBytesMax = 1_000_000_000
 
 const series: readonly Series[] = [
   {
@@ -52,7 +49,7 @@ const series: readonly Series[] = [
     axis: 'bytes of a value',
     sizes: [20, 100, 1000, 10_000, 100_000],
     workloads: [fetchPath, overwrite64],
-    scale: (valueBytes) => ({ valueBytes, topics: Math.min(someTopics, treeBytesMax / valueBytes) }),
+    scale: (valueBytes) => ({ valueBytes, topics: someTopics }),
   },
   {
     name: 'connections',
@@ -108,7 +105,7 @@ await program(async () => {
     const results: Sized[] = []
     for (const size of options.smoke ? one.sizes.slice(0, 1) : one.sizes) {
       for (const workload of one.workloads) {
-        const scale = { ...scaleOf(workload, options), ...one.scale?.(size) }
+        const scale = scaleOf(workload, { ...options, ...one.scale?.(size) })
         const workers = one.workers?.(size) ?? options.workers
         const result = await measure(workload, scale, contenders, { ...session.measuring, workers })
         results.push({ size, result })

@@ -17,12 +17,16 @@ import { machine, type Machine } from './measure/machine.js'
 import { promisesKept, type PromiseRow } from './measure/promises.js'
 import { UsageError, type Options } from './options.js'
 import { promiseTable, ratioTable, resultLines, verdicts } from './report/table.js'
+import { topicsOfBytes } from './work/tree.js'
 import type { Scale, Workload } from './work/workload.js'
 
 /** Topics of a tree in a smoke run, and of one whose values are big. */
 const smokeTopics = 500
 const smokeBigTopics = 50
 const bigBytesMin = 10_000
+
+/** Most bytes of values in a tree: several contenders hold one each, kept and in use. */
+const treeBytesMax = 250_000_000
 
 /** What a run shares among its workloads. */
 export interface Session {
@@ -78,14 +82,16 @@ export async function withSession<Value>(
   }
 }
 
-/** The scale of a workload under the options. */
+/** The scale of a workload under the options. Big values make a smaller tree, whatever was asked for. */
 export function scaleOf(workload: Workload, options: Options): Scale {
   const { scale } = workload
-  const small = scale.valueBytes >= bigBytesMin ? smokeBigTopics : smokeTopics
+  const valueBytes = options.valueBytes ?? scale.valueBytes
+  const small = valueBytes >= bigBytesMin ? smokeBigTopics : smokeTopics
+  const topics = options.topics ?? (options.smoke ? small : scale.topics)
   return {
-    topics: options.topics ?? (options.smoke ? small : scale.topics),
+    topics: Math.min(topics, topicsOfBytes(treeBytesMax, valueBytes)),
     connections: options.connections ?? (options.smoke ? Math.min(scale.connections, 16) : scale.connections),
-    valueBytes: options.valueBytes ?? scale.valueBytes,
+    valueBytes,
     pageSize: options.pageSize ?? scale.pageSize,
   }
 }

@@ -35,7 +35,7 @@ async function start(setting: Setting): Promise<Running> {
   const answers = [`"${'x'.repeat(setting.answerBytes - 2)}"`]
   return {
     port,
-    headers: { authorization: `Apikey ${'x'.repeat(43)}`, 'content-type': 'application/json' },
+    headers: { authorization: `Apikey ${'x'.repeat(50)}`, 'content-type': 'application/json' },
     blankDigits: false,
     pids: () => children.map((child) => child.pid),
     exchange: (operation) => ({ ...topicdRequest(operation), answers }),

@@ -23,7 +23,10 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => process.exit(1))
+  process.on(signal, () => {
+    console.error(`ended by ${signal}`)
+    process.exit(1)
+  })
 }
 
 /** A child that is ready. */

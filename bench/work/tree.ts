@@ -74,6 +74,13 @@ export class Tree {
   }
 }
 
+/** The largest round number of topics whose values have at most `bytes` bytes together. */
+export function topicsOfBytes(bytes: number, valueBytes: number): number {
+  const topics = bytes / valueBytes
+  const step = topics >= groupsMin * groupTopicsMax ? groupTopicsMax : groupsMin
+  return Math.floor(topics / step) * step
+}
+
 /** A value of `bytes` bytes: never the same text for two variants of one index. */
 export function valueText(index: number, variant: number, bytes: number): string {
   const number = 10_000_000 + (Math.imul(index + 1, 2_654_435_761) >>> 0) % 90_000_000
