@@ -6,19 +6,28 @@ import { cpSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Copies the built program into `directory`.
+ * Copies the built program into `directory` and replaces a module of it.
  *
- * @param module a built module, relative to `dist`
- * @param replacement its new text; what it was before stands beside it, with `sound-` before its name
  * @returns the copy's main.js
  */
 export function patchedProgram(directory: string, module: string, replacement: string): string {
   const root = join(import.meta.dirname, '../..')
-  const dist = join(directory, 'dist')
-  cpSync(join(root, 'dist'), dist, { recursive: true })
+  const program = join(directory, 'dist/main.js')
+  cpSync(join(root, 'dist'), dirname(program), { recursive: true })
   cpSync(join(root, 'package.json'), join(directory, 'package.json'))
-  const replaced = join(dist, module)
+  replaceModule(program, module, replacement)
+  return program
+}
+
+/**
+ * Replaces one more module of a copy.
+ *
+ * @param program the copy's main.js
+ * @param module a built module, relative to `dist`; what it was stands beside it then, with `sound-` before its name
+ * @param replacement its new text
+ */
+export function replaceModule(program: string, module: string, replacement: string): void {
+  const replaced = join(dirname(program), module)
   renameSync(replaced, join(dirname(replaced), `sound-${basename(replaced)}`))
   writeFileSync(replaced, replacement)
-  return join(dist, 'main.js')
 }
