@@ -36,7 +36,6 @@ const table = {
   internal_error: { status: 500, wording: 'An unexpected problem in the service; its log says more.' },
   commit_failed: { status: 500, wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.' },
   overloaded: { status: 503, wording: 'The service has too much to do at the moment; try again later.' },
-  shutting_down: { status: 503, wording: 'The service is shutting down; try again later.' },
   store_unavailable: { status: 503, wording: 'The store can not be reached at the moment; nothing was changed; try again later.' },
   write_conflict: { status: 503, wording: 'Too many writes met at this topic; nothing was changed; try again.' },
   unknown_outcome: { status: 503, wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.' },

@@ -49,9 +49,9 @@ export function createService(options: ServiceOptions): Service<Access> {
     unknown_route: refuse(problem('unknown_route', { allowed })),
     method_not_allowed: refuse(problem('method_not_allowed')),
     body_too_large: refuse(problem('body_too_large', { bytes: String(options.bodyBytesMax) })),
+    empty_body: refuse(problem('invalid_json')),
     unsupported_media_type: refuse(problem('unsupported_media_type')),
     overloaded: refuse(problem('overloaded')),
-    shutting_down: refuse(problem('shutting_down')),
     timed_out: refuse(problem('timed_out')),
   }
   return {

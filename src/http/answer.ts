@@ -68,9 +68,9 @@ export type Refusal =
   | 'unknown_route'
   | 'method_not_allowed'
   | 'body_too_large'
+  | 'empty_body'
   | 'unsupported_media_type'
   | 'overloaded'
-  | 'shutting_down'
   | 'timed_out'
 
 export type CloseCause = 'framing' | 'connections' | 'unread'

@@ -11,7 +11,7 @@
  * - A chunk's bytes are gone when `onData` returns, so a body in one chunk is handled inside it, in place.
  * - The parser goes on with what follows an answered request, even one whose answer closes the connection. Where the
  *   framing is in doubt, only closing helps: an empty header name hides the headers after it, and the first of two
- *   Content-Length headers wins.
+ *   Content-Length headers wins. So a length of 0, which no request of ours has, ends the connection too.
  * - A second request that arrives while the first is being answered ends the connection.
  * - `end` keeps whatever the client does not read, without bound. `tryEnd` keeps the head of one answer at most, leaves the
  *   rest to us and the request unanswered, so that a next one ends the connection; it costs half a microsecond more. Small
@@ -24,7 +24,6 @@
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import {
   answerBytesSmallMax,
-  answerBytesWaitingMax,
   answerMsMax,
   answersPerProbe,
   bodyBytesDroppedMax,
@@ -36,6 +35,8 @@ import {
 } from '../limits.js'
 import type { Answer, Answered, CloseCause, Refusal, Route, Service } from './answer.js'
 import { connectionsAllowed } from './connections.js'
+import { isFramingSound, isJson, readHeaders, seen } from './headers.js'
+import { createUnread } from './unread.js'
 
 export interface HttpOptions {
   readonly host: string
@@ -69,47 +70,9 @@ interface Exchange<Caller> extends Answered<Caller> {
   cancelled: boolean
 }
 
-/** The part of an answer that its client has not read yet. */
-interface Unread {
-  readonly res: HttpResponse
-  readonly bytes: number
-  readonly sinceMs: number
-}
-
-/** What one pass over the headers of a request finds. Reused: headers are read and judged in one go. */
-const seen = { authorization: '', contentType: '', contentLength: '', contentLengths: 0, transferEncoding: false }
-
-function see(name: string, value: string): void {
-  switch (name) {
-    case 'authorization':
-      seen.authorization = value
-      break
-    case 'content-type':
-      seen.contentType = value
-      break
-    case 'content-length':
-      seen.contentLength = value
-      seen.contentLengths++
-      break
-    case 'transfer-encoding':
-      seen.transferEncoding = true
-      break
-  }
-}
-
-function readHeaders(req: HttpRequest): void {
-  seen.authorization = seen.contentType = seen.contentLength = ''
-  seen.contentLengths = 0
-  seen.transferEncoding = false
-  req.forEach(see)
-}
-
 /** As bytes: the library copies them as they are, while a string is converted anew for every answer. */
 const contentTypeName = Buffer.from('content-type')
 const contentTypeJson = Buffer.from('application/json')
-
-const digits = /^\d{1,15}$/
-const json = /^application\/json[ \t]*(;|$)/i
 
 const statusLines: Readonly<Record<number, string>> = {
   200: '200 OK',
@@ -138,7 +101,6 @@ export async function startHttpServer<Caller extends object>(
   const app = createApp(tls)
   const connectionsMax = connectionsAllowed()
   const waiting = new Set<Exchange<Caller>>()
-  const unread = new Set<Unread>()
   let connections = 0
   let requests = 0
   /** Requests from their headers to their answer, or to the end of their client. */
@@ -147,7 +109,6 @@ export async function startHttpServer<Caller extends object>(
   let working = 0
   /** Their bodies, and those that are still arriving. */
   let bodyBytes = 0
-  let unreadBytes = 0
   let draining = false
 
   app.filter((res, change) => {
@@ -161,39 +122,15 @@ export async function startHttpServer<Caller extends object>(
     res.close()
   }
 
+  const unread = createUnread((res) => cut(res, 'unread'))
+
   function send(res: HttpResponse, { status, body, headers, close = false }: Answer): void {
     if (status !== 200) res.writeStatus(statusLines[status])
     res.writeHeader(contentTypeName, contentTypeJson)
     if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
     if (close || draining) res.end(body, true)
     else if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
-    else if (!res.tryEnd(body, 0)[0]) sendRest(res, typeof body === 'string' ? Buffer.from(body) : body)
-  }
-
-  /** Keeps what the client does not take yet, until it does or stops reading for good. */
-  function sendRest(res: HttpResponse, body: Uint8Array): void {
-    const from = res.getWriteOffset()
-    const rest: Unread = { res, bytes: body.length - from, sinceMs: performance.now() }
-    for (const oldest of unread) {
-      if (unreadBytes + rest.bytes <= answerBytesWaitingMax) break
-      cut(oldest.res, 'unread')
-    }
-    const kept = Buffer.from(body.subarray(from))
-    unread.add(rest)
-    unreadBytes += rest.bytes
-    const letGo = (): void => {
-      if (unread.delete(rest)) unreadBytes -= rest.bytes
-    }
-    res.onAborted(letGo)
-    res.onWritable((offset) => {
-      let taken = false
-      res.cork(() => {
-        const [room, done] = res.tryEnd(kept.subarray(offset - from), body.length)
-        if (done) letGo()
-        taken = room
-      })
-      return taken
-    })
+    else if (!res.tryEnd(body, 0)[0]) unread.keep(res, typeof body === 'string' ? Buffer.from(body) : body)
   }
 
   function finish(exchange: Exchange<Caller>, answer: Answer): void {
@@ -312,7 +249,7 @@ export async function startHttpServer<Caller extends object>(
 
   function onRequest(route: Route<Caller>, res: HttpResponse, req: HttpRequest): void {
     readHeaders(req)
-    if (seen.transferEncoding || seen.contentLengths !== 1 || !digits.test(seen.contentLength)) return cut(res, 'framing')
+    if (!isFramingSound(true)) return cut(res, 'framing')
     const bytesIn = Number(seen.contentLength)
     const exchange = exchangeOf(res, route, bytesIn)
     if (connections > connectionsMax) return part(exchange, service.refusals.overloaded)
@@ -320,9 +257,10 @@ export async function startHttpServer<Caller extends object>(
     const caller = service.admit(seen.authorization)
     if (caller === undefined) return refuse(exchange, 'unauthorized')
     exchange.caller = caller
-    if (!json.test(seen.contentType)) return refuse(exchange, 'unsupported_media_type')
+    if (!isJson()) return refuse(exchange, 'unsupported_media_type')
     if (bytesIn > bodyBytesMax) return refuse(exchange, 'body_too_large')
     if (isTooMuch(bytesIn)) return refuse(exchange, 'overloaded')
+    if (bytesIn === 0) return part(exchange, service.refusals.empty_body)
     receive(exchange, route, caller)
   }
 
@@ -338,11 +276,10 @@ export async function startHttpServer<Caller extends object>(
    */
   function refuseOther(res: HttpResponse, req: HttpRequest, refusal: Refusal): void {
     readHeaders(req)
-    const { contentLengths, contentLength, transferEncoding } = seen
-    if (transferEncoding || contentLengths > 1 || (contentLengths === 1 && !digits.test(contentLength))) return cut(res, 'framing')
+    if (!isFramingSound(false)) return cut(res, 'framing')
     const refused = service.refusals[refusal]
     const body = req.getMethod() === 'head' ? '' : refused.body
-    const exchange = exchangeOf(res, undefined, Number(contentLength))
+    const exchange = exchangeOf(res, undefined, Number(seen.contentLength))
     part(exchange, { ...refused, body })
   }
 
@@ -353,10 +290,7 @@ export async function startHttpServer<Caller extends object>(
       exchange.cancelled = true
       finishLater(exchange, service.refusals.timed_out)
     }
-    for (const { res, sinceMs } of unread) {
-      if (sinceMs > oldest) break
-      cut(res, 'unread')
-    }
+    unread.cutOld(oldest)
   }, 1000)
   watch.unref()
 
@@ -368,7 +302,7 @@ export async function startHttpServer<Caller extends object>(
     uWS.us_listen_socket_close(listening)
     let idleSince = performance.now()
     while (connections > 0 && performance.now() < deadline) {
-      if (unanswered + unread.size > 0) idleSince = performance.now()
+      if (unanswered + unread.count() > 0) idleSince = performance.now()
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
