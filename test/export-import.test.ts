@@ -6,9 +6,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { importTool } from '../dist/ops/import.js'
 import { openLmdbStore } from '../dist/store/lmdb/open.js'
 import type { Path } from '../dist/topics/path.js'
 import { runCommand, startServer } from './support/server.js'
+import { openStore } from './support/store.js'
 
 const directory = t.testdir()
 const dataDir = (name: string): string => join(directory, name)
@@ -81,16 +83,22 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
     ['{"path":"before","type":"string"}', /The topic at the path "before" is of type json, not string\./],
     ['{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}', /at the path "before" already, with other properties/],
   ]
-  for (const [place, [line, reason]] of cases.entries()) {
-    const name = `wrong-${place}`
-    const input = Buffer.concat([Buffer.from('{"path":"before","value":1}\n\n'), Buffer.from(line), Buffer.from('\n{"path":"later","value":1}\n')])
-    const { code, stdout, stderr } = await imported(name, input)
-    t.equal(code, 1, String(line))
-    t.equal(stdout, '')
-    t.match(stderr, /^topicd: line 3: /)
-    t.match(stderr, reason)
-    t.match(stderr, 'go on with --from-line 3')
-    t.match(await exported(name), /^\{"path":"before","type":"json","properties":\{\},"value":1\}\n/)
+  const [[firstLine, firstReason]] = cases
+  const input = (line: string | Buffer): Buffer =>
+    Buffer.concat([Buffer.from('{"path":"before","value":1}\n\n'), Buffer.from(line), Buffer.from('\n{"path":"later","value":1}\n')])
+  const { code, stdout, stderr } = await imported('wrong', input(firstLine))
+  t.strictSame({ code, stdout }, { code: 1, stdout: '' })
+  t.match(stderr, firstReason)
+  t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; go on with --from-line 3\.\n$/)
+  t.match(await exported('wrong'), /^\{"path":"before","type":"json","properties":\{\},"value":1\}\n/)
+
+  const store = openStore(t, dataDir('cases'))
+  for (const [line, reason] of cases) {
+    async function* lines(): AsyncGenerator<Uint8Array> {
+      yield input(line)
+    }
+    const io = { emit: () => {}, input: lines(), directory, diskFreeBytesMin: 0 }
+    await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, io), { message: reason }, String(line))
   }
 })
 
