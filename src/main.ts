@@ -1,55 +1,56 @@
 #!/usr/bin/env node
 /**
- * The command line: finds out what is asked for, and becomes it. Nothing else.
+ * The command line: finds out what is asked for, and becomes it. Nothing else. A command's code is loaded when it is asked
+ * for: `serve` is the primary, which has no use for the engines that the other commands bring along.
  */
-import { backupHelp, runBackup } from './commands/backup.js'
-import { checkHelp, runCheck } from './commands/check.js'
-import { exportHelp, runExport } from './commands/export.js'
-import { importHelp, runImport } from './commands/import.js'
-import { keysHelp, runKeys } from './commands/keys.js'
-import { migrateHelp, runMigrate } from './commands/migrate.js'
-import { openapiHelp, runOpenapi } from './commands/openapi.js'
 import { parseCommandLine, serveSettings, settingsHelp, UsageError } from './config.js'
 import { exitCodes, fatal } from './exit-codes.js'
 
-const help = `topicd: a topic tree over HTTP
+interface Command {
+  /** How it is called, and what it does. */
+  readonly help: string
+  run(args: readonly string[]): Promise<void>
+}
 
-topicd serve [settings]
-    serves the topics of a data directory until SIGTERM; SIGHUP restarts its workers one by one
-${keysHelp}
-${checkHelp}
-${backupHelp}
-${exportHelp}
-${importHelp}
-${openapiHelp}
-${migrateHelp}
+const serve: Command = {
+  help: `topicd serve [settings]
+    serves the topics of a data directory until SIGTERM; SIGHUP restarts its workers one by one`,
+  async run(args) {
+    const { values, rest } = parseCommandLine(args, serveSettings)
+    if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one argument too many (see topicd --help)`)
+    const { runPrimary } = await import('./cluster/primary.js')
+    await runPrimary(values)
+  },
+}
+
+/** The commands, in the order in which the help tells of them. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => serve,
+  keys: () => import('./commands/keys.js').then(({ keysHelp: help, runKeys: run }) => ({ help, run })),
+  check: () => import('./commands/check.js').then(({ checkHelp: help, runCheck: run }) => ({ help, run })),
+  backup: () => import('./commands/backup.js').then(({ backupHelp: help, runBackup: run }) => ({ help, run })),
+  export: () => import('./commands/export.js').then(({ exportHelp: help, runExport: run }) => ({ help, run })),
+  import: () => import('./commands/import.js').then(({ importHelp: help, runImport: run }) => ({ help, run })),
+  openapi: () => import('./commands/openapi.js').then(({ openapiHelp: help, runOpenapi: run }) => ({ help, run })),
+  migrate: () => import('./commands/migrate.js').then(({ migrateHelp: help, runMigrate: run }) => ({ help, run })),
+}
+
+async function printHelp(): Promise<void> {
+  const known = await Promise.all(Object.values(commands).map((load) => load()))
+  process.stdout.write(`topicd: a topic tree over HTTP
+
+${known.map(({ help }) => help).join('\n')}
 
 Settings of serve (each also as a variable of the environment):
 ${settingsHelp(serveSettings)}
-`
-
-async function serve(args: readonly string[]): Promise<void> {
-  const { values, rest } = parseCommandLine(args, serveSettings)
-  if (rest.length > 0) fatal(exitCodes.usage, `"${rest[0]}" is one argument too many (see topicd --help)`)
-  const { runPrimary } = await import('./cluster/primary.js')
-  await runPrimary(values)
+`)
 }
 
-const commands: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
-  serve,
-  keys: runKeys,
-  check: runCheck,
-  backup: runBackup,
-  export: runExport,
-  import: runImport,
-  openapi: runOpenapi,
-  migrate: runMigrate,
-}
-
-const [command = '--help', ...args] = process.argv.slice(2)
-if (command === '--help' || args.includes('--help')) process.stdout.write(help)
-else if (Object.hasOwn(commands, command)) {
-  await commands[command](args).catch((error: Error) =>
+const [name = '--help', ...args] = process.argv.slice(2)
+if (name === '--help' || args.includes('--help')) await printHelp()
+else if (Object.hasOwn(commands, name)) {
+  const command = await commands[name]()
+  await command.run(args).catch((error: Error) =>
     fatal(error instanceof UsageError ? exitCodes.usage : exitCodes.failed, error.message),
   )
-} else fatal(exitCodes.usage, `"${command}" is no command; see topicd --help`)
+} else fatal(exitCodes.usage, `"${name}" is no command; see topicd --help`)

@@ -1,9 +1,10 @@
 /**
  * `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any.
  */
-import { parseCommandLine } from '../config.js'
-import { exitCodes, fatal } from '../exit-codes.js'
+import { parseCommandLine, UsageError } from '../config.js'
+import { exitCodes } from '../exit-codes.js'
 import type { CheckLine } from '../ops/check.js'
+import { createProgress } from './progress.js'
 import { runTool } from './session.js'
 import { whereOf, whereSettings } from './where.js'
 
@@ -12,8 +13,11 @@ export const checkHelp = `topicd check [--data DIR] [--store ADDRESS]
 
 export async function runCheck(args: readonly string[]): Promise<void> {
   const { values, rest } = parseCommandLine(args, whereSettings)
-  if (rest.length > 0) fatal(exitCodes.usage, `"${rest[0]}" is one argument too many (see topicd --help)`)
+  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one argument too many (see topicd --help)`)
+  const progress = createProgress()
   await runTool(whereOf(values), 'check', {}, (text) => {
+    if (progress.take(text)) return
+    progress.end()
     const line = JSON.parse(text) as CheckLine
     if ('finding' in line) process.stdout.write(`${line.finding}\n`)
     else {
@@ -21,5 +25,5 @@ export async function runCheck(args: readonly string[]): Promise<void> {
       process.stdout.write(`${records} records checked, ${findings} findings\n`)
       if (findings > 0) process.exitCode = exitCodes.failed
     }
-  })
+  }).finally(progress.end)
 }

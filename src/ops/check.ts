@@ -1,16 +1,19 @@
 /**
  * The tool behind `topicd check`: every broken invariant as a line, then a last line with the counts.
  */
+import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 
 /** A line of the check's answer. */
 export type CheckLine = { readonly finding: string } | { readonly checked: { readonly records: number; readonly findings: number } }
 
 export const checkTool: Tool = async (store, _options, io) => {
+  const report = createReport(io)
   let findings = 0
-  const { records } = await store.check((finding) => {
+  const onFinding = (finding: string): void => {
     findings++
     void io.emit(JSON.stringify({ finding } satisfies CheckLine))
-  })
+  }
+  const { records } = await store.check(onFinding, (done, total) => report('checking', done, total))
   await io.emit(JSON.stringify({ checked: { records, findings } } satisfies CheckLine))
 }
