@@ -14,8 +14,8 @@ export interface ApiContext {
   readonly store: TopicStore
   readonly pageSizeMax: number
   readonly pageBytesMax: number
-  /** Whether writes that add bytes must be refused. */
-  readonly diskNearlyFull: () => boolean
+  /** Whether a write with a body of so many bytes must be refused; one that is not counts as under way from then on. */
+  readonly diskNearlyFull: (bodyBytes: number) => boolean
 }
 
 export function ok(body: string): Answer {

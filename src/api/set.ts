@@ -19,7 +19,7 @@ export function handleSet(context: ApiContext, bytes: Uint8Array, access: Access
   if (typeof path !== 'string') return refuse(path)
   const wrong = valueProblem(valueText, value, type) ?? touchProblem(access, path)
   if (wrong || valueText === undefined) return refuse(wrong ?? problem('internal_error'))
-  if (context.diskNearlyFull()) return refuse(problem('disk_nearly_full'))
+  if (context.diskNearlyFull(bytes.length)) return refuse(problem('disk_nearly_full'))
   return context.store
     .set(path, type, valueText)
     .then((outcome) => (outcome === 'set' ? ok(`{"path":${JSON.stringify(path)}}`) : refuse(absentProblem(outcome, path, type))))

@@ -87,12 +87,16 @@ async function open(): Promise<void> {
   store = await openStore(config.store, { directory: config.data, socketCount: () => server?.connections() ?? 0, onBroken })
   keyring = await openKeyring(store, (error) => log.error({ err: error }, 'API keys could not be read'))
   // A store elsewhere says by itself when it is full, and our own disk is no measure of it.
-  if (isExclusive(config.store)) disk = await watchDisk(config.data, config.diskFreeBytesMin)
+  if (isExclusive(config.store)) disk = await watchDisk(config.data, config.diskFreeBytesMin, config.workers, () => server?.bodyBytes() ?? 0)
+}
+
+function diskNearlyFull(bodyBytes: number): boolean {
+  return disk?.nearlyFull(bodyBytes) === true
 }
 
 async function serve(): Promise<void> {
   const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
-  const context = { store: opened(), pageSizeMax, pageBytesMax, diskNearlyFull: () => disk?.nearlyFull() === true }
+  const context = { store: opened(), pageSizeMax, pageBytesMax, diskNearlyFull }
   const counted = createTraffic(Object.keys(handlers).map((path) => basePath + path))
   traffic = counted
   const logged = config.accessLog ? createAccessLog(log) : undefined

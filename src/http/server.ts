@@ -57,6 +57,8 @@ export interface HttpServer {
   readonly connections: () => number
   /** Requests that wait for their answer now. */
   readonly waiting: () => number
+  /** Their bodies, and those that are still arriving, in bytes. */
+  readonly bodyBytes: () => number
 }
 
 /** One request from its headers to its answer. */
@@ -314,7 +316,7 @@ export async function startHttpServer<Caller extends object>(
     app.close()
   }
 
-  return { drain, close, connections: () => connections, waiting: () => working }
+  return { drain, close, connections: () => connections, waiting: () => working, bodyBytes: () => bodyBytes }
 }
 
 /** How long a drain waits for a next request on connections that have none under way, so as to answer it and say goodbye. */
