@@ -12,14 +12,19 @@ import type { Path } from '../dist/topics/path.js'
 import { runCommand, startServer } from './support/server.js'
 import { openStore } from './support/store.js'
 
+const topics = Number(process.env.TOPICS ?? 20_000)
+
+/** Far above what any number of topics takes. */
+const deadlineMs = 20_000 + topics
+
 const directory = t.testdir()
 const dataDir = (name: string): string => join(directory, name)
 
 const exported = async (name: string, ...flags: readonly string[]) =>
-  (await runCommand(['export', '--data', dataDir(name), ...flags])).stdout
+  (await runCommand(['export', '--data', dataDir(name), ...flags], {}, '', deadlineMs)).stdout
 
 const imported = (name: string, input: string | Buffer, ...flags: readonly string[]) =>
-  runCommand(['import', '--data', dataDir(name), ...flags], {}, input)
+  runCommand(['import', '--data', dataDir(name), ...flags], {}, input, deadlineMs)
 
 /** The odd ones, as the lines of an export, in tree order. */
 const odd = [
@@ -124,8 +129,6 @@ await t.test('API keys travel only when both sides ask for them, and never as to
   t.match(await server.post('fetch', { path: 'null' }), { status: 403 }, 'with its bounds')
   t.match(await imported('keyless', '{"key":{"name":"x"}}\n', '--with-keys'), { code: 1, stderr: /line 1: / })
 })
-
-const topics = Number(process.env.TOPICS ?? 20_000)
 
 await t.test(`${topics} topics make the round trip`, { timeout: 600_000 }, async (t) => {
   mkdirSync(dataDir('many'))

@@ -31,6 +31,8 @@ export interface StartOptions {
   readonly flags?: readonly string[]
   /** The main.js of another build; the one of `dist` unless told. */
   readonly program?: string
+  /** How many files the service may have open, each of its processes; the system's own limit unless told. */
+  readonly descriptorsMax?: number
   /** Further environment. */
   readonly env?: Readonly<Record<string, string>>
   /** Where the topics are: an address as `--store` takes it, of a store that is there; lmdb unless told. */
@@ -91,6 +93,7 @@ export async function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   input: string | Buffer = '',
+  withinMs = deadlineMs,
 ): Promise<CommandResult> {
   const child = spawn(process.execPath, [mainFile, ...args], { env: { ...cleanEnv(), ...env }, stdio: 'pipe' })
   // A command that ends before it has read everything says why itself.
@@ -99,7 +102,7 @@ export async function runCommand(
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  await within(deadlineMs, once(child, 'close'), () => {
+  await within(withinMs, once(child, 'close'), () => {
     child.kill('SIGKILL')
     return `"${args.join(' ')}" did not end; it printed\n${stdout}${stderr}`
   })
@@ -144,7 +147,10 @@ export class Server {
     this.token = options.token ?? ''
     const flags = ['--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', dataDir]
     flags.push('--workers', String(this.workers), ...(options.token === undefined ? ['--first-key'] : []))
-    this.#child = spawn(process.execPath, [options.program ?? mainFile, 'serve', ...flags, ...(options.flags ?? [])], {
+    const command = [process.execPath, options.program ?? mainFile, 'serve', ...flags, ...(options.flags ?? [])]
+    // The shell becomes the service, so the process id stays.
+    if (options.descriptorsMax !== undefined) command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
+    this.#child = spawn(command[0], command.slice(1), {
       env: { ...cleanEnv(), ...this.#storeEnv, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
