@@ -43,23 +43,22 @@ export async function problemWith(running: Running, operation: Operation): Promi
 }
 
 /**
- * Reads written topics back.
+ * Reads written topics back: each must hold the value that was acknowledged last.
  *
- * @param answered answers that each connection received in the burst, when the driver knows: then a topic must hold the
- *   last value acknowledged; else it may hold any value that was ever meant for it
+ * @param answered answers that each connection received in the burst
  * @returns what was lost, or undefined
  */
 export async function lostWrite(
   running: Running,
   scripts: readonly Script[],
-  answered: readonly number[] | undefined,
+  answered: readonly number[],
 ): Promise<string | undefined> {
-  const expected = answered === undefined ? everyValue(scripts) : lastValues(scripts, answered)
-  const valueBytes = [...expected.values()][0]?.[0].length ?? 1
+  const expected = lastValues(scripts, answered)
+  const valueBytes = [...expected.values()][0]?.length ?? 1
   const some = [...expected].slice(0, Math.min(readBackMax, Math.ceil(readBackBytesMax / valueBytes)))
   let lost: string | undefined
-  await forEachAsked(some, outstandingMax, async ([path, values], agent) => {
-    const exchange = running.exchange({ kind: 'fetch', path, values })
+  await forEachAsked(some, outstandingMax, async ([path, value], agent) => {
+    const exchange = running.exchange({ kind: 'fetch', path, values: [value] })
     if (exchange === undefined) return
     const { body } = await ask(running.port, running.headers, exchange, agent)
     const found = running.blankDigits ? blanked(body) : body
@@ -70,23 +69,14 @@ export async function lostWrite(
   return lost
 }
 
-/** Every value that is meant for each path. */
-function everyValue(scripts: readonly Script[]): Map<string, string[]> {
-  const values = new Map<string, string[]>()
-  for (const operation of scripts.flat()) {
-    if (operation.kind === 'overwrite') values.set(operation.path, [...(values.get(operation.path) ?? []), operation.value])
-  }
-  return values
-}
-
 /** For each path that was written: the value acknowledged last. */
-function lastValues(scripts: readonly Script[], answered: readonly number[]): Map<string, string[]> {
-  const values = new Map<string, string[]>()
+function lastValues(scripts: readonly Script[], answered: readonly number[]): Map<string, string> {
+  const values = new Map<string, string>()
   scripts.forEach((script, connection) => {
     const count = answered[connection]
     for (let i = Math.max(0, count - script.length); i < count; i++) {
       const operation = script[i % script.length]
-      if (operation.kind === 'overwrite') values.set(operation.path, [operation.value])
+      if (operation.kind === 'overwrite') values.set(operation.path, operation.value)
     }
   })
   return values

@@ -126,7 +126,8 @@ export async function measure(
         const measured = await burst(running, scripts, measuring.seconds, driver)
         bursts.set(entrant, measured)
         entrant.problem = measured.burst.problem
-        if (entrant.contender !== bare) entrant.problem ??= await lostWrite(running, scripts, measured.burst.answered)
+        const { answered } = measured.burst
+        if (entrant.contender !== bare && answered !== undefined) entrant.problem ??= await lostWrite(running, scripts, answered)
       }
       const floor = [...bursts].find(([entrant]) => entrant.contender === bare)?.[1]
       for (const [entrant, measured] of bursts) entrant.rounds.push(figures(measured, floor))
