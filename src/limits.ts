@@ -109,11 +109,8 @@ export const pageSizeDefault = 10
 /** Of so many requests that are answered at once, one is timed: the clock is read twice for it, at 0.1 µs each. */
 export const answersPerTiming = 16
 
-/** Open connections of one worker that are served: each costs a few KB, so this many stay within 200 MB. */
+/** Open connections of one worker: each costs a few KB, so this many stay within 200 MB; more are closed as they come. */
 export const connectionsMax = 20_000
-
-/** Connections beyond those, told so with a 503 when they ask something; still more are closed as they come. */
-export const connectionsOverMax = 500
 
 /** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
 export const descriptorsReserved = 200

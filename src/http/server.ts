@@ -30,7 +30,6 @@ import {
   bodyBytesKeptMin,
   bodyBytesSmallMax,
   bodyBytesWaitingMax,
-  connectionsOverMax,
   requestsWaitingMax,
 } from '../limits.js'
 import type { Answer, Answered, CloseCause, Refusal, Route, Service } from './answer.js'
@@ -115,7 +114,7 @@ export async function startHttpServer<Caller extends object>(
 
   app.filter((res, change) => {
     connections += Number(change)
-    if (Number(change) > 0 && connections > connectionsMax + connectionsOverMax) cut(res, 'connections')
+    if (Number(change) > 0 && connections > connectionsMax) cut(res, 'connections')
   })
 
   /** Ends a connection without a word. */
@@ -254,7 +253,6 @@ export async function startHttpServer<Caller extends object>(
     if (!isFramingSound(true)) return cut(res, 'framing')
     const bytesIn = Number(seen.contentLength)
     const exchange = exchangeOf(res, route, bytesIn)
-    if (connections > connectionsMax) return part(exchange, service.refusals.overloaded)
     if (working >= requestsWaitingMax) return refuse(exchange, 'overloaded')
     const caller = service.admit(seen.authorization)
     if (caller === undefined) return refuse(exchange, 'unauthorized')
