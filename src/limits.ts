@@ -148,5 +148,8 @@ export const importBytesWaitingMax = 32 * 1024 * kibibyte
 /** The longest line of an import: the largest value that any setting allows, and room for the rest. */
 export const importLineBytesMax = 65 * 1024 * kibibyte
 
+/** What all the scans that wait for their next slice may have found; beyond it their pages end early. */
+export const scanBytesWaitingMax = 32 * 1024 * kibibyte
+
 /** How long a request may wait for its answer: beyond what any client waits, short of forever. */
 export const answerMsMax = 120_000

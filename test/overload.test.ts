@@ -8,6 +8,7 @@ import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { refuses } from './support/claims.js'
+import type { FetchedPage } from './support/client.js'
 import { requestText } from './support/raw.js'
 import { type Server, startServer, until } from './support/server.js'
 import { Strace, whyNoStrace } from './support/strace.js'
@@ -147,6 +148,24 @@ t.test('answers that nobody reads', async (t) => {
     await until('the page is there', async () => bytes > 8_000_000 || undefined)
     socket.destroy()
   })
+})
+
+t.test('three hundred scans for large pages at once', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  await server.post('addAndSet', { path: 'small', value: 1 })
+  const value = 'x'.repeat(50_000)
+  await Promise.all(Array.from({ length: 200 }, (_, i) => server.connect().post('addAndSet', { path: `scanned/${i}`, value })))
+  const figures = await besideOthers(server, async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, async () => {
+        const { status, text } = await server.connect().post('fetch', { selector: '?scanned/.*[0-9]', size: 200 })
+        const { has_more, results } = JSON.parse(text) as FetchedPage
+        return status === 200 && results.length > 0 && has_more === (results.at(-1)?.path !== 'scanned/99')
+      }),
+    )
+    t.ok(answers.every(Boolean), 'each page has something, and says whether there is more')
+  })
+  holds(t, figures)
 })
 
 t.test('more writes than the disk can take', { skip: whyNoStrace() }, async (t) => {

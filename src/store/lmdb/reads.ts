@@ -4,6 +4,7 @@
  * the items of matches are read one by one; such a scan works in slices, holds no snapshot between them, and goes on after
  * the last key that it saw, so that whatever stands throughout is found exactly once, in order.
  */
+import { scanBytesWaitingMax } from '../../limits.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { Matcher } from '../../topics/plan.js'
@@ -31,6 +32,9 @@ const scanBytesAtFirst = 4 * 1024
 export function createReads(environment: Environment, snapshots: Snapshots, shared: PageBuffer): Reads {
   const { items, pages, specifications } = environment
   let spare: PageBuffer | undefined
+  /** What the scans that wait for their next slice have found so far. */
+  let scanBytes = 0
+  const isCrowded = (): boolean => scanBytes > scanBytesWaitingMax
 
   function readTopic(path: Path, type: TopicType): Uint8Array | Absent {
     snapshots.forRequest()
@@ -47,7 +51,7 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
     if (plan.matcher === undefined && ranges.length <= plainRangesMax) return plainPage(query, ranges)
     const buffer = spare ?? createPageBuffer(scanBytesAtFirst)
     spare = undefined
-    const scan = startScan(items[query.type], ranges, plan.matcher, query, buffer)
+    const scan = startScan(items[query.type], ranges, plan.matcher, query, buffer, isCrowded)
     if (!firstSlice(scan.slice)) return finishInSlices(scan, cancellation)
     spare = buffer
     return scan.page()
@@ -69,11 +73,18 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
   }
 
   async function finishInSlices(scan: Scan, cancellation: Cancellation): Promise<Page> {
-    do {
-      await nextSlice()
-      if (cancellation.cancelled) throw new Cancelled()
-    } while (!snapshots.alone(scan.slice))
-    return scan.page()
+    let counted = 0
+    try {
+      for (;;) {
+        scanBytes += scan.bytes() - counted
+        counted = scan.bytes()
+        await nextSlice()
+        if (cancellation.cancelled) throw new Cancelled()
+        if (snapshots.alone(scan.slice)) return scan.page()
+      }
+    } finally {
+      scanBytes -= counted
+    }
   }
 
   return { readTopic, readPage }
@@ -82,32 +93,38 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
 interface Scan {
   /** Works for about `sliceMs`; true when the page is finished. */
   readonly slice: () => boolean
+  /** What it has found so far. */
+  bytes(): number
   page(): Page
 }
 
+/** @param isCrowded whether pages that have something must end early, so that all of them together stay within bounds */
 function startScan(
   tree: Tree,
   planned: readonly KeyRange[],
   matcher: Matcher | undefined,
   { size, bytesMax }: PageQuery,
   buffer: PageBuffer,
+  isCrowded: () => boolean,
 ): Scan {
   let ranges = planned
   let count = 0
+  let bytes = 0
   let hasMore = false
   buffer.begin()
 
   /** The page's next item, if it fits; false when the page is full. */
   function take(path: Path): boolean {
-    if (count === size) return false
+    if (count === size || (count > 0 && isCrowded())) return false
     const item = tree.getBinaryFast(path)
     if (item === undefined) return true
-    const bytes = buffer.copy(item, item.length)
-    if (count > 0 && bytes > bytesMax) {
+    const bytesNow = buffer.copy(item, item.length)
+    if (count > 0 && bytesNow > bytesMax) {
       buffer.dropLast()
       return false
     }
     count++
+    bytes = bytesNow
     return true
   }
 
@@ -120,7 +137,7 @@ function startScan(
     return end === undefined || hasMore
   }
 
-  return { slice, page: () => buffer.finish(hasMore) }
+  return { slice, bytes: () => bytes, page: () => buffer.finish(hasMore) }
 }
 
 /**
