@@ -63,6 +63,11 @@ export function resultLines(result: Result): string[] {
       ].join('  '),
     )
   }
+  const driven = result.outcomes.filter((outcome) => summary(outcome, workers)?.boundBy === 'driver')
+  if (driven.length > 0) {
+    const names = driven.map(({ contender }) => contender).join(', ')
+    lines.push(`  ${result.driver} was the bottleneck of ${names}: requests a second are its limit there, not the server's`)
+  }
   return [...lines, ...verdicts(result).map(({ words }) => `  ${words}`)]
 }
 
