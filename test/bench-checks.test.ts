@@ -34,12 +34,12 @@ async function serverOf(t: Test, listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Answers `right`, but the hundredth request as told. */
-function oneOfHundred(wrong: RequestListener): RequestListener {
+/** Answers `right`, but the tenth request as told. */
+function oneOfTen(wrong: RequestListener): RequestListener {
   let count = 0
   return (request, response) => {
     request.resume()
-    if (++count === 100) wrong(request, response)
+    if (++count === 10) wrong(request, response)
     else response.end('right')
   }
 }
@@ -54,12 +54,12 @@ const faults: readonly (readonly [name: string, wrong: RequestListener, found: R
 async function findsFaults(t: Test, driver: Driver): Promise<void> {
   t.teardown(() => driver.stop())
   const exchange = { method: 'POST', path: '/x', body: '{}', answers: ['right'] }
-  const job = { headers: {}, blankDigits: false, seconds: 0.2, exchanges: [exchange], scripts: [[0], [0]] }
+  const job = { headers: {}, blankDigits: false, seconds: 0.5, exchanges: [exchange], scripts: [[0], [0]] }
   const good = await driver.run({ ...job, port: await serverOf(t, (_request, response) => void response.end('right')) })
   t.equal(good.problem, undefined, 'right answers are no problem')
-  t.ok(good.requests > 100, 'and enough of them come for a fault in the hundredth')
+  t.ok(good.requests > 10, 'and enough of them come for a fault in the tenth')
   for (const [name, wrong, found] of faults) {
-    const { problem } = await driver.run({ ...job, port: await serverOf(t, oneOfHundred(wrong)) })
+    const { problem } = await driver.run({ ...job, port: await serverOf(t, oneOfTen(wrong)) })
     t.match(problem, found, `${name} among right ones is found`)
   }
 }
