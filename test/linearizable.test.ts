@@ -34,6 +34,13 @@ const accepted: Readonly<Record<string, readonly Operation[]>> = {
   ],
   'a write without an answer that shows only in that the topic is found': [write(0, undefined, 'a'), write(2, 3, 'b', true)],
   'a removal without an answer that happened late': [write(0, 1, 'a'), write(2, undefined, null), read(5, 6, 'a'), read(7, 8, null)],
+  'two removals without an answer, each once': [
+    write(0, undefined, null),
+    write(0, undefined, null),
+    write(1, 2, 'a', false),
+    write(3, 4, 'b', false),
+    write(5, 6, 'c', false),
+  ],
   'a removal, then a creation': [write(0, 1, 'a', false), write(2, 3, null, true), write(4, 5, 'b', false)],
 }
 
@@ -45,6 +52,12 @@ const rejected: Readonly<Record<string, readonly Operation[]>> = {
   'the new, then the old, beside one write': [write(0, 10, 'a'), read(1, 2, 'a'), read(3, 4, null)],
   'a value that nobody wrote': [write(0, 1, 'a'), read(2, 3, 'z')],
   'a removed topic that is found': [write(0, 1, 'a'), write(2, 3, null), write(4, 5, 'b', true)],
+  'one removal without an answer, twice': [
+    write(0, undefined, null),
+    write(1, 2, 'a', false),
+    write(3, 4, 'b', false),
+    write(5, 6, 'c', false),
+  ],
   'a topic found before it was first written': [write(0, 1, 'a', true), write(2, undefined, 'b')],
   'a topic created twice': [write(0, 1, 'a', false), write(2, 3, 'b', false)],
   'two writes at once, both last': [write(0, 10, 'a'), write(0, 10, 'b'), read(11, 12, 'a'), read(13, 14, 'b')],

@@ -4,7 +4,12 @@
  *
  * The check walks calls and answers in the order of time, with every state that the topic may be in: its value, and which
  * of the operations under way have taken effect. When an operation is answered, it must have taken effect in some of
- * them; those alone remain. Operations without an answer stay under way for ever: they may take effect at any time, or never.
+ * them; those alone remain.
+ *
+ * Operations without an answer may take effect at any time after their call, or never. A write of a value that was read had
+ * taken effect by then. The others are not told apart, or there would be too many states: writes of values that nobody read
+ * explain no read, only that a topic was found, and may do so as often as they are needed; of removals it is counted how many
+ * have taken effect, and of two states that differ in nothing else, the one with fewer can do whatever the other can.
  */
 
 /** A value; null where no topic is. */
@@ -34,7 +39,23 @@ interface State {
   readonly value: Value
   /** The operations under way that have taken effect, by their places in the history. */
   readonly done: ReadonlySet<number>
+  /** How many removals without an answer have taken effect. */
+  readonly removals: number
 }
+
+/** What operations without an answer may do by now. */
+interface Unanswered {
+  removals: number
+  hasWritten: boolean
+}
+
+/** Stands for every value that nobody read. */
+const unreadValue = '(a value that nobody read)'
+
+type Event = { readonly atMs: number } & (
+  | { readonly kind: 'call' | 'answer'; readonly place: number }
+  | { readonly kind: 'unanswered removal' | 'unread write' }
+)
 
 /**
  * @param history the operations of one topic, in any order; no two writes of one value
@@ -42,58 +63,55 @@ interface State {
  * @returns undefined for a history that is linearizable
  */
 export function findViolation(history: readonly Operation[], initial: Value = null): Violation | undefined {
-  const operations = relevant(history)
-  const events = operations
-    .flatMap((operation, place) => [
-      { place, atMs: operation.startMs, isAnswer: false },
-      ...(operation.endMs === undefined ? [] : [{ place, atMs: operation.endMs, isAnswer: true }]),
-    ])
-    // At one instant calls come before answers: the clock may be too coarse to tell, and in doubt both orders are allowed.
-    .sort((a, b) => a.atMs - b.atMs || Number(a.isAnswer) - Number(b.isAnswer))
   const underWay = new Set<number>()
-  let states: readonly State[] = [{ value: initial, done: new Set() }]
-  for (const { place, isAnswer } of events) {
-    if (!isAnswer) {
-      underWay.add(place)
-      continue
-    }
-    const next = answered(place, states, underWay, operations)
-    if (next.length === 0) {
-      return {
-        operation: operations[place],
-        underWay: [...underWay].map((other) => operations[other]),
-        possible: [...new Set(states.map(({ value }) => value))],
+  const unanswered: Unanswered = { removals: 0, hasWritten: false }
+  let states: readonly State[] = [{ value: initial, done: new Set(), removals: 0 }]
+  for (const event of eventsOf(history)) {
+    switch (event.kind) {
+      case 'unanswered removal':
+        unanswered.removals++
+        break
+      case 'unread write':
+        unanswered.hasWritten = true
+        break
+      case 'call':
+        underWay.add(event.place)
+        break
+      case 'answer': {
+        const next = answered(event.place, states, underWay, unanswered, history)
+        if (next.length === 0) {
+          return {
+            operation: history[event.place],
+            underWay: [...underWay].map((other) => history[other]),
+            possible: [...new Set(states.map(({ value }) => value))],
+          }
+        }
+        underWay.delete(event.place)
+        states = next
       }
     }
-    underWay.delete(place)
-    states = next
   }
   return undefined
 }
 
-/** Stands for every value that nobody read. */
-const unreadValue = '(a value that nobody read)'
-
-/**
- * A write that got no answer but whose value was read had taken effect by then. Those whose values nobody read can only
- * show in that a topic was found: one operation, which may take effect as often as it likes, stands for them all. It keeps
- * the number of states small, and explains no read. So only removals without an answer are under way for ever.
- */
-function relevant(history: readonly Operation[]): readonly Operation[] {
-  const readBy = new Map<Value, number>()
+/** Calls and answers in the order of time. At one instant calls come first: in doubt both orders are allowed. */
+function eventsOf(history: readonly Operation[]): readonly Event[] {
+  const readMs = new Map<Value, number>()
   for (const { read, endMs } of history) {
-    if (read !== undefined && endMs !== undefined) readBy.set(read, Math.min(readBy.get(read) ?? Infinity, endMs))
+    if (read !== undefined && endMs !== undefined) readMs.set(read, Math.min(readMs.get(read) ?? Infinity, endMs))
   }
-  let unreadFromMs = Infinity
-  const kept = history.flatMap((operation) => {
-    const { write, startMs, endMs } = operation
-    if (endMs !== undefined || write === null) return operation
-    const readMs = write === undefined ? undefined : readBy.get(write)
-    if (readMs !== undefined) return { ...operation, endMs: Math.max(readMs, startMs) }
-    if (write !== undefined) unreadFromMs = Math.min(unreadFromMs, startMs)
-    return []
+  const events = history.flatMap(({ startMs, endMs, write }, place): readonly Event[] => {
+    const known = endMs ?? (typeof write === 'string' ? readMs.get(write) : undefined)
+    if (known !== undefined) {
+      return [
+        { kind: 'call', place, atMs: startMs },
+        { kind: 'answer', place, atMs: Math.max(known, startMs) },
+      ]
+    }
+    if (write === undefined) return []
+    return [{ kind: write === null ? 'unanswered removal' : 'unread write', atMs: startMs }]
   })
-  return unreadFromMs === Infinity ? kept : [...kept, { startMs: unreadFromMs, endMs: undefined, write: unreadValue }]
+  return events.sort((a, b) => a.atMs - b.atMs || Number(a.kind === 'answer') - Number(b.kind === 'answer'))
 }
 
 /** The states after the answer to the operation at `place`: some operations under way took effect before it, then it did. */
@@ -101,31 +119,39 @@ function answered(
   place: number,
   states: readonly State[],
   underWay: ReadonlySet<number>,
-  operations: readonly Operation[],
+  unanswered: Unanswered,
+  history: readonly Operation[],
 ): readonly State[] {
   const next = new Map<string, State>()
-  const seen = new Set<string>()
+  const seen = new Map<string, State>()
   const left = [...states]
   for (let state = left.pop(); state !== undefined; state = left.pop()) {
-    const name = nameOf(state)
-    if (seen.has(name)) continue
-    seen.add(name)
-    if (state.done.has(place)) {
-      const done = new Set(state.done)
-      done.delete(place)
-      const remaining = { value: state.value, done }
-      next.set(nameOf(remaining), remaining)
+    if (!isBetter(seen, state)) continue
+    const { value, done, removals } = state
+    if (done.has(place)) {
+      const remaining = new Set(done)
+      remaining.delete(place)
+      isBetter(next, { value, done: remaining, removals })
       continue
     }
     for (const other of underWay) {
-      if (state.done.has(other)) continue
-      const value = effect(operations[other], state.value)
-      if (value === undefined) continue
-      const done = value === unreadValue ? state.done : new Set(state.done).add(other)
-      left.push({ value, done })
+      if (done.has(other)) continue
+      const after = effect(history[other], value)
+      if (after !== undefined) left.push({ value: after, done: new Set(done).add(other), removals })
     }
+    if (value !== null && removals < unanswered.removals) left.push({ value: null, done, removals: removals + 1 })
+    if (unanswered.hasWritten && value !== unreadValue) left.push({ value: unreadValue, done, removals })
   }
   return [...next.values()]
+}
+
+/** Whether the state is new, or has used fewer removals than its like; it is kept then. */
+function isBetter(known: Map<string, State>, state: State): boolean {
+  const name = `${[...state.done].sort((a, b) => a - b).join(',')} ${state.value}`
+  const like = known.get(name)
+  if (like !== undefined && like.removals <= state.removals) return false
+  known.set(name, state)
+  return true
 }
 
 /** What stands after the operation; undefined when its answer contradicts what stood before. */
@@ -133,8 +159,4 @@ function effect({ read, found, write }: Operation, value: Value): Value | undefi
   if (read !== undefined && read !== value) return undefined
   if (found !== undefined && found !== (value !== null)) return undefined
   return write === undefined ? value : write
-}
-
-function nameOf({ value, done }: State): string {
-  return `${[...done].sort((a, b) => a - b).join(',')} ${value}`
 }
