@@ -1,0 +1,39 @@
+/** API keys from the command line, while the service runs and while it does not. */
+import { join } from 'node:path'
+import t from 'tap'
+import { overWorkers, runCommand, startServer, until } from './support/server.js'
+
+/** What a revocation may take, as the README promises. */
+const revokedWithinMs = 1000
+
+t.test('a key made while no service runs works once one does', async (t) => {
+  const dataDir = join(t.testdir(), 'db')
+  const made = await runCommand(['keys', 'add', 'early', '--data', dataDir])
+  t.match(made.stdout, /^topicd_[\w-]{43}\n$/, 'the token alone')
+  const again = await runCommand(['keys', 'add', 'early', '--data', dataDir])
+  t.equal(again.code, 1, 'a name is given once')
+  t.match(again.stderr, /early/)
+  const server = await startServer(t, { dataDir, token: made.stdout.trim() })
+  t.equal((await server.post('add', { path: 'a' })).status, 200)
+})
+
+await overWorkers(
+  t,
+  async (t, server) => {
+    const token = await server.addKey('brief', '--allow', 'fetch')
+    const listed = await server.command('keys', 'list')
+    t.match(listed.stdout, /^brief +fetch +\(all\) +\d{4}-\d\d-\d\dT\d\d:\d\dZ +never$/m)
+    t.notOk(listed.stdout.includes(token), 'no token is listed')
+
+    const revoked = await server.command('keys', 'revoke', 'brief')
+    const sinceMs = performance.now()
+    t.equal(revoked.code, 0)
+    await until('every worker refuses it', async () => {
+      const requests = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
+      return (await Promise.all(requests)).every(({ status }) => status === 401) || undefined
+    })
+    const tookMs = performance.now() - sinceMs
+    t.ok(tookMs < revokedWithinMs, `refused everywhere after ${Math.round(tookMs)} ms`)
+    t.equal((await server.command('keys', 'revoke', 'brief')).code, 1, 'it can not be revoked twice')
+  },
+)
