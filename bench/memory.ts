@@ -1,11 +1,12 @@
 /**
  * Does memory grow? The resident set of each worker over minutes of mixed load (nine fetches, one durable write), and a
- * line through it: flat, or so many bytes an hour.
+ * line through its low points: flat, or so much growth.
  *
  *     npm run bench:memory -- [--minutes N] [--workers N] [other options of npm run bench]
  *
- * Anonymous memory (heap, buffers) is what counts and what the verdict is about. File-backed memory is the mapped store:
- * the kernel's cache, which grows to the size of the data and can be taken back at any time.
+ * Anonymous memory (heap, buffers) is what counts and what the verdict is about. It goes up and down with the collections
+ * of garbage, so the low points of equal stretches of time are looked at: a leak lifts those too. File-backed memory is the
+ * mapped store: the kernel's cache, which grows to the size of the data and can be taken back at any time.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,8 +28,11 @@ const burstSeconds = 20
 /** The first part of the time, in which caches fill and the heap finds its size, is not judged. */
 const settlingPart = 0.3
 
+/** Stretches of the judged time, each of which has its low point. */
+const stretches = 10
+
 /** Growth over the judged time, as a part of the median, up to which memory is called flat. */
-const growthMax = 0.05
+const growthMax = 0.1
 
 const mebibyte = 1024 ** 2
 
@@ -85,8 +89,8 @@ await program(async () => {
 function judged(samples: readonly Sample[], worker: number, say: (text: string) => void): boolean {
   const last = samples[samples.length - 1]
   const settled = samples.filter(({ seconds }) => seconds >= last.seconds * settlingPart)
-  if (settled.length < 3) throw new UsageError('the time is too short to judge by')
-  const line = regression(settled.map(({ seconds, anonymous }) => [seconds, anonymous]))
+  if (settled.length < 2 * stretches) throw new UsageError('the time is too short to judge by')
+  const line = regression(lowPoints(settled))
   const usual = median(settled.map(({ anonymous }) => anonymous))
   const seconds = last.seconds - settled[0].seconds
   const growth = line.slope * seconds
@@ -97,11 +101,20 @@ function judged(samples: readonly Sample[], worker: number, say: (text: string) 
     [
       `worker ${worker + 1}: ${flat ? 'flat' : 'GROWS'}:`,
       `${(usual / mebibyte).toFixed(0)} MiB anonymous [${(least / mebibyte).toFixed(0)}–${(most / mebibyte).toFixed(0)}],`,
-      `${growth < 0 ? '' : '+'}${(growth / mebibyte).toFixed(1)} MiB over the last ${(seconds / 60).toFixed(1)} minutes`,
+      `its low points ${growth < 0 ? '' : '+'}${(growth / mebibyte).toFixed(1)} MiB over the last ${(seconds / 60).toFixed(1)} minutes`,
       `(± ${((2 * line.slopeError * seconds) / mebibyte).toFixed(1)}), and ${(last.fileBacked / mebibyte).toFixed(0)} MiB of mapped files`,
     ].join(' '),
   )
   return flat
+}
+
+/** The sample with the least anonymous memory in each stretch. */
+function lowPoints(samples: readonly Sample[]): [seconds: number, bytes: number][] {
+  return Array.from({ length: stretches }, (_, i) => {
+    const part = samples.slice((i * samples.length) / stretches, ((i + 1) * samples.length) / stretches)
+    const low = part.reduce((least, sample) => (sample.anonymous < least.anonymous ? sample : least))
+    return [low.seconds, low.anonymous]
+  })
 }
 
 function residentSet(pid: number): Omit<Sample, 'seconds'> {
