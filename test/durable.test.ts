@@ -6,7 +6,7 @@ import t from 'tap'
 import { Strace, whyNoStrace } from './support/strace.js'
 import { startServer } from './support/server.js'
 
-const slowMs = 1500
+const slowMs = 800
 
 for (const workers of [1, 3]) {
   const name = `a write is answered, and seen, after the disk has it: over ${workers} ${workers === 1 ? 'worker' : 'workers'}`

@@ -9,7 +9,7 @@ import { type Server, startServer } from './support/server.js'
 /** Far more than a fair share of the worker's time, and far less than any of the attacks takes as a whole. */
 const slowestMsMax = 1000
 
-const attackMs = 1500
+const attackMs = 1000
 
 /** Does `attack` over and over while another client reads and writes; holds the longest that this one waited. */
 async function beside(t: Test, server: Server, attack: () => Promise<unknown>): Promise<void> {

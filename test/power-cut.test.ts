@@ -8,7 +8,7 @@ import { patchedProgram } from './support/patched.js'
 import { makeDisk, whyNoPowerCuts } from './support/power.js'
 import { type Server, startServer, until } from './support/server.js'
 
-const cuts = Number(process.env.POWER_CUTS ?? 3)
+const cuts = Number(process.env.POWER_CUTS ?? 2)
 const connections = 32
 const flags = ['--disk-free-bytes-min', String(64 * 1024 * 1024)]
 

@@ -15,7 +15,7 @@ import { patchedProgram, replaceModule } from './support/patched.js'
 import { seededRandom } from './support/random.js'
 import { type Server, startServer, until } from './support/server.js'
 
-const seconds = Number(process.env.HAZARD_SECONDS ?? 12)
+const seconds = Number(process.env.HAZARD_SECONDS ?? 8)
 const connections = 24
 
 t.setTimeout((3 * seconds + 120) * 1000)

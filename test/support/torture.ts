@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Load, type Target } from './load.js'
 import { seededRandom } from './random.js'
-import { type Server, startServer } from './server.js'
+import { type Server, startServer, until } from './server.js'
 
 export interface TortureOptions {
   readonly seconds: number
@@ -67,6 +67,8 @@ export async function torture(t: Test, { seconds, program, store, enough = () =>
     server = await start()
   }
   await load.stop()
+  // The last kills may have left no worker at all for a moment.
+  await until('every worker serves again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
   await load.readAll(server.client)
   t.comment(
     `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
