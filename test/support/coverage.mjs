@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 
 /** Percent of src/, workers included; a little under what a run reaches, since which lines a crash test meets is chance. */
-const thresholds = { statements: 80, branches: 80, functions: 80, lines: 80 }
+const thresholds = { statements: 92, branches: 87, functions: 92, lines: 92 }
 
 const { total } = JSON.parse(readFileSync('.tap/report/coverage-summary.json', 'utf8'))
 let low = false
