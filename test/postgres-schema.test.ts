@@ -47,6 +47,25 @@ await t.test('the schema', { skip: engine === undefined && skipReason, timeout: 
     t.match(stderr, /the engine can not be reached/)
   })
 
+  await t.test('a database that can not hold every text is refused', async (t) => {
+    const name = `${/\/([^/?]+)(\?|$)/.exec(store)?.[1]}_latin`
+    await execute(store, `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
+    t.teardown(() => execute(store, `drop database ${name} with (force)`))
+    const latin = store.replace(/\/[^/?]+(\?|$)/, `/${name}$1`)
+    t.equal((await runCommand(['migrate', '--store', latin])).code, 0)
+    const { code, stderr } = await runCommand(['check', '--store', latin, '--data', data])
+    t.not(code, 0)
+    t.match(stderr, /the database has the encoding LATIN1, not UTF8/)
+  })
+
+  await t.test('an address of no kind is refused', async (t) => {
+    for (const command of ['migrate', 'check']) {
+      const { code, stderr } = await runCommand([command, '--store', 'mysql://x', ...(command === 'check' ? ['--data', data] : [])])
+      t.not(code, 0, command)
+      t.match(stderr, /it must be lmdb or postgres:\/\//, `${command} says what it may be`)
+    }
+  })
+
   await t.test('lmdb needs no migration', async (t) => {
     const { code, stderr } = await runCommand(['migrate', '--store', 'lmdb'])
     t.equal(code, 1)

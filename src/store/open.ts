@@ -17,6 +17,7 @@ export function isExclusive(address: string): boolean {
  */
 export async function openStore(address: string, options: LmdbOptions): Promise<TopicStore> {
   if (isExclusive(address)) return openLmdbStore(options)
+  requirePostgres(address)
   const { openPostgresStore } = await import('./postgres/open.js')
   return openPostgresStore(address)
 }
@@ -29,6 +30,11 @@ export async function openStore(address: string, options: LmdbOptions): Promise<
  */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   if (isExclusive(address)) throw new Error('the lmdb store makes itself when it is first opened; --store must be a postgres:// address')
+  requirePostgres(address)
   const { migratePostgresStore } = await import('./postgres/open.js')
   return migratePostgresStore(address)
+}
+
+function requirePostgres(address: string): void {
+  if (!/^postgres(ql)?:\/\//.test(address)) throw new Error(`the store is ${JSON.stringify(address)}; it must be lmdb or postgres://…`)
 }

@@ -57,8 +57,8 @@ export interface Cut {
   close(): Promise<void>
 }
 
-/** Connections of one process: the rounds in flight, a cut or two, and the watch over the keys. */
-const connectionsMax = 12
+/** Connections of one process, made as they are needed: six rounds of writes, six of reads, and a few for everything else. */
+const connectionsMax = 16
 
 /** How long a connection may take to be made, in ms; a request waits at most this long for an engine that is gone. */
 const connectMsMax = 3000

@@ -12,10 +12,14 @@ import { createRemovals } from './removals.js'
 import { migrateSchema, requireSchema } from './schema.js'
 import { check, walk } from './whole.js'
 import { createWrites } from './writes.js'
+import { inTurn } from './turns.js'
 
 /** How long to wait for an engine that can not be reached at first, in ms: it may be restarting. */
 const patienceMs = 6000
 const patienceStepMs = 200
+
+/** Statements of scans under way in this process. */
+const scansInFlightMax = 2
 
 /** Counting reads a whole index, so it is done this seldom, in ms. */
 const figuresMs = 30_000
@@ -30,31 +34,38 @@ const readSize: Statement<{ bytes: string }> = {
   text: `select pg_total_relation_size('topicd.topics') as bytes`,
 }
 
-const readFsync: Statement<{ fsync: string }> = {
+const readFsync: Statement<{ setting: string }> = {
   name: 'read_fsync',
-  text: `select current_setting('fsync') as fsync`,
+  text: `select current_setting('fsync') as setting`,
+}
+
+const readEncoding: Statement<{ setting: string }> = {
+  name: 'read_encoding',
+  text: `select current_setting('server_encoding') as setting`,
 }
 
 /**
  * Opens the store at an address, whose schema must be there.
  *
- * @throws Error when it can not be reached, when its schema is not the one of this program, or when nothing in it is durable
+ * @throws Error when it can not be reached, when its schema is not the one of this program, when nothing in it is durable, or
+ *   when it can not hold every text
  */
 export async function openPostgresStore(address: string): Promise<TopicStore> {
   const connections = createConnections(address)
   try {
     await patiently(() => requireSchema(connections))
-    await requireDurability(connections)
+    await requireSettings(connections)
   } catch (error) {
     await connections.close()
     throw error
   }
   const lease = createLease(connections)
-  const writes = createWrites(connections)
+  const scan = inTurn(connections.read, scansInFlightMax)
+  const writes = createWrites(connections, scan)
   const { settled, ...changes } = writes
   let figures: { readonly atMs: number; readonly read: Promise<StoreFigures> } | undefined
   return {
-    ...createReads(connections),
+    ...createReads(connections, scan),
     ...changes,
     ...createKeyRecords(connections),
     removeDue: createRemovals(connections, lease, writes),
@@ -99,13 +110,23 @@ async function patiently(open: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What the engine acknowledges must be on disk. Engines that do not know the setting have no way to turn that off. */
-async function requireDurability({ read }: Connections): Promise<void> {
-  const [row] = await read(readFsync, []).catch((error: unknown) => {
-    if (error instanceof StoreError) throw error
-    return []
-  })
-  if (row?.fsync === 'off') throw new Error('the engine runs with fsync = off, so nothing that it acknowledges is durable: turn it on')
+/**
+ * What the engine acknowledges must be on disk, and every text must have a place in it. Engines that do not know a setting
+ * have no way to have it wrong.
+ */
+async function requireSettings({ read }: Connections): Promise<void> {
+  async function settingOf(statement: Statement<{ setting: string }>): Promise<string | undefined> {
+    const [row] = await read(statement, []).catch((error: unknown) => {
+      if (error instanceof StoreError) throw error
+      return []
+    })
+    return row?.setting
+  }
+  if ((await settingOf(readFsync)) === 'off') {
+    throw new Error('the engine runs with fsync = off, so nothing that it acknowledges is durable: turn it on')
+  }
+  const encoding = (await settingOf(readEncoding)) ?? 'UTF8'
+  if (encoding !== 'UTF8') throw new Error(`the database has the encoding ${encoding}, not UTF8: make one that has`)
 }
 
 /** The size is 0 where the engine does not tell it. */

@@ -12,11 +12,12 @@ import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
 import { bytesArray, columnOf, plainArray } from './arrays.js'
-import type { Connections, Statement } from './connections.js'
+import type { Connections, Read, Statement } from './connections.js'
 import { createPageItems } from './page-items.js'
 import { typeNumbers } from './rows.js'
 import { type Ask, createRounds, type Group } from './rounds.js'
 import { matchingKeys } from './scan.js'
+import { inTurn } from './turns.js'
 
 export interface Reads {
   readTopic(path: Path, type: TopicType): Promise<Uint8Array | Absent>
@@ -87,7 +88,8 @@ interface RangeAsk extends Ask {
   resolve(items: readonly string[]): void
 }
 
-export function createReads({ read }: Connections): Reads {
+/** @param scan for the statements of scans */
+export function createReads({ read }: Connections, scan: Read): Reads {
   async function answerTopics(groups: readonly Group<TopicAsk>[]): Promise<void> {
     const rows = await read(readItems, [bytesArray(groups.map(([{ key }]) => key))])
     const found = new Map(rows.map((row) => [row.key, row]))
@@ -107,13 +109,13 @@ export function createReads({ read }: Connections): Reads {
       const bounds = `${group[0].limit} ${group[0].bytesMax}`
       alike.set(bounds, [...(alike.get(bounds) ?? []), group])
     }
-    await Promise.all([...alike.values()].map(answerAlike))
+    await Promise.all([...alike.values()].map((same) => answerAlike(same)))
   }
 
   /** Ranges with the same bounds, in one statement. */
   async function answerAlike(groups: readonly Group<RangeAsk>[]): Promise<void> {
     const asks = groups.map(([ask]) => ask)
-    const rows = await read(readRanges, [
+    const rows = await readInTurn(readRanges, [
       plainArray(asks.map(({ type }) => typeNumbers[type])),
       bytesArray(asks.map(({ range }) => range.start)),
       bytesArray(asks.map(({ range }) => range.end)),
@@ -125,6 +127,7 @@ export function createReads({ read }: Connections): Reads {
     for (const [place, group] of groups.entries()) for (const { resolve } of group) resolve(items[place])
   }
 
+  const readInTurn = inTurn(read, readsInFlightMax)
   const joins = (): boolean => true
   const topics = createRounds({ joins, carryOut: answerTopics, inFlightMax: readsInFlightMax, groupsMax: topicsMax })
   const ranges = createRounds({ joins, carryOut: answerRanges, inFlightMax: readsInFlightMax, groupsMax: rangesMax })
@@ -154,13 +157,13 @@ export function createReads({ read }: Connections): Reads {
   async function matchedPage(query: PageQuery, plan: Plan, cancellation: Cancellation): Promise<Page> {
     const { type, size, bytesMax } = query
     const page = createPageItems(query)
-    for await (const keys of matchingKeys(read, plan, type, cancellation)) {
+    for await (const keys of matchingKeys(scan, plan, type, cancellation)) {
       for (let from = 0; from < keys.length; ) {
         const room = size - page.count()
         if (room === 0 || page.bytes() > bytesMax) return page.finish(true)
         const some = keys.slice(from, from + room)
         from += room
-        const rows = await read(readMatches, [typeNumbers[type], bytesArray(some), bytesMax])
+        const rows = await scan(readMatches, [typeNumbers[type], bytesArray(some), bytesMax])
         for (const { item } of rows) if (!page.add(item)) return page.finish(true)
         // A first item beyond the bound fills the page, and whatever was to follow it was not sent.
         if (page.bytes() > bytesMax && some.length > 1) return page.finish(true)

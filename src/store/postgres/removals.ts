@@ -11,7 +11,7 @@
 import { planSelector } from '../../topics/planner.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
-import type { DueRemovals } from '../store.js'
+import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
 import { bytesArray, bytesOf, plainArray } from './arrays.js'
 import type { Connections, Statement } from './connections.js'
 import type { Lease } from './lease.js'
@@ -93,14 +93,18 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
     return removed.length
   }
 
-  /** Removes what the clauses select, each to its end before its policy ends. */
+  /** Removes what the clauses select, each to its end before its policy ends; whoever follows goes on where the lease was lost. */
   async function carryOutClauses(entries: readonly Judged[], held: () => boolean): Promise<number> {
     let removed = 0
     for (const { key, life, removes } of entries) {
       if (removes === undefined || !held()) continue
       const plan = planSelector(removes)
-      const cancellation = { get cancelled() { return !held() } }
-      if (!('problem' in plan)) removed += await writes.removeMatches(plan, cancellation)
+      try {
+        if (!('problem' in plan)) removed += await writes.removeMatches(plan, untilLost(held))
+      } catch (error) {
+        if (error instanceof Cancelled) return removed
+        throw error
+      }
       await file([{ key, life, dueMs: undefined }])
     }
     return removed
@@ -121,6 +125,14 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
     })
     const [first] = await read(readNextDue, [])
     return { removed: removed ?? 0, nextMs: first?.next == null ? undefined : Number(first.next) }
+  }
+}
+
+function untilLost(held: () => boolean): Cancellation {
+  return {
+    get cancelled() {
+      return !held()
+    },
   }
 }
 

@@ -18,7 +18,8 @@ import { type Connections, stateOf, type Statement } from './connections.js'
  * `type` is 1 for json, 2 for string. `item` is the fetch result item, the value's own text in it. `properties` is JSON, or
  * null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms since the epoch by the engine's
  * clock. `due` is the earliest time at which the REMOVAL policy may be due, null for none. `life` is a random number that
- * tells a topic from an earlier one at the same path. The rows leave room in their pages, so that a new value goes
+ * tells a topic from an earlier one at the same path. The indexes say `asc`, since YugabyteDB would hash their first column
+ * otherwise; no engine but that one takes the word in a primary key. The rows leave room in their pages, so that a new value goes
  * beside the old one and no index learns of it.
  */
 const steps: readonly string[] = [
@@ -33,8 +34,8 @@ const steps: readonly string[] = [
      properties text,
      item text not null
    ) with (fillfactor = 80);
-   create unique index if not exists topics_by_type on topicd.topics (type, key);
-   create index if not exists topics_due on topicd.topics (due) where due is not null;
+   create unique index if not exists topics_by_type on topicd.topics (type asc, key asc);
+   create index if not exists topics_due on topicd.topics (due asc) where due is not null;
    create table if not exists topicd.api_keys (name text primary key, record text not null, used bigint);
    create table if not exists topicd.leases (name text primary key, holder text not null, expires bigint not null);
    insert into topicd.leases (name, holder, expires) values ('removals', '', 0) on conflict (name) do nothing;

@@ -17,7 +17,7 @@ import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
 import { encodeItem, type TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, type CommitFigures, type Creation, StoreError, type TopicStore } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
-import type { Connections, Parameter, Statement } from './connections.js'
+import type { Connections, Parameter, Read, Statement } from './connections.js'
 import { clockMs, columnOfProperties, propertiesOf, typeNumbers } from './rows.js'
 import { type Ask, createRounds, type Group, type Rounds } from './rounds.js'
 import { matchingKeys } from './scan.js'
@@ -82,8 +82,12 @@ const readSpecifications: Statement<Key & { readonly type: string; readonly prop
   text: 'select key, type, properties, life from topicd.topics where key = any($1::bytea[])',
 }
 
-/** Rounds of one kind under way in this process: one is being carried out while another one's commit goes to disk. */
-const roundsInFlightMax = 2
+/**
+ * Rounds of one kind under way in this process: of those that publishers make, one is being carried out while another one's
+ * commit goes to disk; the others are rarer.
+ */
+const valueRoundsMax = 2
+const otherRoundsMax = 1
 
 /** Topics in one round: some ms of the engine's work, then others have a turn. */
 const topicsMax = 500
@@ -118,7 +122,8 @@ interface RemoveAsk extends TopicAsk {
 /** Writes that one commit made durable together. */
 const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
-export function createWrites({ read, write }: Connections): Writes {
+/** @param scan for the statements of scans */
+export function createWrites({ read, write }: Connections, scan: Read): Writes {
   const seconds = createDistribution(secondsBounds)
   const batches = createDistribution(batchBounds)
   const commits = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
@@ -223,11 +228,12 @@ export function createWrites({ read, write }: Connections): Writes {
     for (const group of groups) for (const [place, ask] of group.entries()) ask.resolve(place === 0 && removed.has(ask.id))
   }
 
-  const bounds = { inFlightMax: roundsInFlightMax, groupsMax: topicsMax }
-  const sets = createRounds<SetAsk>({ ...bounds, joins: (a, b) => a.type === b.type, carryOut: carryOutSets })
-  const adds = createRounds<AddAsk>({ ...bounds, joins: () => true, carryOut: carryOutAdds })
-  const addAndSets = createRounds<AddAndSetAsk>({ ...bounds, joins: sameCreation, carryOut: carryOutAddAndSets })
-  const removes = createRounds<RemoveAsk>({ ...bounds, joins: () => true, carryOut: carryOutRemoves })
+  const values = { inFlightMax: valueRoundsMax, groupsMax: topicsMax }
+  const others = { inFlightMax: otherRoundsMax, groupsMax: topicsMax }
+  const sets = createRounds<SetAsk>({ ...values, joins: (a, b) => a.type === b.type, carryOut: carryOutSets })
+  const adds = createRounds<AddAsk>({ ...others, joins: () => true, carryOut: carryOutAdds })
+  const addAndSets = createRounds<AddAndSetAsk>({ ...values, joins: sameCreation, carryOut: carryOutAddAndSets })
+  const removes = createRounds<RemoveAsk>({ ...others, joins: () => true, carryOut: carryOutRemoves })
 
   function removeKey(key: Buffer): Promise<boolean> {
     return new Promise((resolve, reject) => removes.add({ id: columnOf(key), bytes: key.length, key, resolve, reject }))
@@ -251,7 +257,7 @@ export function createWrites({ read, write }: Connections): Writes {
     remove: (path: Path) => removeKey(encodeKey(path)),
     async removeMatches(plan: Plan, cancellation: Cancellation) {
       let removed = 0
-      for await (const keys of matchingKeys(read, plan, undefined, cancellation)) {
+      for await (const keys of matchingKeys(scan, plan, undefined, cancellation)) {
         for (const done of await Promise.all(keys.map(removeKey))) if (done) removed++
       }
       return removed
