@@ -18,6 +18,9 @@ import { type Server, startServer, until } from './support/server.js'
 const seconds = Number(process.env.HAZARD_SECONDS ?? 8)
 const connections = 24
 
+/** A slow machine takes longer for as many openings. */
+const openingsMin = 10
+
 t.setTimeout((3 * seconds + 120) * 1000)
 
 /** Writers at full speed, each with topics of its own, all new: a lost commit is a missing topic. */
@@ -126,6 +129,7 @@ async function replaceOften(t: Test, program: string): Promise<Outcome> {
   const first = openings()
   const writers = new Writers(server)
   const endMs = performance.now() + seconds * 1000
+  const isOver = (): boolean => performance.now() > endMs && openings().length >= first.length + openingsMin
   const done = { kill: 0, reload: 0, keys: 0, check: 0, backup: 0 }
 
   async function succeeds(...args: readonly string[]): Promise<void> {
@@ -134,7 +138,7 @@ async function replaceOften(t: Test, program: string): Promise<Outcome> {
   }
 
   async function tools(): Promise<void> {
-    for (let round = 0; performance.now() < endMs; round++) {
+    for (let round = 0; !isOver(); round++) {
       const file = join(server.dataDir, '..', `backup-${round}`)
       await Promise.all([succeeds('check'), succeeds('keys', 'add', `key-${round}`), succeeds('backup', file)])
       await succeeds('keys', 'revoke', `key-${round}`)
@@ -146,9 +150,9 @@ async function replaceOften(t: Test, program: string): Promise<Outcome> {
   }
 
   async function replacements(): Promise<void> {
-    while (performance.now() < endMs) {
+    while (!isOver()) {
       // Workers that die young are replaced ever later, and end the service in the end; those that are rolled over do not.
-      if (done.kill < 4) {
+      if (done.kill < 2) {
         process.kill(random.pick(workersOf(server)), 'SIGKILL')
         await logged(server, 'worker replaced', ++done.kill)
       } else {
@@ -171,7 +175,7 @@ t.test('workers are replaced and tools run beside writers: nobody commits meanwh
   await t.test('with the hold', async (t) => {
     const { acknowledged, missing, openings, own } = await replaceOften(t, program)
     t.strictSame(missing, [], `${acknowledged} acknowledged writes are there`)
-    t.ok(openings.length > 5, `the store was opened beside writers, ${openings.length} times`)
+    t.ok(openings.length >= openingsMin, `the store was opened beside writers, ${openings.length} times`)
     t.equal(Math.max(...openings), own, 'nobody else committed during any of them')
   })
 })
