@@ -4,8 +4,9 @@
  * commit of its own, as a service without rounds would make them.
  */
 import { execFile, execFileSync } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
@@ -98,11 +99,15 @@ async function start(dist: string, setting: Setting): Promise<PostgresRunning> {
   }
 }
 
-/** Starts the engine on the data in a home, made if there are none; it listens on a socket there and nowhere else. */
+/**
+ * Starts the engine on the data in a home, made if there are none; it listens on a socket and nowhere else. The socket has a
+ * directory of its own, since its path may have 107 bytes and a home's may have more.
+ */
 async function startEngine(home: string): Promise<{ readonly engine: Child; readonly address: string }> {
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
   const data = join(home, 'engine')
-  const address = `postgres:///postgres?host=${home}&user=topicd`
+  const sockets = mkdtempSync(join(tmpdir(), 'topicd-bench-'))
+  const address = `postgres:///postgres?host=${sockets}&user=topicd`
   const [command, ...args] = asUser()
   const isNew = !existsSync(data)
   if (isNew) execFileSync('mkdir', [data])
@@ -110,20 +115,24 @@ async function startEngine(home: string): Promise<{ readonly engine: Child; read
     // The engine's user has to get through to its data and to make its socket.
     for (const directory of [home, dirname(home)]) await chmod(directory, 0o711)
     execFileSync('chown', ['-R', 'postgres', data])
-    execFileSync('chown', ['postgres', home])
+    execFileSync('chown', ['postgres', sockets])
   }
   if (isNew) {
     const initdb = [join(binaries, 'initdb'), '-D', data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C']
     execFileSync(command, [...args, ...initdb], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
   }
   rmSync(join(data, 'postmaster.pid'), { force: true })
-  const settings = ['listen_addresses=', `unix_socket_directories=${home}`, 'max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB']
+  const settings = ['listen_addresses=', `unix_socket_directories=${sockets}`, 'max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB']
   const engine = await startChild({
     command,
     args: [...args, join(binaries, 'postgres'), '-D', data, ...settings.flatMap((setting) => ['-c', setting])],
     ready: { poll: async () => (await query(address, 'select 1')) === '1' },
   })
-  return { engine, address }
+  const stop = async (): Promise<void> => {
+    await engine.stop()
+    rmSync(sockets, { recursive: true })
+  }
+  return { engine: { pid: engine.pid, stop }, address }
 }
 
 /** One value that a statement gives, as text. */

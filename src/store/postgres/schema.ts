@@ -20,7 +20,8 @@ import { type Connections, stateOf, type Statement } from './connections.js'
  * clock. `due` is the earliest time at which the REMOVAL policy may be due, null for none. `life` is a random number that
  * tells a topic from an earlier one at the same path. The indexes say `asc`, since YugabyteDB would hash their first column
  * otherwise; no engine but that one takes the word in a primary key. The rows leave room in their pages, so that a new value goes
- * beside the old one and no index learns of it.
+ * beside the old one and no index learns of it. The primary key is the only unique index of the topics: where two create at
+ * once, `on conflict (key)` looks at no other, and the later one would fail on it.
  */
 const steps: readonly string[] = [
   `create table if not exists topicd.topics (
@@ -34,7 +35,7 @@ const steps: readonly string[] = [
      properties text,
      item text not null
    ) with (fillfactor = 80);
-   create unique index if not exists topics_by_type on topicd.topics (type asc, key asc);
+   create index if not exists topics_by_type on topicd.topics (type asc, key asc);
    create index if not exists topics_due on topicd.topics (due asc) where due is not null;
    create table if not exists topicd.api_keys (name text primary key, record text not null, used bigint);
    create table if not exists topicd.leases (name text primary key, holder text not null, expires bigint not null);
