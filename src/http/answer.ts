@@ -2,7 +2,7 @@
  * What the HTTP layer sends and what it asks of those who answer. It knows requests, bodies and bytes; nothing of topics.
  */
 
-/** A whole answer. Its bytes are sent, or copied, before anything else runs. */
+/** A whole answer. The bytes of one that is given at once are sent, or copied, before anything else runs. */
 export interface Answer {
   readonly status: number
   /** JSON, UTF-8. */
