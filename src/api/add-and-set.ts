@@ -16,7 +16,7 @@ import {
 import { isProblem, parseBody, pathParameter, propertiesProblem, valueProblem } from './parse.js'
 import { problem } from './problems.js'
 
-export function handleAddAndSet(context: ApiContext, bytes: Uint8Array, access: Access): Answer | Promise<Answer> {
+export function handleAddAndSet(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const forbidden = operationProblem(access, 'set', 'add')
   if (forbidden) return refuse(forbidden)
   const parsed = parseBody(bytes, validateAddAndSet)

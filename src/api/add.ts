@@ -8,7 +8,7 @@ import { type ApiContext, ok, operationProblem, refuse, removalProblem, touchPro
 import { isProblem, parseBody, pathParameter, propertiesProblem } from './parse.js'
 import { problem } from './problems.js'
 
-export function handleAdd(context: ApiContext, bytes: Uint8Array, access: Access): Answer | Promise<Answer> {
+export function handleAdd(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const forbidden = operationProblem(access, 'add')
   if (forbidden) return refuse(forbidden)
   const parsed = parseBody(bytes, validateAdd)

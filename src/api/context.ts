@@ -37,8 +37,10 @@ export function whenKnown<T, R>(value: Awaitable<T>, next: (known: T) => R): R |
 
 /** What keeps this key from these operations; undefined when nothing does. */
 export function operationProblem(access: Access, ...operations: readonly Operation[]): Problem | undefined {
-  const missing = operations.find((operation) => !access.allow.has(operation))
-  return missing && problem('forbidden_operation', { operation: missing })
+  for (const operation of operations) {
+    if (!access.allow.has(operation)) return problem('forbidden_operation', { operation })
+  }
+  return undefined
 }
 
 /** What keeps this key from the topic at `path`; undefined when nothing does. */

@@ -7,19 +7,20 @@ import { restrict } from '../keys/access.js'
 import type { Answer, Waiting } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
-import { validateFetch } from './bodies.js'
+import { type FetchBody, validateFetch } from './bodies.js'
 import { absentProblem, type ApiContext, operationProblem, refuse, touchProblem, whenKnown } from './context.js'
 import { isProblem, parseBody, pathParameter, selectorParameter, sizeProblem } from './parse.js'
-import { problem } from './problems.js'
+import { readPlainFetch } from './plain-fetch.js'
+import { type Problem, problem } from './problems.js'
 
 type Answered = Answer | Promise<Answer>
 
-export function handleFetch(context: ApiContext, bytes: Uint8Array, access: Access, waiting: Waiting): Answered {
+export function handleFetch(context: ApiContext, bytes: Buffer, access: Access, waiting: Waiting): Answered {
   const forbidden = operationProblem(access, 'fetch')
   if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, validateFetch, context.pageSizeMax)
-  if (isProblem(parsed)) return refuse(parsed)
-  const { path, selector, type = 'json', size = pageSizeDefault, after } = parsed.body
+  const body = fetchBody(bytes, context.pageSizeMax)
+  if (isProblem(body)) return refuse(body)
+  const { path, selector, type = 'json', size = pageSizeDefault, after } = body
   if ((path === undefined) === (selector === undefined)) {
     return refuse(problem('path_or_selector', { found: path === undefined ? 'none is' : 'both are' }))
   }
@@ -39,6 +40,13 @@ export function handleFetch(context: ApiContext, bytes: Uint8Array, access: Acce
   if (isProblem(start)) return refuse(start)
   const query = { plan: restrict(access, plan), type, after: start, size, bytesMax: context.pageBytesMax }
   return whenKnown(context.store.readPage(query, waiting), wrapPage)
+}
+
+function fetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
+  const plain = readPlainFetch(bytes)
+  if (plain !== undefined) return plain
+  const parsed = parseBody(bytes, validateFetch, sizeMax)
+  return isProblem(parsed) ? parsed : parsed.body
 }
 
 const heads = {

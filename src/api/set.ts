@@ -8,7 +8,7 @@ import { absentProblem, type ApiContext, ok, operationProblem, refuse, touchProb
 import { isProblem, parseBody, pathParameter, valueProblem } from './parse.js'
 import { problem } from './problems.js'
 
-export function handleSet(context: ApiContext, bytes: Uint8Array, access: Access): Answer | Promise<Answer> {
+export function handleSet(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const forbidden = operationProblem(access, 'set')
   if (forbidden) return refuse(forbidden)
   const parsed = parseBody(bytes, validateSet)

@@ -29,7 +29,7 @@ export interface Route<Caller> {
    * @param body the bytes as sent, good only until the first await
    * @throws whatever `failed` can make an answer of
    */
-  handle(body: Uint8Array, caller: Caller, waiting: Waiting): Answer | Promise<Answer>
+  handle(body: Buffer, caller: Caller, waiting: Waiting): Answer | Promise<Answer>
 }
 
 /** A request that has been answered, good only during the call. */

@@ -16,26 +16,18 @@
  * - `end` keeps whatever the client does not read, without bound. `tryEnd` keeps the head of one answer at most, leaves the
  *   rest to us and the request unanswered, so that a next one ends the connection; it costs half a microsecond more. Small
  *   answers go out by `end` and only one in a few, by chance, by `tryEnd`: who pipelines and never reads soon meets one.
- * - Only answers within the handler or `onData` are gathered into one write; later ones need `cork`, or go out in ten pieces.
- *   One connection has the cork at a time, and what a promise sets off may run while another one has it; so later answers
- *   are sent together from an immediate, when nobody has. Without that an overwrite costs twice as much.
+ * - Only answers within the handler or `onData` are gathered into one write; later ones need `cork`, which one connection has
+ *   at a time (exchange.ts).
  * - Nothing limits how long a request may wait for its answer: `answerMsMax` here does.
  * - `endWithoutBody` counts as no answer in 20.51, and a handler that gives none ends the process.
  * - Without a free descriptor it tries to accept without pause; so connections are closed before that.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
-import {
-  answerBytesSmallMax,
-  answerMsMax,
-  answersPerProbe,
-  bodyBytesDroppedMax,
-  bodyBytesKeptMin,
-  bodyBytesSmallMax,
-  bodyBytesWaitingMax,
-  requestsWaitingMax,
-} from '../limits.js'
-import type { Answer, Answered, CloseCause, Refusal, Route, Service } from './answer.js'
+import { answerBytesSmallMax, answerMsMax, answersPerProbe, bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
+import type { Answer, CloseCause, Refusal, Route, Service } from './answer.js'
+import { createBodies } from './body.js'
 import { connectionsAllowed } from './connections.js'
+import { createExchanges, type Exchange } from './exchange.js'
 import { isFramingSound, isJson, readHeaders, seen } from './headers.js'
 import { createUnread } from './unread.js'
 
@@ -60,17 +52,6 @@ export interface HttpServer {
   readonly waiting: () => number
   /** Their bodies, and those that are still arriving, in bytes. */
   readonly bodyBytes: () => number
-}
-
-/** One request from its headers to its answer. */
-interface Exchange<Caller> extends Answered<Caller> {
-  readonly res: HttpResponse
-  startMs: number
-  waited: boolean
-  caller: Caller | undefined
-  /** Set when the client has gone or the answer has been sent: `res` must not be touched again. */
-  done: boolean
-  cancelled: boolean
 }
 
 /** As bytes: the library copies them as they are, while a string is converted anew for every answer. */
@@ -103,17 +84,9 @@ export async function startHttpServer<Caller extends object>(
   const { bodyBytesMax, timedOneIn, tls } = options
   const app = createApp(tls)
   const connectionsMax = connectionsAllowed()
-  const waiting = new Set<Exchange<Caller>>()
-  /** Answers that are sent when nobody has the cork. */
-  let ready: { readonly exchange: Exchange<Caller>; readonly answer: Answer }[] = []
+  const exchanges = createExchanges(service, timedOneIn, send)
+  const bodies = createBodies(exchanges.workingBytes)
   let connections = 0
-  let requests = 0
-  /** Requests from their headers to their answer, or to the end of their client. */
-  let unanswered = 0
-  /** Requests whose handlers still work, whether or not their clients have gone meanwhile. */
-  let working = 0
-  /** Their bodies, and those that are still arriving. */
-  let bodyBytes = 0
   let draining = false
 
   app.filter((res, change) => {
@@ -138,66 +111,15 @@ export async function startHttpServer<Caller extends object>(
     else if (!res.tryEnd(body, 0)[0]) unread.keep(res, typeof body === 'string' ? Buffer.from(body) : body)
   }
 
-  function finish(exchange: Exchange<Caller>, answer: Answer): void {
-    if (exchange.done) return
-    exchange.done = true
-    unanswered--
-    send(exchange.res, answer)
-    service.answered(exchange, answer)
-  }
-
-  function finishLater(exchange: Exchange<Caller>, answer: Answer | undefined): void {
-    waiting.delete(exchange)
-    if (exchange.done || answer === undefined) return
-    if (ready.push({ exchange, answer }) === 1) setImmediate(sendReady)
-  }
-
-  function sendReady(): void {
-    const sent = ready
-    ready = []
-    for (const { exchange, answer } of sent) {
-      if (!exchange.done) exchange.res.cork(() => finish(exchange, answer))
-    }
-  }
-
-  function exchangeOf(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
-    unanswered++
-    const startMs = ++requests % timedOneIn === 0 ? performance.now() : NaN
-    return { res, route, caller: undefined, bytesIn, startMs, waited: false, done: false, cancelled: false }
-  }
-
-  function onAborted(exchange: Exchange<Caller>): void {
-    if (!exchange.done) unanswered--
-    exchange.done = exchange.cancelled = true
-    waiting.delete(exchange)
-  }
-
-  function handle(exchange: Exchange<Caller>, route: Route<Caller>, caller: Caller, body: Uint8Array): void {
+  function handle(exchange: Exchange<Caller>, route: Route<Caller>, caller: Caller, body: Buffer): void {
     let answer: Answer | Promise<Answer> | undefined
     try {
       answer = route.handle(body, caller, exchange)
     } catch (error) {
       answer = service.failed(error)
     }
-    if (!(answer instanceof Promise)) {
-      if (answer !== undefined) finish(exchange, answer)
-      return
-    }
-    exchange.waited = true
-    if (Number.isNaN(exchange.startMs)) exchange.startMs = performance.now()
-    waiting.add(exchange)
-    working++
-    bodyBytes += exchange.bytesIn
-    answer.then(
-      (known) => settle(exchange, known),
-      (error: unknown) => settle(exchange, service.failed(error)),
-    )
-  }
-
-  function settle(exchange: Exchange<Caller>, answer: Answer | undefined): void {
-    working--
-    bodyBytes -= exchange.bytesIn
-    finishLater(exchange, answer)
+    if (answer instanceof Promise) exchanges.finishWhenKnown(exchange, answer)
+    else if (answer !== undefined) exchanges.finish(exchange, answer)
   }
 
   /**
@@ -206,7 +128,7 @@ export async function startHttpServer<Caller extends object>(
    */
   function refuse(exchange: Exchange<Caller>, refusal: Refusal): void {
     if (exchange.bytesIn > bodyBytesMax + bodyBytesDroppedMax) part(exchange, service.refusals[refusal])
-    else finish(exchange, service.refusals[refusal])
+    else exchanges.finish(exchange, service.refusals[refusal])
   }
 
   /**
@@ -214,48 +136,23 @@ export async function startHttpServer<Caller extends object>(
    * bytes meets an unanswered one, and is not carried out.
    */
   function part(exchange: Exchange<Caller>, answer: Answer): void {
-    exchange.res.onAborted(() => onAborted(exchange))
-    finishLater(exchange, { ...answer, close: true })
-  }
-
-  /** Whether a body of this size would be more than may wait. */
-  function isTooMuch(bytes: number): boolean {
-    return bytes > bodyBytesSmallMax && bodyBytes + bytes > bodyBytesWaitingMax
+    exchange.res.onAborted(() => exchanges.abort(exchange))
+    exchanges.finishLater(exchange, { ...answer, close: true })
   }
 
   function receive(exchange: Exchange<Caller>, route: Route<Caller>, caller: Caller): void {
-    const { res, bytesIn } = exchange
-    let kept: Buffer | undefined
-    let keptBytes = 0
-    const letGo = (): void => {
-      if (kept !== undefined) bodyBytes -= kept.length
-      kept = undefined
-    }
+    const { res } = exchange
     res.onAborted(() => {
-      onAborted(exchange)
-      letGo()
+      exchanges.abort(exchange)
+      bodies.letGo(exchange)
     })
     res.onData((chunk, isLast) => {
       if (exchange.done) return
-      if (isLast && kept === undefined) return handle(exchange, route, caller, new Uint8Array(chunk))
-      const needed = keptBytes + chunk.byteLength
-      if (kept === undefined || needed > kept.length) {
-        const room = Math.min(bytesIn, Math.max(2 * needed, bodyBytesKeptMin))
-        if (isTooMuch(room)) {
-          letGo()
-          return refuse(exchange, 'overloaded')
-        }
-        const larger = Buffer.allocUnsafeSlow(room)
-        if (kept !== undefined) larger.set(kept.subarray(0, keptBytes))
-        letGo()
-        kept = larger
-        bodyBytes += room
-      }
-      kept.set(new Uint8Array(chunk), keptBytes)
-      keptBytes = needed
+      if (isLast && exchange.kept === undefined) return handle(exchange, route, caller, Buffer.from(chunk))
+      const body = bodies.add(exchange, chunk)
+      if (body === undefined) return refuse(exchange, 'overloaded')
       if (!isLast) return
-      const body = kept
-      letGo()
+      bodies.letGo(exchange)
       handle(exchange, route, caller, body)
     })
   }
@@ -264,14 +161,14 @@ export async function startHttpServer<Caller extends object>(
     readHeaders(req)
     if (!isFramingSound(true)) return cut(res, 'framing')
     const bytesIn = Number(seen.contentLength)
-    const exchange = exchangeOf(res, route, bytesIn)
-    if (working >= requestsWaitingMax) return refuse(exchange, 'overloaded')
+    const exchange = exchanges.open(res, route, bytesIn)
+    if (exchanges.working() >= requestsWaitingMax) return refuse(exchange, 'overloaded')
     const caller = service.admit(seen.authorization)
     if (caller === undefined) return refuse(exchange, 'unauthorized')
     exchange.caller = caller
     if (!isJson()) return refuse(exchange, 'unsupported_media_type')
     if (bytesIn > bodyBytesMax) return refuse(exchange, 'body_too_large')
-    if (isTooMuch(bytesIn)) return refuse(exchange, 'overloaded')
+    if (bodies.isTooMuch(bytesIn)) return refuse(exchange, 'overloaded')
     if (bytesIn === 0) return part(exchange, service.refusals.empty_body)
     receive(exchange, route, caller)
   }
@@ -291,17 +188,13 @@ export async function startHttpServer<Caller extends object>(
     if (!isFramingSound(false)) return cut(res, 'framing')
     const refused = service.refusals[refusal]
     const body = req.getMethod() === 'head' ? '' : refused.body
-    const exchange = exchangeOf(res, undefined, Number(seen.contentLength))
+    const exchange = exchanges.open(res, undefined, Number(seen.contentLength))
     part(exchange, { ...refused, body })
   }
 
   const watch = setInterval(() => {
     const oldest = performance.now() - answerMsMax
-    for (const exchange of waiting) {
-      if (exchange.startMs > oldest) break
-      exchange.cancelled = true
-      finishLater(exchange, service.refusals.timed_out)
-    }
+    exchanges.expire(oldest)
     unread.cutOld(oldest)
   }, 1000)
   watch.unref()
@@ -314,7 +207,7 @@ export async function startHttpServer<Caller extends object>(
     uWS.us_listen_socket_close(listening)
     let idleSince = performance.now()
     while (connections > 0 && performance.now() < deadline) {
-      if (unanswered + unread.count() > 0) idleSince = performance.now()
+      if (exchanges.unanswered() + unread.count() > 0) idleSince = performance.now()
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
@@ -326,7 +219,7 @@ export async function startHttpServer<Caller extends object>(
     app.close()
   }
 
-  return { drain, close, connections: () => connections, waiting: () => working, bodyBytes: () => bodyBytes }
+  return { drain, close, connections: () => connections, waiting: exchanges.working, bodyBytes: bodies.bytesHeld }
 }
 
 /** How long a drain waits for a next request on connections that have none under way, so as to answer it and say goodbye. */
