@@ -3,12 +3,13 @@
  * scan to `copy`, which takes it straight into the page; the buffer is used again for the next page.
  */
 import { pageHeadroom, type Page } from '../store.js'
+import { createView } from './views.js'
 
 export interface PageBuffer {
   /** Starts an empty page. */
   begin(): void
   /** Adds an item; answers the bytes of the page's items so far, commas included. */
-  copy(bytes: Uint8Array, size: number): number
+  copy(bytes: Buffer, size: number): number
   /** Takes the last item out again. */
   dropLast(): void
   /** The page; its buffer is good until `begin`. */
@@ -27,6 +28,7 @@ const bytesKeptMax = 16 * 1024 * 1024
 const comma = 0x2c
 
 export function createPageBuffer(bytesAtFirst = bytesAtFirstDefault): PageBuffer {
+  const view = createView()
   let buffer = Buffer.allocUnsafeSlow(bytesAtFirst)
   let end = pageHeadroom
   let lastStart = pageHeadroom
@@ -47,7 +49,7 @@ export function createPageBuffer(bytesAtFirst = bytesAtFirstDefault): PageBuffer
       const needed = end + 1 + size + pageHeadroom
       if (needed > buffer.length) grow(needed)
       if (end > pageHeadroom) buffer[end++] = comma
-      buffer.set(new Uint8Array(bytes.buffer, bytes.byteOffset, size), end)
+      buffer.set(view(bytes, size), end)
       end += size
       return end - pageHeadroom
     },

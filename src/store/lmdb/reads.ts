@@ -16,6 +16,7 @@ import type { Environment, Tree } from './environment.js'
 import { createPageBuffer, type PageBuffer } from './page-buffer.js'
 import type { Snapshots } from './snapshot.js'
 import { typeOf } from './specification.js'
+import { createView } from './views.js'
 
 export interface Reads {
   readTopic(path: Path, type: TopicType): Uint8Array | Absent
@@ -31,6 +32,7 @@ const scanBytesAtFirst = 4 * 1024
 /** @param shared the page buffer that the environment's page trees copy into */
 export function createReads(environment: Environment, snapshots: Snapshots, shared: PageBuffer): Reads {
   const { items, pages, specifications } = environment
+  const view = createView()
   let spare: PageBuffer | undefined
   /** What the scans that wait for their next slice have found so far. */
   let scanBytes = 0
@@ -39,8 +41,7 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
   function readTopic(path: Path, type: TopicType): Uint8Array | Absent {
     snapshots.forRequest()
     const item = items[type].getBinaryFast(path)
-    // lmdb sets the length of its reused buffer by hand, so only a view made of the parts is what it seems to be.
-    if (item !== undefined) return new Uint8Array(item.buffer, item.byteOffset, item.length)
+    if (item !== undefined) return view(item, item.length)
     return typeOf(specifications, path) === undefined ? 'no_such_topic' : 'incompatible_type'
   }
 
