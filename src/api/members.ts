@@ -3,6 +3,7 @@
  * that a value is kept as it was sent and never printed again. Because the text is known to be valid, skipping a value is
  * a matter of strings and brackets only, whatever its depth.
  */
+import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote, space } from './json-bytes.js'
 
 /** The body's outermost members: how many there are, and the bytes of the one named `value`. */
 export interface Members {
@@ -10,15 +11,6 @@ export interface Members {
   /** A view into the body; undefined when there is no such member. */
   readonly valueText: Uint8Array | undefined
 }
-
-const quote = 0x22
-const backslash = 0x5c
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const comma = 0x2c
-const space = 0x20
 
 /** @param body UTF-8 of one JSON object, valid */
 export function scanMembers(body: Uint8Array): Members {

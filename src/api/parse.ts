@@ -8,6 +8,7 @@ import type { Plan } from '../topics/plan.js'
 import { planSelector } from '../topics/planner.js'
 import { checkProperties } from '../topics/properties.js'
 import type { Properties, TopicType } from '../topics/topic.js'
+import { quote } from './json-bytes.js'
 import { scanMembers } from './members.js'
 import { type Problem, problem } from './problems.js'
 
@@ -114,8 +115,6 @@ export function propertiesProblem(properties: Properties): Problem | undefined {
   const found = checkProperties(properties)
   return found && problem('invalid_property', { name: found.name, problem: found.problem })
 }
-
-const quote = 0x22
 
 /** The value's text, checked against the topic's type; undefined when the type is string and the value is not. */
 export function valueProblem(valueText: Uint8Array | undefined, value: unknown, type: TopicType): Problem | undefined {
