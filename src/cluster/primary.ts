@@ -7,7 +7,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describeApi } from '../api/description.js'
 import { type CommandLine, type Config, readConfig, UsageError } from '../config.js'
@@ -18,25 +18,17 @@ import { createMetrics } from '../ops/metrics.js'
 import { notify, watchdogMs } from '../ops/systemd.js'
 import { readCertificate } from '../ops/tls.js'
 import { version } from '../version.js'
-import { type Child, childOf } from './child.js'
+import { childOf } from './child.js'
 import { connectToControl, listenForControl } from './control.js'
 import { lockDirectory } from './directory.js'
 import { makeFirstKey } from './first-key.js'
 import { createMembers } from './members.js'
-import type { Question } from './messages.js'
 import { createReadiness } from './readiness.js'
+import { createRequests } from './requests.js'
 import { createWorkers } from './workers.js'
 
 /** How long to wait for the workers of a service that was killed, or for a command line tool, to let go. */
 const directoryWaitMs = 15_000
-
-/** How long a question of the command line may take: a commit, at worst behind the opening of a worker. */
-const askMsMax = 20_000
-
-/** What the command line asks of a running service, over the control socket. */
-export type ControlRequest =
-  | { readonly command: 'ask'; readonly question: Question }
-  | { readonly command: 'tool'; readonly tool: string; readonly options: unknown }
 
 /** Runs the service until it is told to stop; the process then ends by itself, with the exit code set. */
 export async function runPrimary(flags: CommandLine['values']): Promise<void> {
@@ -61,9 +53,10 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   )
 
   const stdio = ['ignore', 'inherit', 'inherit', 'ipc', lock.descriptor] as const
+  const start = () => ({ kind: 'start', config, port }) as const
   const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
   cluster.setupPrimary({ exec: script('worker'), args: [], stdio: [...stdio] })
-  const forkChild = (name: string): ChildProcess => fork(script(name), [], { stdio: [...stdio], serialization: 'json' })
+  const forkTool = (): ChildProcess => fork(script('tool'), [], { stdio: [...stdio], serialization: 'json' })
 
   const members = createMembers((child, reason) => log.error({ pid: child.process.pid, reason }, 'process killed'))
   const workers = createWorkers({
@@ -78,13 +71,14 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
       metrics.watch(child)
       return child
     },
-    start: () => ({ kind: 'start', config, port }),
+    start,
     drainMs: () => config.drainMs,
     onGivingUp: (reason) => void stop(exitCodes.restartLimit, reason),
   })
 
   let workersExpected = config.workers
   const { serving, restarts } = workers
+  const { onRequest, endTools, killTools } = createRequests({ serving, members, forkTool, start })
   const { obstacles, alive } = createReadiness({ stopping: () => stopping, expected: () => workersExpected, serving })
   const metrics = createMetrics({ serving, restarts, ready: () => obstacles().length === 0 })
 
@@ -98,7 +92,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
     log.info({ reason }, 'stopping')
     notify('STOPPING=1', 'STATUS=Draining')
     process.exitCode = code
-    for (const step of [() => workers.drain(), () => endTools(), () => admin?.close(), () => control?.close()]) {
+    for (const step of [() => workers.drain(), endTools, () => admin?.close(), () => control?.close()]) {
       try {
         await step()
       } catch (error) {
@@ -112,7 +106,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   function onSignal(signal: NodeJS.Signals): void {
     if (!stopping) return void stop(exitCodes.done, signal)
     workers.kill()
-    for (const tool of tools) tool.process.kill('SIGKILL')
+    killTools()
     log.warn({ signal }, 'stopped at once')
     process.exit(exitCodes.forced)
   }
@@ -148,38 +142,6 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
 
   const servingStatus = (): string => `STATUS=${serving().length} workers serve`
 
-  const tools = new Set<Child>()
-
-  /** A process of its own for a tool that needs the whole store: it opens it as every member does. */
-  async function runTool(tool: string, options: unknown, socket: Socket): Promise<void> {
-    const child = childOf(forkChild('tool'))
-    tools.add(child)
-    void child.ended.then(() => tools.delete(child))
-    socket.once('close', () => child.process.kill('SIGTERM'))
-    await child.said('loaded', askMsMax)
-    child.tell({ kind: 'start', config, port })
-    await members.open(child)
-    socket.removeAllListeners('close')
-    child.process.send({ kind: 'tool', tool, options }, socket)
-  }
-
-  async function endTools(): Promise<void> {
-    for (const tool of tools) tool.process.kill('SIGTERM')
-    await Promise.all([...tools].map((tool) => tool.ended))
-  }
-
-  async function onRequest(request: ControlRequest, socket: Socket): Promise<void> {
-    const reply = (line: object): unknown => socket.end(`${JSON.stringify(line)}\n`)
-    try {
-      if (request.command === 'tool') return await runTool(request.tool, request.options, socket)
-      const [worker] = workers.serving()
-      if (worker === undefined) throw new Error('no worker serves at the moment')
-      reply({ answer: await worker.ask(request.question, askMsMax) })
-    } catch (error) {
-      reply({ error: (error as Error).message })
-    }
-  }
-
   const { adminHost, adminPort } = config
   const description = (): string => JSON.stringify(describeApi(config.basePath, version))
   admin = await startAdmin({ host: adminHost, port: adminPort, obstacles, metrics, description }).catch((error: Error) =>
@@ -187,7 +149,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   )
 
   try {
-    control = await listenForControl(config.data, (request, socket) => void onRequest(request as ControlRequest, socket))
+    control = await listenForControl(config.data, onRequest)
     await workers.start()
   } catch (error) {
     log.fatal({ err: error }, 'not started')

@@ -5,7 +5,7 @@
  * Caveats, each held by a test:
  * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every
  *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So whoever
- *   opens must know that nobody writes: see cluster/primary.ts (hold, open, release) and cluster/directory.ts (the lock).
+ *   opens must know that nobody writes: see cluster/members.ts (hold, open, release) and cluster/directory.ts (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - Inside a condition block that failed, a nested condition of the kind "does not exist" comes out true and its writes
  *   are carried out. Conditions on versions nest correctly; so "does not exist" is only ever used outermost.
