@@ -14,7 +14,7 @@ import { root } from '../measure/machine.js'
 import { rightAnswers } from '../work/operation.js'
 import { type Child, startChild } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
-import { topicdRequest } from './topicd.js'
+import { startService, topicdRequest } from './topicd.js'
 
 const run = promisify(execFile)
 
@@ -71,29 +71,16 @@ async function start(dist: string, setting: Setting): Promise<PostgresRunning> {
     const { stdout } = await run(process.execPath, [main, 'keys', 'add', 'bench', '--data', data], { env: { ...process.env, ...environment } })
     writeFileSync(tokenFile, stdout.trim(), { mode: 0o600 })
   }
-  let url = ''
-  const args = ['serve', '--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', data]
-  const service = await startChild({
-    command: process.execPath,
-    args: [main, ...args, '--workers', String(setting.workers)],
-    environment,
-    ready: {
-      line: (line) => {
-        const logged = JSON.parse(line) as { msg?: string; url?: string }
-        if (logged.msg === 'listening') url = logged.url ?? ''
-        return url !== ''
-      },
-    },
-  })
+  const { child, port } = await startService({ main, data, workers: setting.workers, environment })
   return {
     address,
-    port: Number(new URL(url).port),
+    port,
     headers: { authorization: `Apikey ${await readFile(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
     blankDigits: false,
-    pids: () => [...processTree(service.pid), ...processTree(engine.pid).filter(isLasting)],
+    pids: () => [...processTree(child.pid), ...processTree(engine.pid).filter(isLasting)],
     exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
     async stop() {
-      await service.stop()
+      await child.stop()
       await engine.stop()
     },
   }

@@ -15,7 +15,7 @@ import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
 import { itemText, rightAnswers, selectorText, type Operation } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
-import { startChild } from './child.js'
+import { type Child, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
 
 const run = promisify(execFile)
@@ -57,11 +57,35 @@ export function topicdRequest(operation: Operation): Omit<Exchange, 'answers'> {
 
 async function start(build: Build, setting: Setting): Promise<Running> {
   const { main, data, tokenFile } = await furnished(build, setting.home)
+  const { child, port } = await startService({ main, data, workers: setting.workers, nodeOptions: build.nodeOptions })
+  return {
+    port,
+    headers: { authorization: `Apikey ${readFileSync(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
+    blankDigits: false,
+    pids: () => processTree(child.pid),
+    exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
+    stop: child.stop,
+  }
+}
+
+/** How a topicd is started, on whatever store its environment names. */
+export interface ServiceStart {
+  readonly main: string
+  readonly data: string
+  readonly workers: number
+  readonly nodeOptions?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Starts a topicd on a free port; resolves when it listens. */
+export async function startService(start: ServiceStart): Promise<{ readonly child: Child; readonly port: number }> {
+  const { main, data, workers, nodeOptions = [], environment } = start
   let url = ''
   const args = ['serve', '--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', data]
   const child = await startChild({
     command: process.execPath,
-    args: [...(build.nodeOptions ?? []), main, ...args, '--workers', String(setting.workers)],
+    args: [...nodeOptions, main, ...args, '--workers', String(workers)],
+    environment,
     ready: {
       line: (line) => {
         const logged = JSON.parse(line) as { msg?: string; url?: string }
@@ -70,14 +94,7 @@ async function start(build: Build, setting: Setting): Promise<Running> {
       },
     },
   })
-  return {
-    port: Number(new URL(url).port),
-    headers: { authorization: `Apikey ${readFileSync(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
-    blankDigits: false,
-    pids: () => processTree(child.pid),
-    exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
-    stop: child.stop,
-  }
+  return { child, port: Number(new URL(url).port) }
 }
 
 /** The files of a home, with an API key made if there is none yet. */
