@@ -207,5 +207,8 @@ export class CommitFailed extends StoreError {
   }
 }
 
+/** The store can not be used as it is; the message tells a person which file or record is wrong, how, and what to do. */
+export class StoreUnusable extends Error {}
+
 /** The waiting one has gone, so the work was not finished. */
 export class Cancelled extends Error {}

@@ -20,6 +20,8 @@ import { keyBytesMax, mapBytes } from '../../limits.js'
 import { decodeKey, writeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
+import { StoreUnusable } from '../store.js'
+import { examine } from './examine.js'
 
 /** A key as it is given to lmdb: a path, or bytes that are a key already. */
 export type StoredKey = Path | Buffer
@@ -44,7 +46,7 @@ export interface ItemCopier {
  *     updates          path → time of the last update, where REMOVAL asks  version: unique for every update
  *     due              time and number → path of the topic that is due     (removals.ts)
  *     keys, keyUses    API key name → record; → when last used             (keys.ts)
- *     meta             counters
+ *     meta             counters, the clock, and the version of this format
  */
 export interface Environment {
   readonly root: RootDatabase
@@ -84,6 +86,11 @@ export function bytesUsed({ root, specifications, items, updates, due, keys, key
   return bytes
 }
 
+/** The version of what is stored and how; a store without one is of version 1. */
+const formatVersion = 1
+
+const formatName = 'format'
+
 /** How many unique numbers one stretch holds; a process takes the next stretch when one is used up. */
 const stretchSize = 2 ** 28
 
@@ -100,10 +107,13 @@ export const propertiedVersion = 2
  *
  * @param copier receives each item of a page scan
  * @param noSync only for the control of the power-cut test: commits that are not on disk when they are acknowledged
+ * @throws StoreUnusable when the files are damaged, may not be used, or were written by a newer program; they are as before
  */
 export function openEnvironment(directory: string, copier: ItemCopier, noSync = false): Environment {
-  const path = dirname(dataFile(directory))
+  const file = dataFile(directory)
+  const path = dirname(file)
   mkdirSync(path, { recursive: true, mode: 0o700 })
+  examine(file)
   const root = open<Buffer, string>({
     path,
     overlappingSync: false,
@@ -122,8 +132,14 @@ export function openEnvironment(directory: string, copier: ItemCopier, noSync = 
     return root.openDB<number, StoredKey>(options)
   }
   const table = (name: string): Table => root.openDB<Buffer, string>({ name, encoding: 'binary' })
-  const specifications = tree('specifications')
   const meta = table('meta')
+  try {
+    requireFormat(meta, file)
+  } catch (error) {
+    void root.close()
+    throw error
+  }
+  const specifications = tree('specifications')
   const numbers = uniqueNumbers(meta)
   return {
     root,
@@ -137,6 +153,21 @@ export function openEnvironment(directory: string, copier: ItemCopier, noSync = 
     meta,
     uniqueNumber: numbers,
     freshen: () => specifications.resetReadTxn(),
+  }
+}
+
+/** Sees to it that the store is of this program's format, before anything else in it is read or written. */
+function requireFormat(meta: Table, file: string): void {
+  const version = meta.get(formatName)?.readDoubleBE()
+  if (version === undefined) {
+    const record = Buffer.allocUnsafe(8)
+    record.writeDoubleBE(formatVersion)
+    meta.transactionSync(() => meta.putSync(formatName, record))
+  } else if (version > formatVersion) {
+    throw new StoreUnusable(
+      `${file} has the format ${version} of a newer topicd, and this one knows formats up to ${formatVersion}: ` +
+        'run the newer one, or put a backup from before in its place',
+    )
   }
 }
 

@@ -1,0 +1,130 @@
+/**
+ * The data file as bytes: as much of LMDB's format as it takes to look at a file without opening it. Only reading lives
+ * here; what is sound is decided in examine.ts.
+ *
+ * The layout is that of the mdb.c which lmdb bundles, on a 64-bit little-endian machine:
+ *
+ *     page   number 8 · transaction 8 · pad 2 · flags 2 · lower 2 · upper 2 · then nodes' places, 2 each; nodes from the end
+ *     meta   page header · magic 4 · version 4 · address 8 · map size 8 · free tree 48 · main tree 48 · last page 8 · transaction 8
+ *     tree   page size or pad 4 · flags 2 · depth 2 · branch pages 8 · leaf pages 8 · overflow pages 8 · entries 8 · root 8
+ *     node   in a leaf: data size 4 · flags 2 · key size 2 · key · data; in a branch the first 6 bytes are the child's number
+ */
+
+/** Reads up to `bytes` bytes from `offset` on; fewer come back at the end of the file. */
+export type ReadAt = (offset: number, bytes: number) => Buffer
+
+/** One of the two pages that a snapshot is found by. Of two sound ones LMDB takes that of the later transaction. */
+export interface Meta {
+  readonly pageSize: number
+  readonly version: number
+  readonly lastPage: number
+  readonly transaction: number
+  /** The root of the tree of free pages; undefined while there is none. */
+  readonly freeRoot: number | undefined
+  /** The root of the tree that holds all others; undefined while there is none. */
+  readonly mainRoot: number | undefined
+}
+
+/** A page of a tree. */
+export interface TreePage {
+  readonly isLeaf: boolean
+  readonly nodes: readonly Node[]
+}
+
+export interface Node {
+  /** The page below, in a branch. */
+  readonly child: number
+  readonly flags: number
+  /** In a leaf; empty where it lies on pages of its own. */
+  readonly data: Buffer
+  readonly dataBytes: number
+}
+
+const pageHeaderBytes = 24
+const pageNumberMax = 2 ** 48
+const nodeHeaderBytes = 8
+const magic = 0xbeefc0de
+const noRoot = 0xffffffffffffffffn
+
+const branchFlag = 0x01
+const leafFlag = 0x02
+const metaFlag = 0x08
+
+/** The node's data lie on overflow pages, whose first one it names. */
+const bigDataFlag = 0x01
+/** The node's data are a tree. */
+const treeFlag = 0x02
+
+/** What a meta page takes from the start of its page on. */
+export const metaBytes = pageHeaderBytes + 136
+
+/** The meta page at `offset`; undefined for bytes that are none. */
+export function readMeta(read: ReadAt, offset: number): Meta | undefined {
+  const page = read(offset, metaBytes)
+  if (page.length < metaBytes || (page.readUInt16LE(18) & metaFlag) === 0 || page.readUInt32LE(24) !== magic) return undefined
+  return {
+    version: page.readUInt32LE(28) & 0xffff,
+    pageSize: page.readUInt32LE(48),
+    freeRoot: rootAt(page, 88),
+    mainRoot: rootAt(page, 136),
+    lastPage: Number(page.readBigUInt64LE(144)),
+    transaction: Number(page.readBigUInt64LE(152)),
+  }
+}
+
+function rootAt(bytes: Buffer, offset: number): number | undefined {
+  const root = bytes.readBigUInt64LE(offset)
+  return root === noRoot ? undefined : Number(root)
+}
+
+/** The page of a tree with this number; undefined where the file holds none. */
+export function readTreePage(read: ReadAt, number: number, pageSize: number): TreePage | undefined {
+  if (number > pageNumberMax) return undefined
+  const page = read(number * pageSize, pageSize)
+  if (page.length < pageSize || Number(page.readBigUInt64LE(0)) !== number) return undefined
+  const flags = page.readUInt16LE(18) & (branchFlag | leafFlag)
+  if (flags !== branchFlag && flags !== leafFlag) return undefined
+  const isLeaf = flags === leafFlag
+  const nodes: Node[] = []
+  const placesEnd = pageHeaderBytes + page.readUInt16LE(20)
+  for (let place = pageHeaderBytes; place < placesEnd; place += 2) {
+    const node = place + 2 > pageSize ? undefined : readNode(page, pageHeaderBytes + page.readUInt16LE(place), isLeaf)
+    if (node === undefined) return undefined
+    nodes.push(node)
+  }
+  return { isLeaf, nodes }
+}
+
+function readNode(page: Buffer, at: number, isLeaf: boolean): Node | undefined {
+  if (at + nodeHeaderBytes > page.length) return undefined
+  const flags = isLeaf ? page.readUInt16LE(at + 4) : 0
+  const dataBytes = isLeaf ? page.readUInt32LE(at) : 0
+  const from = at + nodeHeaderBytes + page.readUInt16LE(at + 6)
+  const to = from + ((flags & bigDataFlag) === 0 ? dataBytes : 8)
+  return to > page.length ? undefined : { child: page.readUIntLE(at, 6), flags, data: page.subarray(from, to), dataBytes }
+}
+
+/** The root of the tree that a node holds; undefined for a node that holds none, or an empty one. */
+export function rootOfNode({ flags, data }: Node): number | undefined {
+  return (flags & treeFlag) === 0 || data.length < 48 ? undefined : rootAt(data, 40)
+}
+
+/** The bytes that a leaf's node holds, wherever they lie. */
+export function readData(read: ReadAt, { flags, data, dataBytes }: Node, pageSize: number): Buffer {
+  if ((flags & bigDataFlag) === 0) return data
+  return read(Number(data.readBigUInt64LE(0)) * pageSize + pageHeaderBytes, dataBytes)
+}
+
+/**
+ * The pages of a record in the tree of free pages, as runs: a count of words, then page numbers, of which one behind a
+ * negative word is the first of that many.
+ */
+export function* freeRuns(record: Buffer): Generator<{ readonly first: number; readonly length: number }> {
+  const words = Math.min(record.length < 8 ? 0 : Number(record.readBigUInt64LE(0)), Math.floor(record.length / 8) - 1)
+  let length = 1
+  for (let word = 1; word <= words; word++) {
+    const value = Number(record.readBigInt64LE(word * 8))
+    if (value > 0) yield { first: value, length }
+    length = value < 0 ? -value : 1
+  }
+}
