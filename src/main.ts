@@ -26,6 +26,7 @@ const serve: Command = {
 /** The commands, in the order in which the help tells of them. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => serve,
+  reload: () => import('./commands/reload.js').then(({ reloadHelp: help, runReload: run }) => ({ help, run })),
   keys: () => import('./commands/keys.js').then(({ keysHelp: help, runKeys: run }) => ({ help, run })),
   check: () => import('./commands/check.js').then(({ checkHelp: help, runCheck: run }) => ({ help, run })),
   backup: () => import('./commands/backup.js').then(({ backupHelp: help, runBackup: run }) => ({ help, run })),

@@ -19,12 +19,14 @@ import { notify, watchdogMs } from '../ops/systemd.js'
 import { readCertificate } from '../ops/tls.js'
 import { version } from '../version.js'
 import { childOf } from './child.js'
-import { connectToControl, listenForControl } from './control.js'
+import type { Reloaded } from './control-protocol.js'
+import { createRequests } from './control-requests.js'
+import { connectToControl, listenForControl } from './control-socket.js'
 import { lockDirectory } from './directory.js'
 import { makeFirstKey } from './first-key.js'
 import { createMembers } from './members.js'
 import { createReadiness } from './readiness.js'
-import { createRequests } from './requests.js'
+import { queueReloads } from './reloads.js'
 import { createWorkers } from './workers.js'
 
 /** How long to wait for the workers of a service that was killed, or for a command line tool, to let go. */
@@ -78,7 +80,9 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
 
   let workersExpected = config.workers
   const { serving, restarts } = workers
-  const { onRequest, endTools, killTools } = createRequests({ serving, members, forkTool, start })
+  let onStarted = (): void => {}
+  const reload = queueReloads(new Promise<void>((resolve) => (onStarted = resolve)), reloadOnce)
+  const requests = createRequests({ serving, members, forkTool, start, reload, stopping: () => stopping, log })
   const { obstacles, alive } = createReadiness({ stopping: () => stopping, expected: () => workersExpected, serving })
   const metrics = createMetrics({ serving, restarts, ready: () => obstacles().length === 0 })
 
@@ -92,7 +96,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
     log.info({ reason }, 'stopping')
     notify('STOPPING=1', 'STATUS=Draining')
     process.exitCode = code
-    for (const step of [() => workers.drain(), endTools, () => admin?.close(), () => control?.close()]) {
+    for (const step of [() => workers.drain(), requests.endTools, () => admin?.close(), () => control?.close()]) {
       try {
         await step()
       } catch (error) {
@@ -106,38 +110,49 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   function onSignal(signal: NodeJS.Signals): void {
     if (!stopping) return void stop(exitCodes.done, signal)
     workers.kill()
-    killTools()
+    requests.killTools()
     log.warn({ signal }, 'stopped at once')
     process.exit(exitCodes.forced)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
 
-  let rolling: Promise<void> = Promise.resolve()
-  process.on('SIGHUP', () => {
-    rolling = rolling.then(reload)
-  })
+  process.on('SIGHUP', () => void reload().catch(() => {}))
 
-  /** Reads the settings again and replaces the workers. When anything is wrong, what serves goes on as it was. */
-  async function reload(): Promise<void> {
-    if (stopping) return
-    notify('RELOADING=1', 'STATUS=Replacing the workers')
+  /**
+   * Reads the settings again and replaces the workers. When anything is wrong, what serves goes on as it was; the reason is
+   * logged, and rejects. systemd has heard of the end when this settles.
+   */
+  async function reloadOnce(): Promise<Reloaded> {
+    if (stopping) throw new Error('the service is stopping')
+    const startedMs = performance.now()
+    void notify('RELOADING=1', 'STATUS=Replacing the workers')
     const before = config
     try {
       const next = readConfig(flags)
       checkCertificate(next, log)
       const { host, port, data, adminHost, adminPort, store } = before
+      const restartNeeded = Object.entries({ host, port, data, adminHost, adminPort, store }).flatMap(([name, value]) =>
+        next[name as keyof Config] === value ? [] : [settingName(name)],
+      )
       config = { ...next, host, port, data, adminHost, adminPort, store }
       workersExpected = Math.min(before.workers, config.workers)
       log.info({ config: shown(config) }, 'rolling restart')
       await workers.roll()
+      if (stopping) throw new Error('stopped')
       workersExpected = config.workers
-      log.info('rolling restart done')
+      const tookMs = Math.round(performance.now() - startedMs)
+      log.info({ tookMs, restartNeeded }, 'rolling restart done')
+      return { workers: config.workers, tookMs, restartNeeded }
     } catch (error) {
       config = before
-      if (!stopping) log.error({ reason: (error as Error).message }, 'rolling restart failed')
+      // What the stop ends must not be taken for a failure of its own.
+      if (stopping) throw new Error('the service is stopping')
+      log.error({ reason: (error as Error).message }, 'rolling restart failed')
+      throw error
+    } finally {
+      if (!stopping) await notify('READY=1', servingStatus())
     }
-    notify('READY=1', servingStatus())
   }
 
   const servingStatus = (): string => `STATUS=${serving().length} workers serve`
@@ -149,7 +164,7 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   )
 
   try {
-    control = await listenForControl(config.data, onRequest)
+    control = await listenForControl(config.data, requests)
     await workers.start()
   } catch (error) {
     log.fatal({ err: error }, 'not started')
@@ -162,7 +177,8 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
   log.info({ config: shown(config), node: process.version }, 'settings')
   log.info({ url, adminUrl: admin.url, workers: config.workers }, 'listening')
   if (config.firstKey) await makeFirstKey(workers.serving()[0], url, config.store === 'lmdb' ? config.data : shown(config).store)
-  notify('READY=1', servingStatus())
+  await notify('READY=1', servingStatus())
+  onStarted()
   const period = watchdogMs()
   if (period !== undefined) setInterval(() => alive() && notify('WATCHDOG=1'), period / 3)
 }
@@ -170,6 +186,11 @@ export async function runPrimary(flags: CommandLine['values']): Promise<void> {
 /** An address as it stands in a URL. */
 function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host
+}
+
+/** How a member of the configuration is spelled as a flag. */
+function settingName(member: string): string {
+  return member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
 /** The settings without what may carry a password. */

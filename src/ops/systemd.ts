@@ -6,9 +6,12 @@ import { spawn } from 'node:child_process'
 
 let last: Promise<void> = Promise.resolve()
 
-/** Sends states, such as READY=1, in the order of the calls; the unit has NotifyAccess=all, since the sender is a child. */
-export function notify(...states: readonly string[]): void {
-  if (process.env.NOTIFY_SOCKET === undefined) return
+/**
+ * Sends states, such as READY=1, in the order of the calls; resolves when systemd has them. The unit has NotifyAccess=all,
+ * since the sender is a child.
+ */
+export function notify(...states: readonly string[]): Promise<void> {
+  if (process.env.NOTIFY_SOCKET === undefined) return last
   last = last.then(
     () =>
       new Promise((resolve) => {
@@ -16,6 +19,7 @@ export function notify(...states: readonly string[]): void {
         sender.on('error', () => resolve()).on('exit', () => resolve())
       }),
   )
+  return last
 }
 
 /** How often systemd wants to hear from us, in ms; undefined when it does not. */

@@ -1,0 +1,158 @@
+/**
+ * What the command line and the running service say to each other over the control socket: every request, every line of an
+ * answer, and their readers. A connection carries one request, which is its first line; lines answer it.
+ *
+ *     ask, reload →  {"answer":…}                                          or {"error":…}
+ *     tool        →  {"ready":true}, the tool's own lines, {"end":true}    or {"error":…} at any time
+ *
+ * A tool's input follows the request, but only once the tool is ready.
+ *
+ * Requests come from outside: nothing of one is used before it is validated. Nothing here reads or writes a connection.
+ */
+import { isAbsolute } from 'node:path'
+import typia, { type IValidation, type tags } from 'typia'
+import type { BackupOptions } from '../ops/backup.js'
+import type { ExportOptions } from '../ops/export.js'
+import type { KeyRecord, Operation } from '../store/store.js'
+import { parsePath, type Path } from '../topics/path.js'
+import type { Question } from './messages.js'
+
+export type ControlRequest =
+  /** A question about API keys, which a worker answers. */
+  | { readonly command: 'ask'; readonly question: Question }
+  /** Read the settings again and replace the workers. */
+  | ReloadRequest
+  /** Run a tool, in a process of its own that then has the connection to itself. */
+  | ToolRequest
+
+interface ReloadRequest {
+  readonly command: 'reload'
+}
+
+export type ToolRequest =
+  | { readonly command: 'tool'; readonly tool: 'backup'; readonly options: BackupOptions }
+  | { readonly command: 'tool'; readonly tool: 'check'; readonly options: NoOptions }
+  | { readonly command: 'tool'; readonly tool: 'export'; readonly options: ExportOptions }
+  | { readonly command: 'tool'; readonly tool: 'import'; readonly options: ImportOptions }
+
+interface NoOptions {}
+
+interface ImportOptions {
+  readonly fromLine: number & tags.Type<'uint64'> & tags.Minimum<1>
+  readonly withKeys: boolean
+}
+
+/** What a reload has done. */
+export interface Reloaded {
+  /** How many workers serve now, each started by this reload. */
+  readonly workers: number
+  readonly tookMs: number
+  /** The names of settings that have changed and take a restart. */
+  readonly restartNeeded: readonly string[]
+}
+
+/** A question as it is sent: a subtree is still any string. */
+type QuestionText =
+  | { readonly about: 'addKey'; readonly record: KeyRecordText }
+  | { readonly about: 'revokeKey'; readonly name: string }
+  | { readonly about: 'listKeys' }
+
+interface KeyRecordText {
+  readonly name: string & tags.Pattern<'^[\\w.@-]{1,64}$'>
+  readonly tokenHash: string & tags.Pattern<'^[0-9a-f]{64}$'>
+  readonly allow: readonly Operation[]
+  readonly under: readonly string[]
+  readonly madeMs: number & tags.Type<'uint64'>
+}
+
+type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
+
+const validateRequest = typia.createValidateEquals<RequestText>()
+
+/** Why a line is no request, in a sentence that repeats nothing of it: it may hold what is secret. */
+export interface RequestProblem {
+  readonly problem: string
+}
+
+/** Strict about UTF-8, and a byte order mark is no JSON. */
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Reads the first line of a connection.
+ *
+ * @param line without its end
+ * @returns the request, checked in every member, or what is wrong with it
+ */
+export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem {
+  let input: unknown
+  try {
+    input = JSON.parse(decoder.decode(line))
+  } catch {
+    return { problem: 'the request is not one line of JSON in UTF-8' }
+  }
+  const validation = validateRequest(input)
+  if (!validation.success) return { problem: problemOf(validation.errors[0]) }
+  const request = validation.data
+  if (request.command === 'ask' && request.question.about === 'addKey') {
+    const record = checkRecord(request.question.record)
+    return 'problem' in record ? record : { command: 'ask', question: { about: 'addKey', record } }
+  }
+  if (request.command === 'tool' && request.tool === 'backup' && !isAbsolute(request.options.file)) {
+    return { problem: 'the request is malformed: options.file must be an absolute path' }
+  }
+  return request as ControlRequest
+}
+
+/** The longest description of what was expected; that of a union names all its members. */
+const expectedCharactersMax = 200
+
+function problemOf({ path, expected }: IValidation.IError): string {
+  const member = path.replace(/^\$input\.?/, '')
+  const place = member === '' ? 'it' : member.slice(0, expectedCharactersMax)
+  if (expected === 'undefined') return `the request is malformed: ${place} is not known`
+  return `the request is malformed: ${place} must be ${expected.slice(0, expectedCharactersMax)}`
+}
+
+/** A record whose subtrees are paths as they are stored. */
+function checkRecord(record: KeyRecordText): KeyRecord | RequestProblem {
+  const wrong = record.under.findIndex((text) => parsePath(text) !== text)
+  if (wrong >= 0) return { problem: `the request is malformed: question.record.under[${wrong}] must be a path as it is stored` }
+  return { ...record, under: record.under as readonly Path[] }
+}
+
+/** A tool has opened the store and takes its input. */
+export const readyLine = '{"ready":true}'
+
+/** A tool has done all of its work. */
+export const endLine = '{"end":true}'
+
+export function requestLine(request: ControlRequest): string {
+  return JSON.stringify(request)
+}
+
+export function answerLine(answer: unknown): string {
+  return JSON.stringify({ answer })
+}
+
+/** @param message for the person who asked */
+export function errorLine(message: string): string {
+  return JSON.stringify({ error: message })
+}
+
+const errorLineStart = '{"error":'
+
+/** The message of an error line; undefined for any other line. */
+export function errorIn(line: string): string | undefined {
+  return line.startsWith(errorLineStart) ? (JSON.parse(line) as { error: string }).error : undefined
+}
+
+/**
+ * What an answer line holds.
+ *
+ * @throws Error with the message of an error line
+ */
+export function answerIn(line: string): unknown {
+  const error = errorIn(line)
+  if (error !== undefined) throw new Error(error)
+  return (JSON.parse(line) as { answer: unknown }).answer
+}

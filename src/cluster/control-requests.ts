@@ -1,0 +1,109 @@
+/**
+ * What the command line asks of a running service over the control socket: a question, which a worker answers; a reload; or
+ * a tool that needs the whole store, which gets a process of its own. Nothing here opens the store.
+ */
+import type { ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
+import type { Logger } from '../ops/log.js'
+import { type Child, childOf } from './child.js'
+import { answerLine, type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
+import { type ControlHandlers, refuse } from './control-socket.js'
+import type { Members } from './members.js'
+import type { ToChild } from './messages.js'
+
+export interface Requests extends ControlHandlers {
+  /** Ends the tools that run; resolves when they have ended. */
+  endTools(): Promise<void>
+  killTools(): void
+}
+
+export interface RequestsOptions {
+  /** The workers that serve now. */
+  readonly serving: () => readonly Child[]
+  readonly members: Members
+  /** Starts a process that waits to be told which tool it is. */
+  readonly forkTool: () => ChildProcess
+  /** The first word to such a process. */
+  readonly start: () => ToChild
+  /** Replaces the workers; rejects with the reason when that was not done. */
+  readonly reload: () => Promise<Reloaded>
+  readonly stopping: () => boolean
+  readonly log: Logger
+}
+
+/** How long a question of the command line may take: a commit, at worst behind the opening of a worker. */
+const askMsMax = 20_000
+
+/** Tools at once: each is a process that opens the store. */
+const toolsMax = 8
+
+/** How long a tool may take to end by itself. */
+const toolEndMsMax = 2000
+
+export function createRequests({ serving, members, forkTool, start, reload, stopping, log }: RequestsOptions): Requests {
+  const tools = new Set<Child>()
+
+  /** It opens the store as every member does; then the connection is its own. */
+  async function runTool({ tool, options }: ToolRequest, socket: Socket): Promise<void> {
+    if (tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
+    const child = childOf(forkTool())
+    tools.add(child)
+    void child.ended.then(() => tools.delete(child))
+    const abandon = (): unknown => child.process.kill('SIGTERM')
+    socket.once('close', abandon)
+    try {
+      await child.said('loaded', askMsMax)
+      child.tell(start())
+      await members.open(child)
+      socket.off('close', abandon)
+      if (socket.destroyed) throw new Error('the caller has gone')
+      child.process.send({ kind: 'tool', tool, options }, socket)
+    } catch (error) {
+      child.process.kill('SIGKILL')
+      throw error
+    }
+  }
+
+  async function answer(request: ControlRequest, socket: Socket): Promise<void> {
+    const reply = (result: unknown): unknown => socket.end(`${answerLine(result)}\n`)
+    switch (request.command) {
+      case 'tool':
+        return runTool(request, socket)
+      case 'reload':
+        return void reply(await reload())
+      case 'ask': {
+        const [worker] = serving()
+        if (worker === undefined) throw new Error('no worker serves at the moment')
+        return void reply(await worker.ask(request.question, askMsMax))
+      }
+    }
+  }
+
+  function onRefused(reason: string): void {
+    log.warn({ reason }, 'malformed control request')
+  }
+
+  return {
+    onRefused,
+    onRequest(line, socket) {
+      const request = parseRequest(line)
+      if ('problem' in request) {
+        refuse(socket, request.problem)
+        return onRefused(request.problem)
+      }
+      if (stopping()) return refuse(socket, 'the service is stopping')
+      answer(request, socket).catch((error: Error) => refuse(socket, error.message))
+    },
+    async endTools() {
+      const timer = setTimeout(killTools, toolEndMsMax)
+      for (const tool of tools) tool.process.kill('SIGTERM')
+      await Promise.all([...tools].map((tool) => tool.ended))
+      clearTimeout(timer)
+    },
+    killTools,
+  }
+
+  function killTools(): void {
+    for (const tool of tools) tool.process.kill('SIGKILL')
+  }
+}

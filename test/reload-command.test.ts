@@ -1,0 +1,129 @@
+/**
+ * `topicd reload` tells the truth: it ends when the workers have been replaced, and fails with the reason when they have not.
+ */
+import { spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { patchedProgram } from './support/patched.js'
+import { runCommand, startServer, until, type Server } from './support/server.js'
+
+t.setTimeout(180_000)
+
+/** A server of two workers whose settings the test writes, and which is not told otherwise. */
+async function start(t: Test, directory = t.testdir(), program?: string): Promise<{ server: Server; set: (lines: string) => void }> {
+  const settings = join(directory, 'topicd.env')
+  const set = (lines: string): void => writeFileSync(settings, lines)
+  set('')
+  const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), flags: ['--settings', settings], program })
+  return { server, set }
+}
+
+const done = /^2 workers replaced.* in \d+\.\d s\n$/
+
+await t.test('it ends when every worker is a new one with the new settings', async (t) => {
+  const { server, set } = await start(t)
+  const before = server.workerPids()
+  set('TOPICD_PAGE_SIZE_MAX=7\n')
+  const { code, stdout, stderr } = await server.command('reload')
+  const after = server.workerPids()
+  t.equal(code, 0, stderr)
+  t.match(stdout, done)
+  t.equal(after.length, 2)
+  t.notOk(after.some((pid) => before.includes(pid)), 'no old worker is left')
+  for (let i = 0; i < server.client.connections; i++) {
+    t.match(await server.post('fetch', { selector: '*.*', size: 8 }), { code: 'invalid_parameter' })
+  }
+})
+
+await t.test('a wrong setting is named with its value and bound, and changes nothing', async (t) => {
+  const { server, set } = await start(t)
+  const before = server.workerPids()
+  set('TOPICD_PAGE_SIZE_MAX=none\n')
+  t.strictSame(await server.command('reload'), {
+    code: 1,
+    stdout: '',
+    stderr: 'topicd: not reloaded: TOPICD_PAGE_SIZE_MAX in the settings file is "none"; it must be a number from 1 to 100000\n',
+  })
+  t.strictSame(server.workerPids(), before)
+  t.match(await server.logged('rolling restart failed'), { level: 50, reason: String }, 'the log says so too')
+  set('')
+  t.match(await server.command('reload'), { code: 0, stdout: done }, 'and the next one is done')
+})
+
+await t.test('a setting that takes a restart is named', async (t) => {
+  const { server, set } = await start(t)
+  set('TOPICD_ADMIN_HOST=127.0.0.2\nTOPICD_DRAIN_MS=2000\n')
+  t.match(await server.command('reload'), { code: 0, stdout: done, stderr: 'topicd: TOPICD_ADMIN_HOST has changed; that takes a restart\n' })
+})
+
+await t.test('a worker that does not start fails it, and the service serves on', async (t) => {
+  const directory = t.testdir()
+  const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
+  const { server } = await start(t, directory, program)
+  const before = server.workerPids()
+  writeFileSync(join(dirname(program), 'cluster/worker.js'), 'process.exit(21)\n')
+  const { code, stdout, stderr } = await server.command('reload')
+  t.equal(code, 1)
+  t.equal(stdout, '')
+  t.match(stderr, /^topicd: not reloaded: process \d+ ended \(21\) before it was loaded\n$/)
+  t.strictSame(server.workerPids(), before, 'the same workers')
+  t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
+})
+
+await t.test('reloads at the same time are each answered with what came of them', async (t) => {
+  const { server, set } = await start(t)
+  const first = server.command('reload')
+  await server.logged('rolling restart')
+  set('TOPICD_PAGE_SIZE_MAX=none\n')
+  const [second, third] = await Promise.all([server.command('reload'), server.command('reload')])
+  t.match(await first, { code: 0, stdout: done }, 'the one that began before the setting was wrong')
+  for (const later of [second, third]) t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'those that came after')
+})
+
+await t.test('one that a stop overtakes is not called done', async (t) => {
+  const { server } = await start(t)
+  const reload = server.command('reload')
+  await server.logged('rolling restart')
+  await server.stop()
+  const { code, stderr } = await reload
+  t.equal(code, 1)
+  t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service ended before the reload was done)\n$/)
+})
+
+await t.test('where no service runs it says so, and creates nothing', async (t) => {
+  const dataDir = join(t.testdir(), 'nothing')
+  t.strictSame(await runCommand(['reload', '--data', dataDir]), {
+    code: 1,
+    stdout: '',
+    stderr: `topicd: no service runs on the data directory ${dataDir}\n`,
+  })
+  t.notOk(existsSync(dataDir))
+})
+
+await t.test('a caller that goes away does not stop it', async (t) => {
+  const { server } = await start(t)
+  const main = join(import.meta.dirname, '../dist/main.js')
+  const caller = spawn(process.execPath, [main, 'reload', '--data', server.dataDir], { stdio: 'ignore' })
+  await server.logged('rolling restart')
+  caller.kill('SIGKILL')
+  await server.logged('rolling restart done')
+  t.match(await server.command('reload'), { code: 0, stdout: done })
+})
+
+await t.test('systemd has heard READY=1 before it ends', async (t) => {
+  const directory = t.testdir()
+  const told = join(directory, 'told')
+  const programs = join(directory, 'bin')
+  mkdirSync(programs)
+  // Slow, so that an answer that does not wait for it comes first.
+  writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\nsleep 1\necho "$@" >> '${told}'\n`)
+  chmodSync(join(programs, 'systemd-notify'), 0o755)
+  const env = { PATH: `${programs}:${process.env.PATH}`, NOTIFY_SOCKET: join(directory, 'nobody') }
+  const server = await startServer(t, { dataDir: join(directory, 'db'), env })
+  const states = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
+  await until('the first READY=1', async () => (states().length > 0 ? true : undefined))
+  t.equal((await server.command('reload')).code, 0)
+  t.match(states()[1], 'RELOADING=1')
+  t.match(states()[2], 'READY=1')
+})
