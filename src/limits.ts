@@ -60,6 +60,9 @@ export const planCacheBytesMax = 64 * 1024 * kibibyte
 assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
 assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
 
+/** Arrays and objects within each other in a value: where the parsers of common clients end, far beyond what means anything. */
+export const valueLevelsMax = 1000
+
 /** A topic's properties, names and values together: settings, not data, and always read and compared whole. */
 export const propertiesBytesMax = 16 * kibibyte
 

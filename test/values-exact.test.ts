@@ -105,11 +105,11 @@ await overWorkers(t, async (t, { post }) => {
     t.notMatch(value, /[\t\r\n]/, 'an answer is one line')
   })
 
-  await t.test('a value nested ten thousand levels deep comes back', async (t) => {
-    const levels = 10_000
+  await t.test('a value nested a thousand levels deep comes back', async (t) => {
+    const levels = 1000
     await comesBack(t, '['.repeat(levels) + ']'.repeat(levels), 'arrays')
     await comesBack(t, '{"a":'.repeat(levels) + '1.10' + '}'.repeat(levels), 'objects')
-    await comesBack(t, '[{"a":'.repeat(levels) + '"]}"' + '}]'.repeat(levels), 'both')
+    await comesBack(t, '[{"a":'.repeat(levels / 2) + '"]}"' + '}]'.repeat(levels / 2), 'both')
     const open = await post('set', `{"path":"v","value":${'['.repeat(levels)}}`)
     refuses(t, open, 400, 'invalid_json', 'brackets that never close')
   })

@@ -3,7 +3,7 @@
  */
 import type { Answer } from '../http/answer.js'
 import type { Access } from '../keys/access.js'
-import { validateAddAndSet } from './bodies.js'
+import { addAndSetShape } from './bodies.js'
 import {
   absentProblem,
   type ApiContext,
@@ -19,7 +19,7 @@ import { problem } from './problems.js'
 export function handleAddAndSet(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const forbidden = operationProblem(access, 'set', 'add')
   if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, validateAddAndSet)
+  const parsed = parseBody(bytes, addAndSetShape)
   if (isProblem(parsed)) return refuse(parsed)
   const { valueText } = parsed
   const { type = 'json', properties = {}, value } = parsed.body

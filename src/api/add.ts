@@ -3,7 +3,7 @@
  */
 import type { Answer } from '../http/answer.js'
 import type { Access } from '../keys/access.js'
-import { validateAdd } from './bodies.js'
+import { addShape } from './bodies.js'
 import { type ApiContext, ok, operationProblem, refuse, removalProblem, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, propertiesProblem } from './parse.js'
 import { problem } from './problems.js'
@@ -11,7 +11,7 @@ import { problem } from './problems.js'
 export function handleAdd(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const forbidden = operationProblem(access, 'add')
   if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, validateAdd)
+  const parsed = parseBody(bytes, addShape)
   if (isProblem(parsed)) return refuse(parsed)
   const { type = 'json', properties = {} } = parsed.body
   const path = pathParameter('path', parsed.body.path)

@@ -1,9 +1,9 @@
 /**
  * The request bodies on the wire, and their validators, which typia compiles from these types. The API description is
- * made from the same types. What a type can not say (settings, limits in bytes, one of path and selector) is checked in
+ * made from the same types. What a type cannot say (settings, limits in bytes, one of path and selector) is checked in
  * parse.ts and the handlers.
  */
-import typia, { type tags } from 'typia'
+import typia, { type IValidation, type tags } from 'typia'
 import type { Properties, TopicType } from '../topics/topic.js'
 
 /** The body of POST /topics/fetch. */
@@ -57,8 +57,29 @@ export interface RemoveBody {
   readonly selector?: string
 }
 
-export const validateFetch = typia.createValidateEquals<FetchBody>()
-export const validateSet = typia.createValidateEquals<SetBody>()
-export const validateAddAndSet = typia.createValidateEquals<AddAndSetBody>()
-export const validateAdd = typia.createValidateEquals<AddBody>()
-export const validateRemove = typia.createValidateEquals<RemoveBody>()
+/** What parse.ts needs to know of a body: whether an input is one, and the names of its members. */
+export interface BodyShape<Body> {
+  readonly validate: (input: unknown) => IValidation<Body>
+  readonly names: readonly string[]
+}
+
+export const fetchShape: BodyShape<FetchBody> = {
+  validate: typia.createValidateEquals<FetchBody>(),
+  names: typia.misc.literals<keyof FetchBody>(),
+}
+export const setShape: BodyShape<SetBody> = {
+  validate: typia.createValidateEquals<SetBody>(),
+  names: typia.misc.literals<keyof SetBody>(),
+}
+export const addAndSetShape: BodyShape<AddAndSetBody> = {
+  validate: typia.createValidateEquals<AddAndSetBody>(),
+  names: typia.misc.literals<keyof AddAndSetBody>(),
+}
+export const addShape: BodyShape<AddBody> = {
+  validate: typia.createValidateEquals<AddBody>(),
+  names: typia.misc.literals<keyof AddBody>(),
+}
+export const removeShape: BodyShape<RemoveBody> = {
+  validate: typia.createValidateEquals<RemoveBody>(),
+  names: typia.misc.literals<keyof RemoveBody>(),
+}

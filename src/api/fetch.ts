@@ -7,7 +7,7 @@ import { restrict } from '../keys/access.js'
 import type { Answer, Waiting } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
-import { type FetchBody, validateFetch } from './bodies.js'
+import { type FetchBody, fetchShape } from './bodies.js'
 import { absentProblem, type ApiContext, operationProblem, refuse, touchProblem, whenKnown } from './context.js'
 import { isProblem, parseBody, pathParameter, selectorParameter, sizeProblem } from './parse.js'
 import { readPlainFetch } from './plain-fetch.js'
@@ -24,7 +24,6 @@ export function handleFetch(context: ApiContext, bytes: Buffer, access: Access, 
   if ((path === undefined) === (selector === undefined)) {
     return refuse(problem('path_or_selector', { found: path === undefined ? 'none is' : 'both are' }))
   }
-  if (size > context.pageSizeMax) return refuse(sizeProblem(size, context.pageSizeMax))
   if (path !== undefined) {
     const checked = pathParameter('path', path)
     if (typeof checked !== 'string') return refuse(checked)
@@ -44,8 +43,8 @@ export function handleFetch(context: ApiContext, bytes: Buffer, access: Access, 
 
 function fetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
   const plain = readPlainFetch(bytes)
-  if (plain !== undefined) return plain
-  const parsed = parseBody(bytes, validateFetch, sizeMax)
+  if (plain !== undefined) return plain.size === undefined || plain.size <= sizeMax ? plain : sizeProblem(plain.size, sizeMax)
+  const parsed = parseBody(bytes, fetchShape, sizeMax)
   return isProblem(parsed) ? parsed : parsed.body
 }
 

@@ -1,4 +1,4 @@
-/** The bytes of JSON that the scanners of bodies look for. */
+/** The bytes of JSON that the scanners of bodies look for, and how they compare. */
 export const quote = 0x22
 export const backslash = 0x5c
 export const openBrace = 0x7b
@@ -8,3 +8,9 @@ export const closeBracket = 0x5d
 export const colon = 0x3a
 export const comma = 0x2c
 export const space = 0x20
+
+/** Whether `text` is in `bytes` at `at`. */
+export function isAt(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false
+  return true
+}

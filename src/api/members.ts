@@ -1,34 +1,77 @@
 /**
- * Where the members of a request body stand: finds the text of `value` in bytes that JSON.parse has already accepted, so
- * that a value is kept as it was sent and never printed again. Because the text is known to be valid, skipping a value is
- * a matter of strings and brackets only, whatever its depth.
+ * Where the members of a request body are, found in one pass over its bytes before JSON.parse is asked: the text of `value`,
+ * so that a value is kept as it was sent and never printed again, what JSON.parse would merge or round, and how deep the
+ * values nest, so that nothing ever recurses or allocates as deep as a body can say.
+ *
+ * What is found counts only if JSON.parse accepts the body too: in a text that is no JSON it is right up to the first wrong
+ * byte, and behind it nothing but certain to end. json-problem.ts finds that byte.
  */
-import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote, space } from './json-bytes.js'
+import { valueLevelsMax } from '../limits.js'
+import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, quote, space } from './json-bytes.js'
 
-/** The body's outermost members: how many there are, and the bytes of the one named `value`. */
+/** What the members of one object are. The texts are views into the body; undefined where there is no such member. */
 export interface Members {
-  readonly count: number
-  /** A view into the body; undefined when there is no such member. */
-  readonly valueText: Uint8Array | undefined
+  /** How many there are, those that are given twice counted twice. */
+  count: number
+  value: Uint8Array | undefined
+  size: Uint8Array | undefined
+  properties: Uint8Array | undefined
+  /** The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing behind it was looked at. */
+  tooDeep: Uint8Array | undefined
 }
 
-/** @param body UTF-8 of one JSON object, valid */
+/** The first byte that is no white space, which says what kind of value a text is; undefined when there is none. */
+export function firstByte(text: Uint8Array): number | undefined {
+  return text[skipSpace(text, 0)]
+}
+
+/** @param body UTF-8 of one JSON object; of any other text nothing is reported */
 export function scanMembers(body: Uint8Array): Members {
-  let at = skipSpace(body, 0) + 1
-  let count = 0
-  let valueText: Uint8Array | undefined
-  for (;;) {
-    at = skipSpace(body, at)
-    if (body[at] === closeBrace) return { count, valueText }
-    const nameStart = at
-    at = skipString(body, at)
-    const isValue = namesValue(body, nameStart, at)
-    const start = skipSpace(body, skipSpace(body, at) + 1)
-    at = skipValue(body, start)
-    if (isValue) valueText = withoutSpace(body.subarray(start, at))
-    count++
-    at = skipSpace(body, at)
-    if (body[at] === comma) at++
+  const members: Members = { count: 0, value: undefined, size: undefined, properties: undefined, tooDeep: undefined }
+  eachMember(body, (nameStart, nameEnd, start, end) => {
+    members.count++
+    if (end === tooDeep) members.tooDeep = body.subarray(nameStart, nameEnd)
+    else if (spells(body, nameStart, nameEnd, valueName)) members.value = withoutSpace(body.subarray(start, end))
+    else if (spells(body, nameStart, nameEnd, sizeName)) members.size = body.subarray(start, end)
+    else if (spells(body, nameStart, nameEnd, propertiesName)) members.properties = body.subarray(start, end)
+  })
+  return members
+}
+
+/** The first name that an object has more than once, however it is spelt; undefined when there is none. */
+export function repeatedName(object: Uint8Array): string | undefined {
+  const names = new Set<string>()
+  let repeated: string | undefined
+  eachMember(object, (nameStart, nameEnd) => {
+    const name = unquoted(object.subarray(nameStart, nameEnd))
+    if (names.has(name)) repeated ??= name
+    names.add(name)
+  })
+  return repeated
+}
+
+/** The name that a JSON string spells. */
+export function unquoted(name: Uint8Array): string {
+  return JSON.parse(Buffer.from(name).toString()) as string
+}
+
+type Visit = (nameStart: number, nameEnd: number, start: number, end: number | typeof tooDeep) => void
+
+/** In place of a value's end: it has too many levels, and was not read further. */
+const tooDeep = -1
+
+function eachMember(body: Uint8Array, visit: Visit): void {
+  let at = skipSpace(body, 0)
+  if (body[at] !== openBrace) return
+  at = skipSpace(body, at + 1)
+  while (at < body.length && body[at] !== closeBrace) {
+    const nameEnd = skipString(body, at)
+    const start = skipSpace(body, skipSpace(body, nameEnd) + 1)
+    const end = skipValue(body, start)
+    visit(at, nameEnd, start, end)
+    if (end === tooDeep) return
+    at = skipSpace(body, end)
+    if (body[at] === comma) at = skipSpace(body, at + 1)
   }
 }
 
@@ -39,44 +82,60 @@ function skipSpace(body: Uint8Array, at: number): number {
 
 /** @returns the position after the closing quote of the string that begins at `at` */
 function skipString(body: Uint8Array, at: number): number {
-  for (;;) {
-    at++
-    const byte = body[at]
-    if (byte === backslash) at++
-    else if (byte === quote) return at + 1
+  const { length } = body
+  for (let end = at + 1; end < length; end++) {
+    const byte = body[end]
+    if (byte === quote) return end + 1
+    if (byte === backslash) end++
   }
+  return length
 }
 
-/** @returns the position after the value that begins at `at` */
-function skipValue(body: Uint8Array, at: number): number {
+/** @returns the position after the value that begins at `at`, or `tooDeep` */
+function skipValue(body: Uint8Array, at: number): number | typeof tooDeep {
+  const { length } = body
   const first = body[at]
   if (first === quote) return skipString(body, at)
   if (first !== openBrace && first !== openBracket) {
     while (body[at] !== comma && body[at] !== closeBrace && body[at] > space) at++
     return at
   }
-  let depth = 0
+  let levels = 0
   do {
     const byte = body[at]
     if (byte === quote) {
       at = skipString(body, at)
       continue
     }
-    if (byte === openBrace || byte === openBracket) depth++
-    else if (byte === closeBrace || byte === closeBracket) depth--
+    if (byte === openBrace || byte === openBracket) {
+      if (++levels > valueLevelsMax) return tooDeep
+    } else if (byte === closeBrace || byte === closeBracket) levels--
     at++
-  } while (depth > 0)
+  } while (levels > 0 && at < length)
   return at
 }
 
-const valueName = Buffer.from('"value"')
+const valueName = Buffer.from('value')
+const sizeName = Buffer.from('size')
+const propertiesName = Buffer.from('properties')
 
-/** Whether the name between `start` and `end`, quotes included, is `value`, however its letters are escaped. */
-function namesValue(body: Uint8Array, start: number, end: number): boolean {
-  if (end - start < valueName.length) return false
-  const name = Buffer.from(body.buffer, body.byteOffset + start, end - start)
-  if (end - start === valueName.length) return name.equals(valueName)
-  return name.includes(backslash) && JSON.parse(name.toString()) === 'value'
+const letterU = 0x75
+
+/** Whether the quoted name from `start` to `end` is `name`, however its letters are escaped. */
+function spells(body: Uint8Array, start: number, end: number, name: Buffer): boolean {
+  if (end - start === name.length + 2) return isAt(body, start + 1, name)
+  let at = start + 1
+  for (let i = 0; i < name.length; i++) {
+    if (body[at] === name[i]) at++
+    else if (body[at] === backslash && body[at + 1] === letterU && escaped(body, at + 2) === name[i]) at += 6
+    else return false
+  }
+  return at === end - 1
+}
+
+/** The code unit that the four hexadecimal digits at `at` say. */
+function escaped(body: Uint8Array, at: number): number {
+  return Number.parseInt(Buffer.from(body.subarray(at, at + 4)).toString('latin1'), 16)
 }
 
 /** Tabs and line ends never stand inside a JSON string, so wherever they do stand they mean nothing and are dropped. */

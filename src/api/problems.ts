@@ -2,8 +2,8 @@
  * Every answer that is not a 200: one closed table of codes, statuses and wordings. The README lists it; a test holds the
  * two together. Codes and wordings are stable: clients may match on the code.
  *
- * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in by whoever found the problem, in
- * the same words wherever it was found. Never a stack trace, a token or a value.
+ * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found, in the
+ * same words wherever that is. Never a stack trace, a token or a value.
  */
 
 interface Row {
@@ -13,10 +13,10 @@ interface Row {
 
 const table = {
   invalid_utf8: { status: 400, wording: 'The request body is not valid UTF-8.' },
-  invalid_json: { status: 400, wording: 'The request body is not valid JSON.' },
+  invalid_json: { status: 400, wording: 'The request body is not valid JSON: {problem}.' },
   invalid_body: { status: 400, wording: 'The request body must be a JSON object, but it is {found}.' },
   unknown_parameter: { status: 400, wording: 'Parameter "{name}" is not known here; allowed are {allowed}.' },
-  duplicate_parameter: { status: 400, wording: 'A parameter is given more than once; each may be given once.' },
+  duplicate_parameter: { status: 400, wording: 'Parameter "{name}" is given more than once; each may be given once.' },
   missing_parameter: { status: 400, wording: 'Parameter "{name}" is missing; {allowed}.' },
   invalid_parameter: { status: 400, wording: 'Parameter "{name}" is {found}; {allowed} is allowed.' },
   path_or_selector: { status: 400, wording: 'Exactly one of the parameters "path" and "selector" is required, but {found} given.' },
@@ -36,8 +36,8 @@ const table = {
   internal_error: { status: 500, wording: 'An unexpected problem in the service; its log says more.' },
   commit_failed: { status: 500, wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.' },
   overloaded: { status: 503, wording: 'The service has too much to do at the moment; try again later.' },
-  store_unavailable: { status: 503, wording: 'The store can not be reached at the moment; nothing was changed; try again later.' },
-  write_conflict: { status: 503, wording: 'Too many writes met at this topic; nothing was changed; try again.' },
+  store_unavailable: { status: 503, wording: 'The store cannot be reached at the moment; nothing was changed; try again later.' },
+  write_conflict: { status: 503, wording: 'Too many concurrent writes to this topic; nothing was changed; try again.' },
   unknown_outcome: { status: 503, wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.' },
   timed_out: { status: 503, wording: 'The answer took too long, so the work was given up; ask for less at a time.' },
   disk_nearly_full: { status: 507, wording: 'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work.' },

@@ -3,7 +3,7 @@
  */
 import type { Answer, Waiting } from '../http/answer.js'
 import { type Access, restrict } from '../keys/access.js'
-import { validateRemove } from './bodies.js'
+import { removeShape } from './bodies.js'
 import { type ApiContext, ok, operationProblem, refuse, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, selectorParameter } from './parse.js'
 import { problem } from './problems.js'
@@ -16,7 +16,7 @@ export function handleRemove(
 ): Answer | Promise<Answer> {
   const forbidden = operationProblem(access, 'remove')
   if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, validateRemove)
+  const parsed = parseBody(bytes, removeShape)
   if (isProblem(parsed)) return refuse(parsed)
   const { path, selector } = parsed.body
   if ((path === undefined) === (selector === undefined)) {

@@ -49,7 +49,7 @@ export function createService(options: ServiceOptions): Service<Access> {
     unknown_route: refuse(problem('unknown_route', { allowed })),
     method_not_allowed: refuse(problem('method_not_allowed')),
     body_too_large: refuse(problem('body_too_large', { bytes: String(options.bodyBytesMax) })),
-    empty_body: refuse(problem('invalid_json')),
+    empty_body: refuse(problem('invalid_json', { problem: 'it is empty' })),
     unsupported_media_type: refuse(problem('unsupported_media_type')),
     overloaded: refuse(problem('overloaded')),
     timed_out: refuse(problem('timed_out')),

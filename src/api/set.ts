@@ -3,7 +3,7 @@
  */
 import type { Answer } from '../http/answer.js'
 import type { Access } from '../keys/access.js'
-import { validateSet } from './bodies.js'
+import { setShape } from './bodies.js'
 import { absentProblem, type ApiContext, ok, operationProblem, refuse, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, valueProblem } from './parse.js'
 import { problem } from './problems.js'
@@ -11,7 +11,7 @@ import { problem } from './problems.js'
 export function handleSet(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const forbidden = operationProblem(access, 'set')
   if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, validateSet)
+  const parsed = parseBody(bytes, setShape)
   if (isProblem(parsed)) return refuse(parsed)
   const { valueText } = parsed
   const { type = 'json', value } = parsed.body

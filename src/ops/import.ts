@@ -6,6 +6,7 @@
  * has been imported then, and perhaps some after it. Of a path that stands in several lines any one may come last.
  */
 import typia, { type tags } from 'typia'
+import type { BodyShape } from '../api/bodies.js'
 import { absentProblem, removalProblem } from '../api/context.js'
 import { isProblem, parseBody, pathParameter, propertiesProblem, valueProblem } from '../api/parse.js'
 import { accessOf } from '../keys/access.js'
@@ -58,8 +59,14 @@ interface KeyLine {
   }
 }
 
-const validateTopicLine = typia.createValidateEquals<TopicLine>()
-const validateKeyLine = typia.createValidateEquals<KeyLine>()
+const topicLineShape: BodyShape<TopicLine> = {
+  validate: typia.createValidateEquals<TopicLine>(),
+  names: typia.misc.literals<keyof TopicLine>(),
+}
+const keyLineShape: BodyShape<KeyLine> = {
+  validate: typia.createValidateEquals<KeyLine>(),
+  names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
+}
 
 const keyPrefix = Buffer.from('{"key":')
 
@@ -117,7 +124,7 @@ async function importLine(store: TopicStore, line: Uint8Array, withKeys: boolean
 
 /** Whether the topic was not there before. */
 async function importTopic(store: TopicStore, line: Uint8Array): Promise<boolean> {
-  const parsed = parseBody(line, validateTopicLine)
+  const parsed = parseBody(line, topicLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
   const { type = 'json', properties = {}, value } = parsed.body
   const { valueText } = parsed
@@ -149,7 +156,7 @@ async function importTopic(store: TopicStore, line: Uint8Array): Promise<boolean
 }
 
 async function importKey(store: TopicStore, line: Uint8Array): Promise<void> {
-  const parsed = parseBody(line, validateKeyLine)
+  const parsed = parseBody(line, keyLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
   const { key } = parsed.body
   const under = key.under.map((text) => {
@@ -161,17 +168,8 @@ async function importKey(store: TopicStore, line: Uint8Array): Promise<void> {
 }
 
 /** A problem of a request's body, in words for a line. */
-function wordsOf({ code, message }: { readonly code: string; readonly message: string }): string {
-  switch (code) {
-    case 'invalid_utf8':
-      return 'It is not valid UTF-8.'
-    case 'invalid_json':
-      return 'It is not valid JSON.'
-    case 'invalid_body':
-      return 'It is no JSON object.'
-    default:
-      return message
-  }
+function wordsOf({ message }: { readonly message: string }): string {
+  return message.replace(/^The request body/, 'It')
 }
 
 /** The lines whose writes are under way, and the first of them that failed. */
