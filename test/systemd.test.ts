@@ -6,8 +6,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { environmentName, readConfig, serveSettings } from '../dist/config.js'
+import { exitCodes } from '../dist/exit-codes.js'
 
 const shipped = (name: string): string => join(import.meta.dirname, '../systemd', name)
+
+const drainMs = Number(serveSettings['drain-ms'].default)
+
+/** What a drain may take beyond that, until what is left of it is killed: src/cluster/workers.ts. */
+const drainMsMore = 3000
 
 /** The worst exposure that the unit may have, by systemd's own measure. */
 const exposureMax = 1.3
@@ -49,14 +55,40 @@ await t.test('every line of the settings file can be taken as it stands', async 
   t.strictSame(config, usual)
 })
 
+/** The unit's directives; of one that stands several times, the last. */
+function directivesOf(unit: string): ReadonlyMap<string, string> {
+  return new Map([...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
+}
+
+/** A time span in ms, of the units that this unit uses. */
+function spanMs(text: string | undefined): number {
+  const [, count, unit] = /^(\d+)(s|min)$/.exec(text ?? '') ?? []
+  return Number(count) * (unit === 'min' ? 60_000 : 1000)
+}
+
 await t.test('the unit gives what the program needs', async (t) => {
   const unit = readFileSync(shipped('topicd.service'), 'utf8')
-  const directives = new Map(unit.split('\n').flatMap((line) => [...line.matchAll(/^(\w+)=(.*)$/g)].map(([, name, value]) => [name, value])))
-  const seconds = (name: string): number => Number(/^(\d+)s$/.exec(directives.get(name) ?? '')?.[1])
-  t.ok(seconds('TimeoutStopSec') * 1000 > Number(serveSettings['drain-ms'].default), 'a drain ends before it is killed')
+  const directives = directivesOf(unit)
+  t.ok(spanMs(directives.get('TimeoutStopSec')) > drainMs + drainMsMore, 'a drain ends before it is killed')
   t.notOk(directives.has('MemoryDenyWriteExecute'), 'V8 compiles')
   t.match(unit, '# - MemoryDenyWriteExecute:', 'and that is explained')
   t.match(directives.get('ExecStart'), '--data /var/lib/topicd --settings /etc/topicd/topicd.env')
   t.match(directives.get('RestrictAddressFamilies'), /AF_INET AF_INET6 AF_UNIX/)
   t.equal(directives.get('NotifyAccess'), 'all', 'systemd-notify is a child of the main process')
+})
+
+await t.test('a reload waits for what it reports, and is given the time for it', async (t) => {
+  const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
+  const program = directives.get('ExecStart')?.split(' serve ')[0]
+  t.equal(directives.get('ExecReload'), `${program} reload --data ${/--data (\S+)/.exec(directives.get('ExecStart') ?? '')?.[1]}`)
+  t.ok(spanMs(directives.get('TimeoutStartSec')) > 16 * (drainMs + drainMsMore), 'sixteen workers may each drain as long as they can')
+})
+
+await t.test('starts are never used up, and come with a pause; only a wrong setting is final', async (t) => {
+  const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
+  t.equal(directives.get('StartLimitIntervalSec'), '0')
+  t.notOk(directives.has('StartLimitBurst'))
+  t.equal(directives.get('Restart'), 'on-failure')
+  t.ok(spanMs(directives.get('RestartSec')) >= 2000)
+  t.equal(directives.get('RestartPreventExitStatus'), String(exitCodes.usage))
 })
