@@ -12,7 +12,7 @@ export const exitCodes = {
   portInUse: 10,
   /** Another service, or a worker that still ends, uses the data directory. */
   directoryInUse: 11,
-  /** Workers died too often, too fast. */
+  /** Workers died before they served, over and over, and none was left. */
   restartLimit: 12,
   /** A worker's commit failed or never came back; the primary replaces it. */
   commitFailed: 20,

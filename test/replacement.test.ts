@@ -91,10 +91,9 @@ export function openEnvironment(directory, ...rest) {
 /** Lets everybody open at once, beside whoever writes. */
 const openingWithoutHold = `export function createMembers() {
   return {
-    all: new Set(),
     async open(child) {
-      const opened = child.said('opened', 10_000)
-      child.tell({ kind: 'open' })
+      const opened = child.waitFor('opened', 10_000)
+      child.send({ kind: 'open' })
       await opened
     },
   }
@@ -151,7 +150,7 @@ async function replaceOften(t: Test, program: string): Promise<Outcome> {
 
   async function replacements(): Promise<void> {
     while (!isOver()) {
-      // Workers that die young are replaced ever later, and end the service in the end; those that are rolled over do not.
+      // Workers that die young are replaced ever later; those that are rolled over are not.
       if (done.kill < 2) {
         process.kill(random.pick(workersOf(server)), 'SIGKILL')
         await logged(server, 'worker replaced', ++done.kill)

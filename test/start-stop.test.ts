@@ -1,8 +1,11 @@
 /** Starting and stopping: what is refused at the start, what a signal does, and what happens when a worker dies. */
+import { rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import t from 'tap'
-import { runCommand, startServer, until } from './support/server.js'
+import t, { type Test } from 'tap'
+import { get } from './support/metrics.js'
+import { patchedProgram } from './support/patched.js'
+import { runCommand, type Server, startServer, type StartOptions, until } from './support/server.js'
 
 t.test('a second service on the same data directory is refused', async (t) => {
   const server = await startServer(t)
@@ -58,37 +61,85 @@ for (const workers of [1, 3]) {
   })
 }
 
-t.test('a second signal ends everything at once', async (t) => {
-  const server = await startServer(t, { exitCode: undefined })
-  // A request whose body never comes keeps the drain waiting.
+/** A server with a request whose body never comes, which keeps its drain waiting. */
+async function startBusy(t: Test, options: StartOptions): Promise<Server> {
+  const server = await startServer(t, options)
   const connection = await server.raw()
   await connection.write(
     `POST /topics/add HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{`,
   )
+  return server
+}
+
+t.test('a second signal ends everything at once', async (t) => {
+  const server = await startBusy(t, { exitCode: undefined })
   server.signal('SIGTERM')
   await server.logged('stopping')
+  await new Promise((resolve) => setTimeout(resolve, 1100))
   server.signal('SIGTERM')
   t.strictSame(await server.exited, { code: 130, signal: null })
 })
 
-t.test('after too many young deaths the service ends and says why', { timeout: 120_000 }, async (t) => {
-  const server = await startServer(t, { exitCode: 12 })
-  let ended = false
-  void server.exited.then(() => (ended = true))
+t.test('two signals at once, as GNU timeout sends them, are one', async (t) => {
+  const server = await startBusy(t, { flags: ['--drain-ms', '2000'] })
+  server.signal('SIGTERM')
+  await server.logged('stopping')
+  for (let i = 0; i < 5; i++) server.signal(i % 2 === 0 ? 'SIGTERM' : 'SIGINT')
+  t.strictSame(await server.exited, { code: 0, signal: null })
+  t.ok(server.log.some(({ msg }) => msg === 'stopped'), 'it drained to the end')
+})
+
+t.test('workers that are killed from outside are replaced, however many and however soon', { timeout: 180_000 }, async (t) => {
+  const server = await startServer(t)
   const killed = new Set<number>()
-  await until(
-    'the service gives up',
-    async () => {
-      if (ended) return true
-      for (const pid of server.running ? server.workerPids() : []) {
-        if (killed.has(pid)) continue
-        killed.add(pid)
-        process.kill(pid, 'SIGKILL')
-      }
-      return undefined
-    },
-    100_000,
-  )
-  t.strictSame(await server.exited, { code: 12, signal: null })
-  t.match(server.output, /workers died 11 times in a row/)
+  for (const deaths = 14; killed.size < deaths; ) {
+    const pid = await until('a worker', async () => server.workerPids().find((pid) => !killed.has(pid)), 60_000)
+    const served = killed.size === 0 || killed.size % 2 === 1
+    if (served) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
+    killed.add(pid)
+    process.kill(pid, 'SIGKILL')
+  }
+  // A connection may still meet the one that was killed last.
+  const post = (): Promise<number> => server.connect().post('add', { path: 'a' }).then(({ status }) => status, () => 0)
+  await until('requests are answered again', async () => ((await post()) === 200 ? true : undefined), 60_000)
+})
+
+async function readiness(server: Server): Promise<number> {
+  return (await get(`${server.adminUrl}/readyz`)).status
+}
+
+/** Workers that cannot serve while a file is there. */
+const servingUnlessTold = `import { existsSync } from 'node:fs'
+import { startHttpServer as startSoundServer } from './sound-server.js'
+export async function startHttpServer(...args) {
+  if (existsSync(process.env.REFUSE_TO_SERVE)) throw new Error('told not to serve')
+  return startSoundServer(...args)
+}
+`
+
+t.test('workers that die before they serve, over and over', { timeout: 240_000 }, async (t) => {
+  const refusal = join(t.testdir(), 'refuse')
+  const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', servingUnlessTold)
+
+  await t.test('while another one serves, the service goes on, and says that it is not ready', async (t) => {
+    const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
+    writeFileSync(refusal, '')
+    process.kill(server.workerPids()[0], 'SIGKILL')
+    const failures = (): number => server.log.filter(({ msg }) => msg === 'worker could not be started').length
+    await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
+    t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
+    t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
+    t.match(server.log.find(({ msg }) => msg === 'worker could not be started'), { reason: 'told not to serve' })
+    rmSync(refusal)
+    await until('ready again', async () => (await readiness(server)) === 200 || undefined)
+  })
+
+  await t.test('while none serves, the service ends and says why', async (t) => {
+    const server = await startServer(t, { program, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
+    writeFileSync(refusal, '')
+    process.kill(server.workerPids()[0], 'SIGKILL')
+    await until('its end', async () => (server.running ? undefined : true), 120_000)
+    t.strictSame(await server.exited, { code: 12, signal: null })
+    t.match(server.output, '11 workers in a row died before they served')
+  })
 })

@@ -5,6 +5,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { version } from '../dist/version.js'
 import { get } from './support/metrics.js'
 import { startServer, until } from './support/server.js'
 
@@ -36,14 +37,14 @@ const more = (pingsBefore: number) => async () => (pings() > pingsBefore + 2 ? t
 
 await t.test('READY comes once it serves, and pings from then on', async (t) => {
   await until('pings', more(0))
-  t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers serve`])
+  t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`])
 })
 
 await t.test('a reload says so, and when it is done', async (t) => {
   server.signal('SIGHUP')
   const [, reloading, ready] = await until('both', async () => (states().length > 2 ? states() : undefined))
   t.equal(reloading, `--pid=${server.pid} RELOADING=1 STATUS=Replacing the workers`)
-  t.equal(ready, `--pid=${server.pid} READY=1 STATUS=2 workers serve`)
+  t.equal(ready, `--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`)
 })
 
 await t.test('a worker that hangs keeps the pings back until another has taken its place', async (t) => {
@@ -54,11 +55,14 @@ await t.test('a worker that hangs keeps the pings back until another has taken i
     return answer.status === 503 ? answer : undefined
   })
   t.match(text, `worker ${hanging} has not been heard for seconds`)
+  const unready = `--pid=${server.pid} STATUS=not ready: worker ${hanging} has not been heard for seconds`
+  await until('the status text says so', async () => (states().includes(unready) ? true : undefined))
   const before = pings()
-  t.match(await server.logged('worker hangs'), { worker: hanging, level: 50 }, 'it is killed')
+  t.match(await server.logged('process killed'), { child: hanging, level: 50 }, 'it is killed')
   t.ok(pings() <= before + 1, `${pings() - before} pings meanwhile`)
   await server.logged('worker replaced')
   await until('pings', more(pings()))
+  await until('the status text is good again', async () => (/ STATUS=2 workers serve,/.test(states().at(-1) ?? '') ? true : undefined))
   await until('ready', async () => ((await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
 })
 

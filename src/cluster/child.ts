@@ -1,120 +1,217 @@
 /**
- * One child process as the primary sees it: what it has said, what is waited for, and its end. It knows nothing of when to
- * start or replace one.
+ * One child process as the primary sees it: its state, what it has said, what is awaited from it, and its end. It knows
+ * nothing of when to start or replace one.
+ *
+ * A child that does not say in time what it must is of no use to anybody: the wait itself ends it. Nothing is left behind
+ * by a wait that is over, since a child outlives millions of them.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { WorkerFigures } from '../ops/figures.js'
+import type { Logger } from '../ops/log.js'
 import type { FromChild, Question, ToChild } from './messages.js'
 
-type Said = FromChild['kind']
+/**
+ * A child's life, in this order. A tool stays `starting` until it has ended.
+ *
+ * - starting: from the fork until it serves
+ * - serving
+ * - draining: it answers what is in flight, and ends
+ * - ended: the process is gone
+ */
+export type ChildState = 'starting' | 'serving' | 'draining' | 'ended'
 
-export interface Child {
-  readonly process: ChildProcess
-  readonly startedMs: number
-  /** When it last gave a sign of life, in ms of performance.now(). */
-  heardMs: number
-  /** Whether it could write when it last said so. */
-  writable: boolean
-  /** What it last told of itself. */
-  figures: WorkerFigures | undefined
-  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>
-  /** Whether it has ended. */
-  gone(): boolean
-  tell(message: ToChild): void
-  /** Resolves when it says so; rejects when it ends first or `withinMs` pass. */
-  said(kind: Said, withinMs: number): Promise<void>
-  ask(question: Question, withinMs: number): Promise<unknown>
-  /** Has it tell its figures, with `stored` the store's as well; resolves when it has, or `withinMs` have passed. */
-  measure(stored: boolean, withinMs: number): Promise<void>
+/** How a child ended, and what it was about. */
+export interface End {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly during: Exclude<ChildState, 'ended'>
 }
 
-/** How long a child may take to end by itself: its exit waits for a thread that the disk may never let go. */
+/** Somebody who waits for a word, or for an answer. */
+interface Waiter {
+  readonly isFor: (message: FromChild) => boolean
+  readonly resolve: (message: FromChild) => void
+  readonly reject: (reason: Error) => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** How long a child whose store broke may take to end by itself: its exit waits for a thread that the disk may never let go. */
 const brokenMsMax = 2000
 
-export function childOf(process: ChildProcess): Child {
-  const waiting = new Map<Said, (() => void)[]>()
-  const asked = new Map<number, { resolve: (answer: unknown) => void; reject: (reason: Error) => void }>()
-  let lastId = 0
-  let gone = false
+/** Signals with which the system ends a process that reads a damaged file through a memory map. */
+const nativeFaults: ReadonlySet<string> = new Set(['SIGBUS', 'SIGSEGV', 'SIGABRT'])
 
-  const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
-    process.once('exit', (code, signal) => {
-      gone = true
-      for (const { reject } of asked.values()) reject(new Error('the worker ended before it answered'))
-      resolve({ code, signal })
+export class Child {
+  readonly process: ChildProcess
+  readonly startedMs = performance.now()
+  /** When it last gave a sign of life, in ms of performance.now(). */
+  heardMs = performance.now()
+  /** Whether it could write when it last said so. */
+  writable = true
+  /** What it last told of itself. */
+  figures: WorkerFigures | undefined
+  /** The version of its build; undefined until it has loaded. */
+  version: string | undefined
+  /** Resolves when the process is gone, also when it could not be started at all. */
+  readonly ended: Promise<End>
+
+  readonly #log: Logger
+  readonly #waiters = new Set<Waiter>()
+  #state: ChildState = 'starting'
+  /** Why it ended, or is being ended; in its own words where it had any. */
+  #failure: string | undefined
+  #lastId = 0
+
+  constructor(process: ChildProcess, log: Logger) {
+    this.process = process
+    this.#log = log
+    this.ended = new Promise((resolve) => {
+      const onEnd = (code: number | null, signal: string | null): void => {
+        if (this.#state === 'ended') return
+        const end: End = { code, signal, during: this.#state }
+        this.#state = 'ended'
+        this.#failure ??= `${this} ${describeEnd(end)}`
+        for (const waiter of [...this.#waiters]) this.#settle(waiter, () => waiter.reject(this.#failed()))
+        resolve(end)
+      }
+      process.once('exit', onEnd)
+      // Without a process id it was never started, and no exit follows. Otherwise a message could not be delivered: the
+      // child is ending, and its exit says the rest.
+      process.on('error', (error: Error) => {
+        if (process.pid !== undefined) return
+        this.#failure = `no process could be started: ${error.message}`
+        onEnd(null, null)
+      })
     })
-  })
+    process.on('message', (message: FromChild) => this.#hear(message))
+  }
 
-  process.on('message', (message: FromChild) => {
-    child.heardMs = performance.now()
+  get state(): ChildState {
+    return this.#state
+  }
+
+  /** Moves on in the child's life; a child that has ended stays so. */
+  enter(state: 'serving' | 'draining'): void {
+    if (this.#state !== 'ended') this.#state = state
+  }
+
+  send(message: ToChild): void {
+    if (this.process.connected) this.process.send(message)
+  }
+
+  /**
+   * Waits for a word that the child must say; one that is late ends it.
+   *
+   * @throws Error that says why it will never come: the child ended, or was late
+   */
+  async waitFor(kind: FromChild['kind'], withinMs: number): Promise<void> {
+    const onLate = (): void => this.end(`it was not "${kind}" within ${withinMs} ms`)
+    await this.#wait((message) => message.kind === kind, withinMs, onLate)
+  }
+
+  /**
+   * Asks a worker about API keys.
+   *
+   * @throws Error with the worker's own reason, or when no answer came in time; the worker is left alone then
+   */
+  async request(question: Question, withinMs: number): Promise<unknown> {
+    const id = ++this.#lastId
+    const answered = this.#wait((message) => 'id' in message && message.id === id, withinMs)
+    this.send({ kind: 'ask', id, question })
+    const message = await answered
+    if (message.kind === 'unanswered') throw new Error(message.reason)
+    return message.kind === 'answer' ? message.answer : undefined
+  }
+
+  /** Has it tell its figures, with `stored` the store's as well; resolves when it has, or `withinMs` have passed. */
+  async measure(stored: boolean, withinMs: number): Promise<void> {
+    const told = this.#wait((message) => message.kind === 'figures', withinMs)
+    this.send({ kind: 'measure', stored })
+    await told.catch(() => {})
+  }
+
+  /** Tells it to drain, and ends it if that takes longer than `withinMs`. Resolves when it is gone. */
+  async drain(withinMs: number): Promise<void> {
+    this.enter('draining')
+    this.send({ kind: 'drain' })
+    await this.#endAfter(withinMs, `it did not drain within ${withinMs} ms`)
+  }
+
+  /** Tells it to clean up and end, and ends it if that takes longer than `withinMs`. Resolves when it is gone. */
+  async terminate(withinMs: number): Promise<void> {
+    this.process.kill('SIGTERM')
+    await this.#endAfter(withinMs, `it did not end within ${withinMs} ms`)
+  }
+
+  /** Ends it, for a reason that is logged once. Only `ended` proves that it is gone. */
+  end(reason: string): void {
+    if (this.#state === 'ended') return
+    if (this.#failure === undefined) {
+      this.#failure = `${this} was killed: ${reason}`
+      this.#log.error({ child: this.process.pid, reason }, 'process killed')
+    }
+    this.process.kill('SIGKILL')
+  }
+
+  toString(): string {
+    return `process ${this.process.pid ?? '(none)'}`
+  }
+
+  async #endAfter(withinMs: number, reason: string): Promise<void> {
+    const timer = setTimeout(() => this.end(reason), withinMs)
+    await this.ended
+    clearTimeout(timer)
+  }
+
+  #hear(message: FromChild): void {
+    this.heardMs = performance.now()
     switch (message.kind) {
+      case 'loaded':
+        this.version = message.version
+        break
       case 'heartbeat':
-        child.writable = message.writable
+        this.writable = message.writable
         break
       case 'figures':
-        child.figures = message.figures
+        this.figures = message.figures
+        break
+      case 'failed':
+        this.#failure = message.reason
         break
       case 'broken':
-        setTimeout(() => process.kill('SIGKILL'), brokenMsMax).unref()
-        break
-      case 'answer':
-        asked.get(message.id)?.resolve(message.answer)
-        break
-      case 'unanswered':
-        asked.get(message.id)?.reject(new Error(message.reason))
+        setTimeout(() => this.end('its commits can no longer be trusted, and it did not end by itself'), brokenMsMax).unref()
         break
     }
-    for (const heard of waiting.get(message.kind) ?? []) heard()
-    waiting.delete(message.kind)
-  })
-  process.on('error', () => {
-    // A message could not be delivered: the child is ending, and `exit` says the rest.
-  })
-
-  /** `made`, or an error when the child ends or the time passes before. */
-  async function within<T>(made: Promise<T>, what: string, withinMs: number): Promise<T> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`process ${process.pid} took over ${withinMs} ms to be ${what}`)), withinMs)
-    })
-    const end = ended.then(({ code, signal }) => {
-      throw new Error(`process ${process.pid} ended (${signal ?? code}) before it was ${what}`)
-    })
-    try {
-      return await Promise.race([made, late, end])
-    } finally {
-      clearTimeout(timer)
+    for (const waiter of [...this.#waiters]) {
+      if (waiter.isFor(message)) this.#settle(waiter, () => waiter.resolve(message))
     }
   }
 
-  const child: Child = {
-    process,
-    startedMs: performance.now(),
-    heardMs: performance.now(),
-    writable: true,
-    figures: undefined,
-    ended,
-    gone: () => gone,
-    tell(message) {
-      if (process.connected) process.send(message)
-    },
-    said(kind, withinMs) {
-      const heard = new Promise<void>((resolve) => {
-        waiting.set(kind, [...(waiting.get(kind) ?? []), resolve])
-      })
-      return within(heard, kind, withinMs)
-    },
-    ask(question, withinMs) {
-      const id = ++lastId
-      const answer = new Promise<unknown>((resolve, reject) => asked.set(id, { resolve, reject }))
-      child.tell({ kind: 'ask', id, question })
-      return within(answer, `heard about ${question.about}`, withinMs).finally(() => asked.delete(id))
-    },
-    measure(stored, withinMs) {
-      const told = child.said('figures', withinMs)
-      child.tell({ kind: 'measure', stored })
-      return told.catch(() => {})
-    },
+  #wait(isFor: Waiter['isFor'], withinMs: number, onLate: () => void = () => {}): Promise<FromChild> {
+    return new Promise((resolve, reject) => {
+      if (this.#state === 'ended') return reject(this.#failed())
+      const timer = setTimeout(() => {
+        onLate()
+        this.#settle(waiter, () => reject(this.#failed(`gave no answer within ${withinMs} ms`)))
+      }, withinMs)
+      const waiter: Waiter = { isFor, resolve, reject, timer }
+      this.#waiters.add(waiter)
+    })
   }
-  return child
+
+  #failed(unless = 'ended'): Error {
+    return new Error(this.#failure ?? `${this} ${unless}`)
+  }
+
+  #settle(waiter: Waiter, settle: () => void): void {
+    clearTimeout(waiter.timer)
+    this.#waiters.delete(waiter)
+    settle()
+  }
+}
+
+function describeEnd({ code, signal }: End): string {
+  if (signal === null) return `ended with exit code ${code}`
+  const hint = nativeFaults.has(signal) ? '; the store may be damaged (see topicd check)' : ''
+  return `was ended by ${signal}${hint}`
 }

@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Logger } from '../ops/log.js'
-import { type Child, childOf } from './child.js'
+import { Child } from './child.js'
 import { answerLine, type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
 import { type ControlHandlers, refuse } from './control-socket.js'
 import type { Members } from './members.js'
@@ -37,7 +37,7 @@ const askMsMax = 20_000
 /** Tools at once: each is a process that opens the store. */
 const toolsMax = 8
 
-/** How long a tool may take to end by itself. */
+/** How long a tool may take to clean up and end; one that copies the store would keep a stop waiting for as long as that takes. */
 const toolEndMsMax = 2000
 
 export function createRequests({ serving, members, forkTool, start, reload, stopping, log }: RequestsOptions): Requests {
@@ -46,20 +46,20 @@ export function createRequests({ serving, members, forkTool, start, reload, stop
   /** It opens the store as every member does; then the connection is its own. */
   async function runTool({ tool, options }: ToolRequest, socket: Socket): Promise<void> {
     if (tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
-    const child = childOf(forkTool())
+    const child = new Child(forkTool(), log)
     tools.add(child)
     void child.ended.then(() => tools.delete(child))
     const abandon = (): unknown => child.process.kill('SIGTERM')
     socket.once('close', abandon)
     try {
-      await child.said('loaded', askMsMax)
-      child.tell(start())
+      await child.waitFor('loaded', askMsMax)
+      child.send(start())
       await members.open(child)
       socket.off('close', abandon)
       if (socket.destroyed) throw new Error('the caller has gone')
       child.process.send({ kind: 'tool', tool, options }, socket)
     } catch (error) {
-      child.process.kill('SIGKILL')
+      child.end((error as Error).message)
       throw error
     }
   }
@@ -74,7 +74,7 @@ export function createRequests({ serving, members, forkTool, start, reload, stop
       case 'ask': {
         const [worker] = serving()
         if (worker === undefined) throw new Error('no worker serves at the moment')
-        return void reply(await worker.ask(request.question, askMsMax))
+        return void reply(await worker.request(request.question, askMsMax))
       }
     }
   }
@@ -95,15 +95,10 @@ export function createRequests({ serving, members, forkTool, start, reload, stop
       answer(request, socket).catch((error: Error) => refuse(socket, error.message))
     },
     async endTools() {
-      const timer = setTimeout(killTools, toolEndMsMax)
-      for (const tool of tools) tool.process.kill('SIGTERM')
-      await Promise.all([...tools].map((tool) => tool.ended))
-      clearTimeout(timer)
+      await Promise.all([...tools].map((tool) => tool.terminate(toolEndMsMax)))
     },
-    killTools,
-  }
-
-  function killTools(): void {
-    for (const tool of tools) tool.process.kill('SIGKILL')
+    killTools() {
+      for (const tool of tools) tool.process.kill('SIGKILL')
+    },
   }
 }

@@ -2,21 +2,30 @@
  * The first API key of a new service, for the person who has just typed `npm start`: made once, printed once, with a line
  * that works when pasted. A service that systemd starts does not do this: a token has no business in the journal.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../keys/token.js'
 import type { Child } from './child.js'
-import type { ListedKey } from './messages.js'
+import type { ListedKey, Question } from './messages.js'
 
-const askMsMax = 20_000
+/** How long one worker may take to answer. */
+const requestMsMax = 20_000
+
+/** How long to look for a worker that answers, and between two looks. */
+const answerMsMax = 60_000
+const retryMs = 100
 
 /**
  * Prints where the service listens and, while no key exists, makes one that may do everything.
  *
+ * @param serving the workers that serve now; one that ends before it answers is no reason to give up
  * @param place where the topics are, for a person
+ * @throws Error when no worker answered; a key that nobody has seen may exist then, under the name "first"
  */
-export async function makeFirstKey(worker: Child, url: string, place: string): Promise<void> {
+export async function makeFirstKey(serving: () => readonly Pick<Child, 'request'>[], url: string, place: string): Promise<void> {
   process.stdout.write(`\ntopicd listens on ${url}/ and keeps its topics in ${place}\n`)
-  const known = (await worker.ask({ about: 'listKeys' }, askMsMax)) as readonly ListedKey[]
-  if (known.length > 0) return
+  const ask = (question: Question): Promise<unknown> => askAny(serving, question)
+  const listKeys = async (): Promise<readonly ListedKey[]> => (await ask({ about: 'listKeys' })) as readonly ListedKey[]
+  if ((await listKeys()).length > 0) return
   const token = makeToken()
   const record = {
     name: 'first',
@@ -25,8 +34,9 @@ export async function makeFirstKey(worker: Child, url: string, place: string): P
     under: [],
     madeMs: Date.now(),
   } as const
-  // Another host that shares the store may have been faster.
-  if ((await worker.ask({ about: 'addKey', record }, askMsMax)) !== true) return
+  // "Not added" may mean that it was, by a worker that ended before it said so, or that another host was faster.
+  const added = await ask({ about: 'addKey', record })
+  if (added !== true && !(await listKeys()).some(({ tokenHash }) => tokenHash === record.tokenHash)) return
   process.stdout.write(`
 The first API key, "first", shown only this once:
 
@@ -38,4 +48,18 @@ Try it:
     -H 'content-type: application/json' -d '{"path":"hello","value":12345678901234567890}'
 
 `)
+}
+
+async function askAny(serving: () => readonly Pick<Child, 'request'>[], question: Question): Promise<unknown> {
+  const deadline = performance.now() + answerMsMax
+  for (;;) {
+    const [worker] = serving()
+    try {
+      if (worker === undefined) throw new Error('no worker serves')
+      return await worker.request(question, requestMsMax)
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+    }
+    await sleep(retryMs)
+  }
 }

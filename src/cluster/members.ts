@@ -11,9 +11,8 @@ import { commitDeadlineMs } from '../limits.js'
 import type { Child } from './child.js'
 
 export interface Members {
-  /** Lets `child`, which is loaded, open the store; rejects when it can not, and it is gone then. */
+  /** Lets `child`, which is loaded, open the store; rejects when it cannot, and it is gone then. */
   open(child: Child): Promise<void>
-  readonly all: ReadonlySet<Child>
 }
 
 /** A commit in flight may take this long before its own deadline ends its process. */
@@ -22,41 +21,35 @@ const holdMsMax = commitDeadlineMs + 2000
 /** Opening is some milliseconds of work; after this long it never will be. */
 const openMsMax = 10_000
 
-export function createMembers(onKilled: (child: Child, reason: string) => void): Members {
+export function createMembers(): Members {
   const all = new Set<Child>()
   let opening: Promise<unknown> = Promise.resolve()
 
-  async function end(child: Child, reason: string): Promise<void> {
-    onKilled(child, reason)
-    child.process.kill('SIGKILL')
-    await child.ended
-  }
-
   async function hold(member: Child): Promise<void> {
-    const held = member.said('held', holdMsMax)
-    member.tell({ kind: 'hold' })
-    await held.catch((error: Error) => (member.gone() ? undefined : end(member, error.message)))
+    const held = member.waitFor('held', holdMsMax)
+    member.send({ kind: 'hold' })
+    await held.catch(() => member.ended)
   }
 
   async function openAlone(child: Child): Promise<void> {
     const others = [...all]
     await Promise.all(others.map(hold))
     try {
-      const opened = child.said('opened', openMsMax)
+      const opened = child.waitFor('opened', openMsMax)
       all.add(child)
       void child.ended.then(() => all.delete(child))
-      child.tell({ kind: 'open' })
+      child.send({ kind: 'open' })
       await opened
     } catch (error) {
-      await end(child, (error as Error).message)
+      child.end('it could not open the store')
+      await child.ended
       throw error
     } finally {
-      for (const member of others) member.tell({ kind: 'release' })
+      for (const member of others) member.send({ kind: 'release' })
     }
   }
 
   return {
-    all,
     open(child) {
       const opened = opening.then(() => openAlone(child))
       opening = opened.catch(() => {})

@@ -28,7 +28,7 @@ export type ToChild =
 /** A child's words to the primary. */
 export type FromChild =
   /** Everything is loaded, and words are heard from now on; opening will take milliseconds. */
-  | { readonly kind: 'loaded' }
+  | { readonly kind: 'loaded'; readonly version: string }
   | { readonly kind: 'opened' }
   | { readonly kind: 'serving' }
   | { readonly kind: 'held' }
@@ -36,6 +36,8 @@ export type FromChild =
   | { readonly kind: 'heartbeat'; readonly writable: boolean }
   /** As asked, and once more when it has drained: what it counted is not to be lost. */
   | { readonly kind: 'figures'; readonly figures: WorkerFigures }
+  /** It cannot go on, for this reason, and ends. */
+  | { readonly kind: 'failed'; readonly reason: string }
   /** Its commits can no longer be trusted: it gives the answers that are due, and ends. */
   | { readonly kind: 'broken' }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }

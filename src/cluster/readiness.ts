@@ -1,5 +1,5 @@
 /**
- * Whether the service does what it is for, as far as the primary can see: for /readyz, and for the watchdog.
+ * Whether the service does what it is for, as far as the primary can see: for /readyz, the status text and the watchdog.
  */
 import type { Child } from './child.js'
 
@@ -18,6 +18,8 @@ export interface Readiness {
   obstacles(): string[]
   /** Whether every worker that serves has been heard lately. A full disk is no reason to restart anything; silence is. */
   alive(): boolean
+  /** The state of the service in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
+  status(): string
 }
 
 export function createReadiness({ stopping, expected, serving }: ReadinessOptions): Readiness {
@@ -25,18 +27,34 @@ export function createReadiness({ stopping, expected, serving }: ReadinessOption
     const now = performance.now()
     return serving().filter(({ heardMs }) => now - heardMs >= heartbeatMsMax)
   }
-  return {
-    obstacles() {
-      const found: string[] = []
-      const count = serving().length
-      if (stopping()) found.push('the service is stopping')
-      if (count < expected()) found.push(`${count} of ${expected()} workers serve`)
-      for (const { process } of silent()) found.push(`worker ${process.pid} has not been heard for seconds`)
-      for (const { process, writable } of serving()) {
-        if (!writable) found.push(`worker ${process.pid} can not write: a commit failed, or the disk is nearly full`)
-      }
-      return found
-    },
-    alive: () => silent().length === 0,
+
+  function obstacles(): string[] {
+    const found: string[] = []
+    const count = serving().length
+    if (stopping()) found.push('the service is stopping')
+    if (count < expected()) found.push(`${count} of ${expected()} workers serve`)
+    for (const { process } of silent()) found.push(`worker ${process.pid} has not been heard for seconds`)
+    for (const { process, writable } of serving()) {
+      if (!writable) found.push(`worker ${process.pid} cannot write: a commit failed, or the disk is nearly full`)
+    }
+    return found
   }
+
+  return {
+    obstacles,
+    alive: () => silent().length === 0,
+    status() {
+      const found = obstacles()
+      return found.length > 0 ? `not ready: ${found.join('; ')}` : describeWorkers(serving())
+    },
+  }
+}
+
+/** "2 workers serve, version 0.1.0", or the count of each version while there are several. */
+function describeWorkers(workers: readonly Child[]): string {
+  const counts = new Map<string, number>()
+  for (const { version = 'unknown' } of workers) counts.set(version, (counts.get(version) ?? 0) + 1)
+  const [first, ...others] = [...counts.keys()].sort()
+  const versions = others.length === 0 ? `version ${first}` : [...counts].map(([version, count]) => `${count} of version ${version}`).join(', ')
+  return `${workers.length} ${workers.length === 1 ? 'worker serves' : 'workers serve'}, ${versions}`
 }

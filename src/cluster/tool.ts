@@ -8,6 +8,7 @@ import { exitCodes } from '../exit-codes.js'
 import { tools } from '../ops/tool.js'
 import { isExclusive, openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
+import { version } from '../version.js'
 import type { FromChild, ToChild } from './messages.js'
 
 /** The primary's last word: what to do, with the connection as the message's handle. */
@@ -88,4 +89,4 @@ process.on('exit', () => {
 })
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 
-tell({ kind: 'loaded' })
+tell({ kind: 'loaded', version })

@@ -18,6 +18,7 @@ import { createTraffic, type Traffic } from '../ops/traffic.js'
 import { isExclusive, openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
 import type { Config } from '../config.js'
+import { version } from '../version.js'
 import { answerQuestion } from './answers.js'
 import type { FromChild, ToChild } from './messages.js'
 
@@ -157,7 +158,7 @@ async function carryOut(step: () => Promise<void>, done: FromChild, code: number
     tell(done)
   } catch (error) {
     log.fatal({ err: error }, 'worker could not go on')
-    process.stderr.write(`topicd: ${(error as Error).message}\n`)
+    tell({ kind: 'failed', reason: (error as Error).message })
     end(code)
   }
 }
@@ -226,4 +227,4 @@ process.on('exit', () => {
 })
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 
-tell({ kind: 'loaded' })
+tell({ kind: 'loaded', version })

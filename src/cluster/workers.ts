@@ -1,12 +1,17 @@
 /**
- * The workers of a service: one in each slot, replaced when it dies, rolled over on request, drained at the end. Exactly
- * one of them keeps house (carries out due removals).
+ * The workers of a service: what is wanted (how many, with which settings), what there is (each child's own state), and one
+ * function, `#reconcile`, that takes the next step from the one to the other. Everything that changes either calls it: a
+ * start, a rolling restart, a worker that serves, a death, a delay that is over. So a death in the middle of a rolling
+ * restart, or a signal in the middle of a start, needs no case of its own.
+ *
+ * Workers are replaced one at a time, and a new one serves before an old one drains. Exactly one of those that serve carries
+ * out due removals.
  */
 import type { Logger } from '../ops/log.js'
-import type { Child } from './child.js'
+import type { Child, End } from './child.js'
 import type { Members } from './members.js'
 import type { ToChild } from './messages.js'
-import { createRestartPolicy, youngDeathsMax } from './restarts.js'
+import { createRestartPolicy, failedStartsMax } from './restarts.js'
 
 /** Loading the code of a worker, on a machine that is busy with everything else. */
 const loadMsMax = 60_000
@@ -23,159 +28,223 @@ const silenceLookMs = 2000
 /** After this much more than it was given, a drain has failed and the worker is killed. */
 const drainMsMore = 3000
 
+/** What there should be. Workers that were started for another `Wanted` are replaced, whatever it said. */
+export interface Wanted {
+  readonly count: number
+  /** The first word to each of them. */
+  readonly start: Extract<ToChild, { kind: 'start' }>
+}
+
 export interface WorkersOptions {
-  readonly count: () => number
   readonly members: Members
   readonly log: Logger
   /** Forks a worker. */
   readonly fork: () => Child
-  /** What to tell it first. */
-  readonly start: () => Extract<ToChild, { kind: 'start' }>
-  readonly drainMs: () => number
-  /** Called once, when starting more workers makes no sense. */
+  /** Called when no worker serves and starting more makes no sense. */
   readonly onGivingUp: (reason: string) => void
 }
 
-export interface Workers {
-  /** Starts all; resolves when every one of them serves, rejects when one can not. */
-  start(): Promise<void>
-  /** Replaces all, one at a time, each new one serving before the old one drains. */
-  roll(): Promise<void>
-  drain(): Promise<void>
-  kill(): void
-  readonly serving: () => readonly Child[]
-  /** Workers started in the place of one that died, since the start. */
-  readonly restarts: () => number
+/** A worker, what it was started for, and whether in the place of one that died. */
+interface Worker {
+  readonly child: Child
+  readonly wanted: Wanted
+  readonly isReplacement: boolean
 }
 
-export function createWorkers(options: WorkersOptions): Workers {
-  const { members, log, fork, onGivingUp } = options
-  const serving: Child[] = []
-  const starting = new Set<Child>()
-  const restartAfter = createRestartPolicy()
-  let restarts = 0
-  let ending = false
+/** Somebody who waits until what is wanted is there. */
+interface Change {
+  readonly before: Wanted | undefined
+  readonly resolve: () => void
+  readonly reject: (reason: Error) => void
+}
 
-  /** A worker that has loaded its code and read its settings. */
-  async function load(): Promise<Child> {
-    const child = fork()
-    starting.add(child)
-    void child.ended.then(() => starting.delete(child))
-    await child.said('loaded', loadMsMax)
-    child.tell(options.start())
-    return child
+export class Workers {
+  readonly #options: WorkersOptions
+  readonly #policy = createRestartPolicy()
+  /** Every worker that has not ended, oldest first. */
+  readonly #all = new Set<Worker>()
+  #wanted: Wanted | undefined
+  #change: Change | undefined
+  #sweeper: Child | undefined
+  /** Deaths in whose place no worker has been started yet. */
+  #unreplaced = 0
+  #restarts = 0
+  #ending = false
+  #delay: NodeJS.Timeout | undefined
+  #lookedAtMs = performance.now()
+
+  constructor(options: WorkersOptions) {
+    this.#options = options
+    setInterval(() => this.#killSilent(), silenceLookMs).unref()
   }
 
-  async function serve(child: Child): Promise<void> {
-    const served = child.said('serving', serveMsMax)
-    child.tell({ kind: 'serve' })
-    await served
-    starting.delete(child)
-    serving.push(child)
-    appointHousekeeper()
-    void child.ended.then((end) => onEnd(child, end))
+  /**
+   * Makes `wanted` so: starts what is missing, replaces the workers that were started for something else, drains what is too
+   * much. One change at a time. Resolves when all of it serves and nothing else is left.
+   *
+   * @throws Error when a worker of it ends before it serves; what was wanted before is then wanted again
+   */
+  reach(wanted: Wanted): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#ending) return reject(new Error('the service is stopping'))
+      this.#change = { before: this.#wanted, resolve, reject }
+      this.#wanted = wanted
+      this.#reconcile()
+    })
   }
 
-  async function startOne(): Promise<Child> {
-    const child = await load()
-    try {
-      await members.open(child)
-      await serve(child)
-      return child
-    } catch (error) {
-      child.process.kill('SIGKILL')
-      throw error
+  /** Drains those that serve, ends those that do not serve yet; resolves when all are gone, also those that drained before. */
+  async drain(): Promise<void> {
+    this.#stopReconciling()
+    for (const worker of this.#all) {
+      if (worker.child.state === 'starting') worker.child.end('the service is stopping')
+      if (worker.child.state === 'serving') this.#drain(worker)
+    }
+    await Promise.all([...this.#all].map(({ child }) => child.ended))
+  }
+
+  /** Ends all at once. */
+  kill(): void {
+    this.#stopReconciling()
+    for (const { child } of this.#all) child.process.kill('SIGKILL')
+  }
+
+  /** Those that serve now, oldest first. */
+  serving(): readonly Child[] {
+    return this.#inState('serving').map(({ child }) => child)
+  }
+
+  /** Workers started in the place of one that died, since the start. */
+  get restarts(): number {
+    return this.#restarts
+  }
+
+  #stopReconciling(): void {
+    this.#ending = true
+    clearTimeout(this.#delay)
+    this.#settleChange((change) => change.reject(new Error('the service is stopping')))
+  }
+
+  #inState(state: Child['state']): Worker[] {
+    return [...this.#all].filter(({ child }) => child.state === state)
+  }
+
+  /** Takes the next step toward what is wanted, if one can be taken now. */
+  #reconcile(): void {
+    const wanted = this.#wanted
+    if (this.#ending || wanted === undefined) return
+    this.#electSweeper()
+    const serving = this.#inState('serving')
+    const outdated = serving.filter((worker) => worker.wanted !== wanted)
+    const draining = this.#inState('draining')
+    const starting = this.#inState('starting')
+    if (serving.length > wanted.count && draining.length === 0) {
+      this.#drain(outdated[0] ?? serving[0])
+      return
+    }
+    const missing = wanted.count - (serving.length - outdated.length) - starting.length
+    if (missing > 0) {
+      // While others are to be replaced, one more than is wanted at a time; but what died is missing at once.
+      const isRolling = outdated.length + draining.length > 0
+      const vacant = wanted.count - serving.length - starting.length
+      const next = starting.length + draining.length === 0 ? 1 : 0
+      this.#startSome(wanted, isRolling ? Math.max(vacant, next) : missing)
+    } else if (missing === 0 && starting.length + draining.length + outdated.length === 0) {
+      this.#settleChange((change) => change.resolve())
     }
   }
 
-  /** The first of those that serve keeps house; told whenever that may have changed. */
-  function appointHousekeeper(): void {
-    for (const [place, child] of serving.entries()) child.tell({ kind: 'housekeep', enabled: place === 0 })
+  #settleChange(settle: (change: Change) => void): void {
+    const change = this.#change
+    this.#change = undefined
+    if (change !== undefined) settle(change)
   }
 
-  function forget(child: Child): boolean {
-    const place = serving.indexOf(child)
-    if (place < 0) return false
-    serving.splice(place, 1)
-    appointHousekeeper()
-    return true
+  #startSome(wanted: Wanted, count: number): void {
+    const delayMs = this.#policy.notBeforeMs - performance.now()
+    if (delayMs > 0) {
+      clearTimeout(this.#delay)
+      this.#delay = setTimeout(() => this.#reconcile(), delayMs)
+      return
+    }
+    for (let started = 0; started < count; started++) this.#startOne(wanted)
   }
 
-  function onEnd(child: Child, { code, signal }: { code: number | null; signal: string | null }): void {
-    if (!forget(child) || ending) return
+  #startOne(wanted: Wanted): void {
+    const isReplacement = this.#unreplaced > 0
+    if (isReplacement) {
+      this.#unreplaced--
+      this.#restarts++
+    }
+    const worker: Worker = { child: this.#options.fork(), wanted, isReplacement }
+    this.#all.add(worker)
+    const brought = this.#bringUp(worker).then(() => undefined, (error: Error) => error)
+    void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
+  }
+
+  /** Load → open → serve. A step that fails ends the child, and its end is what is acted upon. */
+  async #bringUp({ child, wanted, isReplacement }: Worker): Promise<void> {
+    const { members, log } = this.#options
+    await child.waitFor('loaded', loadMsMax)
+    child.send(wanted.start)
+    await members.open(child)
+    const served = child.waitFor('serving', serveMsMax)
+    child.send({ kind: 'serve' })
+    await served
+    child.enter('serving')
+    this.#policy.onServing()
+    if (isReplacement) log.info({ worker: child.process.pid }, 'worker replaced')
+    this.#reconcile()
+  }
+
+  #drain(worker: Worker): void {
+    void worker.child.drain(worker.wanted.start.config.drainMs + drainMsMore)
+    if (!this.#ending) this.#electSweeper()
+  }
+
+  /** @param failure why it never served; undefined for one that did */
+  #onEnd(worker: Worker, { code, signal, during }: End, failure: Error | undefined): void {
+    this.#all.delete(worker)
+    if (this.#ending) return
+    if (during === 'draining') return this.#reconcile()
+    const { child } = worker
+    const { log, onGivingUp } = this.#options
     const livedMs = Math.round(performance.now() - child.startedMs)
-    log.error({ worker: child.process.pid, code, signal, livedMs }, 'worker died')
-    replace(livedMs)
+    this.#unreplaced++
+    this.#policy.onDeath({ nowMs: performance.now(), livedMs, served: failure === undefined })
+    if (failure === undefined) {
+      log.error({ worker: child.process.pid, code, signal, livedMs }, 'worker died')
+    } else {
+      log.error({ worker: child.process.pid, reason: failure.message }, 'worker could not be started')
+      if (this.#change !== undefined && worker.wanted === this.#wanted) {
+        this.#wanted = this.#change.before
+        this.#settleChange((change) => change.reject(failure))
+      }
+      if (this.#policy.isHopeless && this.#inState('serving').length === 0) {
+        return onGivingUp(`${failedStartsMax + 1} workers in a row died before they served`)
+      }
+    }
+    this.#reconcile()
   }
 
-  function replace(livedMs: number): void {
-    const delayMs = restartAfter(livedMs)
-    if (delayMs === undefined) return onGivingUp(`workers died ${youngDeathsMax + 1} times in a row within seconds of their start`)
-    setTimeout(() => {
-      if (ending) return
-      const startedMs = performance.now()
-      restarts++
-      startOne().then(
-        (child) => log.info({ worker: child.process.pid }, 'worker replaced'),
-        (error: Error) => {
-          if (ending) return
-          log.error({ reason: error.message }, 'worker could not be started')
-          replace(performance.now() - startedMs)
-        },
-      )
-    }, delayMs)
+  /** The first of those that serve carries out due removals. */
+  #electSweeper(): void {
+    const [first] = this.serving()
+    if (first === this.#sweeper) return
+    if (this.#sweeper?.state === 'serving') this.#sweeper.send({ kind: 'housekeep', enabled: false })
+    this.#sweeper = first
+    first?.send({ kind: 'housekeep', enabled: true })
   }
 
-  let lookedAt = performance.now()
-
-  function killSilent(): void {
-    const now = performance.now()
-    const sinceMs = now - lookedAt
-    lookedAt = now
+  #killSilent(): void {
+    const nowMs = performance.now()
+    const sinceMs = nowMs - this.#lookedAtMs
+    this.#lookedAtMs = nowMs
     // The whole machine may have stood still, and what workers said since is still unread.
     if (sinceMs > 2 * silenceLookMs) return
-    for (const child of serving) {
-      const silentMs = Math.round(now - child.heardMs)
-      if (silentMs < silentMsMax) continue
-      log.error({ worker: child.process.pid, silentMs }, 'worker hangs')
-      child.process.kill('SIGKILL')
+    for (const child of this.serving()) {
+      const silentMs = Math.round(nowMs - child.heardMs)
+      if (silentMs >= silentMsMax) child.end(`it hangs: nothing was heard from it for ${silentMs} ms`)
     }
-  }
-  setInterval(killSilent, silenceLookMs).unref()
-
-  async function drainOne(child: Child): Promise<void> {
-    child.tell({ kind: 'drain' })
-    const timer = setTimeout(() => child.process.kill('SIGKILL'), options.drainMs() + drainMsMore)
-    await child.ended
-    clearTimeout(timer)
-  }
-
-  return {
-    async start() {
-      const loaded = await Promise.all(Array.from({ length: options.count() }, load))
-      for (const child of loaded) await members.open(child)
-      await Promise.all(loaded.map(serve))
-    },
-    async roll() {
-      const old = [...serving]
-      const count = options.count()
-      for (let place = 0; place < Math.max(old.length, count); place++) {
-        if (ending) return
-        if (place < count) await startOne()
-        const leaving = old[place]
-        if (leaving !== undefined && forget(leaving)) await drainOne(leaving)
-      }
-    },
-    async drain() {
-      ending = true
-      for (const child of starting) child.process.kill('SIGKILL')
-      await Promise.all([...serving].map(drainOne))
-    },
-    kill() {
-      ending = true
-      for (const child of [...serving, ...starting]) child.process.kill('SIGKILL')
-    },
-    serving: () => serving,
-    restarts: () => restarts,
   }
 }

@@ -27,6 +27,8 @@ const connectionsPerWorker = 6
 export interface StartOptions {
   /** Worker processes; 1 unless told. */
   readonly workers?: number
+  /** Whether their number is given as a flag; yes unless a settings file says it. */
+  readonly workersFlag?: boolean
   /** Further flags of `serve`. */
   readonly flags?: readonly string[]
   /** The main.js of another build; the one of `dist` unless told. */
@@ -146,7 +148,8 @@ export class Server {
     this.dataDir = dataDir
     this.token = options.token ?? ''
     const flags = ['--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', dataDir]
-    flags.push('--workers', String(this.workers), ...(options.token === undefined ? ['--first-key'] : []))
+    if (options.workersFlag !== false) flags.push('--workers', String(this.workers))
+    if (options.token === undefined) flags.push('--first-key')
     const command = [process.execPath, options.program ?? mainFile, 'serve', ...flags, ...(options.flags ?? [])]
     // The shell becomes the service, so the process id stays.
     if (options.descriptorsMax !== undefined) command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')

@@ -1,0 +1,253 @@
+/**
+ * A service from its start to its stop: the workers, the admin listener, the control socket, and what signals ask of them.
+ *
+ * Start: admin listener → control socket → workers → say where. Reload: read the settings again, replace the workers; when
+ * anything is wrong, what serves goes on as it was. Stop: workers drain and tools end → admin listener and control socket
+ * close → end. Every step of a stop runs, even though an earlier one failed.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import cluster from 'node:cluster'
+import type { Server } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { describeApi } from '../api/description.js'
+import type { Config } from '../config.js'
+import { exitCodes } from '../exit-codes.js'
+import { type Admin, startAdmin } from '../ops/admin.js'
+import type { Logger } from '../ops/log.js'
+import { createMetrics, type Metrics } from '../ops/metrics.js'
+import { notify, watchdogMs } from '../ops/systemd.js'
+import { version } from '../version.js'
+import { Child } from './child.js'
+import type { Reloaded } from './control-protocol.js'
+import { createRequests, type Requests } from './control-requests.js'
+import { listenForControl } from './control-socket.js'
+import { makeFirstKey } from './first-key.js'
+import { listenProblem } from './listen-problem.js'
+import { createMembers, type Members } from './members.js'
+import { createReadiness, type Readiness } from './readiness.js'
+import { queueReloads } from './reloads.js'
+import { type Wanted, Workers } from './workers.js'
+
+/** A second signal sooner than this is the same request again: GNU timeout sends two, and so does a terminal through npm. */
+const repeatedSignalMs = 1000
+
+/** Between two looks at what systemd's status text should say. */
+const statusMs = 1000
+
+export interface SupervisorOptions {
+  readonly config: Config
+  /** Reads the settings again; throws a UsageError when one is wrong. */
+  readonly readConfig: () => Config
+  /** The routes' port, which is held. */
+  readonly port: number
+  /** The lock on the data directory, for every process that may open the store. */
+  readonly lockDescriptor: number
+  readonly log: Logger
+  /** Says why the service cannot start, and ends the process. */
+  readonly refuse: (code: number, reason: string) => never
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #log: Logger
+  readonly #workers: Workers
+  readonly #requests: Requests
+  readonly #readiness: Readiness
+  readonly #metrics: Metrics
+  #config: Config
+  /** How many workers should serve now; while their number changes, the smaller one. */
+  #workersExpected: number
+  #control: Server | undefined
+  #admin: Admin | undefined
+  #stoppingSinceMs: number | undefined
+  #isReloading = false
+  #lastStatus = ''
+  #onStarted = (): void => {}
+
+  /**
+   * Reads the settings again and replaces the workers. Reloads wait for each other, and for the start. Rejects with the reason
+   * when anything is wrong: what serves then goes on as it was. systemd has heard of the end when this settles.
+   */
+  readonly reload: () => Promise<Reloaded>
+
+  constructor(options: SupervisorOptions) {
+    const { config, log, lockDescriptor } = options
+    this.#options = options
+    this.#log = log
+    this.#config = config
+    this.#workersExpected = config.workers
+    const stdio = ['ignore', 'inherit', 'inherit', 'ipc', lockDescriptor] as const
+    const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
+    cluster.setupPrimary({ exec: script('worker'), args: [], stdio: [...stdio] })
+    const forkTool = (): ChildProcess => fork(script('tool'), [], { stdio: [...stdio], serialization: 'json' })
+    const members: Members = createMembers()
+    this.#workers = new Workers({
+      members,
+      log,
+      fork: () => this.#forkWorker(),
+      onGivingUp: (reason) => void this.#stop(exitCodes.restartLimit, reason),
+    })
+    const serving = (): readonly Child[] => this.#workers.serving()
+    const stopping = (): boolean => this.#stoppingSinceMs !== undefined
+    const start = () => this.#wanted(this.#config).start
+    const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
+    this.reload = queueReloads(started, () => this.#reloadOnce())
+    this.#requests = createRequests({ serving, members, forkTool, start, reload: this.reload, stopping, log })
+    this.#readiness = createReadiness({
+      stopping,
+      expected: () => this.#workersExpected,
+      serving,
+    })
+    this.#metrics = createMetrics({
+      serving,
+      restarts: () => this.#workers.restarts,
+      ready: () => this.#readiness.obstacles().length === 0,
+    })
+  }
+
+  /** Resolves when everything serves; a service that cannot start ends the process, saying why. */
+  async start(): Promise<void> {
+    process.on('SIGTERM', (signal) => this.#onSignal(signal))
+    process.on('SIGINT', (signal) => this.#onSignal(signal))
+    process.on('SIGHUP', () => void this.reload().catch(() => {}))
+    await this.#startAll()
+    this.#onStarted()
+  }
+
+  async #startAll(): Promise<void> {
+    const { refuse, port } = this.#options
+    const { host, adminHost, adminPort, data, workers, firstKey, store, basePath, tlsCert } = this.#config
+    const log = this.#log
+    this.#admin = await startAdmin({
+      host: adminHost,
+      port: adminPort,
+      obstacles: () => this.#readiness.obstacles(),
+      metrics: this.#metrics,
+      description: () => JSON.stringify(describeApi(this.#config.basePath, version)),
+    }).catch((error: Error) => refuse(exitCodes.portInUse, listenProblem(error, adminHost, adminPort, ' (the admin listener)')))
+    try {
+      this.#control = await listenForControl(data, this.#requests)
+      await this.#workers.reach(this.#wanted(this.#config))
+    } catch (error) {
+      if (this.#stoppingSinceMs !== undefined) return
+      this.#workers.kill()
+      refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
+    }
+    const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
+    log.info({ config: shown(this.#config), node: process.version }, 'settings')
+    log.info({ url, adminUrl: this.#admin.url, workers }, 'listening')
+    if (firstKey) await this.#makeFirstKey(url, store === 'lmdb' ? data : shown(this.#config).store)
+    await this.#tellStatus('READY=1')
+    setInterval(() => void this.#tellStatus(), statusMs).unref()
+    const period = watchdogMs()
+    if (period !== undefined) setInterval(() => this.#readiness.alive() && void notify('WATCHDOG=1'), period / 3)
+  }
+
+  /** A service without its first key serves all the same: `topicd keys add` makes one. */
+  async #makeFirstKey(url: string, place: string): Promise<void> {
+    try {
+      await makeFirstKey(() => this.#workers.serving(), url, place)
+    } catch (error) {
+      this.#log.error({ err: error }, 'the first key could not be made; make one with: topicd keys add')
+    }
+  }
+
+  async #reloadOnce(): Promise<Reloaded> {
+    if (this.#stoppingSinceMs !== undefined) throw new Error('the service is stopping')
+    const startedMs = performance.now()
+    this.#isReloading = true
+    void notify('RELOADING=1', 'STATUS=Replacing the workers')
+    const before = this.#config
+    try {
+      const read = this.#options.readConfig()
+      const { host, port, data, adminHost, adminPort, store } = before
+      const kept = { host, port, data, adminHost, adminPort, store }
+      const restartNeeded = Object.entries(kept).flatMap(([name, value]) =>
+        read[name as keyof typeof kept] === value ? [] : [settingName(name)],
+      )
+      const next: Config = { ...read, ...kept }
+      this.#workersExpected = Math.min(before.workers, next.workers)
+      this.#log.info({ config: shown(next) }, 'rolling restart')
+      await this.#workers.reach(this.#wanted(next))
+      this.#config = next
+      const tookMs = Math.round(performance.now() - startedMs)
+      this.#log.info({ tookMs, restartNeeded }, 'rolling restart done')
+      return { workers: next.workers, tookMs, restartNeeded }
+    } catch (error) {
+      if (this.#stoppingSinceMs === undefined) this.#log.error({ reason: (error as Error).message }, 'rolling restart failed')
+      throw error
+    } finally {
+      this.#workersExpected = this.#config.workers
+      this.#isReloading = false
+      await this.#tellStatus('READY=1')
+    }
+  }
+
+  #wanted(config: Config): Wanted {
+    return { count: config.workers, start: { kind: 'start', config, port: this.#options.port } }
+  }
+
+  #forkWorker(): Child {
+    const worker = cluster.fork()
+    // The worker repeats its process's errors, which Child listens to; unheard they would end the primary.
+    worker.on('error', () => {})
+    const child = new Child(worker.process, this.#log)
+    this.#metrics.watch(child)
+    return child
+  }
+
+  /** Tells systemd how the service is, where that has changed or there is something else to tell; resolves when it has heard. */
+  async #tellStatus(...states: readonly string[]): Promise<void> {
+    const status = this.#readiness.status()
+    if (this.#isReloading || this.#stoppingSinceMs !== undefined) return
+    if (status === this.#lastStatus && states.length === 0) return
+    this.#lastStatus = status
+    await notify(...states, `STATUS=${status}`)
+  }
+
+  #onSignal(signal: NodeJS.Signals): void {
+    if (this.#stoppingSinceMs === undefined) return void this.#stop(exitCodes.done, signal)
+    if (performance.now() - this.#stoppingSinceMs < repeatedSignalMs) return
+    this.#workers.kill()
+    this.#requests.killTools()
+    this.#log.warn({ signal }, 'stopped at once')
+    process.exit(exitCodes.forced)
+  }
+
+  async #stop(code: number, reason: string): Promise<void> {
+    if (this.#stoppingSinceMs !== undefined) return
+    this.#stoppingSinceMs = performance.now()
+    this.#log.info({ reason }, 'stopping')
+    void notify('STOPPING=1', 'STATUS=Draining')
+    process.exitCode = code
+    const steps = [
+      () => Promise.all([this.#workers.drain(), this.#requests.endTools()]),
+      () => this.#admin?.close(),
+      () => this.#control?.close(),
+    ]
+    for (const step of steps) {
+      try {
+        await step()
+      } catch (error) {
+        this.#log.error({ err: error }, 'a step of the stop failed')
+      }
+    }
+    this.#log.info({ code }, 'stopped')
+    process.exit()
+  }
+}
+
+/** An address as it stands in a URL. */
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** How a member of the configuration is spelled as a flag. */
+function settingName(member: string): string {
+  return member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** The settings without what may carry a password. */
+function shown(config: Config): Config {
+  return { ...config, store: config.store.replace(/\/\/.*@/, '//…@') }
+}
