@@ -10,9 +10,9 @@ import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renam
 import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import type { BackupDone, Finding } from '../store.js'
-import { dataFile, openEnvironment } from './environment.js'
+import { check } from './check.js'
+import { dataFile, type Environment, openEnvironment } from './environment.js'
 import { createPageBuffer } from './page-buffer.js'
-import { check } from './whole.js'
 
 const reportMs = 200
 
@@ -39,7 +39,7 @@ export async function backup(
     const copied = dataFile(partial)
     mkdirSync(dirname(copied))
     const timer = setInterval(() => onProgress('copying', sizeOf(copied), bytesUsed), reportMs)
-    await root.backup(dirname(copied), true).finally(() => clearInterval(timer))
+    await root.backup(dirname(copied), true).finally(() => clearInterval(timer)).catch(explain)
     const records = await checkCopy(partial, onProgress)
     chmodSync(copied, 0o600)
     sync(copied)
@@ -70,16 +70,35 @@ function makeDirectory(partial: string): void {
   }
 }
 
+/** lmdb's own errors, such as MDB_CORRUPTED, are of the store; others are the system's, such as that of a full disk. */
+function explain(error: Error): never {
+  if (error.message.startsWith('MDB_')) throw unsound(error.message)
+  throw error
+}
+
+function unsound(finding: Finding): Error {
+  return new Error(`the store is not sound, so this is no backup: ${finding} (see topicd check)`)
+}
+
+/** The copy takes over how many entries each database says it has, so what was lost on the way is missed here. */
 async function checkCopy(directory: string, onProgress: OnProgress): Promise<number> {
-  const environment = openEnvironment(directory, createPageBuffer())
+  const environment = openCopy(directory)
   const findings: Finding[] = []
   try {
     const report = (finding: Finding): unknown => findings.push(finding)
     const { records } = await check(environment, report, (done, total) => onProgress('checking', done, total))
-    if (findings.length > 0) throw new Error(`the store is not sound, so this is no backup: ${findings[0]} (see topicd check)`)
+    if (findings.length > 0) throw unsound(findings[0])
     return records
   } finally {
     await environment.root.close()
+  }
+}
+
+function openCopy(directory: string): Environment {
+  try {
+    return openEnvironment(directory, createPageBuffer())
+  } catch (error) {
+    throw unsound(`its copy cannot be opened: ${(error as Error).message}`)
   }
 }
 

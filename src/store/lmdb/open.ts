@@ -6,14 +6,16 @@ import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
 import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
+import { check } from './check.js'
 import { createCommits } from './commits.js'
+import { entryCount } from './cut.js'
 import { bytesUsed, dataFile, openEnvironment } from './environment.js'
 import { createKeyRecords } from './key-records.js'
 import { createPageBuffer } from './page-buffer.js'
 import { createReads } from './reads.js'
 import { createRemovals } from './removals.js'
 import { createSnapshots } from './snapshot.js'
-import { check, walk } from './whole.js'
+import { walk } from './walk.js'
 import { createWrites } from './writes.js'
 
 export interface LmdbOptions {
@@ -44,7 +46,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     walk: (plan) => walk(environment, plan),
     check: (report, onProgress) => check(environment, report, onProgress),
     figures: () => ({
-      topics: snapshots.alone(() => (specifications.getStats() as { entryCount: number }).entryCount),
+      topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,
     }),
     commits: commits.figures,

@@ -1,0 +1,77 @@
+/**
+ * Every topic in one consistent cut, for export. A cut holds its snapshot as long as it takes, and pages freed meanwhile are
+ * not used again, so the file may grow; a process that serves requests should not do this.
+ */
+import type { Plan } from '../../topics/plan.js'
+import type { Path } from '../../topics/path.js'
+import { everyTopic } from '../../topics/range.js'
+import { valueOfItem } from '../../topics/topic.js'
+import { nextSlice, sliceMs } from '../slices.js'
+import type { WholeTopic } from '../store.js'
+import { type Cut, createOrder, damaged, getIn, openCut } from './cut.js'
+import type { Environment } from './environment.js'
+import { decodeSpecification } from './specification.js'
+
+/** Entries visited between two looks at the clock. */
+const entriesPerLook = 32
+
+function coversAll({ ranges, matcher }: Plan): boolean {
+  if (matcher !== undefined || ranges.length !== 1) return false
+  const [{ start, end }] = ranges
+  return Buffer.compare(start, everyTopic.start) <= 0 && Buffer.compare(end, everyTopic.end) >= 0
+}
+
+/**
+ * Every match of the plan, whole, in tree order; with turns for others in between while nothing matches.
+ *
+ * @throws StoreUnusable when it comes upon a damaged page, or at its end when some topics could not be read
+ */
+export async function* walk(environment: Environment, plan: Plan): AsyncGenerator<WholeTopic> {
+  const { cut, entries } = openCut(environment)
+  const counts = { visited: 0, lost: 0 }
+  try {
+    yield* walkCut(environment, cut, plan, counts)
+  } catch (error) {
+    throw damaged(error)
+  } finally {
+    cut.transaction.done()
+  }
+  const unseen = coversAll(plan) ? Math.abs(entries.specifications - counts.visited) : 0
+  const lost = counts.lost + unseen
+  if (lost > 0) throw damaged(`${lost} ${lost === 1 ? 'topic' : 'topics'} could not be read, all others were`)
+}
+
+async function* walkCut(
+  { specifications, items }: Environment,
+  cut: Cut,
+  plan: Plan,
+  counts: { visited: number; lost: number },
+): AsyncGenerator<WholeTopic> {
+  const isInOrder = createOrder()
+  let deadline = performance.now() + sliceMs
+  for (const range of plan.ranges) {
+    let start: Buffer | undefined = range.start
+    while (start !== undefined) {
+      const options = { ...cut, start, end: range.end }
+      start = undefined
+      for (const { key, value } of specifications.getRange(options)) {
+        const path = key as Path
+        if (!isInOrder(path)) throw new Error(`topic "${path}" is not in its place`)
+        if (++counts.visited % entriesPerLook === 0 && performance.now() > deadline) {
+          await nextSlice()
+          deadline = performance.now() + sliceMs
+        }
+        const verdict = plan.matcher === undefined || plan.matcher(path)
+        if (verdict === true) {
+          const { type, details } = decodeSpecification(value)
+          const item = getIn(items[type], path, cut)
+          if (item === undefined) counts.lost++
+          else yield { path, type, properties: details?.properties ?? {}, valueText: valueOfItem(item, path, type) }
+        } else if (verdict !== false) {
+          start = verdict
+          break
+        }
+      }
+    }
+  }
+}
