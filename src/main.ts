@@ -3,55 +3,113 @@
  * The command line: finds out what is asked for, and becomes it. Nothing else. A command's code is loaded when it is asked
  * for: `serve` is the primary, which has no use for the engines that the other commands bring along.
  */
-import { parseCommandLine, serveSettings, settingsHelp, UsageError } from './config.js'
+import { type Command, parseCall } from './commands/command.js'
+import { commandHelp, overviewHelp } from './commands/help.js'
+import { OutputClosed, print } from './commands/stdout.js'
+import { UsageError } from './config.js'
 import { exitCodes, fatal } from './exit-codes.js'
+import { suggestion } from './nearest.js'
+import { version } from './version.js'
 
-interface Command {
-  /** How it is called, and what it does. */
-  readonly help: string
-  run(args: readonly string[]): Promise<void>
-}
-
-const serve: Command = {
-  help: `topicd serve [settings]
-    serves the topics of a data directory until SIGTERM; SIGHUP restarts its workers one by one`,
-  async run(args) {
-    const { values, rest } = parseCommandLine(args, serveSettings)
-    if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one argument too many (see topicd --help)`)
-    const { runPrimary } = await import('./cluster/primary.js')
-    await runPrimary(values)
-  },
-}
-
-/** The commands, in the order in which the help tells of them. */
+/** The commands by the words that call them, in the order in which the help lists them. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => serve,
-  reload: () => import('./commands/reload.js').then(({ reloadHelp: help, runReload: run }) => ({ help, run })),
-  keys: () => import('./commands/keys.js').then(({ keysHelp: help, runKeys: run }) => ({ help, run })),
-  check: () => import('./commands/check.js').then(({ checkHelp: help, runCheck: run }) => ({ help, run })),
-  backup: () => import('./commands/backup.js').then(({ backupHelp: help, runBackup: run }) => ({ help, run })),
-  export: () => import('./commands/export.js').then(({ exportHelp: help, runExport: run }) => ({ help, run })),
-  import: () => import('./commands/import.js').then(({ importHelp: help, runImport: run }) => ({ help, run })),
-  openapi: () => import('./commands/openapi.js').then(({ openapiHelp: help, runOpenapi: run }) => ({ help, run })),
-  migrate: () => import('./commands/migrate.js').then(({ migrateHelp: help, runMigrate: run }) => ({ help, run })),
+  serve: () => import('./commands/serve.js').then(({ serve }) => serve),
+  reload: () => import('./commands/reload.js').then(({ reload }) => reload),
+  settings: () => import('./commands/settings.js').then(({ settings }) => settings),
+  'keys add': () => import('./commands/keys.js').then(({ addKey }) => addKey),
+  'keys list': () => import('./commands/keys.js').then(({ listKeys }) => listKeys),
+  'keys revoke': () => import('./commands/keys.js').then(({ revokeKey }) => revokeKey),
+  check: () => import('./commands/check.js').then(({ check }) => check),
+  backup: () => import('./commands/backup.js').then(({ backup }) => backup),
+  export: () => import('./commands/export.js').then(({ exportTopics }) => exportTopics),
+  import: () => import('./commands/import.js').then(({ importTopics }) => importTopics),
+  openapi: () => import('./commands/openapi.js').then(({ openapi }) => openapi),
+  migrate: () => import('./commands/migrate.js').then(({ migrate }) => migrate),
 }
 
-async function printHelp(): Promise<void> {
-  const known = await Promise.all(Object.values(commands).map((load) => load()))
-  process.stdout.write(`topicd: a topic tree over HTTP
+const names = Object.keys(commands)
 
-${known.map(({ help }) => help).join('\n')}
+/** What the first word of a command line may be. */
+const firstWords = [...new Set(names.map((name) => name.split(' ')[0])), 'help', 'version']
 
-Settings of serve (each also as a variable of the environment):
-${settingsHelp(serveSettings)}
-`)
+/** The actions of a command that has several, such as keys. */
+function actionsOf(group: string): readonly string[] {
+  return names.filter((name) => name.startsWith(`${group} `)).map((name) => name.slice(group.length + 1))
 }
 
-const [name = '--help', ...args] = process.argv.slice(2)
-if (name === '--help' || args.includes('--help')) await printHelp()
-else if (Object.hasOwn(commands, name)) {
+/**
+ * The words at the beginning that call a command.
+ *
+ * @throws UsageError when there is none of that name
+ */
+function commandName([first, second]: readonly string[]): string {
+  if (Object.hasOwn(commands, first)) return first
+  if (first.startsWith('-')) throw new UsageError(`unknown flag ${first}; the command comes first`)
+  const actions = actionsOf(first)
+  if (actions.length === 0) throw new UsageError(`unknown command ${JSON.stringify(first)}${suggestion(first, firstWords)}`)
+  if (second === undefined || second.startsWith('-')) throw new UsageError(`${first} needs one of ${actions.join(', ')}`)
+  const name = `${first} ${second}`
+  if (!Object.hasOwn(commands, name)) throw new UsageError(`unknown command ${JSON.stringify(name)}${suggestion(name, names)}`)
+  return name
+}
+
+/** The help for all commands, or for those that begin with a word. */
+async function overview(group: string): Promise<string> {
+  const loaded = await Promise.all(names.map(async (name) => [name, await commands[name]()] as const))
+  return overviewHelp(Object.fromEntries(loaded), group)
+}
+
+/** @param words of a command, or of a group of them, with whatever follows; none for all */
+async function helpFor(words: readonly string[]): Promise<string> {
+  if (words.length === 0) return overview('')
+  if (words.length === 1 && actionsOf(words[0]).length > 0) return overview(words[0])
+  const name = commandName(words)
+  return commandHelp(name, await commands[name]())
+}
+
+function refuseMore(words: readonly string[]): void {
+  if (words.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(words[0])}`)
+}
+
+/** Whether --help or -h is among the flags. */
+function asksForHelp(words: readonly string[]): boolean {
+  const flagsEnd = words.indexOf('--')
+  return (flagsEnd < 0 ? words : words.slice(0, flagsEnd)).some((word) => word === '--help' || word === '-h')
+}
+
+async function run(words: readonly string[]): Promise<void> {
+  const [first, ...rest] = words
+  if (first === 'version' || first === '--version' || first === '-V') {
+    refuseMore(rest)
+    return print(`topicd ${version}\n`)
+  }
+  if (first === 'help' || asksForHelp(words)) {
+    const about = first === 'help' ? rest : words
+    const flagsFrom = about.findIndex((word) => word.startsWith('-'))
+    const asked = flagsFrom < 0 ? about : about.slice(0, flagsFrom)
+    if (first === 'help' && asked.length > 1) refuseMore(asked.slice(commandName(asked).split(' ').length))
+    return print(await helpFor(asked))
+  }
+  const name = commandName(words)
   const command = await commands[name]()
-  await command.run(args).catch((error: Error) =>
-    fatal(error instanceof UsageError ? exitCodes.usage : exitCodes.failed, error.message),
-  )
-} else fatal(exitCodes.usage, `"${name}" is no command; see topicd --help`)
+  await command.run(parseCall(command, words.slice(name.split(' ').length)))
+}
+
+/** Where to read more about what was typed. */
+function hint(words: readonly string[]): string {
+  const known = [words.slice(0, 2).join(' '), words[0]].find((name) => Object.hasOwn(commands, name) || actionsOf(name).length > 0)
+  return `topicd help${known === undefined ? '' : ` ${known}`}`
+}
+
+const typed = process.argv.slice(2)
+if (typed.length === 0) {
+  process.stderr.write(await overview(''))
+  process.exitCode = exitCodes.usage
+} else {
+  await run(typed).catch((error: Error) => {
+    if (error instanceof UsageError) fatal(exitCodes.usage, `${error.message} (see ${hint(typed)})`)
+    // A reader such as head has what it wanted.
+    if (error instanceof OutputClosed) process.exit(exitCodes.done)
+    fatal(exitCodes.failed, error.message)
+  })
+}

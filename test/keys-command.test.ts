@@ -37,3 +37,18 @@ await overWorkers(
     t.equal((await server.command('keys', 'revoke', 'brief')).code, 1, 'it can not be revoked twice')
   },
 )
+
+t.test('keys list --json prints a line of JSON for each key', async (t) => {
+  const dataDir = join(t.testdir(), 'db')
+  const sinceMs = Date.now()
+  await runCommand(['keys', 'add', 'one', '--allow', 'fetch,set', '--under', 'a/b', '--under', 'c', '--data', dataDir])
+  await runCommand(['keys', 'add', 'two', '--data', dataDir])
+  const { code, stdout } = await runCommand(['keys', 'list', '--json', '--data', dataDir])
+  t.equal(code, 0)
+  const [one, two, ...more] = stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.strictSame(Object.keys(one), ['name', 'allow', 'under', 'made', 'used'])
+  t.match(one, { name: 'one', allow: ['fetch', 'set'], under: ['a/b', 'c'], used: null })
+  t.ok(Date.parse(String(one.made)) >= sinceMs, 'made is an ISO time')
+  t.match(two, { name: 'two', allow: ['fetch', 'set', 'add', 'remove'], under: [] })
+  t.strictSame(more, [])
+})

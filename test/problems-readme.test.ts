@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { problemTable } from '../dist/api/problems.js'
-import { environmentName, serveSettings } from '../dist/config.js'
+import { environmentName, settingTable } from '../dist/settings.js'
 
 const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
 
@@ -15,6 +15,6 @@ t.test('the table of errors is the one that answers are made of', (t) => {
 
 t.test('the table of settings is the one that the command line knows', (t) => {
   const listed = [...readme.matchAll(/^\| `--([\w-]+)` \| `(TOPICD_\w+)` \|/gm)].map(([, flag, name]) => `${flag} ${name}`)
-  t.strictSame(listed, Object.keys(serveSettings).map((flag) => `${flag} ${environmentName(flag)}`))
+  t.strictSame(listed, Object.keys(settingTable).map((flag) => `${flag} ${environmentName(flag)}`))
   t.end()
 })

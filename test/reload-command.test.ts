@@ -11,12 +11,16 @@ import { runCommand, startServer, until, type Server } from './support/server.js
 t.setTimeout(180_000)
 
 /** A server of two workers whose settings the test writes, and which is not told otherwise. */
-async function start(t: Test, directory = t.testdir(), program?: string): Promise<{ server: Server; set: (lines: string) => void }> {
+async function start(
+  t: Test,
+  directory = t.testdir(),
+  program?: string,
+): Promise<{ server: Server; file: string; set: (lines: string) => void }> {
   const settings = join(directory, 'topicd.env')
   const set = (lines: string): void => writeFileSync(settings, lines)
   set('')
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), flags: ['--settings', settings], program })
-  return { server, set }
+  return { server, file: settings, set }
 }
 
 const done = /^2 workers replaced.* in \d+\.\d s\n$/
@@ -37,13 +41,13 @@ await t.test('it ends when every worker is a new one with the new settings', asy
 })
 
 await t.test('a wrong setting is named with its value and bound, and changes nothing', async (t) => {
-  const { server, set } = await start(t)
+  const { server, file, set } = await start(t)
   const before = server.workerPids()
   set('TOPICD_PAGE_SIZE_MAX=none\n')
   t.strictSame(await server.command('reload'), {
     code: 1,
     stdout: '',
-    stderr: 'topicd: not reloaded: TOPICD_PAGE_SIZE_MAX in the settings file is "none"; it must be a number from 1 to 100000\n',
+    stderr: `topicd: not reloaded: ${file} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a number from 1 to 100000\n`,
   })
   t.strictSame(server.workerPids(), before)
   t.match(await server.logged('rolling restart failed'), { level: 50, reason: String }, 'the log says so too')

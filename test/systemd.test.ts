@@ -5,12 +5,13 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { environmentName, readConfig, serveSettings } from '../dist/config.js'
+import { readConfig } from '../dist/config.js'
 import { exitCodes } from '../dist/exit-codes.js'
+import { environmentName, settingTable } from '../dist/settings.js'
 
 const shipped = (name: string): string => join(import.meta.dirname, '../systemd', name)
 
-const drainMs = Number(serveSettings['drain-ms'].default)
+const drainMs = Number(settingTable['drain-ms'].default)
 
 /** What a drain may take beyond that, until what is left of it is killed: src/cluster/workers.ts. */
 const drainMsMore = 3000
@@ -38,7 +39,7 @@ await t.test(`the unit's exposure is ${exposureMax} at most`, { skip: missing },
 await t.test('the settings file names every setting with its default, commented out', async (t) => {
   const text = readFileSync(shipped('topicd.env'), 'utf8')
   const inTheUnit = ['data', 'settings', 'first-key']
-  for (const [name, { default: usual }] of Object.entries(serveSettings)) {
+  for (const [name, { default: usual }] of Object.entries(settingTable)) {
     if (inTheUnit.includes(name)) continue
     // The number of cores differs from machine to machine.
     const value = name === 'workers' ? '\\d+' : usual.replace(/[/.]/g, '\\$&')

@@ -37,6 +37,11 @@ export interface Child {
 }
 
 /** How a child is started, and how it shows that it is ready. */
+/** This process's environment without the settings of topicd that a developer's shell may carry. */
+export const plainEnvironment: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith('TOPICD_')),
+)
+
 export interface Start {
   readonly command: string
   readonly args: readonly string[]
@@ -50,7 +55,7 @@ export async function startChild(start: Start): Promise<Child> {
   const name = start.command.split('/').at(-1)
   const child = spawn(start.command, start.args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...start.environment },
+    env: { ...plainEnvironment, ...start.environment },
   })
   running.add(child)
   let errors = ''

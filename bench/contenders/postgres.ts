@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
 import { rightAnswers } from '../work/operation.js'
-import { type Child, startChild } from './child.js'
+import { type Child, plainEnvironment, startChild } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
 import { startService, topicdRequest } from './topicd.js'
 
@@ -66,9 +66,9 @@ async function start(dist: string, setting: Setting): Promise<PostgresRunning> {
   const { engine, address } = await startEngine(setting.home)
   const environment = { TOPICD_STORE: address }
   const data = join(setting.home, 'data')
-  await run(process.execPath, [main, 'migrate'], { env: { ...process.env, ...environment } })
+  await run(process.execPath, [main, 'migrate'], { env: { ...plainEnvironment, ...environment } })
   if (!existsSync(tokenFile)) {
-    const { stdout } = await run(process.execPath, [main, 'keys', 'add', 'bench', '--data', data], { env: { ...process.env, ...environment } })
+    const { stdout } = await run(process.execPath, [main, 'keys', 'add', 'bench', '--data', data], { env: { ...plainEnvironment, ...environment } })
     writeFileSync(tokenFile, stdout.trim(), { mode: 0o600 })
   }
   const { child, port } = await startService({ main, data, workers: setting.workers, environment })

@@ -15,7 +15,7 @@ import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
 import { itemText, rightAnswers, selectorText, type Operation } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
-import { type Child, startChild } from './child.js'
+import { type Child, plainEnvironment, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
 
 const run = promisify(execFile)
@@ -101,7 +101,7 @@ export async function startService(start: ServiceStart): Promise<{ readonly chil
 async function furnished(build: Build, home: string): Promise<{ main: string; data: string; tokenFile: string }> {
   const files = { main: join(build.dist, 'main.js'), data: join(home, 'data'), tokenFile: join(home, 'token') }
   if (existsSync(files.tokenFile)) return files
-  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', '--data', files.data])
+  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', '--data', files.data], { env: plainEnvironment })
   writeFileSync(files.tokenFile, stdout.trim(), { mode: 0o600 })
   return files
 }
@@ -109,13 +109,13 @@ async function furnished(build: Build, home: string): Promise<{ main: string; da
 /** Whether this revision has the command `import`. */
 async function canImport(main: string): Promise<boolean> {
   if (!existsSync(main)) return false
-  const { stdout } = await run(process.execPath, [main, '--help'])
-  return stdout.includes('topicd import')
+  const { stdout } = await run(process.execPath, [main, '--help'], { env: plainEnvironment })
+  return /^(?:topicd| ) import /m.test(stdout)
 }
 
 async function importTree(build: Build, tree: Tree, home: string): Promise<void> {
   const { main, data } = await furnished(build, home)
-  const child = spawn(process.execPath, [main, 'import', '--data', data], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const child = spawn(process.execPath, [main, 'import', '--data', data], { stdio: ['pipe', 'ignore', 'inherit'], env: plainEnvironment })
   const ended = once(child, 'exit')
   await pipeline(Readable.from(lines(tree)), child.stdin)
   const [code] = await ended

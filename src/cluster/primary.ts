@@ -3,7 +3,7 @@
  * cannot be had is said in one line, with the exit code of its reason. The primary never opens the store itself, and
  * imports nothing that could.
  */
-import { type CommandLine, type Config, readConfig, UsageError } from '../config.js'
+import { type Config, type GivenSettings, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { createLog, type Logger } from '../ops/log.js'
 import { readCertificate } from '../ops/tls.js'
@@ -21,7 +21,7 @@ const directoryWaitMs = 15_000
  *
  * @throws UsageError when a setting is wrong
  */
-export async function runPrimary(flags: CommandLine['values']): Promise<void> {
+export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   const config = readCheckedConfig(flags, log)
   const refuse = (code: number, reason: string): never => {
@@ -56,7 +56,7 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
  *
  * @throws UsageError when something is wrong
  */
-function readCheckedConfig(flags: CommandLine['values'], log: Logger): Config {
+function readCheckedConfig(flags: GivenSettings, log: Logger): Config {
   const config = readConfig(flags)
   checkCertificate(config, log)
   return config

@@ -16,6 +16,7 @@ import { type Admin, startAdmin } from '../ops/admin.js'
 import type { Logger } from '../ops/log.js'
 import { createMetrics, type Metrics } from '../ops/metrics.js'
 import { notify, watchdogMs } from '../ops/systemd.js'
+import { redactAddress } from '../store/address.js'
 import { version } from '../version.js'
 import { Child } from './child.js'
 import type { Reloaded } from './control-protocol.js'
@@ -249,5 +250,5 @@ function settingName(member: string): string {
 
 /** The settings without what may carry a password. */
 function shown(config: Config): Config {
-  return { ...config, store: config.store.replace(/\/\/.*@/, '//…@') }
+  return { ...config, store: redactAddress(config.store) }
 }

@@ -1,29 +1,33 @@
 /**
  * `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any.
  */
-import { parseCommandLine, UsageError } from '../config.js'
+import { readConfig } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import type { CheckLine } from '../ops/check.js'
+import { type Command, storeSettings } from './command.js'
+import { print } from './stdout.js'
 import { createProgress } from './progress.js'
 import { runTool } from './session.js'
-import { whereOf, whereSettings } from './where.js'
 
-export const checkHelp = `topicd check [--data DIR] [--store ADDRESS]
-    walks everything that is stored and reports every broken invariant; ends with 1 if there is any`
+export const check: Command = {
+  summary: 'walks everything that is stored and reports what is broken',
+  details: 'It ends with 1 if anything is.',
+  operands: [],
+  settings: storeSettings,
+  flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the sum' } },
+  async run({ settings, flags }) {
+    const progress = createProgress()
+    await runTool(readConfig(settings), 'check', {}, (text) => {
+      if (progress.take(text)) return undefined
+      progress.end()
+      const line = JSON.parse(text) as CheckLine
+      if ('checked' in line && line.checked.findings > 0) process.exitCode = exitCodes.failed
+      return print(`${flags.json === 'true' ? text : sentence(line)}\n`)
+    }).finally(progress.end)
+  },
+}
 
-export async function runCheck(args: readonly string[]): Promise<void> {
-  const { values, rest } = parseCommandLine(args, whereSettings)
-  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one argument too many (see topicd --help)`)
-  const progress = createProgress()
-  await runTool(whereOf(values), 'check', {}, (text) => {
-    if (progress.take(text)) return
-    progress.end()
-    const line = JSON.parse(text) as CheckLine
-    if ('finding' in line) process.stdout.write(`${line.finding}\n`)
-    else {
-      const { records, findings } = line.checked
-      process.stdout.write(`${records} records checked, ${findings} findings\n`)
-      if (findings > 0) process.exitCode = exitCodes.failed
-    }
-  }).finally(progress.end)
+function sentence(line: CheckLine): string {
+  if ('finding' in line) return line.finding
+  return `${line.checked.records} records checked, ${line.checked.findings} findings`
 }

@@ -2,82 +2,126 @@
  * `topicd keys add|list|revoke`: makes, shows and revokes API keys, while the service runs and while it does not.
  */
 import type { ListedKey } from '../cluster/messages.js'
-import { parseCommandLine } from '../config.js'
+import { type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { hashToken, makeToken } from '../keys/token.js'
 import type { KeyRecord, Operation } from '../store/store.js'
 import { parsePath, type Path } from '../topics/path.js'
+import { type Command, storeSettings } from './command.js'
 import { ask } from './session.js'
-import { whereSettings, whereOf } from './where.js'
+import { OutputClosed, print } from './stdout.js'
 
 const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
-
-const settings = {
-  ...whereSettings,
-  allow: { kind: 'text', default: operations.join(','), help: 'operations the key may do, with commas between' },
-} as const
-
-export const keysHelp = `topicd keys add NAME [--allow fetch,set,add,remove] [--under PATH …] [--data DIR] [--store ADDRESS]
-    makes a key and prints its token, alone and only this once
-topicd keys list [--data DIR]
-    name, operations, subtrees, when made, when last used (to the minute)
-topicd keys revoke NAME [--data DIR]
-    ends a key: within a second it is refused everywhere`
 
 /** A name that is easy to type, to log and to line up. */
 const nameForm = /^[\w.@-]{1,64}$/
 
-export async function runKeys(args: readonly string[]): Promise<void> {
-  const { values, lists, rest } = parseCommandLine(args, settings, ['under'])
-  const [action, name, ...more] = rest
-  const where = whereOf(values)
-  if (more.length > 0) fatal(exitCodes.usage, `"${more[0]}" is one argument too many (see topicd --help)`)
-  switch (action) {
-    case 'add': {
-      const token = makeToken()
-      const record: KeyRecord = {
-        name: nameOf(name),
-        tokenHash: hashToken(token),
-        allow: operationsOf(values.allow ?? settings.allow.default),
-        under: (lists.under ?? []).map(subtreeOf),
-        madeMs: Date.now(),
-      }
-      const added = await ask(where, { about: 'addKey', record })
-      if (added !== true) fatal(exitCodes.failed, `there is a key named "${record.name}" already`)
-      process.stdout.write(`${token}\n`)
-      return
+export const addKey: Command = {
+  summary: 'makes an API key and prints its token, only this once',
+  details: 'NAME is 1 to 64 letters, digits or any of . _ @ -. With no further flags the key may do everything.',
+  operands: ['NAME'],
+  settings: storeSettings,
+  flags: {
+    allow: {
+      kind: 'text',
+      value: 'LIST',
+      default: operations.join(','),
+      help: 'operations that the key may do, with commas between',
+      check: operationsProblem,
+    },
+    under: {
+      kind: 'text',
+      value: 'PATH',
+      default: '',
+      isList: true,
+      help: 'subtree that the key may touch, everything by default; may be repeated',
+      check: pathProblem,
+    },
+  },
+  async run({ settings, flags, lists, operands: [name] }) {
+    requireName(name)
+    const token = makeToken()
+    const allowed = flags.allow?.split(',') ?? []
+    const record: KeyRecord = {
+      name,
+      tokenHash: hashToken(token),
+      allow: operations.filter((operation) => allowed.includes(operation)),
+      under: lists.under.map((text) => parsePath(text) as Path),
+      madeMs: Date.now(),
     }
-    case 'list':
-      return list((await ask(where, { about: 'listKeys' })) as readonly ListedKey[])
-    case 'revoke': {
-      const revoked = await ask(where, { about: 'revokeKey', name: nameOf(name) })
-      if (revoked !== true) fatal(exitCodes.failed, `there is no key named "${name}"`)
-      return
-    }
-    default:
-      fatal(exitCodes.usage, `keys ${action ?? ''} is not known; it is keys add, keys list or keys revoke`)
-  }
+    await add(readConfig(settings), record, token)
+  },
 }
 
-function nameOf(name: string | undefined): string {
-  if (name === undefined) fatal(exitCodes.usage, 'the key\'s NAME is missing')
-  if (!nameForm.test(name)) fatal(exitCodes.usage, `NAME is ${JSON.stringify(name)}; it must be 1 to 64 letters, digits or any of . _ @ -`)
-  return name
+/**
+ * The token is written before the key exists. Whatever ends the command in between leaves no key behind that somebody may
+ * hold, and a token of no key only together with an exit status that is not 0.
+ */
+async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
+  const taken = `there is a key named "${record.name}" already`
+  const known = (await ask(config, { about: 'listKeys' })) as readonly ListedKey[]
+  if (known.some(({ name }) => name === record.name)) fatal(exitCodes.failed, taken)
+  await print(`${token}\n`).catch((error: Error) =>
+    fatal(exitCodes.failed, `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`),
+  )
+  const isVoid = 'the token that was just printed is void'
+  const added = await ask(config, { about: 'addKey', record }).catch((error: Error) =>
+    fatal(exitCodes.failed, `${error.message}; ${isVoid}`),
+  )
+  if (added !== true) fatal(exitCodes.failed, `${taken}; ${isVoid}`)
 }
 
-function operationsOf(text: string): readonly Operation[] {
-  const allowed = text.split(',').map((word) => operations.find((operation) => operation === word))
-  if (allowed.includes(undefined)) fatal(exitCodes.usage, `--allow is "${text}"; it must be some of ${operations.join(',')}`)
-  return operations.filter((operation) => allowed.includes(operation))
+export const listKeys: Command = {
+  summary: 'lists the API keys',
+  details: 'For each: its name, operations, subtrees, when it was made, and when it was last used, to the minute.',
+  operands: [],
+  settings: storeSettings,
+  flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each key' } },
+  async run({ settings, flags }) {
+    const keys = (await ask(readConfig(settings), { about: 'listKeys' })) as readonly ListedKey[]
+    await print(flags.json === 'true' ? keys.map(jsonLine).join('') : table(keys))
+  },
 }
 
-function subtreeOf(text: string): Path {
+export const revokeKey: Command = {
+  summary: 'ends an API key',
+  details: 'Within a second it is refused everywhere.',
+  operands: ['NAME'],
+  settings: storeSettings,
+  flags: {},
+  async run({ settings, operands: [name] }) {
+    requireName(name)
+    const revoked = await ask(readConfig(settings), { about: 'revokeKey', name })
+    if (revoked !== true) fatal(exitCodes.failed, `there is no key named "${name}"`)
+  },
+}
+
+function requireName(name: string): void {
+  if (nameForm.test(name)) return
+  throw new UsageError(`NAME is ${JSON.stringify(name)}; it must be 1 to 64 letters, digits or any of . _ @ -`)
+}
+
+function operationsProblem(text: string): string | undefined {
+  const words = text.split(',')
+  const areKnown = words.every((word) => operations.some((operation) => operation === word))
+  return areKnown && new Set(words).size === words.length ? undefined : `must be some of ${operations.join(',')}, each once`
+}
+
+function pathProblem(text: string): string | undefined {
   const path = parsePath(text)
-  return typeof path === 'string' ? path : fatal(exitCodes.usage, `--under ${JSON.stringify(text)} ${path.problem}`)
+  return typeof path === 'string' ? undefined : path.problem
 }
 
-function list(keys: readonly ListedKey[]): void {
-  const time = (ms: number | undefined): string => (ms === undefined ? 'never' : new Date(ms).toISOString().slice(0, 16) + 'Z')
+function isoTime(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString()
+}
+
+function jsonLine({ name, allow, under, madeMs, usedMs }: ListedKey): string {
+  return `${JSON.stringify({ name, allow, under, made: isoTime(madeMs), used: isoTime(usedMs) ?? null })}\n`
+}
+
+function table(keys: readonly ListedKey[]): string {
+  const time = (ms: number | undefined): string => isoTime(ms)?.replace(/:\d\d\.\d+Z$/, 'Z') ?? 'never'
   const rows = keys.map(({ name, allow, under, madeMs, usedMs }) => [
     name,
     allow.join(','),
@@ -87,5 +131,5 @@ function list(keys: readonly ListedKey[]): void {
   ])
   rows.unshift(['NAME', 'MAY', 'UNDER', 'MADE', 'LAST USED'])
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)))
-  for (const row of rows) process.stdout.write(`${row.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()}\n`)
+  return rows.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()}\n`).join('')
 }

@@ -2,17 +2,22 @@
  * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Carried out again it
  * changes nothing.
  */
-import { parseCommandLine } from '../config.js'
-import { exitCodes, fatal } from '../exit-codes.js'
+import { readConfig, UsageError } from '../config.js'
+import { isExclusive } from '../store/address.js'
 import { migrateStore } from '../store/open.js'
-import { whereOf, whereSettings } from './where.js'
+import type { Command } from './command.js'
+import { print } from './stdout.js'
 
-export const migrateHelp = `topicd migrate --store ADDRESS
-    makes the schema at a postgres:// address, or brings it up to date; needs the right to create a schema there`
-
-export async function runMigrate(args: readonly string[]): Promise<void> {
-  const { values, rest } = parseCommandLine(args, { store: whereSettings.store })
-  if (rest.length > 0) fatal(exitCodes.usage, `"${rest[0]}" is one argument too many (see topicd --help)`)
-  const { from, to } = await migrateStore(whereOf(values).store)
-  process.stdout.write(from === to ? `the schema has version ${to} already\n` : `the schema was migrated from version ${from} to ${to}\n`)
+export const migrate: Command = {
+  summary: 'makes or updates the schema in PostgreSQL',
+  details: 'It needs the right to create a schema at the address that --store names. Carried out again it changes nothing.',
+  operands: [],
+  settings: ['store', 'settings'],
+  flags: {},
+  async run({ settings }) {
+    const { store } = readConfig(settings)
+    if (isExclusive(store)) throw new UsageError('--store is lmdb, which needs no migration; it must be a postgres:// address')
+    const { from, to } = await migrateStore(store)
+    await print(from === to ? `the schema has version ${to} already\n` : `the schema was migrated from version ${from} to ${to}\n`)
+  },
 }

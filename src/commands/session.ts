@@ -10,17 +10,14 @@ import { answerQuestion } from '../cluster/answers.js'
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory.js'
 import type { Question } from '../cluster/messages.js'
-import { serveSettings } from '../config.js'
+import type { Config } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { tools } from '../ops/tool.js'
-import { isExclusive, openStore } from '../store/open.js'
+import { isExclusive } from '../store/address.js'
+import { openStore } from '../store/open.js'
 
-export interface Where {
-  /** The data directory, absolute. */
-  readonly data: string
-  /** The store's address. */
-  readonly store: string
-}
+/** The settings by which the topics are found, and those that bound the work on them. */
+export type Where = Pick<Config, 'data' | 'store' | 'diskFreeBytesMin'>
 
 /** How long to wait for a service that is just starting or stopping. */
 const waitMs = 15_000
@@ -64,9 +61,8 @@ export async function runTool(
   if ('release' in reached) {
     const store = await openStore(where.store, { directory: where.data })
     const directory = isExclusive(where.store) ? where.data : undefined
-    const diskFreeBytesMin = Number(serveSettings['disk-free-bytes-min'].default)
     try {
-      await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory, diskFreeBytesMin })
+      await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory, diskFreeBytesMin: where.diskFreeBytesMin })
     } finally {
       await store.close()
       reached.release()

@@ -1,13 +1,9 @@
 /**
  * Which engine keeps the topics: the one place that knows them all.
  */
+import { isExclusive, isPostgresAddress, redactAddress } from './address.js'
 import { type LmdbOptions, openLmdbStore } from './lmdb/open.js'
 import type { TopicStore } from './store.js'
-
-/** Whether only one service at a time may have the store open, and only in the order that cluster/members.ts keeps. */
-export function isExclusive(address: string): boolean {
-  return address === 'lmdb'
-}
 
 /**
  * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The code of an engine that
@@ -36,5 +32,5 @@ export async function migrateStore(address: string): Promise<{ readonly from: nu
 }
 
 function requirePostgres(address: string): void {
-  if (!/^postgres(ql)?:\/\//.test(address)) throw new Error(`the store is ${JSON.stringify(address)}; it must be lmdb or postgres://…`)
+  if (!isPostgresAddress(address)) throw new Error(`the store is ${JSON.stringify(redactAddress(address))}; it must be lmdb or postgres://…`)
 }

@@ -16,7 +16,8 @@ import { Client } from './client.js'
 import { RawConnection } from './raw.js'
 import { eachStore, type StoreAddress } from './stores.js'
 
-const mainFile = join(import.meta.dirname, '../../dist/main.js')
+/** The built program. */
+export const mainFile = join(import.meta.dirname, '../../dist/main.js')
 
 /** A test that hangs says so after this long, with the server's output, instead of being cut off without a word. */
 const deadlineMs = 20_000
@@ -326,7 +327,7 @@ export class Server {
 }
 
 /** This process's environment without settings that a developer's shell may carry. */
-function cleanEnv(): NodeJS.ProcessEnv {
+export function cleanEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TOPICD_')))
 }
 

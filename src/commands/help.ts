@@ -1,0 +1,79 @@
+/**
+ * The help: of all commands together, and of one alone. No line is wider than a terminal of 80 columns.
+ */
+import { environmentName, type Setting, type Settings } from '../settings.js'
+import { type Command, settingsOf } from './command.js'
+
+const columnsMax = 80
+
+/** The commands by the words that call them, in the order in which the help lists them. */
+export type Commands = Readonly<Record<string, Command>>
+
+/** @param group the first word of the commands to list; all when empty */
+export function overviewHelp(commands: Commands, group: string): string {
+  const listed: readonly (readonly [string, string])[] = [
+    ...Object.entries(commands)
+      .filter(([name]) => group === '' || name.startsWith(`${group} `))
+      .map(([name, { operands, summary }]) => [[name, ...operands].join(' '), summary] as const),
+    ...(group === '' ? ([['help [COMMAND]', 'this list; or one command and its flags'], ['version', 'the version']] as const) : []),
+  ]
+  const width = Math.max(...listed.map(([name]) => name.length))
+  const lines = listed.map(([name, summary]) => `  ${name.padEnd(width)}  ${wrapped(summary, width + 4).trimStart()}`)
+  const title = group === '' ? 'topicd: a topic tree over HTTP\n\n' : ''
+  return `${title}Usage: topicd ${group === '' ? '' : `${group} `}COMMAND [FLAGS]
+
+Commands:
+${lines.join('\n')}
+
+"topicd help COMMAND" and "topicd COMMAND --help" tell of one command and its
+flags; "topicd help serve" lists every setting.
+`
+}
+
+/** @param name the words that call it */
+export function commandHelp(name: string, command: Command): string {
+  const { summary, details, operands, flags } = command
+  const settings = settingsOf(command)
+  const hasFlags = Object.keys({ ...flags, ...settings }).length > 0
+  const usage = `Usage: topicd ${[name, ...operands].join(' ')}${hasFlags ? ' [FLAGS]' : ''}`
+  const sections = [
+    usage,
+    wrapped(`${summary[0].toUpperCase()}${summary.slice(1)}.${details === '' ? '' : ` ${details}`}`, 0),
+    Object.keys(flags).length === 0 ? '' : `Flags:\n${flagLines(flags)}`,
+    Object.keys(settings).length === 0
+      ? ''
+      : `Settings; a flag wins over the environment, that over the settings file:\n${flagLines(settings, environmentName)}`,
+  ]
+  return `${sections.filter((section) => section !== '').join('\n\n')}\n`
+}
+
+/** For each flag: how it is given, its variable if it has one, what it does, its default and bounds. */
+function flagLines(settings: Settings, variable?: (name: string) => string): string {
+  return Object.entries(settings)
+    .map(([name, setting]) => {
+      const flag = setting.kind === 'switch' ? `--${name}` : `--${name} ${setting.value ?? 'N'}`
+      const head = `  ${flag.padEnd(27)} ${variable?.(name) ?? ''}`.trimEnd()
+      // A flag of one command says itself what is done without it.
+      const bounds = setting.default === '' && variable === undefined ? '' : ` (${boundsText(setting)})`
+      return `${head}\n${wrapped(`${setting.help}${bounds}`, 6)}`
+    })
+    .join('\n')
+}
+
+function boundsText({ kind, min, max, default: usual }: Setting): string {
+  return `default ${usual === '' ? 'none' : usual}${kind === 'number' ? `, ${min} to ${max}` : ''}`
+}
+
+/** The text in lines, each indented by so many blanks. */
+function wrapped(text: string, indent: number): string {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && indent + line.length + 1 + word.length > columnsMax) {
+      lines.push(line)
+      line = ''
+    }
+    line += line === '' ? word : ` ${word}`
+  }
+  return [...lines, line].map((each) => `${' '.repeat(indent)}${each}`).join('\n')
+}

@@ -1,0 +1,86 @@
+/**
+ * `topicd settings`: what `serve` would use with the same flags, environment and settings file, and where each value is
+ * from; or everything that would keep it from starting. It changes nothing, so that it can be run beside the service.
+ */
+import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { type Resolution, resolveSettings, shownText, UsageError } from '../config.js'
+import { readCertificate } from '../ops/tls.js'
+import { type SettingName, settingNames } from '../settings.js'
+import type { Command } from './command.js'
+import { print } from './stdout.js'
+
+export const settings: Command = {
+  summary: 'checks the settings before a start or a reload, and shows them',
+  details:
+    'It takes the flags of serve, and ends with 2 if serve would not start with them. The certificate, its key and the data directory are looked at too. Passwords are not shown.',
+  operands: [],
+  settings: settingNames,
+  flags: { json: { kind: 'switch', default: 'false', help: 'print one JSON document' } },
+  async run({ settings: given, flags }) {
+    const resolution = resolveSettings(given)
+    const { found, notes } = examineFiles(resolution)
+    const problems = [...resolution.problems, ...found]
+    const last = problems.pop()
+    for (const problem of problems) process.stderr.write(`topicd: ${problem}\n`)
+    if (last !== undefined) throw new UsageError(last)
+    for (const note of notes) process.stderr.write(`topicd: ${note}\n`)
+    await print(flags.json === 'true' ? document(resolution) : table(resolution))
+  },
+}
+
+/** What is wrong with the files that the settings name, and what is worth knowing about them. */
+function examineFiles({ settings: resolved }: Resolution): { found: readonly string[]; notes: readonly string[] } {
+  const [cert, key] = [resolved['tls-cert'].text, resolved['tls-key'].text]
+  const certificate = cert === '' || key === '' ? undefined : problemOf(() => readCertificate(cert, key))
+  const { problem, note } = examineDirectory(resolve(resolved.data.text))
+  return {
+    found: [certificate, problem].filter((each) => each !== undefined),
+    notes: [note].filter((each) => each !== undefined),
+  }
+}
+
+function problemOf(attempt: () => void): string | undefined {
+  try {
+    attempt()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** Whether the account that asks could serve from a data directory. */
+function examineDirectory(path: string): { problem?: string; note?: string } {
+  const what = `the data directory ${path}`
+  const parent = nearestExisting(path)
+  const stats = statSync(parent)
+  if (!stats.isDirectory()) return { problem: parent === path ? `${what} is not a directory` : `${what} cannot be created: ${parent} is not a directory` }
+  const isAllowed = problemOf(() => accessSync(parent, constants.R_OK | constants.W_OK | constants.X_OK)) === undefined
+  if (parent !== path) {
+    return isAllowed ? { note: `${what} does not exist; serve would create it` } : { problem: `${what} does not exist, and ${permissions(parent, stats)}` }
+  }
+  return isAllowed ? {} : { problem: `${what} is not ours to use: ${permissions(path, stats)}` }
+}
+
+function nearestExisting(path: string): string {
+  return existsSync(path) ? path : nearestExisting(dirname(path))
+}
+
+function permissions(path: string, { uid, gid, mode }: Stats): string {
+  return `${path} is owned by user ${uid}, group ${gid}, with mode ${(mode & 0o777).toString(8)}; this is user ${process.getuid?.()}`
+}
+
+function table({ settings: resolved }: Resolution): string {
+  const rows = settingNames.map((name) => [name, shown(name, resolved), resolved[name].from])
+  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column].length)))
+  return rows.map(([name, text, from]) => `${name.padEnd(widths[0])}  ${text.padEnd(widths[1])}  ${from}\n`).join('')
+}
+
+function document({ settings: resolved }: Resolution): string {
+  const values = settingNames.map((name) => [name, { value: shownText(name, resolved[name].text), from: resolved[name].from }])
+  return `${JSON.stringify(Object.fromEntries(values))}\n`
+}
+
+function shown(name: SettingName, resolved: Resolution['settings']): string {
+  return shownText(name, resolved[name].text) || '(none)'
+}

@@ -1,0 +1,55 @@
+/**
+ * The settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or "; without quotes
+ * a comment begins at a # that follows a blank, so that a # within an address belongs to it. Whether a value is right is
+ * not decided here.
+ */
+import { nearest } from './nearest.js'
+import { environmentName, settingNames } from './settings.js'
+
+export interface SettingsFile {
+  /** The texts by the variables' names, each with its line, counted from 1. */
+  readonly texts: ReadonlyMap<string, { readonly text: string; readonly line: number }>
+  /** What is wrong with the file's lines, in their order. */
+  readonly problems: readonly string[]
+}
+
+const lineForm = /^\s*(?:export\s+)?(?<name>\w+)\s*=\s*(?:(?<quote>["'])(?<quoted>.*?)\k<quote>\s*(?:#.*)?|(?<plain>.*?)(?:\s#.*)?)\s*$/
+
+/** A settings file cannot name another. */
+const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
+
+/** @param path the file's, for the problems */
+export function parseSettingsFile(content: string, path: string): SettingsFile {
+  const texts = new Map<string, { text: string; line: number }>()
+  const problems: string[] = []
+  const lines = content.replace(/^\uFEFF/, '').split(/\r?\n/)
+  for (const [index, written] of lines.entries()) {
+    if (/^\s*(#.*)?$/.test(written)) continue
+    const line = index + 1
+    const { name, quoted, plain } = lineForm.exec(written)?.groups ?? {}
+    const problem = lineProblem(written, name, plain, texts.get(name))
+    if (problem !== undefined) problems.push(`${path} line ${line}: ${problem}`)
+    else texts.set(name, { text: quoted ?? plain, line })
+  }
+  return { texts, problems }
+}
+
+function lineProblem(
+  written: string,
+  name: string | undefined,
+  plain: string | undefined,
+  earlier: { readonly line: number } | undefined,
+): string | undefined {
+  // The whole line is not shown: it may carry a password.
+  if (name === undefined) return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
+  if (!names.includes(name)) return `${unknownVariable(name, names)}`
+  if (earlier !== undefined) return `${name} is set in line ${earlier.line} already`
+  if (plain !== undefined && /^["']/.test(plain)) return `the value of ${name} begins with a quote and does not end with one`
+  return undefined
+}
+
+/** A sentence about a variable that is no setting, with the one that was probably meant. */
+export function unknownVariable(name: string, known: readonly string[]): string {
+  const meant = nearest(name, known) ?? nearest(`TOPICD_${name}`, known)
+  return `${name} is not a setting${meant === undefined ? '' : `; did you mean ${meant}?`}`
+}

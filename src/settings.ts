@@ -1,0 +1,125 @@
+/**
+ * The settings: how each is spelled, what it may be, its default and what a person should know before changing it. The
+ * service and every command share this one table. Where values come from is for config.ts.
+ */
+import { availableParallelism } from 'node:os'
+import { addressProblem, redactAddress } from './store/address.js'
+
+/** One setting, or one flag of a command. */
+export interface Setting {
+  readonly help: string
+  readonly kind: 'text' | 'number' | 'switch'
+  /** What its value is called in the help, for a text. */
+  readonly value?: string
+  readonly default: string
+  readonly min?: number
+  readonly max?: number
+  /** Whether it may be given several times; only for flags of a command. */
+  readonly isList?: boolean
+  /** What is wrong with a text, as the rest of a sentence that begins with "it"; undefined when it is right. */
+  readonly check?: (text: string) => string | undefined
+  /** What of its text may be shown; everything unless told. */
+  readonly redact?: (text: string) => string
+}
+
+export type Settings = Readonly<Record<string, Setting>>
+
+const mebibyte = 1024 * 1024
+
+/** Each worker costs 60 to 100 MB. */
+const workersMax = 64
+
+/** One per core; two at least, so that while a dead one is replaced another listens. */
+const workersDefault = Math.min(workersMax, Math.max(2, availableParallelism()))
+
+function emptyProblem(text: string): string | undefined {
+  return text === '' ? 'must not be empty' : undefined
+}
+
+/** Every setting; its flag is the name, its variable TOPICD_ and the name in capitals. */
+export const settingTable = {
+  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', check: emptyProblem },
+  port: { kind: 'number', default: '8080', min: 0, max: 65535, help: 'port to listen on; 0 picks one' },
+  data: { kind: 'text', value: 'DIR', default: './data', help: 'data directory, on a local file system', check: emptyProblem },
+  store: {
+    kind: 'text',
+    value: 'ADDRESS',
+    default: 'lmdb',
+    help: 'lmdb, or a postgres:// address that several hosts share',
+    check: addressProblem,
+    redact: redactAddress,
+  },
+  workers: {
+    kind: 'number',
+    default: String(workersDefault),
+    min: 1,
+    max: workersMax,
+    help: 'worker processes; one per core is best, two at least, so that one serves while another is replaced',
+  },
+  'base-path': {
+    kind: 'text',
+    value: 'PATH',
+    default: '/',
+    help: 'path before /topics/…',
+    check: (text) => (/^\/([\w.~-]+\/?)*$/.test(text) ? undefined : 'must be a path such as / or /diffusion'),
+  },
+  'admin-host': { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address of the admin listener', check: emptyProblem },
+  'admin-port': { kind: 'number', default: '8081', min: 0, max: 65535, help: 'port of the admin listener; 0 picks one' },
+  'body-bytes-max': {
+    kind: 'number',
+    default: String(mebibyte),
+    min: 1024,
+    max: 64 * mebibyte,
+    help: 'largest request body; bounds the largest value',
+  },
+  'page-size-max': { kind: 'number', default: '1000', min: 1, max: 100_000, help: 'largest size of a fetch page' },
+  'page-bytes-max': {
+    kind: 'number',
+    default: String(8 * mebibyte),
+    min: 1024,
+    max: 256 * mebibyte,
+    help: 'a page ends early at this many bytes; memory a slow reader can hold',
+  },
+  'disk-free-bytes-min': {
+    kind: 'number',
+    default: String(256 * mebibyte),
+    min: 8 * mebibyte,
+    max: 2 ** 50,
+    help: 'with less free space, writes that add bytes get 507',
+  },
+  'drain-ms': { kind: 'number', default: '10000', min: 100, max: 600_000, help: 'longest wait for requests in flight at stop' },
+  'tls-cert': { kind: 'text', value: 'FILE', default: '', help: 'certificate chain (PEM) for TLS; needs --tls-key' },
+  'tls-key': { kind: 'text', value: 'FILE', default: '', help: 'private key (PEM) for TLS; needs --tls-cert' },
+  'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
+  'first-key': { kind: 'switch', default: 'false', help: 'while no API key exists, make one and print it' },
+  settings: { kind: 'text', value: 'FILE', default: '', help: 'file of TOPICD_…=… lines, read at start and again on SIGHUP' },
+} as const satisfies Settings
+
+export type SettingName = keyof typeof settingTable
+
+export const settingNames = Object.keys(settingTable) as readonly SettingName[]
+
+export function environmentName(flag: string): string {
+  return `TOPICD_${flag.toUpperCase().replaceAll('-', '_')}`
+}
+
+/**
+ * What is wrong with a text for a setting, as a sentence; undefined when it is right.
+ *
+ * @param source where the text is from, which begins the sentence
+ */
+export function settingProblem(setting: Setting, text: string, source: string): string | undefined {
+  const problem = textProblem(setting, text)
+  return problem === undefined ? undefined : `${source} is ${JSON.stringify(setting.redact?.(text) ?? text)}; it ${problem}`
+}
+
+function textProblem({ kind, min = 0, max = 0, check }: Setting, text: string): string | undefined {
+  switch (kind) {
+    case 'number':
+      return /^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max ? undefined : `must be a number from ${min} to ${max}`
+    case 'switch':
+      return text === 'true' || text === 'false' ? undefined : 'must be true or false'
+    case 'text':
+      return check?.(text)
+  }
+}

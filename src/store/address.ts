@@ -1,0 +1,73 @@
+/**
+ * A store's address: what it says about the store, what it may be, and what of it may be shown. Whatever prints an address, in
+ * the log or in a message, prints what `redactAddress` leaves of it. No engine is loaded here.
+ */
+
+/** Whether only one service at a time may have the store open, and only in the order that cluster/members.ts keeps. */
+export function isExclusive(address: string): boolean {
+  return address === 'lmdb'
+}
+
+const postgresForm = /^(?<scheme>postgres(?:ql)?:\/\/)(?:(?<account>[^/?#]*)@)?(?<host>[^/?#@]*)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/
+
+/** A parameter whose value is a secret: `password` and `sslpassword`, in letters of either case. */
+const secretParameter = /pass/i
+
+/** Whether this begins as a PostgreSQL address does. */
+export function isPostgresAddress(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text)
+}
+
+/**
+ * What is wrong with a store's address; undefined when it is right. An address in which a password could end in two places
+ * is wrong: it would be taken apart elsewhere than its author meant, and a part of the password taken for a host.
+ */
+export function addressProblem(text: string): string | undefined {
+  if (text === 'lmdb') return undefined
+  if (!isPostgresAddress(text)) return 'must be lmdb or postgres://…'
+  const { path, query } = partsOf(text) ?? { path: '@', query: '' }
+  const isAmbiguous = path.includes('@') || query.split('&').some((parameter) => parameter.split('=')[0].includes('@'))
+  return isAmbiguous ? 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password' : undefined
+}
+
+/**
+ * The address with `***` for each password. Of a text that is no address, or an ambiguous one, only the scheme is left,
+ * since nobody can say where a password in it would end.
+ */
+export function redactAddress(text: string): string {
+  const parts = partsOf(text)
+  if (parts !== undefined) {
+    const { scheme, account, host, path, query } = parts
+    const shownAccount = account === undefined ? '' : `${account.replace(/:.*/s, ':***')}@`
+    const shownQuery = query === '' ? '' : `?${query.split('&').map(redactParameter).join('&')}`
+    if (!`${path}${shownQuery}`.includes('@')) return `${scheme}${shownAccount}${host}${path}${shownQuery}`
+  }
+  if (/^\w{1,16}$/.test(text)) return text
+  return `${/^\w+:\/\//.exec(text)?.[0] ?? ''}***`
+}
+
+interface Parts {
+  readonly scheme: string
+  readonly account: string | undefined
+  readonly host: string
+  readonly path: string
+  readonly query: string
+}
+
+function partsOf(text: string): Parts | undefined {
+  const { scheme, account, host, path = '', query = '' } = postgresForm.exec(text)?.groups ?? {}
+  if (scheme === undefined) return undefined
+  // pg takes an account without a host, which is no URL: a dummy host makes it one.
+  const url = account !== undefined && host === '' ? text.replace('@/', '@host/') : text
+  return URL.canParse(url) ? { scheme, account, host, path, query } : undefined
+}
+
+function redactParameter(parameter: string): string {
+  const [name] = parameter.split('=', 1)
+  return secretParameter.test(decoded(name)) ? `${name}=***` : parameter
+}
+
+/** The name as pg reads it; one that is wrongly encoded stays as it is. */
+function decoded(name: string): string {
+  return [...new URLSearchParams(name).keys()][0] ?? name
+}
