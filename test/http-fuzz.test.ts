@@ -11,7 +11,7 @@ import { type Server, startServer } from './support/server.js'
 const requests = Number(process.env.FUZZ_REQUESTS ?? 4000)
 
 /** Those of the service, and 431 and 505, which the HTTP library gives by itself. */
-const documented = new Set([200, 400, 401, 403, 404, 405, 413, 415, 431, 505, 507, 503])
+const documented = new Set([200, 400, 401, 403, 404, 405, 411, 413, 415, 417, 431, 505, 507, 503])
 
 t.setTimeout(60_000 + requests * 20)
 

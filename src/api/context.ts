@@ -25,7 +25,6 @@ export function ok(body: string): Answer {
 export function refuse({ status, code, message }: Problem): Answer {
   const answer = { status, body: JSON.stringify({ code, message }), cause: code }
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
-  if (status === 405) return { ...answer, headers: [['allow', 'POST']] }
   if (status === 503) return { ...answer, headers: [['retry-after', '1']] }
   return answer
 }

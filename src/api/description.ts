@@ -124,7 +124,7 @@ const operations: readonly Operation[] = [
 ]
 
 function describeOperation({ route, summary, body, answer, answered, grows }: Operation): JsonObject {
-  const statuses = [400, 401, 403, 413, 415, 500, 503, ...(grows ? [507] : [])]
+  const statuses = [400, 401, 403, 411, 413, 415, 417, 500, 503, ...(grows ? [507] : [])]
   return {
     post: {
       operationId: route,
@@ -143,8 +143,9 @@ function describeOperation({ route, summary, body, answer, answered, grows }: Op
  *
  * @param basePath what comes before /topics/…, without a trailing slash; empty for none
  * @param version the service's
+ * @param origin scheme, host and port of the service; without it the document is about the server that it comes from
  */
-export function describeApi(basePath: string, version: string): object {
+export function describeApi(basePath: string, version: string, origin = ''): object {
   return {
     openapi: '3.1.0',
     info: {
@@ -153,7 +154,7 @@ export function describeApi(basePath: string, version: string): object {
       description: 'A topic tree over HTTP. Values come back exactly as they were sent, the text of numbers included.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: basePath === '' ? '/' : basePath }],
+    servers: [{ url: `${origin}${basePath}` || '/' }],
     security: [{ apiKey: [] }],
     paths: Object.fromEntries(operations.map((operation) => [`/topics/${operation.route}`, describeOperation(operation)])),
     components: {

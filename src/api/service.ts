@@ -4,12 +4,14 @@
  */
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import type { Access } from '../keys/access.js'
+import { describeAuthorization } from '../keys/authorization.js'
 import type { Keyring } from '../keys/keyring.js'
 import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
 import { handleAdd } from './add.js'
 import { handleAddAndSet } from './add-and-set.js'
 import { type ApiContext, refuse } from './context.js'
 import { handleFetch } from './fetch.js'
+import { createPages } from './pages.js'
 import { problem } from './problems.js'
 import { handleRemove } from './remove.js'
 import { handleSet } from './set.js'
@@ -29,6 +31,8 @@ export interface ServiceOptions {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
   readonly bodyBytesMax: number
+  /** Where this process listens, as `host:port`. */
+  readonly address: string
   /** Told of each failure that is ours or the machine's. */
   readonly onFailure: (error: unknown) => void
   /** Told of each authorization line that was refused. */
@@ -44,19 +48,11 @@ export function createService(options: ServiceOptions): Service<Access> {
     handle: (body, access, waiting) => handler(context, body, access, waiting),
   }))
   const allowed = routes.map(({ path }) => path).join(', ')
-  const refusals: Record<Refusal, Answer> = {
-    unauthorized: refuse(problem('unauthorized')),
-    unknown_route: refuse(problem('unknown_route', { allowed })),
-    method_not_allowed: refuse(problem('method_not_allowed')),
-    body_too_large: refuse(problem('body_too_large', { bytes: String(options.bodyBytesMax) })),
-    empty_body: refuse(problem('invalid_json', { problem: 'it is empty' })),
-    unsupported_media_type: refuse(problem('unsupported_media_type')),
-    overloaded: refuse(problem('overloaded')),
-    timed_out: refuse(problem('timed_out')),
-  }
+  const refusal = createRefusals(allowed, options.bodyBytesMax)
   return {
     routes,
-    refusals,
+    pages: createPages(basePath, options.address),
+    refusal,
     answered,
     closed,
     admit(authorization) {
@@ -69,6 +65,33 @@ export function createService(options: ServiceOptions): Service<Access> {
       if (!(error instanceof StoreError)) onFailure(error)
       return refuse(problem(error instanceof StoreError ? codeOf(error) : 'internal_error'))
     },
+  }
+}
+
+/** The refusals that the HTTP layer gives by itself: those that always say the same are made once. */
+function createRefusals(routes: string, bodyBytesMax: number): Service<Access>['refusal'] {
+  const constant = {
+    invalid_framing: refuse(problem('invalid_framing')),
+    unknown_route: refuse(problem('unknown_route', { allowed: routes })),
+    length_required: refuse(problem('length_required')),
+    body_too_large: refuse(problem('body_too_large', { bytes: String(bodyBytesMax) })),
+    empty_body: refuse(problem('invalid_json', { problem: 'it is empty' })),
+    unsupported_media_type: refuse(problem('unsupported_media_type')),
+    expectation_failed: refuse(problem('expectation_failed')),
+    overloaded: refuse(problem('overloaded')),
+    timed_out: refuse(problem('timed_out')),
+  } satisfies Partial<Record<Refusal, Answer>>
+  return (refusal, found = '') => {
+    switch (refusal) {
+      case 'unauthorized':
+        return refuse(problem('unauthorized', { found: describeAuthorization(found) }))
+      case 'unsupported_encoding':
+        return refuse(problem('unsupported_encoding', { found }))
+      case 'method_not_allowed':
+        return { ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })), headers: [['allow', found]] }
+      default:
+        return constant[refusal]
+    }
   }
 }
 

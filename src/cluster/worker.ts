@@ -107,6 +107,7 @@ async function serve(): Promise<void> {
     keyring: keyring as Keyring,
     basePath,
     bodyBytesMax,
+    address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     onFailure: (error) => log.error({ err: error }, 'request failed'),
     onRefusedKey,
     answered:

@@ -8,8 +8,6 @@ export interface Answer {
   /** JSON, UTF-8. */
   readonly body: Uint8Array | string
   readonly headers?: readonly (readonly [name: string, value: string])[]
-  /** Whether the connection ends with this answer: what follows on it can not be trusted, or is not wanted. */
-  readonly close?: boolean
   /** Why the request was refused, in a word, for metrics and the access log; undefined when it was not. */
   readonly cause?: string
 }
@@ -32,6 +30,23 @@ export interface Route<Caller> {
   handle(body: Buffer, caller: Caller, waiting: Waiting): Answer | Promise<Answer>
 }
 
+/** One page that is read by GET or HEAD: no key is asked for, no body is read, and nothing is changed. */
+export interface Page {
+  /** The whole path, base path included. */
+  readonly path: string
+  read(asked: Asked): Answer
+}
+
+/** What a page is told of the request for it. */
+export interface Asked {
+  /** Whether this process is ending: it answers what comes, and accepts no more connections. */
+  readonly draining: boolean
+  /** `http` or `https`, as the client sees it: a proxy's `x-forwarded-proto` counts. */
+  readonly scheme: 'http' | 'https'
+  /** The `host` header, unchecked. */
+  readonly host: string
+}
+
 /** A request that has been answered, good only during the call. */
 export interface Answered<Caller> {
   /** Undefined for a request that no route took. */
@@ -51,10 +66,19 @@ export interface Answered<Caller> {
 /** What the HTTP layer is given to serve. */
 export interface Service<Caller> {
   readonly routes: readonly Route<Caller>[]
-  /** Who is calling, by the value of the authorization header, or undefined: before anything of the body is read. */
+  readonly pages: readonly Page[]
+  /**
+   * Who is calling, by the value of the authorization header, or undefined. Asked before anything of the body is read, and
+   * again when the last of a body comes later than the headers: the caller may have lost the right meanwhile.
+   */
   admit(authorization: string): Caller | undefined
-  /** The answers that the HTTP layer gives by itself, in the service's words. */
-  readonly refusals: Readonly<Record<Refusal, Answer>>
+  /**
+   * The answers that the HTTP layer gives by itself, in the service's words.
+   *
+   * @param found what the answer names: the authorization header of one that is unauthorized, the methods that a
+   *   method_not_allowed may use instead, the encoding that is not supported
+   */
+  refusal(refusal: Refusal, found?: string): Answer
   /** The answer to a request whose handler failed; undefined when nobody waits for it any more. */
   failed(error: unknown): Answer | undefined
   /** Told of each answer, for metrics and the access log. */
@@ -64,13 +88,17 @@ export interface Service<Caller> {
 }
 
 export type Refusal =
+  | 'invalid_framing'
   | 'unauthorized'
   | 'unknown_route'
   | 'method_not_allowed'
+  | 'length_required'
   | 'body_too_large'
   | 'empty_body'
   | 'unsupported_media_type'
+  | 'unsupported_encoding'
+  | 'expectation_failed'
   | 'overloaded'
   | 'timed_out'
 
-export type CloseCause = 'framing' | 'connections' | 'unread'
+export type CloseCause = 'connections' | 'unread'

@@ -15,6 +15,10 @@ import type { Arriving } from './body.js'
 export interface Exchange<Caller> extends Answered<Caller>, Arriving {
   readonly res: HttpResponse
   startMs: number
+  /** What its headers announce; of a chunked body what has come so far. */
+  bytesIn: number
+  /** Whether the connection ends with its answer: what follows on it cannot be trusted. */
+  closing: boolean
   waited: boolean
   caller: Caller | undefined
   /** The client has gone, or the answer has been sent. */
@@ -49,7 +53,7 @@ export interface Exchanges<Caller> {
 export function createExchanges<Caller extends object>(
   service: Service<Caller>,
   timedOneIn: number,
-  send: (res: HttpResponse, answer: Answer) => void,
+  send: (exchange: Exchange<Caller>, answer: Answer) => void,
 ): Exchanges<Caller> {
   const waiting = new Set<Exchange<Caller>>()
   let ready: { readonly exchange: Exchange<Caller>; readonly answer: Answer }[] = []
@@ -62,7 +66,7 @@ export function createExchanges<Caller extends object>(
     if (exchange.done) return
     exchange.done = true
     unanswered--
-    send(exchange.res, answer)
+    send(exchange, answer)
     service.answered(exchange, answer)
   }
 
@@ -96,6 +100,7 @@ export function createExchanges<Caller extends object>(
         res,
         route,
         bytesIn,
+        closing: false,
         startMs,
         caller: undefined,
         waited: false,
@@ -125,7 +130,7 @@ export function createExchanges<Caller extends object>(
       for (const exchange of waiting) {
         if (exchange.startMs > beforeMs) break
         exchange.cancelled = true
-        finishLater(exchange, service.refusals.timed_out)
+        finishLater(exchange, service.refusal('timed_out'))
       }
     },
     unanswered: () => unanswered,

@@ -1,11 +1,28 @@
 /**
- * The headers of a request, read in one pass: the few that matter, and whether its framing is beyond doubt. The pass costs a
- * microsecond, most of it strings that the library makes; asking for single headers would not show that one is repeated.
+ * The headers of a request, read in one pass: the few that matter, and whether they leave no doubt where the request ends. The
+ * pass costs a microsecond, most of it strings that the library makes; asking for single headers would not show that one is
+ * repeated.
  */
 import type { HttpRequest } from 'uWebSockets.js'
 
 /** What one pass finds. Reused for every request: headers are read and judged in one go. */
-export const seen = { authorization: '', contentType: '', contentLength: '', contentLengths: 0, transferEncoding: false }
+export const seen = {
+  authorization: '',
+  contentType: '',
+  /** The last content-encoding that is not identity; empty for none. */
+  contentEncoding: '',
+  contentLength: '',
+  contentLengths: 0,
+  transferEncoding: '',
+  transferEncodings: 0,
+  /** Whether the client expects something that the library does not give it by itself. */
+  unmetExpectation: false,
+}
+
+const identity = /^(identity)?$/i
+
+/** The library answers this expectation, in just these letters, with 100 before the request's handler runs. */
+const metExpectation = '100-continue'
 
 function see(name: string, value: string): void {
   switch (name) {
@@ -19,33 +36,42 @@ function see(name: string, value: string): void {
       seen.contentLength = value
       seen.contentLengths++
       break
+    case 'content-encoding':
+      if (!identity.test(value)) seen.contentEncoding = value
+      break
     case 'transfer-encoding':
-      seen.transferEncoding = true
+      seen.transferEncoding = value
+      seen.transferEncodings++
+      break
+    case 'expect':
+      if (value !== metExpectation) seen.unmetExpectation = true
       break
   }
 }
 
 /** Reads the request's headers into `seen`. */
 export function readHeaders(req: HttpRequest): void {
-  seen.authorization = seen.contentType = seen.contentLength = ''
-  seen.contentLengths = 0
-  seen.transferEncoding = false
+  seen.authorization = seen.contentType = seen.contentEncoding = seen.contentLength = seen.transferEncoding = ''
+  seen.contentLengths = seen.transferEncodings = 0
+  seen.unmetExpectation = false
   req.forEach(see)
 }
 
+/** How a request says where it ends; `invalid` where another reader of the same bytes could find another end. */
+export type Framing = 'length' | 'chunked' | 'none' | 'invalid'
+
 const digits = /^\d{1,15}$/
+const chunked = /^chunked$/i
 const json = /^application\/json[ \t]*(;|$)/i
 
-/**
- * Whether what was seen leaves no doubt where the request ends. Anything else may be a smuggler's: another reader of the same
- * bytes could find another request in them.
- *
- * @param bodyNeeded whether there must be a content-length
- */
-export function isFramingSound(bodyNeeded: boolean): boolean {
-  const { transferEncoding, contentLengths, contentLength } = seen
-  if (transferEncoding || contentLengths > 1) return false
-  return contentLengths === 0 ? !bodyNeeded : digits.test(contentLength)
+/** How the request that was read into `seen` says where it ends. */
+export function judgeFraming(): Framing {
+  const { contentLength, contentLengths, transferEncoding, transferEncodings } = seen
+  if (transferEncodings > 0) {
+    return transferEncodings === 1 && contentLengths === 0 && chunked.test(transferEncoding) ? 'chunked' : 'invalid'
+  }
+  if (contentLengths === 0) return 'none'
+  return contentLengths === 1 && digits.test(contentLength) ? 'length' : 'invalid'
 }
 
 export function isJson(): boolean {

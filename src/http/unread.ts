@@ -1,21 +1,25 @@
 /**
  * Answers that their clients do not take: the rest of each is kept until it is read, all of them together within a bound.
- * Beyond it those that have waited longest are cut off, so that who does not read costs the others nothing.
+ * Beyond it those that have waited longest are cut off, so that a client that does not read costs the others nothing.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesWaitingMax } from '../limits.js'
 
 export interface Unread {
-  /** Keeps what `tryEnd` did not send of `body`, and sends it as there is room. */
-  keep(res: HttpResponse, body: Uint8Array): void
-  /** Cuts off whoever has not read since `beforeMs`, of performance.now(). */
+  /** Sends `body`, and keeps what the client does not take at once. */
+  send(res: HttpResponse, body: Uint8Array): void
+  /** The same, and closes the connection once the client has taken all of it. */
+  sendAndClose(res: HttpResponse, body: Uint8Array): void
+  /** Cuts off every client that has not read all since `beforeMs`, of performance.now(). */
   cutOld(beforeMs: number): void
   readonly count: () => number
 }
 
 interface Rest {
   readonly res: HttpResponse
-  readonly bytes: number
+  readonly bytes: Buffer
+  /** Where they begin in the body. */
+  readonly from: number
   readonly sinceMs: number
 }
 
@@ -24,33 +28,62 @@ export function createUnread(cut: (res: HttpResponse) => void): Unread {
   const rests = new Set<Rest>()
   let bytesKept = 0
 
-  function keep(res: HttpResponse, body: Uint8Array): void {
+  /** Keeps what has not been sent of `body`, until it is released or the client has gone. */
+  function keep(res: HttpResponse, body: Uint8Array): Rest {
     const from = res.getWriteOffset()
-    const rest: Rest = { res, bytes: body.length - from, sinceMs: performance.now() }
+    const more = body.length - from
     for (const oldest of rests) {
-      if (bytesKept + rest.bytes <= answerBytesWaitingMax) break
+      if (bytesKept + more <= answerBytesWaitingMax) break
       cut(oldest.res)
     }
-    const kept = Buffer.from(body.subarray(from))
+    const rest: Rest = { res, bytes: Buffer.from(body.subarray(from)), from, sinceMs: performance.now() }
     rests.add(rest)
-    bytesKept += rest.bytes
-    const letGo = (): void => {
-      if (rests.delete(rest)) bytesKept -= rest.bytes
-    }
-    res.onAborted(letGo)
-    res.onWritable((offset) => {
-      let taken = false
-      res.cork(() => {
-        const [room, done] = res.tryEnd(kept.subarray(offset - from), body.length)
-        if (done) letGo()
-        taken = room
-      })
-      return taken
-    })
+    bytesKept += more
+    res.onAborted(() => release(rest))
+    return rest
+  }
+
+  function release(rest: Rest): void {
+    if (rests.delete(rest)) bytesKept -= rest.bytes.length
+  }
+
+  /** Closes the connection once the kernel has all of it; tells whether it has. Not to be called within a cork. */
+  function flushAndClose(rest: Rest, total: number): boolean {
+    const { res, bytes, from } = rest
+    const [taken] = res.tryEnd(bytes.subarray(res.getWriteOffset() - from), total + 1)
+    if (taken) setImmediate(() => rests.has(rest) && res.close())
+    return taken
   }
 
   return {
-    keep,
+    send(res, body) {
+      const [taken, done] = res.tryEnd(body, body.length)
+      if (taken || done) return
+      const rest = keep(res, body)
+      res.onWritable((offset) => {
+        let taken = false
+        res.cork(() => {
+          const [room, done] = res.tryEnd(rest.bytes.subarray(offset - rest.from), body.length)
+          if (done) release(rest)
+          taken = room
+        })
+        return taken
+      })
+    },
+    /**
+     * An answer that is complete takes `res` away, and only `end`, which buffers without bound, then closes. So the library
+     * is told of one byte more than there is: the answer is never complete, a next request on the connection ends it, and it
+     * is closed here.
+     */
+    sendAndClose(res, body) {
+      const total = body.length
+      res.writeHeader('connection', 'close')
+      // The first call writes the content-length, so it names the right one, and leaves the last byte for the next.
+      res.tryEnd(body.subarray(0, total - 1), total)
+      const rest = keep(res, body)
+      res.onWritable(() => flushAndClose(rest, total))
+      setImmediate(() => rests.has(rest) && flushAndClose(rest, total))
+    },
     cutOld(beforeMs) {
       for (const { res, sinceMs } of rests) {
         if (sinceMs > beforeMs) break

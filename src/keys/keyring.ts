@@ -5,6 +5,7 @@
  */
 import { type KeyRecord, type TopicStore } from '../store/store.js'
 import { type Access, accessOf } from './access.js'
+import { tokenOf } from './authorization.js'
 import { hashToken } from './token.js'
 
 export interface Keyring {
@@ -21,8 +22,6 @@ const touchMs = 60_000
 
 /** Spellings of known authorization lines that are remembered; beyond it the memory starts anew. */
 const linesMax = 10_000
-
-const scheme = /^apikey +(\S+) *$/i
 
 /**
  * Reads the keys, and goes on watching them.
@@ -53,19 +52,30 @@ export async function openKeyring(store: TopicStore, onFailure: (error: unknown)
   }
 
   let failing = false
+  function onFailing(error: unknown): void {
+    if (!failing) onFailure(error)
+    failing = true
+  }
+
+  let touching: Promise<void> | undefined
   let touchedMs = Date.now()
+  /** Begins to write down the uses, one such write at a time. A slow disk must not delay the next look. */
+  function touchBeside(): void {
+    if (touching !== undefined || Date.now() - touchedMs < touchMs) return
+    touchedMs = Date.now()
+    touching = touch()
+      .catch(onFailing)
+      .finally(() => (touching = undefined))
+  }
+
   async function tick(): Promise<void> {
     try {
       await look()
-      if (Date.now() - touchedMs >= touchMs) {
-        touchedMs = Date.now()
-        await touch()
-      }
       failing = false
     } catch (error) {
-      if (!failing) onFailure(error)
-      failing = true
+      onFailing(error)
     }
+    touchBeside()
     if (timer !== undefined) timer = setTimeout(tick, lookMs)
   }
 
@@ -75,7 +85,7 @@ export async function openKeyring(store: TopicStore, onFailure: (error: unknown)
   function find(authorization: string): Access | undefined {
     let access = lines.get(authorization)
     if (access === undefined) {
-      const token = scheme.exec(authorization)?.[1]
+      const token = tokenOf(authorization)
       access = token === undefined ? undefined : byHash.get(hashToken(token))
       if (access === undefined) return undefined
       if (lines.size >= linesMax) lines.clear()
@@ -90,6 +100,7 @@ export async function openKeyring(store: TopicStore, onFailure: (error: unknown)
     async close() {
       clearTimeout(timer)
       timer = undefined
+      await touching
       await touch()
     },
   }

@@ -1,0 +1,40 @@
+/**
+ * What may be asked without a key, by GET: whether this worker serves, and the description of the API. Neither says anything
+ * of topics or keys.
+ */
+import type { Answer, Asked, Page } from '../http/answer.js'
+import { version } from '../version.js'
+import { refuse } from './context.js'
+import { describeApi } from './description.js'
+import { problem } from './problems.js'
+
+/** A host name, an IPv4 or a bracketed IPv6 address, and perhaps a port: whatever else stands there is not repeated. */
+const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
+
+/** Stands for the origin in the description until a request tells it. */
+const originPlace = 'http://origin.invalid'
+
+/** What changes from one request to the next is nobody's to keep. */
+const headers = [['cache-control', 'no-store']] as const
+
+/**
+ * `/healthz` and `/openapi.json` below the base path.
+ *
+ * @param basePath without a trailing slash; empty for none
+ * @param address where the service listens, as `host:port`: its name where the client gives no usable one
+ */
+export function createPages(basePath: string, address: string): readonly Page[] {
+  const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
+  const refused = refuse(problem('draining'))
+  const draining: Answer = { ...refused, headers: [...(refused.headers ?? []), ...headers] }
+  const [before, after] = JSON.stringify(describeApi(basePath, version, originPlace)).split(originPlace)
+
+  function originOf({ scheme, host }: Asked): string {
+    return `${scheme}://${plainHost.test(host) ? host : address}`
+  }
+
+  return [
+    { path: `${basePath}/healthz`, read: (asked) => (asked.draining ? draining : healthy) },
+    { path: `${basePath}/openapi.json`, read: (asked) => ({ status: 200, body: before + originOf(asked) + after, headers }) },
+  ]
+}

@@ -1,0 +1,186 @@
+/**
+ * Requests as they come: judged by their headers, their bodies received within bounds, handed to the route. What they are
+ * answered with is the service's; how it goes out is exchange.ts's and sender.ts's.
+ *
+ * Two kinds of request end their connection. Those whose end is missing or in doubt, which are refused. And chunked ones,
+ * which are served, but whose end only the library has seen: it takes several malformed chunks for sound ones. Their answers
+ * wait until the parser has let go of what came, so that a request that follows in the same bytes meets an unanswered one,
+ * which ends the connection; and then the connection is closed.
+ */
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
+import type { Answer, Refusal, Route, Service } from './answer.js'
+import type { Bodies } from './body.js'
+import type { Exchange, Exchanges } from './exchange.js'
+import { isJson, judgeFraming, readHeaders, seen } from './headers.js'
+
+export class Requests<Caller extends object> {
+  readonly #service: Service<Caller>
+  readonly #exchanges: Exchanges<Caller>
+  readonly #bodies: Bodies
+  readonly #bodyBytesMax: number
+
+  /** @param bodyBytesMax the largest body that is taken */
+  constructor(service: Service<Caller>, exchanges: Exchanges<Caller>, bodies: Bodies, bodyBytesMax: number) {
+    this.#service = service
+    this.#exchanges = exchanges
+    this.#bodies = bodies
+    this.#bodyBytesMax = bodyBytesMax
+  }
+
+  /** A POST to one of the routes. */
+  onRoute(route: Route<Caller>, res: HttpResponse, req: HttpRequest): void {
+    readHeaders(req)
+    const framing = judgeFraming()
+    const bytesIn = Number(seen.contentLength)
+    const exchange = this.#exchanges.open(res, route, bytesIn)
+    if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
+    if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
+    // A client that waits for a 100 that never comes must be answered now, whatever else is wrong.
+    if (seen.unmetExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
+    const refused = this.#judge(exchange, bytesIn)
+    if (framing === 'chunked') return this.#receiveChunks(exchange, route, refused)
+    if (refused !== undefined) return this.#refuse(exchange, refused)
+    if (bytesIn === 0) return this.#refuseAndClose(exchange, 'empty_body')
+    this.#receive(exchange, route)
+  }
+
+  /** A request to no route, or for a page: answered once its body has come and been dropped, and its connection closed. */
+  onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
+    readHeaders(req)
+    const framing = judgeFraming()
+    const bytesIn = Number(seen.contentLength)
+    const exchange = this.#exchanges.open(res, undefined, bytesIn)
+    const judged = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
+    const whole = req.getMethod() === 'head' ? { ...judged, body: '' } : judged
+    const comesMore = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
+    if (comesMore && !seen.unmetExpectation) this.#answerAfterBody(exchange, whole)
+    else this.#answerAndClose(exchange, whole)
+  }
+
+  /** What is wrong with a request whose end is known, before a byte of its body is kept; it has a caller when nothing is. */
+  #judge(exchange: Exchange<Caller>, bytesIn: number): Answer | undefined {
+    const service = this.#service
+    if (this.#exchanges.working() >= requestsWaitingMax) return service.refusal('overloaded')
+    exchange.caller = service.admit(seen.authorization)
+    if (exchange.caller === undefined) return service.refusal('unauthorized', seen.authorization)
+    if (!isJson()) return service.refusal('unsupported_media_type')
+    if (seen.contentEncoding !== '') return service.refusal('unsupported_encoding', seen.contentEncoding)
+    if (bytesIn > this.#bodyBytesMax) return service.refusal('body_too_large')
+    if (this.#bodies.isTooMuch(bytesIn)) return service.refusal('overloaded')
+    return undefined
+  }
+
+  #receive(exchange: Exchange<Caller>, route: Route<Caller>): void {
+    const { res } = exchange
+    const { authorization } = seen
+    this.#watchEnd(exchange)
+    res.onData((piece, isLast) => {
+      if (exchange.done) return
+      if (isLast && exchange.kept === undefined) return this.#handle(exchange, route, Buffer.from(piece))
+      const body = this.#bodies.add(exchange, piece, exchange.bytesIn)
+      if (body === undefined) return this.#refuse(exchange, this.#service.refusal('overloaded'))
+      if (!isLast) return
+      this.#bodies.release(exchange)
+      if (this.#isStillAdmitted(exchange, authorization)) this.#handle(exchange, route, body)
+      else this.#refuse(exchange, this.#service.refusal('unauthorized', authorization))
+    })
+  }
+
+  /**
+   * Receives a chunked body, whose size nobody knows. One that is refused is dropped to its end, as most clients do not look
+   * for an answer before they have sent everything; only an endless one is answered before.
+   */
+  #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
+    const { authorization } = seen
+    let refused = refusedBefore
+    let body: Buffer | undefined
+    let ended = false
+    this.#watchEnd(exchange)
+    exchange.closing = true
+    exchange.res.onData((piece, isLast) => {
+      if (ended) return
+      exchange.bytesIn += piece.byteLength
+      if (refused === undefined) {
+        if (exchange.bytesIn > this.#bodyBytesMax) refused = this.#service.refusal('body_too_large')
+        else body = this.#bodies.add(exchange, piece, this.#bodyBytesMax)
+        refused ??= body === undefined ? this.#service.refusal('overloaded') : undefined
+        if (refused !== undefined) this.#bodies.release(exchange)
+      }
+      ended = isLast || this.#isEndless(exchange)
+      if (!ended) return
+      if (refused !== undefined) return this.#exchanges.finishLater(exchange, refused)
+      setImmediate(() => {
+        this.#bodies.release(exchange)
+        // A copy of its size: the buffer may be twice as large, and what a request in flight holds is counted by its body.
+        if (!exchange.done) exchange.res.cork(() => this.#handleChunks(exchange, route, Buffer.from(body ?? []), authorization))
+      })
+    })
+  }
+
+  #handleChunks(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer, authorization: string): void {
+    const { refusal } = this.#service
+    if (body.length === 0) this.#exchanges.finish(exchange, refusal('empty_body'))
+    else if (this.#isStillAdmitted(exchange, authorization)) this.#handle(exchange, route, body)
+    else this.#exchanges.finish(exchange, refusal('unauthorized', authorization))
+  }
+
+  /** Asks again who is calling, for a body that came later than its headers: keys may have changed meanwhile. */
+  #isStillAdmitted(exchange: Exchange<Caller>, authorization: string): boolean {
+    exchange.caller = this.#service.admit(authorization)
+    return exchange.caller !== undefined
+  }
+
+  #handle(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer): void {
+    let answer: Answer | Promise<Answer> | undefined
+    try {
+      answer = route.handle(body, exchange.caller as Caller, exchange)
+    } catch (error) {
+      answer = this.#service.failed(error)
+    }
+    if (answer instanceof Promise) this.#exchanges.finishWhenKnown(exchange, answer)
+    else if (answer !== undefined) this.#exchanges.finish(exchange, answer)
+  }
+
+  /**
+   * Refuses a request whose end is known. What comes of its body is dropped: most clients do not look for an answer before
+   * they have sent everything, and would see nothing but a broken connection. Only an endless body ends it.
+   */
+  #refuse(exchange: Exchange<Caller>, answer: Answer): void {
+    if (this.#isEndless(exchange)) this.#answerAndClose(exchange, answer)
+    else this.#exchanges.finish(exchange, answer)
+  }
+
+  #isEndless({ bytesIn }: Exchange<Caller>): boolean {
+    return bytesIn > this.#bodyBytesMax + bodyBytesDroppedMax
+  }
+
+  #refuseAndClose(exchange: Exchange<Caller>, refusal: Refusal): void {
+    this.#answerAndClose(exchange, this.#service.refusal(refusal))
+  }
+
+  /** Answers once the parser has let go of what came, and ends the connection. */
+  #answerAndClose(exchange: Exchange<Caller>, answer: Answer): void {
+    this.#watchEnd(exchange)
+    exchange.closing = true
+    this.#exchanges.finishLater(exchange, answer)
+  }
+
+  /** The same, once the body has come, or more of it than anybody waits for. */
+  #answerAfterBody(exchange: Exchange<Caller>, answer: Answer): void {
+    let bytes = 0
+    this.#watchEnd(exchange)
+    exchange.closing = true
+    exchange.res.onData((piece, isLast) => {
+      bytes += piece.byteLength
+      if (isLast || bytes > this.#bodyBytesMax + bodyBytesDroppedMax) this.#exchanges.finishLater(exchange, answer)
+    })
+  }
+
+  #watchEnd(exchange: Exchange<Caller>): void {
+    exchange.res.onAborted(() => {
+      this.#exchanges.abort(exchange)
+      this.#bodies.release(exchange)
+    })
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Sends answers: status line, headers, body. It decides which of the library's two ways a body goes, so that what clients do
+ * not read stays within a bound; requests and their state are not its business.
+ */
+import type { HttpResponse } from 'uWebSockets.js'
+import { answerBytesSmallMax, answersPerProbe } from '../limits.js'
+import type { Answer } from './answer.js'
+import type { Unread } from './unread.js'
+
+/** As bytes: the library copies them as they are, while a string is converted anew for every answer. */
+const contentTypeName = Buffer.from('content-type')
+const contentTypeJson = Buffer.from('application/json')
+
+const statusLines: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  411: '411 Length Required',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  417: '417 Expectation Failed',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+  507: '507 Insufficient Storage',
+}
+
+/**
+ * Sends an answer; one that is `closing` ends its connection once the client has taken all of it. The caller sees to it that
+ * the library gathers what is written.
+ */
+export function sendAnswer(res: HttpResponse, { status, body, headers }: Answer, closing: boolean, unread: Unread): void {
+  if (status !== 200) res.writeStatus(statusLines[status])
+  res.writeHeader(contentTypeName, contentTypeJson)
+  if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
+  const small = body.length <= answerBytesSmallMax
+  if (small && closing) res.end(body, true)
+  else if (small && Math.random() > 1 / answersPerProbe) res.end(body)
+  else if (closing) unread.sendAndClose(res, bytesOf(body))
+  else unread.send(res, bytesOf(body))
+}
+
+function bytesOf(body: Uint8Array | string): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body
+}

@@ -1,0 +1,53 @@
+/**
+ * A worker that drains answers large requests whole: the answer is the client's to read, as slowly as it likes within the
+ * time that a drain may take.
+ */
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import t from 'tap'
+import { requestText } from './support/raw.js'
+import { startServer, until } from './support/server.js'
+
+const slices = 24
+
+for (const during of ['asked for during the drain', 'half read when the drain begins']) {
+  t.test(`a slow reader gets a whole page that was ${during}, and its connection is then closed`, async (t) => {
+    const server = await startServer(t, { flags: ['--drain-ms', '60000'] })
+    for (let i = 0; i < 10; i++) await server.post('addAndSet', { path: `big/${i}`, value: 'x'.repeat(900_000) })
+    const request = requestText('/topics/fetch', server.token, '{"selector":"*big//","size":10}')
+    const socket = connect({ host: '127.0.0.1', port: server.port })
+    await once(socket, 'connect')
+    socket.pause()
+    let bytes = 0
+    let head = ''
+    let closed = false
+    socket.on('data', (data: Buffer) => {
+      if (head.length < 500) head += data.toString('latin1', 0, 500)
+      bytes += data.length
+    })
+    socket.once('close', () => (closed = true))
+    // The listener has resumed it.
+    socket.pause()
+    const early = during.startsWith('half')
+    if (early) socket.write(request)
+    else socket.write(request.slice(0, -1))
+    await server.post('fetch', { path: 'none' })
+    server.signal('SIGTERM')
+    await server.logged('stopping')
+    if (!early) socket.write(request.slice(-1))
+    // Two seconds: longer than a drain waits on connections that ask for nothing.
+    for (let slice = 0; slice < slices && !closed; slice++) {
+      socket.resume()
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      socket.pause()
+      await new Promise((resolve) => setTimeout(resolve, 80))
+    }
+    socket.resume()
+    await until('the connection is closed', async () => closed || undefined)
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1])
+    t.ok(length > 7_900_000, `${length} bytes are announced`)
+    t.equal(bytes, head.indexOf('\r\n\r\n') + 4 + length, 'all of them came')
+    if (!early) t.match(head, /\r\nconnection: close/i, 'and the answer says that the connection ends')
+    t.strictSame(await server.exited, { code: 0, signal: null }, 'the drain ended well')
+  })
+}
