@@ -77,7 +77,8 @@ t.test('a few alternatives become a few ranges', async (t) => {
     '?a/bc?/': ['a/b/ … a/b<01>', 'a/bc/ … a/bc<01>'],
     '?(a|b)/.*/c': ['a/ … a<01>', 'b/ … b<01>', 'matcher'],
     '?a/(b.*|c)//': ['a/b … a/c<01>'],
-    '*(a|b)/.*': ['(a|b)/.* … (a|b)/.*/', 'a/ … a<01>', 'b/ … b<01>'],
+    '*(a|b)/.*': ['a/ … a<01>', 'b/ … b<01>'],
+    '*(a|b)/.*//': ['(a|b)/.* … (a|b)/.*<01>', 'a/ … a<01>', 'b/ … b<01>'],
     '?(ab|a.*)//': ['a … b'],
     '?(b|b.*)//': ['b … c'],
     '?(b|b[^x]y)//': ['b … c', 'matcher'],
@@ -91,10 +92,12 @@ t.test('a literal prefix bounds the scan, in every form', async (t) => {
   check(t, {
     '*a.b//': ['a … b', 'matcher'],
     '*a+b': ['a … b', 'matcher'],
-    '*a/b[0-9]+/c': ['a/b0 … a/b:', 'a/b[0-9]+/c … a/b[0-9]+/c/', 'matcher'],
+    '*a/b[0-9]+/c': ['a/b0 … a/b:', 'matcher'],
+    '*a/b[0-9]+/c//': ['a/b0 … a/b:', 'a/b[0-9]+/c … a/b[0-9]+/c<01>', 'matcher'],
     '*a/bc*/d': ['a/b … a/c', 'matcher'],
-    '*x|a.': ['a … b', 'x … x/', 'x|a. … x|a./', 'matcher'],
-    '*(?i)a': ['(?i)a … (?i)a/', everything, 'matcher'].slice(1),
+    '*x|a.': ['a … b', 'x … x/', 'matcher'],
+    '*x|a.//': ['a … b', 'x … x<01>', 'x|a. … x|a.<01>', 'matcher'],
+    '*(?i)a': [everything, 'matcher'],
     '*a/(?i)b': ['a/ … a<01>', 'matcher'],
     '*.*a': [everything, 'matcher'],
     '*a.*/': ['a … b', 'matcher'],
@@ -123,10 +126,11 @@ t.test('what no path can be is no range', async (t) => {
   const nothing = ['?a\\x2fb', '?a\\x00', '?a\\x00.*//', '?a\\x2f.*//', '?()/a', '?a{0}/b', '?[^\\x00-\\x{10ffff}]']
   nothing.push(`?${'a'.repeat(pathBytesMax)}/b//`)
   for (const text of nothing) t.same(outline(planned(text)), [], text.slice(0, 30))
+  check(t, { '*a\\x00.*': [], '*a/{2}b': [], '*\\x{d83d}\\x{de00}': [] })
   check(t, {
-    '*a\\x00.*': ['a\\x00.* … a\\x00.*/'],
-    '*a/{2}b': ['a/{2}b … a/{2}b/'],
-    '*\\x{d83d}\\x{de00}': ['\\x{d83d}\\x{de00} … \\x{d83d}\\x{de00}/'],
+    '*a\\x00.*//': ['a\\x00.* … a\\x00.*<01>'],
+    '*a/{2}b//': ['a/{2}b … a/{2}b<01>'],
+    '*\\x{d83d}\\x{de00}//': ['\\x{d83d}\\x{de00} … \\x{d83d}\\x{de00}<01>'],
   })
 })
 

@@ -1,6 +1,6 @@
 /**
  * The OpenAPI 3.1 description of the service. Its schemas are made by typia, at build time, from the very types that the
- * validators come from, and its errors from the table of problems; only what types can not say is written here.
+ * validators come from, and its errors from the table of problems; only what types cannot say is written here.
  */
 import typia from 'typia'
 import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './answers.js'

@@ -34,8 +34,8 @@ export function parsePath(text: string): Path | PathProblem {
     if (path.length > pathBytesMax) return tooLong(path.length)
     return path as Path
   }
-  if (path.includes('\0')) return { problem: 'holds the character U+0000, which no path may' }
-  if (!path.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 can not carry' }
+  if (path.includes('\0')) return { problem: 'holds the character U+0000, which is not allowed in a path' }
+  if (!path.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 cannot carry' }
   const bytes = Buffer.byteLength(path)
   return bytes > pathBytesMax ? tooLong(bytes) : (path as Path)
 }

@@ -4,7 +4,7 @@
  * A text is read (pattern-syntax.ts), charged to its selector's budget, and asked for its starts (pattern-starts.ts). Only
  * a pattern that its starts do not decide is ever compiled, by one of two engines:
  * - the built-in RegExp, where backtracking is provably harmless: fixed characters around at most one repetition of one
- *   class, and perhaps `.*` at the very end, which can not fail. It tries each length of that one repetition once.
+ *   class, and perhaps `.*` at the very end, which cannot fail. It tries each length of that one repetition once.
  * - re2js otherwise: linear time whatever the pattern. Its own caveats: its lazy automaton may grow to 8 MiB a pattern
  *   unless told otherwise, and is up to ten times slower than none where states keep being dropped and built anew; it
  *   refuses a group repeated more than 1,000 times in all; only it knows the names of Unicode classes.
@@ -146,7 +146,7 @@ function failureOf(source: string): string | undefined {
   }
 }
 
-/** Whether a pattern can not surprise the engine: no group, and no repetition but of a single character or class. */
+/** Whether a pattern cannot surprise the engine: no group, and no repetition but of a single character or class. */
 function isPlain(node: Node): boolean {
   const nodes = node.kind === 'sequence' ? node.nodes : [node]
   return nodes.every((part) => singleSource(part.kind === 'repeat' ? part.node : part) !== undefined)

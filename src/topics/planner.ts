@@ -8,10 +8,10 @@
 import { LRUCache } from 'lru-cache'
 import { automatonBytesMax, pathBytesMax, planCacheBytesMax } from '../limits.js'
 import { encodeKey } from './key.js'
-import { parsePath, type Path } from './path.js'
+import { isWithin, parsePath, type Path } from './path.js'
 import { compileTest, rangesDecide, type Pattern, type Tail } from './pattern.js'
 import type { Start } from './pattern-starts.js'
-import type { Matcher, Plan } from './plan.js'
+import type { Plan } from './plan.js'
 import { descendantsRange, everyTopic, keyAfter, mergeRanges, subtreeRange, topicRange, type KeyRange } from './range.js'
 import { planSplitPath } from './selector-split.js'
 import { planUnion } from './selector-set.js'
@@ -57,24 +57,12 @@ export function planOf(selector: Selector): Plan {
 }
 
 function planFullPath(pattern: Pattern | undefined, literal: Path | undefined, tail: Tail): Plan {
-  const plain = literal === undefined ? [] : [pathRange(literal, tail)]
+  const subtree = literal === undefined ? [] : [subtreeRange(literal)]
   const starts = pattern === undefined ? [] : pattern.starts.filter(isPossible)
-  const ranges = mergeRanges([...plain, ...starts.flatMap((start) => startRanges(start, tail))])
+  const ranges = mergeRanges([...subtree, ...starts.flatMap((start) => startRanges(start, tail))])
   if (pattern === undefined || rangesDecide(pattern, tail)) return { ranges, matcher: undefined }
   const test = compileTest(pattern, tail)
-  return { ranges, matcher: literal === undefined ? test : alsoPlain(literal, tail, test) }
-}
-
-/** A plain reading beside the pattern: `*a+b` finds the topic `a+b` too. */
-function alsoPlain(literal: Path, tail: Tail, test: Matcher): Matcher {
-  const { length } = literal
-  return (path) => {
-    if (path.startsWith(literal)) {
-      if (path.length === length && tail !== 'descendants') return true
-      if (path[length] === '/' && tail !== 'match') return true
-    }
-    return test(path)
-  }
+  return { ranges, matcher: literal === undefined ? test : (path) => isWithin(path as Path, literal) || test(path) }
 }
 
 function pathRange(path: Path, tail: Tail): KeyRange {

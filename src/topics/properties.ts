@@ -24,7 +24,7 @@ const defaults: ReadonlyMap<string, string> = new Map([
 /**
  * Checks the properties of a request, in their order.
  *
- * The selector in a REMOVAL expression's remove clause is not checked here: that is left to whoever plans selectors.
+ * The selector in a REMOVAL expression's remove clause is not checked here, but where selectors are planned.
  *
  * @returns the first problem, with a name that UTF-8 can carry; undefined when there is none
  */
@@ -32,9 +32,9 @@ export function checkProperties(properties: Properties): PropertyProblem | undef
   let bytes = 0
   for (const [name, value] of Object.entries(properties)) {
     if (!name.isWellFormed()) {
-      return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 can not carry' }
+      return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 cannot carry' }
     }
-    if (!value.isWellFormed()) return { name, problem: 'holds a lone surrogate, which UTF-8 can not carry' }
+    if (!value.isWellFormed()) return { name, problem: 'holds a lone surrogate, which UTF-8 cannot carry' }
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (bytes > propertiesBytesMax) {
       return { name, problem: `takes all names and values together past the ${propertiesBytesMax} bytes of UTF-8 allowed` }

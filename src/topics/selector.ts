@@ -3,8 +3,11 @@
  *
  *     >path or path    that topic                                        no qualifier
  *     ?a/b/c           a pattern for each segment                        / or // at the end
- *     *pattern         one pattern for the whole path, or its plain text  / or // at the end
+ *     *pattern         one pattern for the whole path                    / or // at the end
  *     #one////two      any of these
+ *
+ * `*P//` also is the path P, and whatever is below it, taken literally: that form is how a topic and its descendants are
+ * selected for any path, pattern or not. `*P` and `*P/` are patterns only, so that a mistyped one is not quietly a path.
  *
  * A qualifier is read off the end of the text before anything else: `/` takes only the descendants of what matches, `//`
  * takes both. A path has none: its one trailing slash is dropped, and `//` is refused, since a walk or a removal that
@@ -17,7 +20,10 @@ import { parsePath, type Path } from './path.js'
 import { rangesDecide, readPattern, type Budget, type Pattern, type Tail } from './pattern.js'
 import { decides } from './pattern-starts.js'
 
-/** What a text selects. `literal`: the path that a full-path pattern also stands for as plain text, where it is one. */
+/**
+ * What a text selects. A full-path pattern with the tail `both` has a `literal` where its text is a path too; where it is
+ * nothing but a path, it has no `pattern`.
+ */
 export type Selector =
   | { readonly kind: 'path'; readonly path: Path }
   | { readonly kind: 'split-path'; readonly segments: readonly Pattern[]; readonly tail: Tail }
@@ -41,7 +47,7 @@ export function parseSelector(text: string): Selector | SelectorProblem {
   if (text === '') return { problem: 'is empty; a path, a pattern after ? or *, or a set after # is allowed' }
   const bytes = Buffer.byteLength(text)
   if (bytes > selectorBytesMax) return { problem: `is ${bytes} bytes of UTF-8; at most ${selectorBytesMax} are allowed` }
-  if (!text.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 can not carry' }
+  if (!text.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 cannot carry' }
   const reader = new SelectorReader(text)
   const members: Member[] = []
   const isSet = text[0] === '#'
@@ -136,13 +142,14 @@ class SelectorReader {
 
   private fullPath(from: number, to: number, tail: Tail): Member | SelectorProblem {
     const text = this.text.slice(from, to)
-    const path = parsePath(text)
+    const path = tail === 'both' ? parsePath(text) : undefined
     const literal = typeof path === 'string' ? path : undefined
     const pattern = readPattern(text, this.budget)
     if (!('problem' in pattern)) return { kind: 'full-path', pattern, literal, tail }
-    // The text of a path need not be a regular expression: then only the plain reading is left.
+    // The text of a path need not be a regular expression: then only the literal reading is left.
     if (literal !== undefined && !pattern.refused) return { kind: 'full-path', pattern: undefined, literal, tail }
-    return { problem: `${this.place(from + pattern.at)} ${pattern.problem}; a regular expression or a path is allowed` }
+    const allowed = tail === 'both' ? 'or a path is allowed' : 'is allowed, in which \\Q…\\E quotes a path'
+    return { problem: `${this.place(from + pattern.at)} ${pattern.problem}; a regular expression ${allowed}` }
   }
 
   private problem(found: string, index: number, allowed: string): SelectorProblem {

@@ -83,7 +83,8 @@ export function randomSelector(random: Random, inSet = false): { readonly text: 
     const body = withoutRuns(text)
     const whole = new RegExp(`^(?:${withoutRuns(js)})$`, 'su')
     const literal = parsePath(body)
-    const fits = (path: string) => whole.test(path) || path === literal
+    // Only `//` takes the text as a path too.
+    const fits = (path: string) => whole.test(path) || (tail === 'both' && path === literal)
     return { text: `*${body}${qualifier}`, matches: (path) => candidates(path, tail).some(fits) }
   }
   const members = Array.from({ length: 1 + random.below(4) }, () => randomSelector(random, true))
