@@ -4,6 +4,9 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
@@ -100,7 +103,6 @@ t.test('a process that could not be started has ended', async (t) => {
 
 t.test('a tool that could not be started does not keep the service from ending', async (t) => {
   const process = Object.assign(new PlayedProcess(), { pid: undefined })
-  const lines: string[] = []
   const requests = createRequests({
     serving: () => [],
     members: { open: async () => {} },
@@ -113,10 +115,13 @@ t.test('a tool that could not be started does not keep the service from ending',
     stopping: () => false,
     log: { error() {} } as unknown as Logger,
   })
-  const socket = Object.assign(new EventEmitter(), { end: (line: string) => lines.push(line) })
-  requests.onRequest(Buffer.from('{"command":"tool","tool":"check","options":{}}'), socket as never)
+  const socket = new PassThrough()
+  let answer = ''
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+  requests.onRequest(Buffer.from('{"command":"tool","tool":"check","options":{}}'), socket as unknown as Socket)
   await requests.endTools()
-  t.strictSame(lines, ['{"error":"no process could be started: spawn EAGAIN"}\n'])
+  await finished(socket)
+  t.equal(answer, '{"error":"no process could be started: spawn EAGAIN"}\n')
 })
 
 t.test('what was waited for leaves nothing behind', async (t) => {

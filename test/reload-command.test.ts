@@ -70,7 +70,7 @@ await t.test('a worker that does not start fails it, and the service serves on',
   const { code, stdout, stderr } = await server.command('reload')
   t.equal(code, 1)
   t.equal(stdout, '')
-  t.match(stderr, /^topicd: not reloaded: process \d+ ended \(21\) before it was loaded\n$/)
+  t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21\n$/)
   t.strictSame(server.workerPids(), before, 'the same workers')
   t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
 })
@@ -125,7 +125,9 @@ await t.test('systemd has heard READY=1 before it ends', async (t) => {
   chmodSync(join(programs, 'systemd-notify'), 0o755)
   const env = { PATH: `${programs}:${process.env.PATH}`, NOTIFY_SOCKET: join(directory, 'nobody') }
   const server = await startServer(t, { dataDir: join(directory, 'db'), env })
-  const states = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
+  // A status alone may come in between: a busy worker is not heard for seconds.
+  const lines = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
+  const states = (): string[] => lines().filter((line) => /READY=1|RELOADING=1/.test(line))
   await until('the first READY=1', async () => (states().length > 0 ? true : undefined))
   t.equal((await server.command('reload')).code, 0)
   t.match(states()[1], 'RELOADING=1')
