@@ -61,7 +61,8 @@ async function overview(group: string): Promise<string> {
 
 /** @param words of a command, or of a group of them, with whatever follows; none for all */
 async function helpFor(words: readonly string[]): Promise<string> {
-  if (words.length === 0) return overview('')
+  // These two have no flags, so that the list tells everything of them.
+  if (words.length === 0 || (words.length === 1 && ['help', 'version'].includes(words[0]))) return overview('')
   if (words.length === 1 && actionsOf(words[0]).length > 0) return overview(words[0])
   const name = commandName(words)
   return commandHelp(name, await commands[name]())
@@ -79,16 +80,16 @@ function asksForHelp(words: readonly string[]): boolean {
 
 async function run(words: readonly string[]): Promise<void> {
   const [first, ...rest] = words
-  if (first === 'version' || first === '--version' || first === '-V') {
-    refuseMore(rest)
-    return print(`topicd ${version}\n`)
-  }
   if (first === 'help' || asksForHelp(words)) {
     const about = first === 'help' ? rest : words
     const flagsFrom = about.findIndex((word) => word.startsWith('-'))
     const asked = flagsFrom < 0 ? about : about.slice(0, flagsFrom)
     if (first === 'help' && asked.length > 1) refuseMore(asked.slice(commandName(asked).split(' ').length))
     return print(await helpFor(asked))
+  }
+  if (first === 'version' || first === '--version' || first === '-V') {
+    refuseMore(rest)
+    return print(`topicd ${version}\n`)
   }
   const name = commandName(words)
   const command = await commands[name]()

@@ -39,7 +39,7 @@ t.test('the help for serve lists every setting with its environment name, defaul
 
 t.test('help in each of its spellings is the same list of every command, on standard output', async (t) => {
   const { stdout: expected } = await runCommand(['--help'])
-  for (const args of [['--help'], ['-h'], ['help']]) {
+  for (const args of [['--help'], ['-h'], ['help'], ['help', 'help'], ['help', 'version'], ['version', '--help']]) {
     const { code, stdout, stderr } = await runCommand(args)
     t.equal(code, 0)
     t.equal(stderr, '')

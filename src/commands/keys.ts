@@ -59,7 +59,8 @@ export const addKey: Command = {
  */
 async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
   const taken = `there is a key named "${record.name}" already`
-  const known = (await ask(config, { about: 'listKeys' })) as readonly ListedKey[]
+  // A store that is not there yet has no keys; every other failure comes again with the next question.
+  const known = (await ask(config, { about: 'listKeys' }).catch(() => [])) as readonly ListedKey[]
   if (known.some(({ name }) => name === record.name)) fatal(exitCodes.failed, taken)
   await print(`${token}\n`).catch((error: Error) =>
     fatal(exitCodes.failed, `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`),
