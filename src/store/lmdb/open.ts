@@ -12,6 +12,7 @@ import { entryCount } from './cut.js'
 import { bytesUsed, dataFile, openEnvironment } from './environment.js'
 import { createKeyRecords } from './key-records.js'
 import { createPageBuffer } from './page-buffer.js'
+import { clearDeadReaders } from './readers.js'
 import { createReads } from './reads.js'
 import { createRemovals } from './removals.js'
 import { createSnapshots } from './snapshot.js'
@@ -35,6 +36,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   const pageBuffer = createPageBuffer()
   const environment = openEnvironment(directory, pageBuffer)
   const { root, specifications, freshen } = environment
+  const stopClearing = clearDeadReaders(root)
   const commits = createCommits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
   const writes = createWrites(environment, snapshots, commits, clock)
@@ -55,6 +57,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     backup: (file, freeBytesMin, onProgress) =>
       backup(root, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress),
     async close() {
+      stopClearing()
       await commits.close()
       await root.close()
     },
