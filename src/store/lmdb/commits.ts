@@ -2,24 +2,24 @@
  * Every write's way to disk: counted while in flight, kept waiting while the store is held, and watched.
  *
  * States: open (writes go to lmdb as they come; it gathers those of one turn into one transaction) → held (writes in flight
- * finish, later ones wait) → open again. A commit that fails, or never comes back, breaks the store for good: retrying a
+ * finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are refused). A commit that fails, or never comes back, breaks the store for good: retrying a
  * failed fsync proves nothing, so whoever runs the process is told once and is expected to end it.
  */
 import { createDistribution, secondsBounds } from '../../distribution.js'
 import { commitDeadlineMs } from '../../limits.js'
-import { CommitFailed, type CommitFigures } from '../store.js'
+import { CommitFailed, type CommitFigures, StoreError } from '../store.js'
 
 export interface Commits {
   /**
    * Carries out a conditional write. `enqueue` must do nothing but hand writes to lmdb, all in one turn.
    *
    * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
-   * @throws CommitFailed when it failed, or never came back
+   * @throws CommitFailed when it failed, or never came back; StoreError of the kind `retry` when the store is closed by then
    */
   run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined>
   hold(): Promise<void>
   release(): void
-  /** Resolves once nothing is in flight, and stops watching. */
+  /** Refuses every write from now on, those that wait included; resolves once nothing is in flight, and stops watching. */
   close(): Promise<void>
   readonly figures: CommitFigures
 }
@@ -35,7 +35,8 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
   let batch = 0
   let progressAt = 0
   let held: { readonly released: Promise<void>; readonly release: () => void } | undefined
-  let drained: (() => void) | undefined
+  let waitingForDrain: (() => void)[] = []
+  let closed = false
   let broken = false
 
   function reportOnce(reason: Error): void {
@@ -51,7 +52,14 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
       seconds.record((progressAt - startedAt) / 1000)
       setImmediate(endBatch)
     }
-    if (--figures.inFlight === 0) drained?.()
+    leave()
+  }
+
+  function leave(): void {
+    if (--figures.inFlight > 0) return
+    const drained = waitingForDrain
+    waitingForDrain = []
+    for (const resolve of drained) resolve()
   }
 
   function endBatch(): void {
@@ -68,17 +76,29 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
   }
 
   function run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
+    if (closed) return Promise.reject(new StoreError('retry', 'the store is closed'))
     if (held !== undefined) return held.released.then(() => run(outcome, enqueue))
     const startedAt = performance.now()
     if (figures.inFlight++ === 0) progressAt = startedAt
     figures.writes++
-    return enqueue().then(
+    return handOver(enqueue).then(
       (done) => {
         settle(startedAt)
         return done ? outcome : undefined
       },
       (cause: unknown) => fail(startedAt, cause),
     )
+  }
+
+  /** A write that cannot even be handed over never was in flight, and is the caller's mistake, not the disk's. */
+  function handOver(enqueue: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return enqueue()
+    } catch (error) {
+      figures.writes--
+      leave()
+      throw error
+    }
   }
 
   const watch = setInterval(() => {
@@ -90,12 +110,13 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
 
   function drain(): Promise<void> {
     if (figures.inFlight === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      drained = () => {
-        drained = undefined
-        resolve()
-      }
-    })
+    return new Promise((resolve) => waitingForDrain.push(resolve))
+  }
+
+  function release(): void {
+    const ended = held
+    held = undefined
+    ended?.release()
   }
 
   return {
@@ -109,12 +130,10 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
       }
       return drain()
     },
-    release() {
-      const ended = held
-      held = undefined
-      ended?.release()
-    },
+    release,
     async close() {
+      closed = true
+      release()
       await drain()
       clearInterval(watch)
     },
