@@ -5,6 +5,7 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
+import { beginDrain } from './support/drain.js'
 import { requestText } from './support/raw.js'
 import { startServer, until } from './support/server.js'
 
@@ -32,8 +33,7 @@ for (const during of ['asked for during the drain', 'half read when the drain be
     if (early) socket.write(request)
     else socket.write(request.slice(0, -1))
     await server.post('fetch', { path: 'none' })
-    server.signal('SIGTERM')
-    await server.logged('stopping')
+    await beginDrain(server)
     if (!early) socket.write(request.slice(-1))
     // Two seconds: longer than a drain waits on connections that ask for nothing.
     for (let slice = 0; slice < slices && !closed; slice++) {

@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import { Client } from './support/client.js'
+import { beginDrain } from './support/drain.js'
 import { overWorkers, runCommand, type Server, startServer } from './support/server.js'
 
 interface Description {
@@ -66,22 +67,17 @@ t.test('both lie below the base path, and only there', async (t) => {
   }
 })
 
-t.test('healthz answers 503 while the worker drains, and other requests are still served', async (t) => {
+t.test('healthz answers 503 while the worker drains, and what is in flight is answered', async (t) => {
   const server = await startServer(t, { flags: ['--drain-ms', '60000'] })
   // A request whose body has not come keeps the drain waiting.
   const body = '{"path":"late"}'
   const late = await server.raw()
   const text = `POST /topics/add HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\n`
   await late.write(`${text}content-length: ${body.length}\r\n\r\n{`)
-  const probe = await server.raw()
-  await server.post('fetch', { path: 'none' })
-  server.signal('SIGTERM')
-  await server.logged('stopping')
-  await server.post('fetch', { path: 'none' }).catch(() => {})
-  await probe.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
-  const answer = await probe.answer()
+  const answer = await beginDrain(server)
   t.match(answer, { status: 503, body: /"code":"draining"/ })
   t.match(answer?.head, /\r\nretry-after: 1/)
   await late.write(body.slice(1))
-  t.equal((await late.answer())?.status, 200)
+  t.equal((await late.answer())?.status, 200, 'what is in flight is answered')
+  t.strictSame(await server.exited, { code: 0, signal: null })
 })

@@ -1,0 +1,20 @@
+/**
+ * When a worker drains, seen from outside: its health says so, to those who were connected before.
+ */
+import type { RawConnection } from './raw.js'
+import { type Server, until } from './server.js'
+
+/** Connections that ask for the health one after the other; each answer closes one. */
+const probesMax = 200
+
+/** Sends SIGTERM to a server of one worker, and resolves once this worker drains, with the answer that said so. */
+export async function beginDrain(server: Server): ReturnType<RawConnection['answer']> {
+  const probes = await Promise.all(Array.from({ length: probesMax }, () => server.raw()))
+  server.signal('SIGTERM')
+  return until('the worker drains', async () => {
+    const probe = probes.pop()
+    await probe?.write('GET /healthz HTTP/1.1\r\nhost: topicd\r\n\r\n')
+    const answer = await probe?.answer()
+    return answer?.status === 200 ? undefined : answer
+  })
+}
