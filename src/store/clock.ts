@@ -1,31 +1,59 @@
 /**
- * Moments that survive steps of the wall clock: each carries the monotonic clock and the boot it was read in as well, so
- * that the time passed between two moments of one boot is exact whatever the wall clock did meanwhile.
+ * Moments that survive steps of the wall clock: each carries a clock that only runs, and the boot it was read in, so that the
+ * time passed between two moments of one boot is exact whatever the wall clock did meanwhile. Time that the machine slept
+ * counts: Node's own monotonic clock stands still then, so what it missed is added.
  */
 import { readFileSync } from 'node:fs'
 
 export interface Moment {
   /** Milliseconds since the epoch, by the wall clock. */
   readonly wallMs: number
-  /** Milliseconds on the machine's monotonic clock. */
+  /** Milliseconds since the machine was booted, asleep or not. */
   readonly steadyMs: number
-  /** Names the boot whose monotonic clock it was. */
+  /** Names the boot. */
   readonly boot: string
 }
 
 /** Tells the present moment. */
 export type Clock = () => Moment
 
-const boot = bootName()
+/** Moments that were stored before sleep counted have a name without this, so that the two kinds are never compared. */
+const bootPrefix = 'b:'
+
+/** Between two looks at how long the machine has slept, by the wall clock, which moves on while the machine sleeps. */
+const sleepLookMs = 1000
+
+/** /proc/uptime tells hundredths of a second; a difference below this is none. */
+const sleepMsMin = 50
+
+const boot = bootPrefix + bootName()
+let sleptMs = 0
+let lookedAtWallMs = -Infinity
 
 export function now(): Moment {
-  return { wallMs: Date.now(), steadyMs: Math.floor(Number(process.hrtime.bigint() / 1_000_000n)), boot }
+  const wallMs = Date.now()
+  const awakeMs = Math.floor(Number(process.hrtime.bigint() / 1_000_000n))
+  if (Math.abs(wallMs - lookedAtWallMs) >= sleepLookMs) {
+    lookedAtWallMs = wallMs
+    sleptMs = readSleptMs(awakeMs)
+  }
+  return { wallMs, steadyMs: awakeMs + sleptMs, boot }
 }
 
-/** When `moment` was, by the wall clock as it stands at `present`: a step in between shifts it along. */
+/** When `moment` was, by the wall clock as it is at `present`: a step in between shifts it along. */
 export function wallMsOf(moment: Moment, present: Moment): number {
   if (moment.boot !== present.boot) return moment.wallMs
   return present.wallMs - (present.steadyMs - moment.steadyMs)
+}
+
+/** How long the machine has slept since it was booted; 0 where the system does not tell. */
+function readSleptMs(awakeMs: number): number {
+  try {
+    const bootedMs = Math.round(Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000)
+    return Math.abs(bootedMs - awakeMs - sleptMs) < sleepMsMin ? sleptMs : bootedMs - awakeMs
+  } catch {
+    return sleptMs
+  }
 }
 
 /** Linux names each boot; elsewhere the machine's start, to the second, does. */
