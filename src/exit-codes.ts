@@ -1,6 +1,7 @@
 /**
  * Why a process of ours ended, as a number that a unit file, a script or a person can tell apart.
  */
+import { writeSync } from 'node:fs'
 
 export const exitCodes = {
   done: 0,
@@ -26,6 +27,15 @@ export const exitCodes = {
 
 /** Ends the process, saying why in one line on standard error. */
 export function fatal(code: number, reason: string): never {
-  process.stderr.write(`topicd: ${reason}\n`)
+  complain(reason)
   process.exit(code)
+}
+
+/** Says it in one line on standard error; where nobody can be told, the exit code has to do. */
+export function complain(reason: string): void {
+  try {
+    writeSync(2, `topicd: ${reason}\n`)
+  } catch {
+    // A full disk, a closed terminal, a reader that has gone.
+  }
 }

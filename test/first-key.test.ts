@@ -1,5 +1,5 @@
 /** The first key is made and printed though a worker ends before it answers; and only by the service that made it. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { makeFirstKey } from '../dist/cluster/first-key.js'
 import type { Question } from '../dist/cluster/messages.js'
 
@@ -18,6 +18,7 @@ function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
         answer = !keys.some(({ name }) => name === question.record.name)
         if (answer === true) keys.push(question.record)
       }
+      if (question.about === 'revokeKey') keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== question.name))
       if (dies(++asked)) throw new Error('process 4711 was ended by SIGKILL')
       return answer
     },
@@ -25,23 +26,30 @@ function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
   return { serving: () => [worker], asked: () => asked }
 }
 
-async function printed(t: Test, serving: Parameters<typeof makeFirstKey>[0]): Promise<string> {
-  const captured = t.capture(process.stdout, 'write', () => true)
-  await makeFirstKey(serving, 'http://x', 'nowhere')
-  const text = captured().map(({ args }) => String(args[0])).join('')
-  captured.restore()
-  return text
+async function printed(serving: Parameters<typeof makeFirstKey>[0], canShow = true): Promise<string> {
+  let printed = ''
+  await makeFirstKey(serving, 'http://x', 'nowhere', (text) => {
+    if (canShow) printed += text
+    return canShow
+  })
+  return printed
 }
 
 t.test('while there is no key, one is made', async (t) => {
   const keys: Key[] = []
-  t.match(await printed(t, play(keys).serving), /topicd_[\w-]{43}/)
+  t.match(await printed(play(keys).serving), /topicd_[\w-]{43}/)
   t.strictSame(keys.map(({ name }) => name), ['first'])
+})
+
+t.test('a key that cannot be shown is not kept', async (t) => {
+  const keys: Key[] = []
+  await printed(play(keys).serving, false)
+  t.strictSame(keys, [])
 })
 
 t.test('where there is one, none is', async (t) => {
   const keys = [{ name: 'mine', tokenHash: '' }]
-  t.notMatch(await printed(t, play(keys).serving), /topicd_/)
+  t.notMatch(await printed(play(keys).serving), /topicd_/)
   t.equal(keys.length, 1)
 })
 
@@ -49,7 +57,7 @@ for (const lost of [1, 2]) {
   t.test(`the worker dies over question ${lost}: another one is asked`, async (t) => {
     const keys: Key[] = []
     const { serving, asked } = play(keys, (asked) => asked === lost)
-    t.match(await printed(t, serving), /topicd_[\w-]{43}/, 'the token is printed')
+    t.match(await printed(serving), /topicd_[\w-]{43}/, 'the token is printed')
     t.strictSame(keys.map(({ name }) => name), ['first'], 'there is one key')
     t.ok(asked() > 2)
   })
@@ -66,5 +74,5 @@ t.test('another host makes the first key meanwhile', async (t) => {
       },
     },
   ]
-  t.notMatch(await printed(t, slower), /topicd_/, 'no token is shown that would not work')
+  t.notMatch(await printed(slower), /topicd_/, 'no token is shown that would not work')
 })

@@ -1,6 +1,7 @@
 /**
  * What the metrics count, held to what was asked: summed over the workers, and never falling when workers are replaced.
  */
+import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { get, type Metrics, scrape } from './support/metrics.js'
 import { startServer, until } from './support/server.js'
@@ -9,9 +10,6 @@ const server = await startServer(t, { workers: 2 })
 const { adminUrl, post } = server
 
 const requests = 40
-
-/** The service writes for itself too: the clock's offset, and when keys were last used. */
-const ownWritesMax = 3
 
 const body = '{"path":"m/one","value":"é"}'
 const bodyBytes = Buffer.byteLength(body)
@@ -59,8 +57,7 @@ await t.test('what is refused is counted by its cause', async (t) => {
 
 await t.test('commits tell how long they took and how many writes they held', async (t) => {
   const writes = more('topicd_writes_total')
-  t.ok(writes >= requests && writes <= requests + ownWritesMax, `${writes} writes`)
-  t.equal(more('topicd_commit_writes_sum'), writes, 'every write is in one commit')
+  t.ok(writes >= requests, `${writes} writes`)
   t.equal(more('topicd_commit_writes_count'), more('topicd_commit_duration_seconds_count'))
   t.equal(after.value('topicd_writes_failed_total'), 0)
   await Promise.all(Array.from({ length: 60 }, (_, i) => post('addAndSet', { path: `batch/${i}`, value: i })))
@@ -70,9 +67,27 @@ await t.test('commits tell how long they took and how many writes they held', as
   t.ok(commits < batchedWrites && batchedWrites >= 60, `writes at the same time share commits: ${commits} for ${batchedWrites}`)
 })
 
+await t.test('every write is in one commit, or waits for its commit, at any moment', async (t) => {
+  let working = true
+  const writers = Array.from({ length: 4 }, async (_, i) => {
+    const client = server.connect()
+    for (let n = 0; working; n++) await client.post('addAndSet', { path: `busy/${i}`, value: n })
+  })
+  let inFlight = 0
+  for (let i = 0; i < 100; i++) {
+    const { value } = await scrape(adminUrl)
+    inFlight += value('topicd_writes_in_flight')
+    const known = value('topicd_commit_writes_sum') + value('topicd_writes_in_flight')
+    if (value('topicd_writes_total') !== known) t.equal(known, value('topicd_writes_total'), `scrape ${i}`)
+  }
+  working = false
+  await Promise.all(writers)
+  t.ok(inFlight > 0, `some scrapes met writes in flight: ${inFlight}`)
+})
+
 await t.test('the store, the disk and the processes are seen', async (t) => {
   const now = await scrape(adminUrl)
-  t.equal(now.value('topicd_topics'), 61)
+  t.equal(now.value('topicd_topics'), 65)
   t.ok(now.value('topicd_store_bytes') > 4096)
   t.ok(now.value('topicd_disk_free_bytes') > 4096)
   t.equal(now.value('topicd_workers'), 2)
@@ -80,9 +95,9 @@ await t.test('the store, the disk and the processes are seen', async (t) => {
   t.ok(now.value('topicd_connections') > 0)
   t.ok(now.value('process_cpu_seconds_total') > 0)
   t.ok(now.value('process_resident_memory_bytes') > 2 ** 24)
-  for (const quantile of ['0.5', '0.99', '1']) {
-    const delay = now.value('topicd_event_loop_delay_seconds', { quantile })
-    t.ok(delay >= 0 && delay < 10, `event loop delay ${quantile}: ${delay} s`)
+  for (const which of ['p50', 'p99', 'max']) {
+    const delay = now.value(`topicd_event_loop_delay_${which}_seconds`)
+    t.ok(delay >= 0 && delay < 60, `event loop delay, ${which}: ${delay} s`)
   }
 })
 
@@ -96,6 +111,20 @@ await t.test('names, types and help follow the conventions', async (t) => {
   }
   const seen = after.samples.map(({ name, labels }) => name + JSON.stringify(labels))
   t.equal(new Set(seen).size, seen.length, 'each sample once')
+})
+
+const noPromtool = spawnSync('promtool', ['--version']).error !== undefined && 'promtool is not installed: the metrics were NOT linted'
+
+await t.test('promtool finds nothing to mend, with workers and without any', { skip: noPromtool }, async (t) => {
+  for (const what of ['with workers', 'while both are being replaced']) {
+    const { text } = await get(`${adminUrl}/metrics`)
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+    t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' }, what)
+    const spoilt = spawnSync('promtool', ['check', 'metrics'], { input: text.replace(/^# HELP .*$/gm, ''), encoding: 'utf8' })
+    t.not(spoilt.status, 0, 'it would have')
+    if (what === 'with workers') for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
+  }
+  await until('both again', async () => ((await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined))
 })
 
 await t.test('no counter falls when workers are replaced or killed', async (t) => {
@@ -115,10 +144,11 @@ await t.test('no counter falls when workers are replaced or killed', async (t) =
     await post('fetch', { path: 'm/one' }).catch(() => {})
   }
   await server.logged('rolling restart done')
+  const restarts = last.value('topicd_worker_restarts_total')
   process.kill(server.workerPids()[0], 'SIGKILL')
   const restarted = await until('a worker in the place of the killed one', async () => {
     const metrics = await unfallen('after a kill')
-    return metrics.value('topicd_worker_restarts_total') === 1 && metrics.value('topicd_workers') === 2 ? metrics : undefined
+    return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2 ? metrics : undefined
   })
   const { value } = restarted
   t.ok(value('topicd_requests_total', { status: '200' }) >= 2 * requests, 'what the former workers counted is kept')

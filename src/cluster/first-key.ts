@@ -15,14 +15,21 @@ const answerMsMax = 60_000
 const retryMs = 100
 
 /**
- * Prints where the service listens and, while no key exists, makes one that may do everything.
+ * Prints where the service listens and, while no key exists, makes one that may do everything; one that cannot be shown is
+ * not kept.
  *
  * @param serving the workers that serve now; one that ends before it answers is no reason to give up
  * @param place where the topics are, for a person
+ * @param show prints a text; false when it could not
  * @throws Error when no worker answered; a key that nobody has seen may exist then, under the name "first"
  */
-export async function makeFirstKey(serving: () => readonly Pick<Child, 'request'>[], url: string, place: string): Promise<void> {
-  process.stdout.write(`\ntopicd listens on ${url}/ and keeps its topics in ${place}\n`)
+export async function makeFirstKey(
+  serving: () => readonly Pick<Child, 'request'>[],
+  url: string,
+  place: string,
+  show: (text: string) => boolean,
+): Promise<void> {
+  show(`\ntopicd listens on ${url}/ and keeps its topics in ${place}\n`)
   const ask = (question: Question): Promise<unknown> => askAny(serving, question)
   const listKeys = async (): Promise<readonly ListedKey[]> => (await ask({ about: 'listKeys' })) as readonly ListedKey[]
   if ((await listKeys()).length > 0) return
@@ -37,7 +44,7 @@ export async function makeFirstKey(serving: () => readonly Pick<Child, 'request'
   // "Not added" may mean that it was, by a worker that ended before it said so, or that another host was faster.
   const added = await ask({ about: 'addKey', record })
   if (added !== true && !(await listKeys()).some(({ tokenHash }) => tokenHash === record.tokenHash)) return
-  process.stdout.write(`
+  const shown = show(`
 The first API key, "first", shown only this once:
 
   ${token}
@@ -48,6 +55,7 @@ Try it:
     -H 'content-type: application/json' -d '{"path":"hello","value":12345678901234567890}'
 
 `)
+  if (!shown) await ask({ about: 'revokeKey', name: record.name })
 }
 
 async function askAny(serving: () => readonly Pick<Child, 'request'>[], question: Question): Promise<unknown> {

@@ -5,7 +5,8 @@
  */
 import { type Config, type GivenSettings, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
-import { createLog, type Logger } from '../ops/log.js'
+import { type CertificateWatch, watchCertificate } from '../ops/certificate-watch.js'
+import { createLog, logCrashes } from '../ops/log.js'
 import { readCertificate } from '../ops/tls.js'
 import { connectToControl } from './control-socket.js'
 import { type DirectoryLock, lockDirectory } from './directory.js'
@@ -23,7 +24,9 @@ const directoryWaitMs = 15_000
  */
 export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
-  const config = readCheckedConfig(flags, log)
+  logCrashes(log)
+  const certificate = watchCertificate(log)
+  const config = readCheckedConfig(flags, certificate)
   const refuse = (code: number, reason: string): never => {
     log.fatal({ reason }, 'not started')
     return fatal(code, reason)
@@ -35,7 +38,8 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   )
   const supervisor = new Supervisor({
     config,
-    readConfig: () => readCheckedConfig(flags, log),
+    readConfig: () => readCheckedConfig(flags, certificate),
+    certificateEndMs: certificate.endMs,
     port: held.port,
     lockDescriptor: lock.descriptor,
     log,
@@ -54,24 +58,16 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
 /**
  * The settings as they are now, with a certificate and key that were tried, if they name any.
  *
+ * @param certificate watches that certificate from now on
  * @throws UsageError when something is wrong
  */
-function readCheckedConfig(flags: GivenSettings, log: Logger): Config {
+function readCheckedConfig(flags: GivenSettings, certificate: CertificateWatch): Config {
   const config = readConfig(flags)
-  checkCertificate(config, log)
-  return config
-}
-
-/** A certificate that will end within this is worth a warning at each start. */
-const certificateMsMin = 7 * 24 * 60 * 60 * 1000
-
-function checkCertificate({ tlsCert, tlsKey }: Config, log: Logger): void {
-  if (tlsCert === '') return
+  const { tlsCert, tlsKey } = config
   try {
-    const { endMs } = readCertificate(tlsCert, tlsKey)
-    const until = new Date(endMs).toISOString()
-    if (endMs - Date.now() < certificateMsMin) log.warn({ until }, 'the certificate ends soon, or has ended')
+    certificate.use(tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey))
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
+  return config
 }

@@ -15,6 +15,7 @@ import { exitCodes } from '../exit-codes.js'
 import { type Admin, startAdmin } from '../ops/admin.js'
 import type { Logger } from '../ops/log.js'
 import { createMetrics, type Metrics } from '../ops/metrics.js'
+import { print } from '../ops/output.js'
 import { notify, watchdogMs } from '../ops/systemd.js'
 import { redactAddress } from '../store/address.js'
 import { version } from '../version.js'
@@ -39,6 +40,8 @@ export interface SupervisorOptions {
   readonly config: Config
   /** Reads the settings again; throws a UsageError when one is wrong. */
   readonly readConfig: () => Config
+  /** The end of the certificate in use, in ms since the epoch; undefined without one. */
+  readonly certificateEndMs: () => number | undefined
   /** The routes' port, which is held. */
   readonly port: number
   /** The lock on the data directory, for every process that may open the store. */
@@ -103,6 +106,7 @@ export class Supervisor {
       serving,
       restarts: () => this.#workers.restarts,
       ready: () => this.#readiness.obstacles().length === 0,
+      certificateEndMs: options.certificateEndMs,
     })
   }
 
@@ -147,7 +151,7 @@ export class Supervisor {
   /** A service without its first key serves all the same: `topicd keys add` makes one. */
   async #makeFirstKey(url: string, place: string): Promise<void> {
     try {
-      await makeFirstKey(() => this.#workers.serving(), url, place)
+      await makeFirstKey(() => this.#workers.serving(), url, place, print)
     } catch (error) {
       this.#log.error({ err: error }, 'the first key could not be made; make one with: topicd keys add')
     }
@@ -171,10 +175,12 @@ export class Supervisor {
       this.#log.info({ config: shown(next) }, 'rolling restart')
       await this.#workers.reach(this.#wanted(next))
       this.#config = next
+      this.#metrics.reloaded(true)
       const tookMs = Math.round(performance.now() - startedMs)
       this.#log.info({ tookMs, restartNeeded }, 'rolling restart done')
       return { workers: next.workers, tookMs, restartNeeded }
     } catch (error) {
+      this.#metrics.reloaded(false)
       if (this.#stoppingSinceMs === undefined) this.#log.error({ reason: (error as Error).message }, 'rolling restart failed')
       throw error
     } finally {

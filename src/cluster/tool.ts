@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { exitCodes } from '../exit-codes.js'
+import { createLog, logCrashes } from '../ops/log.js'
 import { tools } from '../ops/tool.js'
 import { isExclusive } from '../store/address.js'
 import { openStore } from '../store/open.js'
@@ -18,6 +19,8 @@ interface ToolMessage {
   readonly tool: string
   readonly options: unknown
 }
+
+logCrashes(createLog('tool'))
 
 let store: TopicStore | undefined
 let start: Extract<ToChild, { kind: 'start' }>

@@ -7,13 +7,14 @@
  */
 import { createService, handlers } from '../api/service.js'
 import { exitCodes } from '../exit-codes.js'
+import { connectionsAllowed } from '../http/connections.js'
 import { type HttpServer, startHttpServer } from '../http/server.js'
 import { type Keyring, openKeyring } from '../keys/keyring.js'
 import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
 import { watchDisk } from '../ops/disk.js'
 import { readCommits, readLoop, readProcess, watchLoop } from '../ops/figures.js'
-import { createLog } from '../ops/log.js'
+import { createLog, logCrashes } from '../ops/log.js'
 import { createTraffic, type Traffic } from '../ops/traffic.js'
 import { isExclusive } from '../store/address.js'
 import { openStore } from '../store/open.js'
@@ -35,6 +36,7 @@ const lastWordsMs = 100
 const refusedKeyLogMs = 1000
 
 const log = createLog('worker')
+logCrashes(log)
 const loop = watchLoop()
 
 let config: Config
@@ -183,7 +185,9 @@ async function measure(stored: boolean): Promise<void> {
     commits: readCommits(store),
     expired,
     stored: stored ? await store.figures() : undefined,
+    connectionsMax: connectionsAllowed(),
     diskFreeBytes: disk?.freeBytes() ?? 0,
+    diskFreeBytesMin: disk?.freeBytesMin,
     loopDelay: readLoop(loop),
   }
   tell({ kind: 'figures', figures })
@@ -219,9 +223,6 @@ setInterval(() => tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFul
 
 // Signals are the primary's: a terminal sends them to the whole group, and the primary tells each worker what to do.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-
-// lmdb rejects a promise of its own for each failed commit, beside the one that the write got.
-process.on('unhandledRejection', (reason) => onBroken(reason instanceof Error ? reason : new Error(String(reason))))
 
 // Without its primary a worker must not write: the next service may open the store any moment. Nothing gentler is as sure.
 process.on('exit', () => {

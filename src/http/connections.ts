@@ -10,7 +10,7 @@ export function connectionsAllowed(): number {
 }
 
 /** The soft limit of open files, which Node has raised to the hard one at its start; without /proc, no limit is known. */
-function descriptorsMax(): number {
+export function descriptorsMax(): number {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
     return soft === undefined ? Infinity : Number(soft)

@@ -8,6 +8,8 @@ import { statfs } from 'node:fs/promises'
 export interface DiskWatch {
   /** Free space, in bytes, as of the last look. */
   readonly freeBytes: () => number
+  /** The mark: with less, writes that add bytes are refused. */
+  readonly freeBytesMin: number
   /** Whether there is no room for one more write; if there is, a write with a body of `bodyBytes` is taken to follow. */
   readonly nearlyFull: (bodyBytes?: number) => boolean
   close(): void
@@ -51,5 +53,5 @@ export async function watchDisk(
   await look()
   const timer = setInterval(() => void look().catch(() => (free = 0)), lookMs)
   timer.unref()
-  return { freeBytes: () => free, nearlyFull, close: () => clearInterval(timer) }
+  return { freeBytes: () => free, freeBytesMin, nearlyFull, close: () => clearInterval(timer) }
 }

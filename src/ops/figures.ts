@@ -1,9 +1,12 @@
 /**
  * Everything that one worker can tell about itself, read when the primary asks: plain numbers, fit for a message.
  */
+import { readdirSync } from 'node:fs'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { DistributionFigures } from '../distribution.js'
+import { descriptorsMax } from '../http/connections.js'
 import type { StoreFigures, TopicStore } from '../store/store.js'
+import { logLinesDropped } from './log.js'
 import type { TrafficFigures } from './traffic.js'
 
 /** Kinds are added, never changed: during a rolling restart the reader may be older than the worker. */
@@ -17,11 +20,25 @@ export interface WorkerFigures extends TrafficFigures {
   /** What is stored, if it was asked for. */
   readonly stored: StoreFigures | undefined
   readonly diskFreeBytes: number
+  /** The mark below which writes are refused; undefined where the disk is no concern of ours. */
+  readonly diskFreeBytesMin?: number
+  /** Connections at most. */
+  readonly connectionsMax?: number
+  /** Log lines that could not be written. */
+  readonly logLinesDropped?: number
+  readonly pid?: number
+  readonly descriptors?: Descriptors
   /** How late timers were since the last reading, in seconds. */
   readonly loopDelay: { readonly median: number; readonly p99: number; readonly max: number }
   readonly cpuSeconds: { readonly user: number; readonly system: number }
   readonly residentBytes: number
   readonly heapBytes: number
+}
+
+/** File descriptors: how many are open, and how many may be; each undefined where the system does not tell. */
+export interface Descriptors {
+  readonly open?: number
+  readonly max?: number
 }
 
 export interface CommitCounts {
@@ -60,9 +77,32 @@ export function readLoop(histogram: IntervalHistogram): WorkerFigures['loopDelay
   return delays
 }
 
-/** What the process itself used. */
-export function readProcess(): Pick<WorkerFigures, 'cpuSeconds' | 'residentBytes' | 'heapBytes'> {
+type ProcessFigures = 'pid' | 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'descriptors' | 'logLinesDropped'
+
+/** What the process itself is, and uses. */
+export function readProcess(): Required<Pick<WorkerFigures, ProcessFigures>> {
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed } = process.memoryUsage()
-  return { cpuSeconds: { user: user / 1e6, system: system / 1e6 }, residentBytes: rss, heapBytes: heapUsed }
+  return {
+    pid: process.pid,
+    cpuSeconds: { user: user / 1e6, system: system / 1e6 },
+    residentBytes: rss,
+    heapBytes: heapUsed,
+    descriptors: readDescriptors(),
+    logLinesDropped: logLinesDropped(),
+  }
+}
+
+function readDescriptors(): Descriptors {
+  const max = descriptorsMax()
+  return { open: countDescriptors(), max: Number.isFinite(max) ? max : undefined }
+}
+
+function countDescriptors(): number | undefined {
+  try {
+    // Listing them takes one for itself.
+    return readdirSync('/proc/self/fd').length - 1
+  } catch {
+    return undefined
+  }
 }

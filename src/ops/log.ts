@@ -1,9 +1,13 @@
 /**
- * The log: one JSON line an event on standard output, never a token, never a value. Each process writes its own lines;
- * under 4,096 bytes, lines of several processes on one pipe never tear.
+ * The log: one JSON line per event on standard output, never a token, never a value; on a terminal the same in a form for
+ * people. Each process writes its own lines; under 4,096 bytes, lines of several processes on one pipe never tear.
+ *
+ * A line is written at once, so that the last words of a process are not lost. One that cannot be written is dropped and
+ * counted, and the next one that can is followed by a line that tells how many are missing.
  */
-import { writeSync } from 'node:fs'
 import { type Logger, pino } from 'pino'
+import { exitCodes } from '../exit-codes.js'
+import { onTerminal, print } from './output.js'
 
 export type { Logger }
 
@@ -15,20 +19,53 @@ const inJournal = process.env.JOURNAL_STREAM !== undefined
 
 const levelOf = /^\{"level":(\d+)/
 
-/** @param role which process writes: "primary", "worker" or the name of a tool */
-export function createLog(role: string): Logger {
-  return pino(
-    { base: { pid: process.pid, role }, timestamp: pino.stdTimeFunctions.isoTime },
-    { write: (line: string) => write(inJournal ? `<${journalPriorities[Number(levelOf.exec(line)?.[1])]}>${line}` : line) },
-  )
+/** From a line as pino writes it to the text that is printed. */
+type Format = (line: string) => string
+
+const toJournal: Format = (line) => `<${journalPriorities[Number(levelOf.exec(line)?.[1])]}>${line}`
+
+const format: Format = onTerminal ? await formatForPeople() : inJournal ? toJournal : (line) => line
+
+/** Loaded only where a person reads: it is of no use anywhere else. */
+async function formatForPeople(): Promise<Format> {
+  const { prettyFactory } = await import('pino-pretty')
+  return prettyFactory({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true }) as Format
 }
 
-/** Written at once, so that the last words of a process are not lost; a reader that has gone is no reason to stop. */
-function write(line: string): void {
-  try {
-    writeSync(1, line)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'EAGAIN' && code !== 'EPIPE') throw error
+let dropped = 0
+
+/** Lines that this process could not write since its start. */
+export function logLinesDropped(): number {
+  return dropped
+}
+
+/** @param role which process writes: "primary", "worker" or the name of a tool */
+export function createLog(role: string): Logger {
+  /** Dropped lines that no line has told of yet. */
+  let untold = 0
+  function write(line: string): void {
+    if (!print(format(line))) {
+      dropped++
+      untold++
+    } else if (untold > 0) {
+      const count = untold
+      untold = 0
+      log.warn({ count }, 'log lines were lost')
+    }
   }
+  const { pid } = process
+  // A terminal's format has a place for a name.
+  const log = pino({ base: onTerminal ? { name: role, pid } : { pid, role }, timestamp: pino.stdTimeFunctions.isoTime }, { write })
+  return log
+}
+
+/**
+ * From now on a defect that nobody catches, thrown or as a rejected promise, is one line in the log, stack included, and ends
+ * the process with the exit code for failures that have no number of their own.
+ */
+export function logCrashes(log: Logger): void {
+  process.on('uncaughtException', (error: unknown) => {
+    log.error({ err: error instanceof Error ? error : new Error(String(error)) }, 'crashed')
+    process.exit(exitCodes.failed)
+  })
 }

@@ -5,15 +5,18 @@
  * A killed worker takes with it what it counted since the last reading.
  */
 import { AggregatorRegistry } from 'prom-client'
-import type { DistributionFigures } from '../distribution.js'
 import { version } from '../version.js'
-import type { WorkerFigures } from './figures.js'
+import { readProcess, type WorkerFigures } from './figures.js'
+import { counter, gauge, type Metric, one, type Samples } from './metric.js'
+import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
 
 /** How long a scrape waits for a worker; one that is slower is counted as it last was. */
 const figuresMsMax = 1000
 
 /** A worker as it is seen from here. */
 export interface Measured {
+  /** The version of its build, where it is known. */
+  readonly version: string | undefined
   /** What it last told of itself. */
   readonly figures: WorkerFigures | undefined
   readonly ended: Promise<unknown>
@@ -26,120 +29,69 @@ export interface MetricsOptions {
   readonly serving: () => readonly Measured[]
   readonly restarts: () => number
   readonly ready: () => boolean
+  /** The end of the certificate in use, in ms since the epoch; undefined without one. */
+  readonly certificateEndMs: () => number | undefined
 }
 
 export interface Metrics {
   readonly contentType: string
   /** From now on the worker's figures count, also after its end. */
   watch(worker: Measured): void
+  /** The settings were read again and the workers replaced, or not. The start counts as the first, successful reload. */
+  reloaded(successful: boolean): void
   /** Asks every worker, and gives the text. Readings at the same time share one round of questions. */
   read(): Promise<string>
 }
 
-type Labels = Readonly<Record<string, string>>
-type Samples = readonly (readonly [labels: Labels, value: number])[]
-type Combination = 'sum' | 'min' | 'max'
-
-/** One metric in the form in which prom-client's own workers send theirs. */
-interface Metric {
-  readonly name: string
-  readonly help: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly aggregator: Combination
-  readonly values: readonly { readonly labels: object; readonly value: number; readonly metricName?: string }[]
+interface Reload {
+  readonly successful: boolean
+  /** When the last successful one was. */
+  readonly successMs: number
 }
 
-function metric(type: 'counter' | 'gauge', name: string, help: string, samples: Samples, combination: Combination = 'sum'): Metric {
-  const values = samples.map(([labels, value]) => ({ labels, value }))
-  return { name, help, type, aggregator: combination, values }
-}
-
-const counter = (name: string, help: string, samples: Samples): Metric => metric('counter', name, help, samples)
-
-const gauge = (name: string, help: string, samples: Samples, combination?: Combination): Metric =>
-  metric('gauge', name, help, samples, combination)
-
-function histogram(name: string, help: string, parts: readonly (readonly [Labels, DistributionFigures])[]): Metric {
-  const values = parts.flatMap(([labels, { bounds, counts, sum }]) => {
-    let count = 0
-    const buckets = counts.map((inBucket, place) => {
-      count += inBucket
-      const le = place < bounds.length ? bounds[place] : '+Inf'
-      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count }
-    })
-    return [...buckets, { metricName: `${name}_sum`, labels, value: sum }, { metricName: `${name}_count`, labels, value: count }]
-  })
-  return { name, help, type: 'histogram', aggregator: 'sum', values }
-}
-
-const nothing: DistributionFigures = { bounds: [], counts: [0], sum: 0 }
-
-/** What lasts of a worker: everything that only grows. */
-function countsOf({ routes, rejected, commits, expired, cpuSeconds }: WorkerFigures): Metric[] {
-  const perRoute = (value: (route: WorkerFigures['routes'][number]) => number): Samples =>
-    routes.map((route) => [{ route: route.route }, value(route)])
+function reloadState({ successful, successMs }: Reload): Metric[] {
+  const successfulHelp = 'Whether the last reload, or else the start, brought its settings in.'
+  const timeHelp = 'When settings last came in, in seconds since the epoch.'
   return [
-    counter(
-      'topicd_requests_total',
-      'Requests answered, by route and status.',
-      routes.flatMap(({ route, statuses }) => Object.entries(statuses).map(([status, count]) => [{ route, status }, count] as const)),
-    ),
-    histogram(
-      'topicd_request_duration_seconds',
-      'Time that a worker took for an answer; of those given at once, one in 16 is timed and stands for the others.',
-      routes.map(({ route, seconds }) => [{ route }, seconds]),
-    ),
-    counter('topicd_request_bytes_total', 'Bytes of request bodies.', perRoute(({ bytesIn }) => bytesIn)),
-    counter('topicd_response_bytes_total', 'Bytes of answers, without headers.', perRoute(({ bytesOut }) => bytesOut)),
-    counter(
-      'topicd_rejected_total',
-      'Requests refused, by the code of the answer; and connections closed without one, by the cause.',
-      Object.entries(rejected).map(([cause, count]) => [{ cause }, count]),
-    ),
-    counter('topicd_topics_expired_total', 'Topics removed by a REMOVAL policy.', [[{}, expired]]),
-    counter('topicd_writes_total', 'Writes given to the store.', [[{}, commits?.writes ?? 0]]),
-    counter('topicd_writes_failed_total', 'Writes whose commit failed.', [[{}, commits?.failed ?? 0]]),
-    histogram(
-      'topicd_commit_duration_seconds',
-      'Time that a commit took, from its first write until it was on disk.',
-      [[{}, commits?.seconds ?? nothing]],
-    ),
-    histogram('topicd_commit_writes', 'Writes that one commit made durable together.', [[{}, commits?.batches ?? nothing]]),
-    counter('process_cpu_user_seconds_total', 'User CPU time of all processes, in seconds.', [[{}, cpuSeconds.user]]),
-    counter('process_cpu_system_seconds_total', 'System CPU time of all processes, in seconds.', [[{}, cpuSeconds.system]]),
-    counter('process_cpu_seconds_total', 'CPU time of all processes, in seconds.', [[{}, cpuSeconds.user + cpuSeconds.system]]),
+    gauge('topicd_config_last_reload_successful', successfulHelp, one(successful ? 1 : 0)),
+    gauge('topicd_config_last_reload_success_timestamp_seconds', timeHelp, one(successMs / 1000)),
   ]
 }
 
-/** What is so at the moment. */
-function stateOf({ connections, waiting, commits, stored, diskFreeBytes, loopDelay, ...process }: WorkerFigures): Metric[] {
-  const metrics = [
-    gauge('topicd_connections', 'Open connections.', [[{}, connections]]),
-    gauge('topicd_requests_waiting', 'Requests that wait for their answer.', [[{}, waiting]]),
-    gauge('topicd_writes_in_flight', 'Writes that wait for their commit.', [[{}, commits?.inFlight ?? 0]]),
-    gauge('topicd_disk_free_bytes', 'Free space of the data directory\'s file system.', [[{}, diskFreeBytes]], 'min'),
-    gauge(
-      'topicd_event_loop_delay_seconds',
-      'How late timers were since the last scrape, of the worker where it was worst.',
-      [
-        [{ quantile: '0.5' }, loopDelay.median],
-        [{ quantile: '0.99' }, loopDelay.p99],
-        [{ quantile: '1' }, loopDelay.max],
-      ],
-      'max',
-    ),
-    gauge('process_resident_memory_bytes', 'Resident memory of all processes; shared pages count in each.', [[{}, process.residentBytes]]),
-    gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use, of all processes.', [[{}, process.heapBytes]]),
-  ]
-  if (stored === undefined) return metrics
+function serviceState({ serving, restarts, ready, certificateEndMs }: MetricsOptions): Metric[] {
+  const endMs = certificateEndMs()
+  const endHelp = 'When the certificate in use ends, in seconds since the epoch.'
   return [
-    ...metrics,
-    gauge('topicd_topics', 'Topics stored.', [[{}, stored.topics]]),
-    gauge('topicd_store_bytes', 'Size of the store.', [[{}, stored.bytes]]),
+    gauge('topicd_ready', 'Whether /readyz answers 200.', one(ready() ? 1 : 0)),
+    gauge('topicd_workers', 'Workers that serve.', one(serving().length)),
+    gauge('topicd_workers_by_version', 'Workers that serve, by the version of their build.', versionSamples(serving())),
+    counter('topicd_worker_restarts_total', 'Workers started in the place of one that died.', one(restarts())),
+    ...(endMs === undefined ? [] : [gauge('topicd_certificate_end_timestamp_seconds', endHelp, one(endMs / 1000))]),
   ]
 }
 
-export function createMetrics({ serving, restarts, ready }: MetricsOptions): Metrics {
+function versionSamples(workers: readonly Measured[]): Samples {
+  const counts = new Map<string, number>()
+  for (const { version = 'unknown' } of workers) counts.set(version, (counts.get(version) ?? 0) + 1)
+  return [...counts].map(([version, count]) => [{ version }, count])
+}
+
+function primaryState(): Metric[] {
+  const figures = readProcess()
+  const buildHelp = 'Always 1; the labels tell the versions of the primary.'
+  const startHelp = 'When the service was started, in seconds since the epoch.'
+  return [
+    gauge('topicd_build_info', buildHelp, [[{ version, node: process.version }, 1]]),
+    ...processCounts(figures),
+    ...processMemory(figures),
+    gauge('process_open_fds', 'Open file descriptors of the primary.', one(figures.descriptors.open)),
+    gauge('process_max_fds', 'File descriptors that the primary may have open.', one(figures.descriptors.max)),
+    gauge('process_start_time_seconds', startHelp, one(performance.timeOrigin / 1000)),
+  ]
+}
+
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { serving } = options
   const watched = new Set<Measured>()
   let gone: readonly Metric[] = []
   let reading: Promise<string> | undefined
@@ -158,22 +110,7 @@ export function createMetrics({ serving, restarts, ready }: MetricsOptions): Met
     })
   }
 
-  function ownMetrics(): Metric[] {
-    const { user, system } = process.cpuUsage()
-    const { rss, heapUsed } = process.memoryUsage()
-    return [
-      gauge('topicd_build_info', 'Always 1; the labels tell the versions.', [[{ version, node: process.version }, 1]]),
-      gauge('topicd_ready', 'Whether /readyz answers 200.', [[{}, ready() ? 1 : 0]]),
-      gauge('topicd_workers', 'Workers that serve.', [[{}, serving().length]]),
-      counter('topicd_worker_restarts_total', 'Workers started in the place of one that died.', [[{}, restarts()]]),
-      counter('process_cpu_user_seconds_total', '', [[{}, user / 1e6]]),
-      counter('process_cpu_system_seconds_total', '', [[{}, system / 1e6]]),
-      counter('process_cpu_seconds_total', '', [[{}, (user + system) / 1e6]]),
-      gauge('process_resident_memory_bytes', '', [[{}, rss]]),
-      gauge('nodejs_heap_size_used_bytes', '', [[{}, heapUsed]]),
-      gauge('process_start_time_seconds', 'When the service was started.', [[{}, performance.timeOrigin / 1000]]),
-    ]
-  }
+  let reload: Reload = { successful: true, successMs: Date.now() }
 
   async function readAll(): Promise<string> {
     const asked = serving()
@@ -181,7 +118,7 @@ export function createMetrics({ serving, restarts, ready }: MetricsOptions): Met
     await adding
     const workers = [...watched].flatMap(({ figures }) => (figures === undefined ? [] : [figures]))
     const states = asked.flatMap(({ figures }) => (figures === undefined ? [] : [stateOf(figures)]))
-    const parts = [...workers.map(countsOf), gone, ...states, ownMetrics()]
+    const parts = [...workers.map(countsOf), gone, ...states, [...serviceState(options), ...reloadState(reload), ...primaryState()]]
     return AggregatorRegistry.aggregate(parts as object[]).metrics()
   }
 
@@ -190,6 +127,9 @@ export function createMetrics({ serving, restarts, ready }: MetricsOptions): Met
     watch(worker) {
       watched.add(worker)
       void worker.ended.then(() => retire(worker))
+    },
+    reloaded(successful) {
+      reload = { successful, successMs: successful ? Date.now() : reload.successMs }
     },
     read() {
       reading ??= readAll().finally(() => (reading = undefined))

@@ -86,6 +86,8 @@ export interface StoreFigures {
   readonly topics: number
   /** What they take on disk, room for more included. */
   readonly bytes: number
+  /** When the last backup was done, in ms since the epoch; undefined without one, or where the engine makes none. */
+  readonly backupMs?: number
 }
 
 /** A backup that was made. */
@@ -94,7 +96,10 @@ export interface BackupDone {
   readonly bytes: number
 }
 
-/** What this process has committed since its start, where the engine commits in this process; counts are live. */
+/**
+ * What this process has committed since its start, where the engine commits in this process; counts are live. At any
+ * moment `writes` are those in `batches` and those `inFlight`.
+ */
 export interface CommitFigures {
   readonly writes: number
   readonly failed: number
@@ -102,7 +107,7 @@ export interface CommitFigures {
   /** How long a commit took, from its first write's start until it was durable. */
   readonly seconds: Distribution
   /** How many writes a commit made durable together. */
-  readonly batches: Distribution
+  readonly batches: Pick<Distribution, 'read'>
 }
 
 /** What became of the removals that were due. */

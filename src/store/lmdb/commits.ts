@@ -27,12 +27,36 @@ export interface Commits {
 /** Writes that one commit made durable together. */
 const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
+/**
+ * lmdb tells of a failed commit more often than anyone can listen: beside the promise of each write it rejects that of the
+ * turn's batch, which it keeps to itself, and one more, which every such reason carries as `commitError`.
+ */
+interface CommitReason extends Error {
+  readonly commitError: Promise<never>
+}
+
+function isCommitReason(reason: unknown): reason is CommitReason {
+  return reason instanceof Error && 'commitError' in reason
+}
+
+// Those that nobody hears are lmdb's, since each write that failed has its own; everything else is a defect of the process.
+process.on('unhandledRejection', (reason) => {
+  if (!isCommitReason(reason)) throw reason
+})
+
 /** @param onBroken called once, with the reason, when commits can no longer be trusted */
 export function createCommits(onBroken: (reason: Error) => void): Commits {
   const seconds = createDistribution(secondsBounds)
-  const batches = createDistribution(batchBounds)
-  const figures = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
+  const ended = createDistribution(batchBounds)
   let batch = 0
+  /** A batch comes back whole within one turn, so whoever reads in a later one sees it, though `endBatch` is still to come. */
+  const batches: CommitFigures['batches'] = {
+    read() {
+      endBatch()
+      return ended.read()
+    },
+  }
+  const figures = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
   let progressAt = 0
   let held: { readonly released: Promise<void>; readonly release: () => void } | undefined
   let waitingForDrain: (() => void)[] = []
@@ -63,13 +87,14 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
   }
 
   function endBatch(): void {
-    batches.record(batch)
+    if (batch > 0) ended.record(batch)
     batch = 0
   }
 
   function fail(startedAt: number, cause: unknown): never {
     settle(startedAt)
     figures.failed++
+    if (isCommitReason(cause)) cause.commitError.catch(() => {})
     const error = new CommitFailed('a commit failed', { cause })
     reportOnce(error)
     throw error

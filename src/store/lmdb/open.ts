@@ -30,12 +30,21 @@ export interface LmdbOptions {
   readonly clock?: Clock
 }
 
+/** In `meta`: when the last backup was done. */
+const backupName = 'backup'
+
+function timeRecord(ms: number): Buffer {
+  const record = Buffer.allocUnsafe(8)
+  record.writeDoubleBE(ms)
+  return record
+}
+
 /** Opens the store in a data directory, creating it on first use. Nobody else may be writing to it meanwhile. */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
   const { directory, socketCount = () => 0, onBroken = () => {}, clock = now } = options
   const pageBuffer = createPageBuffer()
   const environment = openEnvironment(directory, pageBuffer)
-  const { root, specifications, freshen } = environment
+  const { root, specifications, meta, freshen } = environment
   const stopClearing = clearDeadReaders(root)
   const commits = createCommits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
@@ -50,12 +59,16 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     figures: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,
+      backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
     }),
     commits: commits.figures,
     hold: commits.hold,
     release: commits.release,
-    backup: (file, freeBytesMin, onProgress) =>
-      backup(root, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress),
+    async backup(file, freeBytesMin, onProgress) {
+      const done = await backup(root, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress)
+      await commits.run(true, () => meta.put(backupName, timeRecord(clock().wallMs)))
+      return done
+    },
     async close() {
       stopClearing()
       await commits.close()

@@ -88,6 +88,8 @@ export function createRemovals(
       let inner: Promise<boolean> | undefined
       const outer = updates.ifVersion(path, updateVersion, () => {
         inner = ifSame()
+        // When the commit fails the outer one says so.
+        inner.catch(() => {})
       })
       return (await outer) && (await inner) === true
     })

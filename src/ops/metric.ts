@@ -1,0 +1,46 @@
+/**
+ * One metric, in the form in which prom-client's own workers send theirs to be summed. What is measured is none of this
+ * file's business: see worker-metrics.ts and metrics.ts.
+ */
+import type { DistributionFigures } from '../distribution.js'
+
+export type Labels = Readonly<Record<string, string>>
+export type Samples = readonly (readonly [labels: Labels, value: number])[]
+type Combination = 'sum' | 'min' | 'max'
+
+/** One metric in the form in which prom-client's own workers send theirs. */
+export interface Metric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly aggregator: Combination
+  readonly values: readonly { readonly labels: object; readonly value: number; readonly metricName?: string }[]
+}
+
+/** A sample without labels, where there is a value. */
+export function one(value: number | undefined): Samples {
+  return value === undefined ? [] : [[{}, value]]
+}
+
+function metric(type: 'counter' | 'gauge', name: string, help: string, samples: Samples, combination: Combination = 'sum'): Metric {
+  const values = samples.map(([labels, value]) => ({ labels, value }))
+  return { name, help, type, aggregator: combination, values }
+}
+
+export const counter = (name: string, help: string, samples: Samples): Metric => metric('counter', name, help, samples)
+
+export const gauge = (name: string, help: string, samples: Samples, combination?: Combination): Metric =>
+  metric('gauge', name, help, samples, combination)
+
+export function histogram(name: string, help: string, parts: readonly (readonly [Labels, DistributionFigures])[]): Metric {
+  const values = parts.flatMap(([labels, { bounds, counts, sum }]) => {
+    let count = 0
+    const buckets = counts.map((inBucket, place) => {
+      count += inBucket
+      const le = place < bounds.length ? bounds[place] : '+Inf'
+      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count }
+    })
+    return [...buckets, { metricName: `${name}_sum`, labels, value: sum }, { metricName: `${name}_count`, labels, value: count }]
+  })
+  return { name, help, type: 'histogram', aggregator: 'sum', values }
+}

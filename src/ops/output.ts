@@ -1,0 +1,59 @@
+/**
+ * Standard output, for the log and for what is printed beside it. A write never throws and never waits: a full disk, a closed
+ * terminal, a reader that has gone or has stopped reading are no reason for a service to end or to stand still.
+ *
+ * Where standard output is a pipe or a terminal it is opened once more, for this process alone, so that it does not block:
+ * the mode belongs to the opened file, which other programs may share.
+ */
+import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
+
+/** Whether a person reads it. */
+export const onTerminal = isatty(1)
+
+const descriptor = openUnblocking()
+
+/** Whether the last line was cut off in the middle, so that the next one has to begin on a line of its own. */
+let torn = false
+
+/** Writes `text`, which ends with the end of a line, at once. False when it could not be written, or not whole. */
+export function print(text: string): boolean {
+  const bytes = Buffer.from(torn ? `\n${text}` : text)
+  let written = 0
+  try {
+    while (written < bytes.length) written += writeSync(descriptor, bytes, written)
+    torn = false
+    return true
+  } catch {
+    torn ||= written > 0
+    return false
+  }
+}
+
+function openUnblocking(): number {
+  if (onTerminal || isPipe()) {
+    try {
+      return openSync('/proc/self/fd/1', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+    } catch {
+      // Another account's pipe, one whose reader has gone, or a system without /proc.
+    }
+  }
+  // To touch it is enough: Node makes pipes and sockets, such as the journal's, non-blocking. Files never block for long.
+  void process.stdout
+  return 1
+}
+
+function isPipe(): boolean {
+  try {
+    return fstatSync(1).isFIFO()
+  } catch {
+    return false
+  }
+}
+
+const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
+
+// At its exit Node restores the terminals' modes, and aborts where one is gone meanwhile; closed ones it leaves alone.
+process.on('exit', () => {
+  for (const descriptor of terminals) if (!isatty(descriptor)) closeSync(descriptor)
+})

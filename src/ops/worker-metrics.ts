@@ -1,0 +1,108 @@
+/**
+ * One worker's figures as metrics: what only grows, which counts also after the worker's end, and what is so at the moment.
+ * The names, and the sentences that explain them, stand here once.
+ */
+import type { DistributionFigures } from '../distribution.js'
+import type { StoreFigures } from '../store/store.js'
+import type { WorkerFigures } from './figures.js'
+import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
+
+type ProcessFigures = Pick<WorkerFigures, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>
+
+const nothing: DistributionFigures = { bounds: [], counts: [0], sum: 0 }
+
+/** What only grows, of any process. */
+export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }: ProcessFigures): Metric[] {
+  return [
+    counter('topicd_log_lines_dropped_total', 'Log lines that could not be written.', one(logLinesDropped)),
+    counter('process_cpu_user_seconds_total', 'User CPU time of all processes, in seconds.', one(user)),
+    counter('process_cpu_system_seconds_total', 'System CPU time of all processes, in seconds.', one(system)),
+    counter('process_cpu_seconds_total', 'CPU time of all processes, in seconds.', one(user + system)),
+  ]
+}
+
+/** The memory of any process at the moment. */
+export function processMemory({ residentBytes, heapBytes }: ProcessFigures): Metric[] {
+  return [
+    gauge('process_resident_memory_bytes', 'Resident memory of all processes; shared pages count in each.', one(residentBytes)),
+    gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use, of all processes.', one(heapBytes)),
+  ]
+}
+
+/** What lasts of a worker: everything that only grows. */
+export function countsOf(figures: WorkerFigures): Metric[] {
+  const { routes, rejected, commits, expired } = figures
+  const perRoute = (value: (route: WorkerFigures['routes'][number]) => number): Samples =>
+    routes.map((route) => [{ route: route.route }, value(route)])
+  return [
+    counter(
+      'topicd_requests_total',
+      'Requests answered, by route and status.',
+      routes.flatMap(({ route, statuses }) => Object.entries(statuses).map(([status, count]) => [{ route, status }, count] as const)),
+    ),
+    histogram(
+      'topicd_request_duration_seconds',
+      'Time that a worker took for an answer; of those given at once, one in 16 is timed and stands for the others.',
+      routes.map(({ route, seconds }) => [{ route }, seconds]),
+    ),
+    counter('topicd_request_bytes_total', 'Bytes of request bodies.', perRoute(({ bytesIn }) => bytesIn)),
+    counter('topicd_response_bytes_total', 'Bytes of answers, without headers.', perRoute(({ bytesOut }) => bytesOut)),
+    counter(
+      'topicd_rejected_total',
+      'Requests refused, by the code of the answer; and connections closed without one, by the cause.',
+      Object.entries(rejected).map(([cause, count]) => [{ cause }, count]),
+    ),
+    counter('topicd_topics_expired_total', 'Topics removed by a REMOVAL policy.', one(expired)),
+    counter('topicd_writes_total', 'Writes given to the store.', one(commits?.writes ?? 0)),
+    counter('topicd_writes_failed_total', 'Writes whose commit failed.', one(commits?.failed ?? 0)),
+    histogram(
+      'topicd_commit_duration_seconds',
+      'Time that a commit took, from its first write until it was on disk.',
+      [[{}, commits?.seconds ?? nothing]],
+    ),
+    histogram('topicd_commit_writes', 'Writes that one commit made durable together.', [[{}, commits?.batches ?? nothing]]),
+    ...processCounts(figures),
+  ]
+}
+
+/** What a worker is, and has in hand, at the moment. */
+export function stateOf(figures: WorkerFigures): Metric[] {
+  const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = figures
+  const ofWorker = (value: number | undefined): Samples => (value === undefined ? [] : [[{ pid: String(pid) }, value]])
+  return [
+    gauge('topicd_connections', 'Open connections.', one(connections)),
+    gauge('topicd_connections_max', 'Connections that all workers together accept.', one(connectionsMax)),
+    gauge('topicd_worker_open_fds', 'Open file descriptors of a worker.', ofWorker(descriptors?.open)),
+    gauge('topicd_worker_max_fds', 'File descriptors that a worker may have open.', ofWorker(descriptors?.max)),
+    gauge('topicd_requests_waiting', 'Requests that wait for their answer.', one(waiting)),
+    gauge('topicd_writes_in_flight', 'Writes that wait for their commit.', one(commits?.inFlight ?? 0)),
+    ...diskState(figures),
+    gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),
+    gauge('topicd_event_loop_delay_p99_seconds', loopDelayHelp('at the 99th percentile'), one(loopDelay.p99), 'max'),
+    gauge('topicd_event_loop_delay_max_seconds', loopDelayHelp('at most'), one(loopDelay.max), 'max'),
+    ...processMemory(figures),
+    ...(stored === undefined ? [] : storedState(stored)),
+  ]
+}
+
+function loopDelayHelp(what: string): string {
+  return `How late timers were ${what} since the last scrape, of the worker where it was worst.`
+}
+
+/** None where the store is elsewhere, and so its disk. */
+function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerFigures): Metric[] {
+  if (diskFreeBytesMin === undefined) return []
+  return [
+    gauge('topicd_disk_free_bytes', "Free space of the data directory's file system.", one(diskFreeBytes), 'min'),
+    gauge('topicd_disk_free_bytes_min', 'With less free space, writes that add bytes are refused.', one(diskFreeBytesMin), 'max'),
+  ]
+}
+
+function storedState({ topics, bytes, backupMs }: StoreFigures): Metric[] {
+  const backupHelp = 'When the last backup was done, in seconds since the epoch.'
+  return [
+    gauge('topicd_topics', 'Topics stored.', one(topics)),
+    gauge('topicd_store_bytes', 'Size of the store.', one(bytes)),
+    ...(backupMs === undefined ? [] : [gauge('topicd_last_backup_timestamp_seconds', backupHelp, one(backupMs / 1000))]),
+  ]
+}

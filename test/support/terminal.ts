@@ -1,0 +1,62 @@
+/**
+ * A program on a terminal: its standard output and standard error are a pseudo-terminal that python3 opens, and that can be
+ * taken away under it. The program has no controlling terminal, so that a closed one sends it no signal.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { Test } from 'tap'
+import { until } from './server.js'
+
+/** Why nothing can be run on a terminal here; false if it can. */
+export function whyNoTerminal(): string | false {
+  return spawnSync('python3', ['--version']).error === undefined ? false : 'python3 is not installed: terminals were NOT tested'
+}
+
+/** Copies what the terminal shows to standard output until standard input ends; then closes the terminal and waits. */
+const relay = `
+import os, pty, select, subprocess, sys
+ours, theirs = pty.openpty()
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+os.close(theirs)
+print(child.pid, file=sys.stderr, flush=True)
+while True:
+    readable, _, _ = select.select([ours, 0], [], [])
+    if 0 in readable: break
+    try: os.write(1, os.read(ours, 65536))
+    except OSError: break
+os.close(ours)
+status = child.wait()
+sys.exit(status if status >= 0 else 128 - status)
+`
+
+export interface Terminal {
+  /** The program's process id. */
+  readonly pid: number
+  /** Everything that the terminal has shown. */
+  readonly shown: () => string
+  /** Takes the terminal away; the program goes on. */
+  close(): void
+  /** The program's exit code. */
+  readonly ended: Promise<number | null>
+}
+
+/** Runs `command` on a terminal until it ends or the test does. */
+export async function onTerminal(t: Test, command: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Terminal> {
+  const child = spawn('python3', ['-c', relay, ...command], { stdio: 'pipe', env })
+  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  let shown = ''
+  let first = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (first += text))
+  child.stdin.on('error', () => {})
+  const pid = await until('the program was started', async () => (first.includes('\n') ? Number(first.split('\n')[0]) : undefined))
+  t.teardown(() => {
+    child.kill('SIGKILL')
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended, as it should have.
+    }
+  })
+  return { pid, shown: () => shown, close: () => child.stdin.end(), ended }
+}
