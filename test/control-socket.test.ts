@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { seededRandom } from './support/random.js'
 import { startServer, until, type Server } from './support/server.js'
@@ -21,7 +21,8 @@ const waitingMax = 64
 const server = await startServer(t, { workers: 2 })
 
 function open({ dataDir }: Server): Promise<Socket> {
-  const socket = connect(join(dataDir, 'control.sock'))
+  // Relative: the address of a socket has little room.
+  const socket = connect(relative(process.cwd(), join(dataDir, 'control.sock')))
   return new Promise((resolve, reject) => {
     socket.once('error', reject).once('connect', () => resolve(socket.off('error', reject)))
   })
@@ -186,6 +187,21 @@ await t.test('a connection that breaks off at any point harms nothing', async (t
     if (!socket.closed) await once(socket, 'close')
   }
   await servesOn(t)
+})
+
+await t.test('questions are answered while workers are replaced', async (t) => {
+  let rolling = true
+  const reloads = (async () => {
+    for (let round = 0; round < 3; round++) t.equal((await server.command('reload')).code, 0)
+    rolling = false
+  })()
+  let asked = 0
+  for (; rolling; asked++) {
+    const answer = await send('{"command":"ask","question":{"about":"listKeys"}}')
+    if (!answer.startsWith('{"answer":[')) t.fail(answer)
+  }
+  await reloads
+  t.ok(asked > 10, `${asked} questions`)
 })
 
 await t.test('six thousand keys are listed', async (t) => {

@@ -1,7 +1,7 @@
 /**
  * `topicd reload` tells the truth: it ends when the workers have been replaced, and fails with the reason when they have not.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -103,6 +103,24 @@ await t.test('where no service runs it says so, and creates nothing', async (t) 
     stderr: `topicd: no service runs on the data directory ${dataDir}\n`,
   })
   t.notOk(existsSync(dataDir))
+})
+
+await t.test('where the service may not be reached it says that, and not that none runs', async (t) => {
+  const { server } = await start(t)
+  const main = join(import.meta.dirname, '../dist/main.js')
+  const socket = join(server.dataDir, 'control.sock')
+  // Root may connect to anything, so it becomes somebody else; anybody else is kept out by the mode.
+  const isRoot = process.getuid?.() === 0
+  chmodSync(server.dataDir, 0o755)
+  chmodSync(socket, 0)
+  const { status, stderr } = spawnSync(process.execPath, [main, 'reload', '--data', server.dataDir], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
+    ...(isRoot ? { uid: 65534, gid: 65534 } : {}),
+  })
+  chmodSync(socket, 0o600)
+  t.equal(status, 1)
+  t.equal(stderr, `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run the command as its account\n`)
 })
 
 await t.test('a caller that goes away does not stop it', async (t) => {
