@@ -3,7 +3,7 @@
  * the service serves on.
  */
 import { once } from 'node:events'
-import { statSync } from 'node:fs'
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
@@ -226,4 +226,13 @@ await t.test('the socket is its owner\'s alone, whatever the umask', async (t) =
   const open = await startServer(t)
   t.equal((statSync(join(open.dataDir, 'control.sock')).mode & 0o777).toString(8), '600')
   t.equal((statSync(open.dataDir).mode & 0o777).toString(8), '700')
+})
+
+await t.test('a data directory that others can reach is warned of', async (t) => {
+  const dataDir = join(t.testdir(), 'db')
+  mkdirSync(dataDir)
+  chmodSync(dataDir, 0o755)
+  const exposed = await startServer(t, { dataDir })
+  t.match(await exposed.logged('other accounts can reach the data directory; chmod 700 keeps them out'), { level: 40, mode: '755' })
+  t.equal((statSync(join(dataDir, 'control.sock')).mode & 0o777).toString(8), '600')
 })

@@ -46,6 +46,10 @@ interface ImportOptions {
 export interface Reloaded {
   /** How many workers serve now, each started by this reload. */
   readonly workers: number
+  /** The versions of their builds: one, unless the build was replaced meanwhile. */
+  readonly versions: readonly string[]
+  /** The version of the primary, which goes on until a restart. */
+  readonly primaryVersion: string
   readonly tookMs: number
   /** The names of settings that have changed and take a restart. */
   readonly restartNeeded: readonly string[]

@@ -57,7 +57,7 @@ export function createRequests({ serving, members, forkTool, start, reload, stop
       await members.open(child)
       socket.off('close', abandon)
       if (socket.destroyed) throw new Error('the caller has gone')
-      child.process.send({ kind: 'tool', tool, options }, socket)
+      child.process.send({ kind: 'tool', tool, options }, socket, {}, (error) => error && refuse(socket, error.message))
     } catch (error) {
       child.end((error as Error).message)
       throw error

@@ -5,7 +5,7 @@
  * Only the service's account can connect. Even so every connection is bounded, in bytes, in time and in number, up to the end
  * of its request; an answer is as long as it is.
  */
-import { closeSync, constants, existsSync, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { errorLine } from './control-protocol.js'
@@ -96,16 +96,27 @@ export function refuse(socket: Socket, reason: string): void {
   setTimeout(() => socket.destroy(), refusalMsMax).unref()
 }
 
-/** A connection to the service that uses `directory`, or undefined when none does. */
-export function connectToControl(directory: string): Promise<Socket | undefined> {
-  if (!existsSync(directory)) return Promise.resolve(undefined)
-  return new Promise((resolve) => {
-    withSocketPath(directory, (path) => {
-      const socket = connect(path)
-      socket.once('connect', () => resolve(socket))
-      socket.once('error', () => resolve(undefined))
+/** How a connection fails where no service runs: there is no directory, no socket, or nobody at the socket of a dead one. */
+const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED']
+
+/**
+ * A connection to the service that uses `directory`, or undefined when none does.
+ *
+ * @throws Error when there may be one, but it cannot be reached
+ */
+export async function connectToControl(directory: string): Promise<Socket | undefined> {
+  try {
+    return await new Promise<Socket>((resolve, reject) => {
+      withSocketPath(directory, (path) => {
+        const socket = connect(path)
+        socket.once('error', reject).once('connect', () => resolve(socket.off('error', reject)))
+      })
     })
-  })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (absentCodes.includes(code)) return undefined
+    throw new Error(`the service that uses ${directory} cannot be reached (${code}); run the command as its account`, { cause: error })
+  }
 }
 
 /** The connection ended within a line. */

@@ -5,7 +5,7 @@
  * store while an orphaned worker of the last one may still be writing.
  */
 import { spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -40,6 +40,12 @@ export async function lockDirectory(directory: string, waitMs: number): Promise<
     await sleep(retryMs)
   }
   return { descriptor, release: () => closeSync(descriptor) }
+}
+
+/** The mode of `directory`, as octal digits, where it lets other accounts in; undefined where it does not. */
+export function exposedMode(directory: string): string | undefined {
+  const mode = statSync(directory).mode & 0o777
+  return (mode & 0o077) === 0 ? undefined : mode.toString(8)
 }
 
 function tryLock(descriptor: number): boolean {

@@ -9,7 +9,7 @@ import { type CertificateWatch, watchCertificate } from '../ops/certificate-watc
 import { createLog, logCrashes } from '../ops/log.js'
 import { readCertificate } from '../ops/tls.js'
 import { connectToControl } from './control-socket.js'
-import { type DirectoryLock, lockDirectory } from './directory.js'
+import { type DirectoryLock, exposedMode, lockDirectory } from './directory.js'
 import { listenProblem } from './listen-problem.js'
 import { holdPort } from './port-hold.js'
 import { Supervisor } from './supervisor.js'
@@ -33,6 +33,8 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   }
   const lock = await claimDirectory(config.data)
   if (lock === undefined) return refuse(exitCodes.directoryInUse, `the data directory ${config.data} is in use by another topicd`)
+  const mode = exposedMode(config.data)
+  if (mode !== undefined) log.warn({ data: config.data, mode }, 'other accounts can reach the data directory; chmod 700 keeps them out')
   const held = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
     refuse(exitCodes.portInUse, listenProblem(error, config.host, config.port)),
   )

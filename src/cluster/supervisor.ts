@@ -177,8 +177,9 @@ export class Supervisor {
       this.#config = next
       this.#metrics.reloaded(true)
       const tookMs = Math.round(performance.now() - startedMs)
-      this.#log.info({ tookMs, restartNeeded }, 'rolling restart done')
-      return { workers: next.workers, tookMs, restartNeeded }
+      const versions = [...new Set(this.#workers.serving().flatMap((child) => child.version ?? []))]
+      this.#log.info({ versions, tookMs, restartNeeded }, 'rolling restart done')
+      return { workers: next.workers, versions, primaryVersion: version, tookMs, restartNeeded }
     } catch (error) {
       this.#metrics.reloaded(false)
       if (this.#stoppingSinceMs === undefined) this.#log.error({ reason: (error as Error).message }, 'rolling restart failed')

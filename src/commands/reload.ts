@@ -29,8 +29,12 @@ export const reload: Command = {
     } catch (error) {
       fatal(exitCodes.failed, `not reloaded: ${(error as Error).message}`)
     }
-    const { workers, tookMs, restartNeeded } = reloaded
+    const { workers, versions, primaryVersion, tookMs, restartNeeded } = reloaded
     for (const name of restartNeeded) process.stderr.write(`topicd: ${environmentName(name)} has changed; that takes a restart\n`)
-    await print(`${workers} ${workers === 1 ? 'worker' : 'workers'} replaced in ${(tookMs / 1000).toFixed(1)} s\n`)
+    if (versions.some((version) => version !== primaryVersion)) {
+      process.stderr.write(`topicd: the primary goes on as version ${primaryVersion} until a restart\n`)
+    }
+    const seconds = (tookMs / 1000).toFixed(1)
+    await print(`${workers} ${workers === 1 ? 'worker' : 'workers'} replaced in ${seconds} s, version ${versions.join(' and ')}\n`)
   },
 }
