@@ -8,14 +8,17 @@ import t, { type Test } from 'tap'
 import { patchedProgram } from './support/patched.js'
 import { runCommand, startServer, until, type Server } from './support/server.js'
 
-t.setTimeout(180_000)
+t.setTimeout(300_000)
 
-/** A server of two workers whose settings the test writes, and which is not told otherwise. */
+const mainFile = join(import.meta.dirname, '../dist/main.js')
+
+/** A server of two workers whose settings file the test writes. */
 async function start(
   t: Test,
-  directory = t.testdir(),
+  directory: string,
   program?: string,
 ): Promise<{ server: Server; file: string; set: (lines: string) => void }> {
+  mkdirSync(directory, { recursive: true })
   const settings = join(directory, 'topicd.env')
   const set = (lines: string): void => writeFileSync(settings, lines)
   set('')
@@ -23,16 +26,26 @@ async function start(
   return { server, file: settings, set }
 }
 
-const done = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
+const { server, file, set } = await start(t, join(t.testdir(), 'shared'))
+
+/** Resolves when the shared server has logged `msg` once more than `before` times. */
+async function loggedAgain(msg: string, before: number): Promise<void> {
+  await until(`"${msg}"`, async () => (timesLogged(msg) > before ? true : undefined), 60_000)
+}
+
+function timesLogged(msg: string): number {
+  return server.log.filter((line) => line.msg === msg).length
+}
+
+const reloaded = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
 
 await t.test('it ends when every worker is a new one with the new settings', async (t) => {
-  const { server, set } = await start(t)
   const before = server.workerPids()
   set('TOPICD_PAGE_SIZE_MAX=7\n')
   const { code, stdout, stderr } = await server.command('reload')
   const after = server.workerPids()
   t.equal(code, 0, stderr)
-  t.match(stdout, done)
+  t.match(stdout, reloaded)
   t.equal(after.length, 2)
   t.notOk(after.some((pid) => before.includes(pid)), 'no old worker is left')
   for (let i = 0; i < server.client.connections; i++) {
@@ -41,7 +54,6 @@ await t.test('it ends when every worker is a new one with the new settings', asy
 })
 
 await t.test('a wrong setting is named with its value and bound, and changes nothing', async (t) => {
-  const { server, file, set } = await start(t)
   const before = server.workerPids()
   set('TOPICD_PAGE_SIZE_MAX=none\n')
   t.strictSame(await server.command('reload'), {
@@ -52,52 +64,52 @@ await t.test('a wrong setting is named with its value and bound, and changes not
   t.strictSame(server.workerPids(), before)
   t.match(await server.logged('rolling restart failed'), { level: 50, reason: String }, 'the log says so too')
   set('')
-  t.match(await server.command('reload'), { code: 0, stdout: done }, 'and the next one is done')
+  t.match(await server.command('reload'), { code: 0, stdout: reloaded }, 'and the next one is done')
 })
 
 await t.test('a setting that takes a restart is named', async (t) => {
-  const { server, set } = await start(t)
   set('TOPICD_ADMIN_HOST=127.0.0.2\nTOPICD_DRAIN_MS=2000\n')
-  t.match(await server.command('reload'), { code: 0, stdout: done, stderr: 'topicd: TOPICD_ADMIN_HOST has changed; that takes a restart\n' })
+  t.match(await server.command('reload'), { code: 0, stdout: reloaded, stderr: 'topicd: TOPICD_ADMIN_HOST has changed; that takes a restart\n' })
 })
 
-await t.test('the version of a new build is told, and that the primary is not of it', async (t) => {
+await t.test('another build', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
-  writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
-  const { code, stdout, stderr } = await server.command('reload')
-  t.equal(code, 0)
-  t.match(stdout, /, version 9\.8\.7\n$/)
-  t.match(stderr, /^topicd: the primary goes on as version \d+\.\d+\.\d+ until a restart\n$/)
-})
 
-await t.test('a worker that does not start fails it, and the service serves on', async (t) => {
-  const directory = t.testdir()
-  const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
-  const { server } = await start(t, directory, program)
-  const before = server.workerPids()
-  writeFileSync(join(dirname(program), 'cluster/worker.js'), 'process.exit(21)\n')
-  const { code, stdout, stderr } = await server.command('reload')
-  t.equal(code, 1)
-  t.equal(stdout, '')
-  t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21\n$/)
-  t.strictSame(server.workerPids(), before, 'the same workers')
-  t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
+  await t.test('the version of a new build is told, and that the primary is not of it', async (t) => {
+    writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
+    const { code, stdout, stderr } = await server.command('reload')
+    t.equal(code, 0)
+    t.match(stdout, /, version 9\.8\.7\n$/)
+    t.match(stderr, /^topicd: the primary goes on as version \d+\.\d+\.\d+ until a restart\n$/)
+  })
+
+  await t.test('a worker that does not start fails it, and the service serves on', async (t) => {
+    const before = server.workerPids()
+    writeFileSync(join(dirname(program), 'cluster/worker.js'), 'process.exit(21)\n')
+    const { code, stdout, stderr } = await server.command('reload')
+    t.equal(code, 1)
+    t.equal(stdout, '')
+    t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21\n$/)
+    t.strictSame(server.workerPids(), before, 'the same workers')
+    t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
+  })
 })
 
 await t.test('reloads at the same time are each answered with what came of them', async (t) => {
-  const { server, set } = await start(t)
+  set('')
+  const before = timesLogged('rolling restart')
   const first = server.command('reload')
-  await server.logged('rolling restart')
+  await loggedAgain('rolling restart', before)
   set('TOPICD_PAGE_SIZE_MAX=none\n')
   const [second, third] = await Promise.all([server.command('reload'), server.command('reload')])
-  t.match(await first, { code: 0, stdout: done }, 'the one that began before the setting was wrong')
+  t.match(await first, { code: 0, stdout: reloaded }, 'the one that began before the setting was wrong')
   for (const later of [second, third]) t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'those that came after')
 })
 
 await t.test('one that a stop overtakes is not called done', async (t) => {
-  const { server } = await start(t)
+  const { server } = await start(t, t.testdir())
   const reload = server.command('reload')
   await server.logged('rolling restart')
   await server.stop()
@@ -117,14 +129,12 @@ await t.test('where no service runs it says so, and creates nothing', async (t) 
 })
 
 await t.test('where the service may not be reached it says that, and not that none runs', async (t) => {
-  const { server } = await start(t)
-  const main = join(import.meta.dirname, '../dist/main.js')
   const socket = join(server.dataDir, 'control.sock')
   // Root may connect to anything, so it becomes somebody else; anybody else is kept out by the mode.
   const isRoot = process.getuid?.() === 0
   chmodSync(server.dataDir, 0o755)
   chmodSync(socket, 0)
-  const { status, stderr } = spawnSync(process.execPath, [main, 'reload', '--data', server.dataDir], {
+  const { status, stderr } = spawnSync(process.execPath, [mainFile, 'reload', '--data', server.dataDir], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH },
     ...(isRoot ? { uid: 65534, gid: 65534 } : {}),
@@ -136,13 +146,14 @@ await t.test('where the service may not be reached it says that, and not that no
 })
 
 await t.test('a caller that goes away does not stop it', async (t) => {
-  const { server } = await start(t)
-  const main = join(import.meta.dirname, '../dist/main.js')
-  const caller = spawn(process.execPath, [main, 'reload', '--data', server.dataDir], { stdio: 'ignore' })
-  await server.logged('rolling restart')
+  set('')
+  const begun = timesLogged('rolling restart')
+  const done = timesLogged('rolling restart done')
+  const caller = spawn(process.execPath, [mainFile, 'reload', '--data', server.dataDir], { stdio: 'ignore' })
+  await loggedAgain('rolling restart', begun)
   caller.kill('SIGKILL')
-  await server.logged('rolling restart done')
-  t.match(await server.command('reload'), { code: 0, stdout: done })
+  await loggedAgain('rolling restart done', done)
+  t.match(await server.command('reload'), { code: 0, stdout: reloaded })
 })
 
 await t.test('systemd has heard READY=1 before it ends', async (t) => {
