@@ -6,22 +6,32 @@
 import typia, { type IValidation, type tags } from 'typia'
 import type { Properties, TopicType } from '../topics/topic.js'
 
-/** The body of POST /topics/fetch. */
-export interface FetchBody {
-  /** Path of a single topic. One of path and selector is required. */
-  readonly path?: string
-  /** Selector of many topics. One of path and selector is required. */
-  readonly selector?: string
-  /** Type of the topics to fetch; json when absent. */
+/** The body of POST /topics/fetch for one topic. */
+export interface FetchByPath {
+  /** Path of the topic. */
+  readonly path: string
+  /** Type of the topic; json when absent. */
+  readonly type?: TopicType
+}
+
+/** The body of POST /topics/fetch for a page of topics. */
+export interface FetchBySelector {
+  /** What selects the topics: a path after >, patterns after ? or *, several selectors after #. */
+  readonly selector: string
+  /** Type of the topics; json when absent. Topics of the other type are left out. */
   readonly type?: TopicType
   /** Results on a page; 10 when absent. */
   readonly size?: number & tags.Type<'uint32'> & tags.Minimum<1>
-  /** A path: results begin after it in the topic tree. */
+  /** Results begin after this path in the topic tree; it need not be a topic. */
   readonly after?: string
 }
 
+/** The body of POST /topics/fetch: one of the two, which the handler tells apart. */
+export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, 'type'>> {}
+
 /** The body of POST /topics/set. */
 export interface SetBody {
+  /** Path of the topic. */
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
@@ -31,6 +41,7 @@ export interface SetBody {
 
 /** The body of POST /topics/addAndSet. */
 export interface AddAndSetBody {
+  /** Path of the topic. */
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
@@ -42,6 +53,7 @@ export interface AddAndSetBody {
 
 /** The body of POST /topics/add. */
 export interface AddBody {
+  /** Path of the topic. */
   readonly path: string
   /** json when absent. */
   readonly type?: TopicType
@@ -49,13 +61,20 @@ export interface AddBody {
   readonly properties?: Properties
 }
 
-/** The body of POST /topics/remove. */
-export interface RemoveBody {
-  /** Path of the topic to remove. One of path and selector is required. */
-  readonly path?: string
-  /** Selector of the topics to remove. One of path and selector is required. */
-  readonly selector?: string
+/** The body of POST /topics/remove for one topic. */
+export interface RemoveByPath {
+  /** Path of the topic, which is removed without its descendants. */
+  readonly path: string
 }
+
+/** The body of POST /topics/remove for many topics. */
+export interface RemoveBySelector {
+  /** What selects the topics, which are removed whatever their type. */
+  readonly selector: string
+}
+
+/** The body of POST /topics/remove: one of the two, which the handler tells apart. */
+export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelector> {}
 
 /** What parse.ts needs to know of a body: whether an input is one, and the names of its members. */
 export interface BodyShape<Body> {

@@ -1,54 +1,19 @@
 /**
- * The OpenAPI 3.1 description of the service. Its schemas are made by typia, at build time, from the very types that the
- * validators come from, and its errors from the table of problems; only what types cannot say is written here.
+ * The OpenAPI 3.1 description of the service: its operations, their examples, and its errors from the table of problems.
+ * The schemas are description-schemas.ts's.
  */
-import typia from 'typia'
-import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './answers.js'
-import type { AddAndSetBody, AddBody, FetchBody, RemoveBody, SetBody } from './bodies.js'
-import { problemTable } from './problems.js'
-
-type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
-type JsonObject = { readonly [name: string]: Json }
-
-const generated = typia.json.schemas<
-  [FetchBody, SetBody, AddAndSetBody, AddBody, RemoveBody, FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, ErrorAnswer],
-  '3.1'
->()
-
-function isObject(json: Json): json is JsonObject {
-  return typeof json === 'object' && json !== null && !Array.isArray(json)
-}
-
-/**
- * A generated schema as a client's tools want it: choices of constants as one `enum`; no `readOnly`, which says something
- * about TypeScript here and would keep members out of requests; and no members but those named, which the validators hold
- * requests to.
- */
-function tidy(json: Json): Json {
-  if (Array.isArray(json)) return json.map(tidy)
-  if (!isObject(json)) return json
-  const { readOnly: _, required, oneOf, ...rest } = json
-  const tidied: Record<string, Json> = Object.fromEntries(Object.entries(rest).map(([name, member]) => [name, tidy(member)]))
-  if (Array.isArray(required) && required.length > 0) tidied.required = required
-  if (Array.isArray(oneOf)) {
-    const constants = oneOf.flatMap((choice: Json) => (isObject(choice) && 'const' in choice ? [choice.const] : []))
-    if (constants.length === oneOf.length) Object.assign(tidied, { type: 'string', enum: constants.sort() })
-    else tidied.oneOf = tidy(oneOf)
-  }
-  if (json.type === 'object' && !('additionalProperties' in json)) tidied.additionalProperties = false
-  return tidied
-}
-
-const onePlace: JsonObject = { oneOf: [{ required: ['path'] }, { required: ['selector'] }] }
-
-function schemas(): JsonObject {
-  const tidied = tidy(JSON.parse(JSON.stringify(generated.components.schemas)) as Json) as Record<string, JsonObject>
-  return { ...tidied, FetchBody: { ...tidied.FetchBody, ...onePlace }, RemoveBody: { ...tidied.RemoveBody, ...onePlace } }
-}
+import { describeSchemas, type JsonObject } from './description-schemas.js'
+import { type Example, examples } from './examples.js'
+import { type ProblemCode, problemTable } from './problems.js'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-const content = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
+/** One of the schemas, or what is one of them. */
+function anyOf(names: readonly string[]): JsonObject {
+  return names.length === 1 ? ref(names[0]) : { oneOf: names.map(ref) }
+}
+
+const content = (schema: JsonObject, shown: JsonObject = {}): JsonObject => ({ 'application/json': { schema, ...shown } })
 
 /** The headers that answers of a status carry beside the body. */
 const headersByStatus: Readonly<Record<string, JsonObject>> = {
@@ -56,25 +21,36 @@ const headersByStatus: Readonly<Record<string, JsonObject>> = {
   503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
 }
 
+/** Statuses that no operation of the description has: they answer what is none, another path or another method. */
+const statusesOfNoOperation: readonly number[] = [404, 405]
+
 /** Answers that are not a 200, by status: which codes they carry, and when. */
 function problemResponses(): JsonObject {
-  const byStatus = new Map<string, string[]>()
-  for (const [code, { status, wording }] of Object.entries(problemTable)) {
-    byStatus.set(String(status), [...(byStatus.get(String(status)) ?? []), `- \`${code}\`: ${wording}`])
+  const byStatus = new Map<number, ProblemCode[]>()
+  for (const [code, { status }] of Object.entries(problemTable) as [ProblemCode, { status: number }][]) {
+    if (!statusesOfNoOperation.includes(status)) byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
-  const responses = [...byStatus].map(([status, lines]) => {
+  const responses = [...byStatus].map(([status, codes]) => {
     const headers = headersByStatus[status]
-    const response = { description: lines.join('\n'), content: content(ref('ErrorAnswer')) }
+    const description = codes.map((code) => `- \`${code}\`: ${problemTable[code].wording}`).join('\n')
+    const example = { code: codes[0], message: problemTable[codes[0]].wording }
+    const response = { description, content: content(ref('ErrorAnswer'), { example }) }
     return [`Status${status}`, headers === undefined ? response : { ...response, headers }] as const
   })
   return Object.fromEntries(responses)
 }
 
+const responseRefs = (statuses: readonly number[]): JsonObject =>
+  Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Status${status}` }]))
+
 interface Operation {
-  readonly route: string
+  readonly route: keyof typeof examples
+  /** Not the route's own word: generated clients would hide the `fetch` of their platform behind it. */
+  readonly operationId: string
   readonly summary: string
-  readonly body: string
-  readonly answer: JsonObject
+  /** The schemas that a request may have, and that an answer may. */
+  readonly bodies: readonly string[]
+  readonly answers: readonly string[]
   readonly answered: string
   /** Whether it can add bytes, and so be refused for lack of room. */
   readonly grows: boolean
@@ -83,91 +59,150 @@ interface Operation {
 const operations: readonly Operation[] = [
   {
     route: 'fetch',
+    operationId: 'fetchTopics',
     summary: 'Fetches one topic by its path, or a page of the topics that a selector matches.',
-    body: 'FetchBody',
-    answer: { oneOf: [ref('FetchItem'), ref('FetchPage')] },
+    bodies: ['FetchByPath', 'FetchBySelector'],
+    answers: ['FetchItem', 'FetchPage'],
     answered: 'The topic, or the page.',
     grows: false,
   },
   {
     route: 'set',
+    operationId: 'setTopic',
     summary: 'Sets the value of a topic that exists.',
-    body: 'SetBody',
-    answer: ref('SetAnswer'),
+    bodies: ['SetBody'],
+    answers: ['SetAnswer'],
     answered: 'The value is set, on disk, and seen by every later request.',
     grows: true,
   },
   {
     route: 'addAndSet',
+    operationId: 'addAndSetTopic',
     summary: 'Creates a topic if it is missing, and sets its value.',
-    body: 'AddAndSetBody',
-    answer: ref('AddAnswer'),
+    bodies: ['AddAndSetBody'],
+    answers: ['AddAnswer'],
     answered: 'The topic is there and its value is set.',
     grows: true,
   },
   {
     route: 'add',
+    operationId: 'addTopic',
     summary: 'Creates a topic without a value; one that is there already is a success too.',
-    body: 'AddBody',
-    answer: ref('AddAnswer'),
+    bodies: ['AddBody'],
+    answers: ['AddAnswer'],
     answered: 'The topic is there.',
     grows: true,
   },
   {
     route: 'remove',
+    operationId: 'removeTopics',
     summary: 'Removes one topic by its path, without its descendants, or every topic that a selector matches.',
-    body: 'RemoveBody',
-    answer: ref('RemoveAnswer'),
+    bodies: ['RemoveByPath', 'RemoveBySelector'],
+    answers: ['RemoveAnswer'],
     answered: 'What was there is gone.',
     grows: false,
   },
 ]
 
-function describeOperation({ route, summary, body, answer, answered, grows }: Operation): JsonObject {
+/** The requests or the answers of a route's examples, as a media type shows them. */
+function shown(route: keyof typeof examples, part: 'request' | 'answer'): JsonObject {
+  const named = (examples[route] as readonly Example[]).map(({ name, summary, [part]: value }) => [name, { summary, value }] as const)
+  return { examples: Object.fromEntries(named) }
+}
+
+function describeOperation({ route, operationId, summary, bodies, answers, answered, grows }: Operation): JsonObject {
   const statuses = [400, 401, 403, 411, 413, 415, 417, 500, 503, ...(grows ? [507] : [])]
   return {
     post: {
-      operationId: route,
+      operationId,
+      tags: ['topics'],
       summary,
-      requestBody: { required: true, content: content(ref(body)) },
+      requestBody: { required: true, content: content(anyOf(bodies), shown(route, 'request')) },
       responses: {
-        200: { description: answered, content: content(answer) },
-        ...Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Status${status}` }])),
+        200: { description: answered, content: content(anyOf(answers), shown(route, 'answer')) },
+        ...responseRefs(statuses),
       },
     },
   }
 }
 
-/**
- * The description, as an object that JSON can carry.
- *
- * @param basePath what comes before /topics/…, without a trailing slash; empty for none
- * @param version the service's
- * @param origin scheme, host and port of the service; without it the document is about the server that it comes from
- */
-export function describeApi(basePath: string, version: string, origin = ''): object {
+/** What is asked by GET, without a key. */
+const pages: JsonObject = {
+  '/healthz': {
+    get: {
+      operationId: 'getHealth',
+      tags: ['service'],
+      summary: 'Whether the worker that answers serves; 503 while it stops.',
+      security: [],
+      responses: {
+        200: {
+          description: 'It serves.',
+          content: content({
+            type: 'object',
+            properties: { status: { type: 'string', const: 'serving' } },
+            required: ['status'],
+            additionalProperties: false,
+          }),
+        },
+        ...responseRefs([400, 503]),
+      },
+    },
+  },
+  '/openapi.json': {
+    get: {
+      operationId: 'getDescription',
+      tags: ['service'],
+      summary: 'This description, with the URL under which it was asked for.',
+      security: [],
+      responses: { 200: { description: 'The description.', content: content({ type: 'object' }) }, ...responseRefs([400]) },
+    },
+  },
+}
+
+const securitySchemes: JsonObject = {
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'authorization',
+    description: 'The word `Apikey`, a space, and the token that `topicd keys add` printed.',
+  },
+  bearer: { type: 'http', scheme: 'bearer', description: 'The same token after the word `Bearer`.' },
+}
+
+/** What a description is made for. */
+export interface Described {
+  /** What comes before /topics/…, without a trailing slash; empty for none. */
+  readonly basePath: string
+  /** The service's. */
+  readonly version: string
+  /** The largest `size` of a page. */
+  readonly pageSizeMax: number
+  /** Scheme, host and port of the service; without it the document is about the server that it comes from. */
+  readonly origin?: string
+}
+
+/** The description, as an object that JSON can carry. */
+export function describeApi({ basePath, version, pageSizeMax, origin = '' }: Described): object {
   return {
     openapi: '3.1.0',
     info: {
       title: 'topicd',
       version,
-      description: 'A topic tree over HTTP. Values come back exactly as they were sent, the text of numbers included.',
+      description:
+        'A topic tree over HTTP. Values come back exactly as they were sent, the text of numbers included. Any other path is ' +
+        'answered 404 `unknown_route`, any other method 405 `method_not_allowed`, both with a body like that of every refusal.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${basePath}` || '/' }],
-    security: [{ apiKey: [] }],
-    paths: Object.fromEntries(operations.map((operation) => [`/topics/${operation.route}`, describeOperation(operation)])),
-    components: {
-      schemas: schemas(),
-      responses: problemResponses(),
-      securitySchemes: {
-        apiKey: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'authorization',
-          description: 'The word `Apikey`, a space, and the token that `topicd keys add` printed.',
-        },
-      },
+    security: [{ apiKey: [] }, { bearer: [] }],
+    tags: [
+      { name: 'topics', description: 'Topics: one by its path, or many by a selector.' },
+      { name: 'service', description: 'The service itself; no key is needed.' },
+    ],
+    paths: {
+      ...Object.fromEntries(operations.map((operation) => [`/topics/${operation.route}`, describeOperation(operation)])),
+      ...pages,
     },
+    components: { schemas: describeSchemas(pageSizeMax), responses: problemResponses(), securitySchemes },
   }
 }

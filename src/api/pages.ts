@@ -17,17 +17,20 @@ const originPlace = 'http://origin.invalid'
 /** What changes from one request to the next is nobody's to keep. */
 const headers = [['cache-control', 'no-store']] as const
 
-/**
- * `/healthz` and `/openapi.json` below the base path.
- *
- * @param basePath without a trailing slash; empty for none
- * @param address where the service listens, as `host:port`: its name where the client gives no usable one
- */
-export function createPages(basePath: string, address: string): readonly Page[] {
+export interface PagesOptions {
+  /** Without a trailing slash; empty for none. */
+  readonly basePath: string
+  /** Where the service listens, as `host:port`: its name where the client gives no usable one. */
+  readonly address: string
+  readonly pageSizeMax: number
+}
+
+/** `/healthz` and `/openapi.json` below the base path. */
+export function createPages({ basePath, address, pageSizeMax }: PagesOptions): readonly Page[] {
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
   const refused = refuse(problem('draining'))
   const draining: Answer = { ...refused, headers: [...(refused.headers ?? []), ...headers] }
-  const [before, after] = JSON.stringify(describeApi(basePath, version, originPlace)).split(originPlace)
+  const [before, after] = JSON.stringify(describeApi({ basePath, version, pageSizeMax, origin: originPlace })).split(originPlace)
 
   function originOf({ scheme, host }: Asked): string {
     return `${scheme}://${plainHost.test(host) ? host : address}`

@@ -51,7 +51,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const refusal = createRefusals(allowed, options.bodyBytesMax)
   return {
     routes,
-    pages: createPages(basePath, options.address),
+    pages: createPages({ basePath, address: options.address, pageSizeMax: context.pageSizeMax }),
     refusal,
     answered,
     closed,

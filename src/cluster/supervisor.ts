@@ -128,7 +128,7 @@ export class Supervisor {
       port: adminPort,
       obstacles: () => this.#readiness.obstacles(),
       metrics: this.#metrics,
-      description: () => JSON.stringify(describeApi(this.#config.basePath, version)),
+      description: () => JSON.stringify(describeApi({ ...this.#config, version })),
     }).catch((error: Error) => refuse(exitCodes.portInUse, listenProblem(error, adminHost, adminPort, ' (the admin listener)')))
     try {
       this.#control = await listenForControl(data, this.#requests)

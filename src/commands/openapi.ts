@@ -11,9 +11,10 @@ export const openapi: Command = {
   summary: 'prints the OpenAPI 3.1 description of the routes',
   details: 'The admin listener serves it as /openapi.json.',
   operands: [],
-  settings: ['base-path', 'settings'],
+  settings: ['base-path', 'page-size-max', 'settings'],
   flags: {},
   run({ settings }) {
-    return print(`${JSON.stringify(describeApi(readConfig(settings).basePath, version), undefined, 2)}\n`)
+    const { basePath, pageSizeMax } = readConfig(settings)
+    return print(`${JSON.stringify(describeApi({ basePath, pageSizeMax, version }), undefined, 2)}\n`)
   },
 }

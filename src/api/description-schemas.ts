@@ -1,0 +1,74 @@
+/**
+ * The schemas of the API description. They are made by typia, at build time, from the very types that the validators come
+ * from; only the bounds that types cannot say are written here.
+ */
+import typia from 'typia'
+import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
+import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './answers.js'
+import type { AddAndSetBody, AddBody, FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector, SetBody } from './bodies.js'
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+export type JsonObject = { readonly [name: string]: Json }
+
+const requests = typia.json.schemas<
+  [FetchByPath, FetchBySelector, SetBody, AddAndSetBody, AddBody, RemoveByPath, RemoveBySelector],
+  '3.1'
+>()
+const answers = typia.json.schemas<[FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, ErrorAnswer], '3.1'>()
+
+function isObject(json: Json): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}
+
+/**
+ * A generated schema as a client's tools want it: choices of constants as one `enum`; no `readOnly`, which says something
+ * about TypeScript here and would keep members out of requests; and no members but those named, which the validators hold
+ * requests to.
+ */
+function tidy(json: Json): Json {
+  if (Array.isArray(json)) return json.map(tidy)
+  if (!isObject(json)) return json
+  const { readOnly: _, required, oneOf, ...rest } = json
+  const tidied: Record<string, Json> = Object.fromEntries(Object.entries(rest).map(([name, member]) => [name, tidy(member)]))
+  if (Array.isArray(required) && required.length > 0) tidied.required = required
+  if (Array.isArray(oneOf)) {
+    const constants = oneOf.flatMap((choice: Json) => (isObject(choice) && 'const' in choice ? [choice.const] : []))
+    if (constants.length === oneOf.length) Object.assign(tidied, { type: 'string', enum: constants.sort() })
+    else tidied.oneOf = tidy(oneOf)
+  }
+  if (json.type === 'object' && !('additionalProperties' in json)) tidied.additionalProperties = false
+  return tidied
+}
+
+/** The bounds of a request's members that the types do not say, and what a schema cannot: limits in bytes of UTF-8. */
+function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject & { readonly description: string }>> {
+  const slashes = 'one leading and one trailing slash are dropped'
+  // A bound in characters: those slashes do not count among the bytes.
+  const path = { minLength: 1, maxLength: pathBytesMax + 2, description: `At most ${pathBytesMax} bytes of UTF-8; ${slashes}.` }
+  return {
+    path,
+    after: path,
+    selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
+    type: { default: 'json', description: '' },
+    size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The largest is a setting.' },
+    value: { description: `At most ${valueLevelsMax} levels of arrays and objects; kept as it is sent, to the letter.` },
+    properties: { description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.` },
+  }
+}
+
+/** Every schema by its name, those of requests with their bounds. */
+export function describeSchemas(pageSizeMax: number): JsonObject {
+  const bounds = boundsByName(pageSizeMax)
+  const bounded = Object.entries(tidied(requests.components.schemas)).map(([name, schema]) => {
+    const members = Object.entries(schema.properties as Record<string, JsonObject>).map(([member, described]) => {
+      const description = `${described.description} ${bounds[member].description}`.trim()
+      return [member, { ...described, ...bounds[member], description }] as const
+    })
+    return [name, { ...schema, properties: Object.fromEntries(members) }] as const
+  })
+  return { ...Object.fromEntries(bounded), ...tidied(answers.components.schemas) }
+}
+
+function tidied(schemas: object | undefined): Record<string, JsonObject> {
+  return tidy(JSON.parse(JSON.stringify(schemas)) as Json) as Record<string, JsonObject>
+}

@@ -1,0 +1,85 @@
+/**
+ * Requests and their answers, as the API description shows them. A test sends them to an empty service, in this order, and
+ * holds every answer to the one that is written here.
+ */
+
+/** One request and what it is answered with. */
+export interface Example {
+  readonly name: string
+  readonly summary: string
+  readonly request: { readonly [name: string]: ExampleJson }
+  readonly answer: { readonly [name: string]: ExampleJson }
+}
+
+/** What the examples need of JSON. */
+type ExampleJson = boolean | number | string | readonly ExampleJson[] | { readonly [name: string]: ExampleJson }
+
+export const examples = {
+  addAndSet: [
+    {
+      name: 'json',
+      summary: 'A JSON value, of any kind',
+      request: { path: 'plant/7/temp', value: 21.5 },
+      answer: { path: 'plant/7/temp', created: true },
+    },
+    {
+      name: 'string',
+      summary: 'A topic of type string that removes itself',
+      request: { path: 'plant/7/alarm', type: 'string', value: 'none', properties: { REMOVAL: 'when no updates for 1d' } },
+      answer: { path: 'plant/7/alarm', created: true },
+    },
+  ],
+  add: [
+    {
+      name: 'empty',
+      summary: 'A topic without a value yet',
+      request: { path: 'plant/7/humidity', properties: { VALIDATE_VALUES: 'true' } },
+      answer: { path: 'plant/7/humidity', created: true },
+    },
+  ],
+  set: [
+    {
+      name: 'json',
+      summary: 'A new value',
+      request: { path: 'plant/7/temp', value: { celsius: 21.75, at: '2030-01-01T12:00:00Z' } },
+      answer: { path: 'plant/7/temp' },
+    },
+  ],
+  fetch: [
+    {
+      name: 'byPath',
+      summary: 'One topic',
+      request: { path: 'plant/7/temp' },
+      answer: { path: 'plant/7/temp', type: 'json', value: { celsius: 21.75, at: '2030-01-01T12:00:00Z' } },
+    },
+    {
+      name: 'firstPage',
+      summary: 'A subtree, its first page',
+      request: { selector: '*plant//', size: 1 },
+      answer: { has_more: true, results: [{ path: 'plant/7/humidity', type: 'json' }] },
+    },
+    {
+      name: 'nextPage',
+      summary: 'The next page: after the last path received',
+      request: { selector: '*plant//', size: 1, after: 'plant/7/humidity' },
+      answer: {
+        has_more: false,
+        results: [{ path: 'plant/7/temp', type: 'json', value: { celsius: 21.75, at: '2030-01-01T12:00:00Z' } }],
+      },
+    },
+  ],
+  remove: [
+    {
+      name: 'byPath',
+      summary: 'One topic, without its descendants',
+      request: { path: 'plant/7/humidity' },
+      answer: { removed: 1 },
+    },
+    {
+      name: 'bySelector',
+      summary: 'A subtree, both types',
+      request: { selector: '*plant//' },
+      answer: { removed: 2 },
+    },
+  ],
+} as const satisfies Record<string, readonly Example[]>
