@@ -151,6 +151,12 @@ export const importBytesWaitingMax = 32 * 1024 * kibibyte
 /** The longest line of an import: the largest value that any setting allows, and room for the rest. */
 export const importLineBytesMax = 65 * 1024 * kibibyte
 
+/**
+ * How long nothing of a tool's output may be taken: its reader hangs then, and meanwhile the snapshot of an export keeps the
+ * store from using freed pages again. A reader needs a few KB a second to count as one.
+ */
+export const toolUnreadMsMax = 60_000
+
 /** What all the scans that wait for their next slice may have found; beyond it their pages end early. */
 export const scanBytesWaitingMax = 32 * 1024 * kibibyte
 

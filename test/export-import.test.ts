@@ -102,7 +102,8 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
     async function* lines(): AsyncGenerator<Uint8Array> {
       yield input(line)
     }
-    const io = { emit: () => {}, input: lines(), directory, diskFreeBytesMin: 0 }
+    const signal = new AbortController().signal
+    const io = { emit: async () => {}, input: lines(), signal, directory, diskFreeBytesMin: 0 }
     await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, io), { message: reason }, String(line))
   }
 })

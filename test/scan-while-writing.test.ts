@@ -130,7 +130,7 @@ t.test('no snapshot is held between the slices of a scan or a bulk removal', asy
   t.equal(removal.held, 0, 'none of them saw a snapshot')
 
   await t.test('the look can fail: a walk over a consistent cut is seen to hold its snapshot', async (t) => {
-    const cut = walk(environment, { ranges: [everyTopic], matcher: undefined })
+    const cut = walk(environment, { ranges: [everyTopic], matcher: undefined }, { cancelled: false })
     await cut.next()
     t.ok(holds(), 'in the middle of the walk')
     await cut.return(undefined)

@@ -168,7 +168,7 @@ await eachStore(t, async (t, address) => {
     await store.addAndSet(creation('w/text', 'string'), valueText('é'))
     await store.addAndSet(creation('w-x'), valueText([1]))
     const topics: unknown[] = []
-    for await (const { path, type, properties, valueText } of store.walk(planned('*.*'))) {
+    for await (const { path, type, properties, valueText } of store.walk(planned('*.*'), waiting)) {
       topics.push([path, type, properties, valueText && Buffer.from(valueText).toString()])
     }
     t.strictSame(topics, [

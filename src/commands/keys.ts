@@ -66,7 +66,7 @@ async function add(config: Config, record: KeyRecord, token: string): Promise<vo
     fatal(exitCodes.failed, `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`),
   )
   const isVoid = 'the token that was just printed is void'
-  const added = await ask(config, { about: 'addKey', record }).catch((error: Error) =>
+  const added = await ask(config, { about: 'addKey', record }, true).catch((error: Error) =>
     fatal(exitCodes.failed, `${error.message}; ${isVoid}`),
   )
   if (added !== true) fatal(exitCodes.failed, `${taken}; ${isVoid}`)

@@ -1,46 +1,59 @@
 /**
  * How a command reaches a store: through the running service where there is one, since nobody else may open the store
- * then; by itself, under the directory's lock, where there is none.
+ * then; through a process of its own, under the directory's lock, where there is none. Both are spoken to alike, and the
+ * command itself opens nothing, so that it survives whatever damaged files do to the process that reads them.
  */
+import { lstatSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answerQuestion } from '../cluster/answers.js'
+import { answerIn, endLine, errorIn, readyLine } from '../cluster/control-protocol.js'
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory.js'
 import type { Question } from '../cluster/messages.js'
-import type { Config } from '../config.js'
+import type { ToolConfig } from '../cluster/tool.js'
 import { exitCodes, fatal } from '../exit-codes.js'
-import { tools } from '../ops/tool.js'
+import { importLineBytesMax } from '../limits.js'
+import { splitLines } from '../ops/lines.js'
 import { isExclusive } from '../store/address.js'
-import { openStore } from '../store/open.js'
+import { dataFile } from '../store/lmdb/files.js'
+import { type Connection, runAlone } from './alone.js'
 
 /** The settings by which the topics are found, and those that bound the work on them. */
-export type Where = Pick<Config, 'data' | 'store' | 'diskFreeBytesMin'>
+export type Where = ToolConfig
 
 /** How long to wait for a service that is just starting or stopping. */
 const waitMs = 15_000
 
 const retryMs = 100
 
-/** Asks about API keys; exits with a message when nobody can answer. */
-export async function ask(where: Where, question: Question): Promise<unknown> {
-  const reached = await reach(where)
-  if ('release' in reached) {
-    const store = await openStore(where.store, { directory: where.data })
-    try {
-      return await answerQuestion(store, question)
-    } finally {
-      await store.close()
-      reached.release()
-    }
+/** How long a service may say nothing at all to a question, or before a tool begins: longer than its own deadlines. */
+const silentMsMax = 60_000
+
+type OnLine = (line: string) => Promise<void> | void
+
+/**
+ * Asks about API keys.
+ *
+ * @param creates whether a store may be made where there is none, which is said on standard error
+ * @throws Error when nobody can answer
+ */
+export async function ask(where: Where, question: Question, creates = false): Promise<unknown> {
+  const reached = await reach(where, creates)
+  if (!('service' in reached)) {
+    if (reached.isNew) process.stderr.write(`topicd: there was no store in ${where.data}; a new one is made there\n`)
+    let line = ''
+    await converse(runAlone(where, reached.lock, 'ask', question), (text) => void (line = text), nothing())
+    return answerIn(line)
   }
-  reached.write(`${JSON.stringify({ command: 'ask', question })}\n`)
-  const line = await readLine(reached)
-  reached.destroy()
-  const { answer, error } = JSON.parse(line) as { answer?: unknown; error?: string }
-  return error === undefined ? answer : fatal(exitCodes.failed, error)
+  const { service } = reached
+  boundSilence(service)
+  service.write(`${JSON.stringify({ command: 'ask', question })}\n`)
+  const line = await readLine(service).catch(() => {
+    throw new Error(`the service that uses ${where.data} gave no answer`)
+  })
+  service.destroy()
+  return answerIn(line)
 }
 
 /**
@@ -54,50 +67,110 @@ export async function runTool(
   where: Where,
   tool: string,
   options: unknown,
-  onLine: (line: string) => Promise<void> | void,
+  onLine: OnLine,
   input: AsyncIterable<Uint8Array> = nothing(),
 ): Promise<void> {
-  const reached = await reach(where)
-  if ('release' in reached) {
-    const store = await openStore(where.store, { directory: where.data })
-    const directory = isExclusive(where.store) ? where.data : undefined
-    try {
-      await tools[tool](store, options, { emit: (lines) => emitEach(lines, onLine), input, directory, diskFreeBytesMin: where.diskFreeBytesMin })
-    } finally {
-      await store.close()
-      reached.release()
-    }
-    return
-  }
-  reached.write(`${JSON.stringify({ command: 'tool', tool, options })}\n`)
-  let ended = false
-  for await (const line of createInterface({ input: reached })) {
-    if (line === '{"ready":true}') pipeline(input, reached, () => {})
-    else if (line === '{"end":true}') ended = true
-    else if (line.startsWith('{"error":')) throw new Error((JSON.parse(line) as { error: string }).error)
-    else await onLine(line)
-  }
-  if (!ended) throw new Error('the service ended before the work was done')
+  const reached = await reach(where, tool === 'import')
+  const connection =
+    'service' in reached
+      ? runInService(reached.service, where, tool, options)
+      : runAlone(where, reached.lock, tool, options)
+  await converse(connection, onLine, input)
 }
 
-async function emitEach(lines: string | Uint8Array, onLine: (line: string) => Promise<void> | void): Promise<void> {
-  for (const line of Buffer.from(lines).toString().split('\n')) await onLine(line)
+/** Speaks with a tool until its last line, and lets go of it, however that went. */
+async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine, input: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    for await (const line of linesOf(stream)) {
+      const error = errorIn(line)
+      if (error !== undefined) throw new Error(error)
+      if (line === readyLine) {
+        stream.setTimeout(0)
+        pipeline(input, stream, () => {})
+      } else if (line === endLine) return
+      else await onLine(line)
+    }
+    throw new Error(await whyEnded())
+  } finally {
+    await close()
+  }
+}
+
+/** The whole lines that come until the connection ends, in whichever way. */
+async function* linesOf(stream: Socket): AsyncGenerator<string> {
+  try {
+    for await (const line of splitLines(stream, importLineBytesMax, 'dropped')) {
+      yield Buffer.from(line.buffer, line.byteOffset, line.length).toString()
+    }
+  } catch {
+    // A connection that broke has no last line; that tells.
+  }
+}
+
+function runInService(service: Socket, { data }: Where, tool: string, options: unknown): Connection {
+  boundSilence(service)
+  service.write(`${JSON.stringify({ command: 'tool', tool, options })}\n`)
+  return {
+    stream: service,
+    async whyEnded() {
+      const running = await connectToControl(data)
+      running?.destroy()
+      if (running === undefined) return 'the service ended before the work was done'
+      return `the process that did the work ended in the middle of it, while the service runs: the store in ${data} may be damaged (the service's log says more)`
+    },
+    close: () => Promise.resolve(service.destroy()).then(() => {}),
+  }
+}
+
+/** Whoever answers nothing hangs, or was suspended: the connection is then given up. */
+function boundSilence(service: Socket): void {
+  service.on('error', () => {})
+  service.setTimeout(silentMsMax, () => service.destroy())
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** A connection to the running service, or the lock; exits when neither can be had. A shared store needs neither. */
-async function reach({ data, store }: Where): Promise<Socket | Pick<DirectoryLock, 'release'>> {
-  if (!isExclusive(store)) return { release() {} }
+/** A connection to the running service, or the right to open the store; a shared store needs no lock. */
+type Reached =
+  | { readonly service: Socket }
+  | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
+
+/**
+ * Exits when the store is in use and nobody answers for it.
+ *
+ * @param creates whether a store may be made where there is none
+ * @throws Error when there is none, and none may be made; nothing was changed then
+ */
+async function reach({ data, store }: Where, creates: boolean): Promise<Reached> {
+  if (!isExclusive(store)) return { lock: undefined, isNew: false }
   const deadline = Date.now() + waitMs
   for (;;) {
-    const socket = await connectToControl(data)
-    if (socket !== undefined) return socket
+    const service = await connectToControl(data)
+    if (service !== undefined) return { service }
+    const problem = missing(data)
+    if (problem !== undefined && !creates) throw new Error(problem)
     const lock = await lockDirectory(data, 0)
-    if (lock !== undefined) return lock
+    if (lock !== undefined) return { lock, isNew: problem !== undefined }
     if (Date.now() > deadline) {
       return fatal(exitCodes.directoryInUse, `the data directory ${data} is in use, but its service does not answer`)
     }
     await sleep(retryMs)
   }
+}
+
+/** Why there is no store in a data directory; undefined when there is one. */
+function missing(data: string): string | undefined {
+  for (const [path, what] of [
+    [data, `there is no directory ${data}`],
+    [dataFile(data), `there is no store in ${data}, which would be the file ${dataFile(data)}`],
+  ]) {
+    try {
+      lstatSync(path)
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') return `the data directory ${data} cannot be read: ${message}`
+      return `${what}; --data, or TOPICD_DATA, names the data directory`
+    }
+  }
+  return undefined
 }

@@ -12,7 +12,8 @@ export const checkTool: Tool = async (store, _options, io) => {
   let findings = 0
   const onFinding = (finding: string): void => {
     findings++
-    void io.emit(JSON.stringify({ finding } satisfies CheckLine))
+    // What cannot be said any more ends the work through its signal.
+    void io.emit(JSON.stringify({ finding } satisfies CheckLine)).catch(() => {})
   }
   const { records } = await store.check(onFinding, (done, total) => report('checking', done, total))
   await io.emit(JSON.stringify({ checked: { records, findings } } satisfies CheckLine))

@@ -44,7 +44,12 @@ export const exportTool: Tool = async (store, options, io) => {
     report('exporting', topics, total)
     await nextSlice()
   }
-  for await (const topic of store.walk(plan)) {
+  const cancellation = {
+    get cancelled() {
+      return io.signal.aborted
+    },
+  }
+  for await (const topic of store.walk(plan, cancellation)) {
     const line = lineOf(topic)
     lines.push(line)
     bytes += line.length

@@ -5,11 +5,16 @@
 const lineEnd = 0x0a
 
 /**
- * The lines of `chunks`, without their ends; a last line needs none. Each is good until the next is asked for.
+ * The lines of `chunks`, without their ends. Each is good until the next is asked for.
  *
+ * @param unfinished what becomes of a last line without its end
  * @throws Error for a line longer than `bytesMax`
  */
-export async function* splitLines(chunks: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  unfinished: 'taken' | 'dropped' = 'taken',
+): AsyncGenerator<Uint8Array> {
   let begun: Uint8Array[] = []
   let begunBytes = 0
   for await (const chunk of chunks) {
@@ -29,5 +34,5 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, bytesMax: n
     begunBytes += chunk.length - start
     if (begunBytes > bytesMax) throw new Error(`a line is longer than the ${bytesMax} bytes that are allowed`)
   }
-  if (begunBytes > 0) yield Buffer.concat(begun)
+  if (begunBytes > 0 && unfinished === 'taken') yield Buffer.concat(begun)
 }

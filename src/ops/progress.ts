@@ -1,6 +1,7 @@
 /**
  * How far a tool has come: a line now and then, so that reporting costs nothing, for whoever shows it.
  */
+import { Cancelled } from '../store/store.js'
 import type { ToolIo } from './tool.js'
 
 /** Such a line. */
@@ -22,14 +23,16 @@ const reportMs = 200
 /** Tells how far a step has come; of many calls only some make a line. */
 export type Report = (step: string, done: number, total?: number) => void
 
-export function createReport(io: Pick<ToolIo, 'emit'>): Report {
+/** @returns a function that throws Cancelled once the work is to stop */
+export function createReport(io: Pick<ToolIo, 'emit' | 'signal'>): Report {
   let reportedAt = -Infinity
   let reported = ''
   return (step, done, total) => {
+    if (io.signal.aborted) throw new Cancelled()
     const now = performance.now()
     if (step === reported && now - reportedAt < reportMs) return
     reportedAt = now
     reported = step
-    void io.emit(JSON.stringify({ progress: { step, done, total } } satisfies ProgressLine))
+    void io.emit(JSON.stringify({ progress: { step, done, total } } satisfies ProgressLine)).catch(() => {})
   }
 }

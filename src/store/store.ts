@@ -137,8 +137,12 @@ export interface TopicStore {
   /** Carries out the removals that are due by now; one process at a time needs to, more do no harm. */
   removeDue(): Promise<DueRemovals>
 
-  /** Every match whole, of both types, in tree order; a consistent cut where the engine can give one. */
-  walk(plan: Plan): AsyncIterable<WholeTopic>
+  /**
+   * Every match whole, of both types, in tree order; a consistent cut where the engine can give one.
+   *
+   * @throws Cancelled when `cancellation` says so
+   */
+  walk(plan: Plan, cancellation: Cancellation): AsyncIterable<WholeTopic>
 
   readKeys(): Awaitable<readonly KeyRecord[]>
   /** A number that changes whenever a key is added or revoked, by any process. */

@@ -11,7 +11,8 @@ import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
-import { dataFile, type Environment, openEnvironment } from './environment.js'
+import { type Environment, openEnvironment } from './environment.js'
+import { dataFile } from './files.js'
 import { createPageBuffer } from './page-buffer.js'
 
 const reportMs = 200

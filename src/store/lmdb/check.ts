@@ -8,7 +8,7 @@ import { removalOf, retainsValue } from '../../topics/properties.js'
 import { tracksUpdates } from '../../topics/removal.js'
 import { topicTypes, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { nextSlice, sliceMs } from '../slices.js'
-import type { Finding } from '../store.js'
+import { Cancelled, type Finding } from '../store.js'
 import { createOrder, type Cut, type Entries, getIn, openCut } from './cut.js'
 import { type Environment, plainVersion, propertiedVersion, type Table, type Tree } from './environment.js'
 import { decodeSpecification, type Specification } from './specification.js'
@@ -27,6 +27,7 @@ export async function check(
   try {
     return { records: await checkCut(environment, cut, entries, report, () => onProgress(++seen, total)) }
   } catch (error) {
+    if (error instanceof Cancelled) throw error
     report(`a page is damaged, so that the rest was not looked at: ${(error as Error).message}`)
     return { records: seen }
   } finally {

@@ -14,7 +14,7 @@
  */
 import { strict as assert } from 'node:assert'
 import { mkdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { keyBytesMax, mapBytes } from '../../limits.js'
 import { decodeKey, writeKey } from '../../topics/key.js'
@@ -22,6 +22,7 @@ import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { StoreUnusable } from '../store.js'
 import { examine } from './examine.js'
+import { dataFile } from './files.js'
 
 /** A key as it is given to lmdb: a path, or bytes that are a key already. */
 export type StoredKey = Path | Buffer
@@ -62,11 +63,6 @@ export interface Environment {
   uniqueNumber(): number
   /** Ends the snapshot that reads have shared so far: the next read sees every commit made until then. */
   freshen(): void
-}
-
-/** The one file that holds everything in a data directory; lmdb keeps a lock file beside it, made anew whenever it is missing. */
-export function dataFile(directory: string): string {
-  return join(directory, 'topics', 'data.mdb')
 }
 
 interface TreeStats {

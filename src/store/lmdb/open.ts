@@ -9,7 +9,8 @@ import { backup } from './backup.js'
 import { check } from './check.js'
 import { createCommits } from './commits.js'
 import { entryCount } from './cut.js'
-import { bytesUsed, dataFile, openEnvironment } from './environment.js'
+import { bytesUsed, openEnvironment } from './environment.js'
+import { dataFile } from './files.js'
 import { createKeyRecords } from './key-records.js'
 import { createPageBuffer } from './page-buffer.js'
 import { clearDeadReaders } from './readers.js'
@@ -54,7 +55,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     ...writes,
     ...createKeyRecords(environment, snapshots, commits),
     removeDue: createRemovals(environment, snapshots, commits, writes, clock),
-    walk: (plan) => walk(environment, plan),
+    walk: (plan, cancellation) => walk(environment, plan, cancellation),
     check: (report, onProgress) => check(environment, report, onProgress),
     figures: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),

@@ -7,7 +7,7 @@ import type { Path } from '../../topics/path.js'
 import { everyTopic } from '../../topics/range.js'
 import { valueOfItem } from '../../topics/topic.js'
 import { nextSlice, sliceMs } from '../slices.js'
-import type { WholeTopic } from '../store.js'
+import { type Cancellation, Cancelled, type WholeTopic } from '../store.js'
 import { type Cut, createOrder, damaged, getIn, openCut } from './cut.js'
 import type { Environment } from './environment.js'
 import { decodeSpecification } from './specification.js'
@@ -26,13 +26,17 @@ function coversAll({ ranges, matcher }: Plan): boolean {
  *
  * @throws StoreUnusable when it comes upon a damaged page, or at its end when some topics could not be read
  */
-export async function* walk(environment: Environment, plan: Plan): AsyncGenerator<WholeTopic> {
+export async function* walk(
+  environment: Environment,
+  plan: Plan,
+  cancellation: Cancellation,
+): AsyncGenerator<WholeTopic> {
   const { cut, entries } = openCut(environment)
   const counts = { visited: 0, lost: 0 }
   try {
-    yield* walkCut(environment, cut, plan, counts)
+    yield* walkCut(environment, cut, plan, counts, cancellation)
   } catch (error) {
-    throw damaged(error)
+    throw error instanceof Cancelled ? error : damaged(error)
   } finally {
     cut.transaction.done()
   }
@@ -46,6 +50,7 @@ async function* walkCut(
   cut: Cut,
   plan: Plan,
   counts: { visited: number; lost: number },
+  cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
   const isInOrder = createOrder()
   let deadline = performance.now() + sliceMs
@@ -59,6 +64,7 @@ async function* walkCut(
         if (!isInOrder(path)) throw new Error(`topic "${path}" is not in its place`)
         if (++counts.visited % entriesPerLook === 0 && performance.now() > deadline) {
           await nextSlice()
+          if (cancellation.cancelled) throw new Cancelled()
           deadline = performance.now() + sliceMs
         }
         const verdict = plan.matcher === undefined || plan.matcher(path)

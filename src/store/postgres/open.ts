@@ -69,7 +69,7 @@ export async function openPostgresStore(address: string): Promise<TopicStore> {
     ...changes,
     ...createKeyRecords(connections),
     removeDue: createRemovals(connections, lease, writes),
-    walk: (plan) => walk(connections, plan),
+    walk: (plan, cancellation) => walk(connections, plan, cancellation),
     check: (report) => check(connections, report),
     figures() {
       if (figures === undefined || performance.now() - figures.atMs > figuresMs) {

@@ -9,7 +9,7 @@ import { checkProperties, removalOf, retainsValue } from '../../topics/propertie
 import { everyTopic, keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { nextSlice } from '../slices.js'
-import type { Finding, KeyRecord, WholeTopic } from '../store.js'
+import { type Cancellation, Cancelled, type Finding, type KeyRecord, type WholeTopic } from '../store.js'
 import { bytesOf } from './arrays.js'
 import type { Connections, Cut, Statement } from './connections.js'
 import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
@@ -58,10 +58,15 @@ async function* rowsOf({ read }: Cut, ranges: readonly KeyRange[]): AsyncGenerat
 }
 
 /** Every match of the plan, whole, in tree order. */
-export async function* walk(connections: Connections, { ranges, matcher }: Plan): AsyncGenerator<WholeTopic> {
+export async function* walk(
+  connections: Connections,
+  { ranges, matcher }: Plan,
+  cancellation: Cancellation,
+): AsyncGenerator<WholeTopic> {
   const cut = await connections.openCut()
   try {
     for await (const rows of rowsOf(cut, ranges)) {
+      if (cancellation.cancelled) throw new Cancelled()
       for (const row of rows) {
         const path = decodeKey(bytesOf(row.key))
         if (matcher !== undefined && matcher(path) !== true) continue

@@ -1,0 +1,80 @@
+/**
+ * A tool's process without a service: a child of the command's, which inherits the directory's lock and is spoken to as the
+ * service's would be. The command itself opens no store, so it is still there when damaged files end the child.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import type { Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { DirectoryLock } from '../cluster/directory.js'
+import type { ToolConfig } from '../cluster/tool.js'
+import { dataFile } from '../store/lmdb/files.js'
+
+/** A tool at work, in whichever process. */
+export interface Connection {
+  readonly stream: Socket
+  /** Why the connection ended before the work did, in words for a person. */
+  whyEnded(): Promise<string>
+  /** Stops the work, if it is not over, and lets go of everything. */
+  close(): Promise<void>
+}
+
+/** For a commit in flight, and the closing of the store. */
+const closeMsMax = 15_000
+
+/** How native code ends on files that are not what it takes them for. */
+const damageSignals: readonly unknown[] = ['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGFPE', 'SIGILL']
+
+interface End {
+  readonly code?: number | null
+  readonly signal?: string | null
+  readonly error?: Error
+}
+
+function endOf(child: ChildProcess): Promise<End> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ error }))
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}
+
+/**
+ * Starts the process, which opens the store and begins its work.
+ *
+ * @param lock the lock on the data directory, which is let go in the end; undefined for a store that needs none
+ */
+export function runAlone(
+  { data, store, diskFreeBytesMin }: ToolConfig,
+  lock: DirectoryLock | undefined,
+  tool: string,
+  options: unknown,
+): Connection {
+  const script = fileURLToPath(new URL('../cluster/tool.js', import.meta.url))
+  // The last descriptor is the connection, a socket pair: connectionDescriptor in cluster/tool.ts.
+  const stdio = ['ignore', 'ignore', 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
+  const child = fork(script, [], { stdio: [...stdio] })
+  const ended = endOf(child)
+  const stream = (child.stdio as readonly unknown[])[5] as Socket
+  stream.on('error', () => {})
+  // Its first word is that it has loaded. How the opening went is said on the connection.
+  child.once('message', () => {
+    for (const word of [{ kind: 'start', config: { data, store, diskFreeBytesMin } }, { kind: 'open' }, { kind: 'tool', tool, options }]) child.send(word)
+  })
+
+  return {
+    stream,
+    async whyEnded() {
+      const { code, signal, error } = await ended
+      if (damageSignals.includes(signal)) {
+        return `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place`
+      }
+      return `the process that did the work ended unexpectedly (${error?.message ?? signal ?? `exit code ${code}`})`
+    },
+    async close() {
+      stream.destroy()
+      const timer = setTimeout(() => child.kill('SIGKILL'), closeMsMax)
+      await ended
+      clearTimeout(timer)
+      lock?.release()
+    },
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * A command whose output is in the test's hands: read, left unread, or closed; and the processes that work for it.
+ */
+import { strict as assert } from 'node:assert'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { Test } from 'tap'
+import { type CommandResult, until } from './server.js'
+
+const mainFile = join(import.meta.dirname, '../../dist/main.js')
+
+export interface Running {
+  readonly child: ChildProcess
+  /** Its standard output, which nobody reads unless the test does. */
+  readonly stdout: Readable
+  /** Resolves when it has ended and everything it said has come. */
+  readonly ended: Promise<Omit<CommandResult, 'stdout'>>
+}
+
+/** Starts a command; it is killed at the test's end if it still runs. */
+export function startCommand(t: Test, args: readonly string[], program = mainFile): Running {
+  const env = { ...process.env, TOPICD_STORE: 'lmdb' }
+  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  assert(child.stdout !== null && child.stderr !== null)
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const ended = once(child, 'exit').then(([code]) => ({ code: code as number | null, stderr }))
+  return { child, stdout: child.stdout, ended }
+}
+
+/** Resolves once some of its output has come; the rest stays unread. */
+export async function begun({ stdout }: Running): Promise<void> {
+  await once(stdout, 'readable')
+}
+
+/** The process that does a tool's work: the child of `parent` that runs tool.js. */
+export async function toolOf(parent: number): Promise<number> {
+  return until('a tool at work', async () => childrenOf(parent).find(isTool))
+}
+
+/** Resolves when the process is gone. */
+export async function gone(pid: number): Promise<void> {
+  await until(`the end of process ${pid}`, async () => (commandLine(pid) === '' ? true : undefined))
+}
+
+function isTool(pid: number): boolean {
+  return commandLine(pid).includes('/cluster/tool.js')
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+}
+
+/** Empty for a process that is gone, or only waits to be reaped. */
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
