@@ -1,6 +1,6 @@
 /**
- * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Carried out again it
- * changes nothing.
+ * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Running it
+ * again changes nothing.
  */
 import { readConfig, UsageError } from '../config.js'
 import { isExclusive } from '../store/address.js'
@@ -10,7 +10,7 @@ import { print } from './stdout.js'
 
 export const migrate: Command = {
   summary: 'makes or updates the schema in PostgreSQL',
-  details: 'It needs the right to create a schema at the address that --store names. Carried out again it changes nothing.',
+  details: 'It needs the right to create a schema at the address that --store names. Running it again changes nothing.',
   operands: [],
   settings: ['store', 'settings'],
   flags: {},
