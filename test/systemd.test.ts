@@ -92,4 +92,5 @@ await t.test('starts are never used up, and come with a pause; only a wrong sett
   t.equal(directives.get('Restart'), 'on-failure')
   t.ok(spanMs(directives.get('RestartSec')) >= 2000)
   t.equal(directives.get('RestartPreventExitStatus'), String(exitCodes.usage))
+  t.equal(directives.get('SuccessExitStatus'), 'SIGTERM', 'a stop that ends a reload is no failure')
 })
