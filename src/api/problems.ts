@@ -36,7 +36,7 @@ const table = {
   body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes that are allowed.' },
   unsupported_media_type: { status: 415, wording: 'The content-type must be application/json.' },
   unsupported_encoding: { status: 415, wording: 'The content-encoding "{found}" is not supported; send the body as it is.' },
-  expectation_failed: { status: 417, wording: 'Of expectations only "100-continue", in small letters, is met; repeat the request without one.' },
+  expectation_failed: { status: 417, wording: 'Of expectations only "100-continue" is met; repeat the request without one.' },
   internal_error: { status: 500, wording: 'An unexpected problem in the service; its log says more.' },
   commit_failed: { status: 500, wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.' },
   draining: { status: 503, wording: 'This worker is stopping; connect again.' },

@@ -19,6 +19,8 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving {
   bytesIn: number
   /** Whether the connection ends with its answer: what follows on it cannot be trusted. */
   closing: boolean
+  /** Whether a 100 has been sent, which to the library was its status line. */
+  continued: boolean
   waited: boolean
   caller: Caller | undefined
   /** The client has gone, or the answer has been sent. */
@@ -101,6 +103,7 @@ export function createExchanges<Caller extends object>(
         route,
         bytesIn,
         closing: false,
+        continued: false,
         startMs,
         caller: undefined,
         waited: false,

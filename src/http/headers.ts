@@ -15,14 +15,18 @@ export const seen = {
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
-  /** Whether the client expects something that the library does not give it by itself. */
-  unmetExpectation: false,
+  /** Whether the client waits for a 100 that the library, which compares the letters, does not give it by itself. */
+  continueExpected: false,
+  /** Whether it expects something else. */
+  unknownExpectation: false,
 }
 
 const identity = /^(identity)?$/i
 
 /** The library answers this expectation, in just these letters, with 100 before the request's handler runs. */
 const metExpectation = '100-continue'
+
+const anyCaseContinue = /^100-continue$/i
 
 function see(name: string, value: string): void {
   switch (name) {
@@ -44,7 +48,9 @@ function see(name: string, value: string): void {
       seen.transferEncodings++
       break
     case 'expect':
-      if (value !== metExpectation) seen.unmetExpectation = true
+      if (value === metExpectation) break
+      if (anyCaseContinue.test(value)) seen.continueExpected = true
+      else seen.unknownExpectation = true
       break
   }
 }
@@ -53,7 +59,7 @@ function see(name: string, value: string): void {
 export function readHeaders(req: HttpRequest): void {
   seen.authorization = seen.contentType = seen.contentEncoding = seen.contentLength = seen.transferEncoding = ''
   seen.contentLengths = seen.transferEncodings = 0
-  seen.unmetExpectation = false
+  seen.continueExpected = seen.unknownExpectation = false
   req.forEach(see)
 }
 

@@ -13,6 +13,7 @@ import type { Answer, Refusal, Route, Service } from './answer.js'
 import type { Bodies } from './body.js'
 import type { Exchange, Exchanges } from './exchange.js'
 import { isJson, judgeFraming, readHeaders, seen } from './headers.js'
+import { sendContinue } from './sender.js'
 
 export class Requests<Caller extends object> {
   readonly #service: Service<Caller>
@@ -36,8 +37,9 @@ export class Requests<Caller extends object> {
     const exchange = this.#exchanges.open(res, route, bytesIn)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
-    // A client that waits for a 100 that never comes must be answered now, whatever else is wrong.
-    if (seen.unmetExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
+    // What a client waits for comes first, whatever else is wrong.
+    if (seen.unknownExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
+    if (seen.continueExpected) sendContinue(exchange)
     const refused = this.#judge(exchange, bytesIn)
     if (framing === 'chunked') return this.#receiveChunks(exchange, route, refused)
     if (refused !== undefined) return this.#refuse(exchange, refused)
@@ -54,7 +56,8 @@ export class Requests<Caller extends object> {
     const judged = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
     const whole = req.getMethod() === 'head' ? { ...judged, body: '' } : judged
     const comesMore = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
-    if (comesMore && !seen.unmetExpectation) this.#answerAfterBody(exchange, whole)
+    if (seen.continueExpected) sendContinue(exchange)
+    if (comesMore && !seen.unknownExpectation) this.#answerAfterBody(exchange, whole)
     else this.#answerAndClose(exchange, whole)
   }
 

@@ -29,13 +29,32 @@ const statusLines: Readonly<Record<number, string>> = {
   507: '507 Insufficient Storage',
 }
 
+/** Where an answer goes. */
+interface Receiver {
+  readonly res: HttpResponse
+  continued: boolean
+}
+
+/**
+ * Tells the client to go on with its body. The library can say so, but not to everyone, and it has no call for it: so the
+ * status line is a 100 with the empty line behind it, and the real one comes later, before the first header's name.
+ */
+export function sendContinue(receiver: Receiver): void {
+  receiver.res.writeStatus('100 Continue\r\n')
+  receiver.continued = true
+}
+
 /**
  * Sends an answer; one that is `closing` ends its connection once the client has taken all of it. The caller sees to it that
  * the library gathers what is written.
  */
-export function sendAnswer(res: HttpResponse, { status, body, headers }: Answer, closing: boolean, unread: Unread): void {
-  if (status !== 200) res.writeStatus(statusLines[status])
-  res.writeHeader(contentTypeName, contentTypeJson)
+export function sendAnswer(receiver: Receiver, { status, body, headers }: Answer, closing: boolean, unread: Unread): void {
+  const { res } = receiver
+  if (receiver.continued) res.writeHeader(`HTTP/1.1 ${statusLines[status]}\r\ncontent-type`, contentTypeJson)
+  else {
+    if (status !== 200) res.writeStatus(statusLines[status])
+    res.writeHeader(contentTypeName, contentTypeJson)
+  }
   if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
   const small = body.length <= answerBytesSmallMax
   if (small && closing) res.end(body, true)

@@ -16,7 +16,7 @@
  * - A second request that arrives while the first is being answered ends the connection.
  * - Chunk sizes are read carelessly (`g`, `G` and `@` are 16, an extension is taken for more digits), trailers for a next
  *   request; any transfer-encoding is taken for chunked. A Content-Length beside one is answered 400 by the library itself.
- * - Of expectations it meets `100-continue` alone, in just these letters.
+ * - Of expectations it meets `100-continue` alone, in just these letters; sender.ts says 100 for the others.
  * - `end` keeps whatever the client does not read, without bound, and says nothing of it. `tryEnd` keeps the head of one
  *   answer at most, leaves the rest to us and the request unanswered, so that a next one ends the connection; it costs half a
  *   microsecond more. Small answers go out by `end` and only one in a few, by chance, by `tryEnd`: who pipelines and never
@@ -80,8 +80,8 @@ export async function startHttpServer<Caller extends object>(
   }
 
   const unread = createUnread((res) => closeSilently(res, 'unread'))
-  const exchanges = createExchanges(service, options.timedOneIn, ({ res, closing }, answer) =>
-    sendAnswer(res, answer, closing || draining, unread),
+  const exchanges = createExchanges(service, options.timedOneIn, (exchange, answer) =>
+    sendAnswer(exchange, answer, exchange.closing || draining, unread),
   )
   const bodies = createBodies(exchanges.workingBytes)
   const requests = new Requests(service, exchanges, bodies, options.bodyBytesMax)
