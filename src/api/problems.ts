@@ -42,7 +42,7 @@ const table = {
   draining: { status: 503, wording: 'This worker is stopping; connect again.' },
   overloaded: { status: 503, wording: 'The service has too much to do at the moment; try again later.' },
   store_unavailable: { status: 503, wording: 'The store cannot be reached at the moment; nothing was changed; try again later.' },
-  write_conflict: { status: 503, wording: 'Too many concurrent writes to this topic; nothing was changed; try again.' },
+  write_conflict: { status: 503, wording: 'Too many concurrent writes to one topic; nothing was changed, or by a removal by selector a part; try again.' },
   unknown_outcome: { status: 503, wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.' },
   timed_out: { status: 503, wording: 'The answer took too long, so the work was given up; ask for less at a time.' },
   disk_nearly_full: { status: 507, wording: 'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work.' },

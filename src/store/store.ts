@@ -189,7 +189,7 @@ export interface TopicStore {
 
 /** What is known of a write that failed, or why a read could not be made. */
 export type StoreErrorKind =
-  /** Nothing happened; trying again may succeed. */
+  /** Nothing happened, or of a bulk removal a part; trying again may succeed. */
   | 'retry'
   /** It may or may not have happened. */
   | 'unknown_outcome'

@@ -1,6 +1,9 @@
 /**
  * API keys as records: name → JSON. Every change also moves the revision on, in the same transaction, so that a process
  * knows by one small read whether its own picture is still right.
+ *
+ * These are lmdb's transactions with a callback: JavaScript runs while the write lock is held, and all writers wait for it. It
+ * is bounded by the number of keys, and comes with a change of a key and with one note of their uses a minute.
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'

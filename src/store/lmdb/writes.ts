@@ -2,7 +2,7 @@
  * Changing topics: set, add, addAndSet, remove. Each reads the topic's specification, decides, and hands lmdb writes under
  * the condition that what it read still stands; lmdb evaluates the condition inside the transaction, across all
  * processes. When it does not hold, nothing was written, and the decision is made again on a fresh snapshot. So deciding
- * and writing are one step, and nobody waits for JavaScript while holding the lock.
+ * and writing are one step, and no JavaScript runs for a topic while the write lock is held.
  *
  * The conditions: an item of a topic without properties is replaced where an item of that version stands (its type and
  * existence are all that was decided on). Everything else goes by the specification's version, which is unique for every
