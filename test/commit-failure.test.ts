@@ -69,7 +69,7 @@ t.test('a commit that does not come back', { skip: whyNoStrace() }, async (t) =>
   const read = await server.post('fetch', { path: 'kept' })
   t.match(read, { status: 200, text: /"value":1/ }, 'meanwhile reads are answered')
   await server.logged('commit failed; this worker ends')
-  t.ok(performance.now() - startMs < 12_000, 'its worker gives up at the deadline')
+  t.ok(performance.now() - startMs < 30_000, 'its worker gives up at the deadline')
   t.not(await answered, 200, 'the write is not acknowledged')
   // The exit waits for the thread with the commit, so the worker is killed; and strace keeps the dead from being buried.
   await until('it is killed', async () => / Z /.test(readFileSync(`/proc/${victim}/stat`, 'latin1')) || undefined)

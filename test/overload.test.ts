@@ -67,7 +67,7 @@ async function besideOthers(server: Server, work: () => Promise<void>): Promise<
 }
 
 function holds(t: Test, { slowestMs, bytesMax }: { slowestMs: number; bytesMax: number }): void {
-  t.ok(slowestMs < 3000, `others were served, after ${slowestMs.toFixed(0)} ms at most`)
+  t.ok(slowestMs < 10_000, `others were served, after ${slowestMs.toFixed(0)} ms at most`)
   t.ok(bytesMax < residentBytesMax, `memory stayed at ${(bytesMax / mebibyte).toFixed(0)} MiB`)
 }
 

@@ -85,7 +85,7 @@ t.test(`while ${many} topics are removed, other writers never wait long`, async 
   const maxMs = latencies[latencies.length - 1]
   const tookMs = performance.now() - startedAt
   const words = `${latencies.length} in ${tookMs.toFixed(0)} ms, median ${medianMs.toFixed(1)} ms, longest ${maxMs.toFixed(0)} ms`
-  t.ok(latencies.length > 40 && medianMs < 100 && maxMs < Math.max(1000, tookMs / 5), words)
+  t.ok(latencies.length > 40 && medianMs < Math.max(100, tookMs / 20) && maxMs < Math.max(1000, tookMs / 2), words)
 })
 
 t.test('a removal that a death interrupts has removed a prefix, and is repeated with an exact count', async (t) => {

@@ -41,15 +41,21 @@ t.test('patterns that stall a backtracking engine take about the time of a plain
   }
 })
 
+/** What this process has computed, in ms: unlike the time, no concern of other processes. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
 t.test('the longest path takes a moment, whatever the pattern', async (t) => {
   for (const pattern of ['(a+)+$', '(a|aa)+c', '(a|b)*a(a|b){300}', '((a?){20}){15}c', '(.*a){300}', '(.*b.*){100}c']) {
     const read = readPattern(pattern, { sizeLeft: 8192 })
     if ('problem' in read) throw new Error(read.problem)
     const test = linearTest(read)
     for (const path of ['a'.repeat(1978), 'ab'.repeat(989), 'aab'.repeat(659)]) {
-      const begun = performance.now()
+      const begun = processorMs()
       test(path)
-      const ms = performance.now() - begun
+      const ms = processorMs() - begun
       // Backtracking would take longer than the sun will shine.
       t.ok(ms < 1000, `${pattern} on ${path.slice(0, 4)}…: ${ms.toFixed(2)} ms`)
     }
@@ -74,9 +80,9 @@ t.test('its worst case is quick on the longest path', async (t) => {
     const harmless = 'problem' in read ? undefined : harmlessExpression(read)
     if (harmless === undefined) throw new Error(`${pattern} is not harmless`)
     harmless.test(path)
-    const begun = performance.now()
+    const begun = processorMs()
     t.notOk(harmless.test(path))
-    const ms = performance.now() - begun
+    const ms = processorMs() - begun
     t.ok(ms < 50, `${pattern.slice(0, 20)}: ${ms.toFixed(2)} ms`)
   }
 })
@@ -103,9 +109,9 @@ t.test('selectors made to explode are read, planned or refused at once', async (
   selectors.push(`#${'*a.b////'.repeat(1000)}a`, `#${'a////'.repeat(1600)}a`, `#${'?a//////'.repeat(900)}b`)
   selectors.push(`?${'[ab]{6}x{600}/'.repeat(13)}a`, '#'.repeat(8192), '/'.repeat(8192))
   for (const selector of selectors) {
-    const begun = performance.now()
+    const begun = processorMs()
     planSelector(selector)
-    const ms = performance.now() - begun
+    const ms = processorMs() - begun
     t.ok(ms < 500, `${selector.slice(0, 20)}… (${selector.length}): ${ms.toFixed(1)} ms`)
   }
 })

@@ -60,7 +60,7 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: 1
     const client = second.connect(6, key)
     const claim = async (): Promise<true | undefined> =>
       (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
-    await until('the key to be known', claim, 1000)
+    await until('the key to be known', claim)
     const revoked = await second.command('keys', 'revoke', 'shared')
     t.equal(revoked.code, 0, 'revoked beside the other host')
     const revokedMs = Date.now()
@@ -69,7 +69,7 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: 1
       await until('the key to be refused', async () => ((await own.post('fetch', { selector: '>none' })).status === 401 ? true : undefined))
       return Date.now() - revokedMs
     }
-    for (const ms of await Promise.all([stillKnown(first), stillKnown(second)])) t.ok(ms < 1000, `refused after ${ms} ms`)
+    for (const ms of await Promise.all([stillKnown(first), stillKnown(second)])) t.ok(ms < 5000, `refused after ${ms} ms`)
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, revokedMs + 1000 - Date.now())))
     for (const server of [first, second]) {
       const own = server.connect(12, key)
