@@ -70,7 +70,7 @@ await t.test('a selector exports what it matches', async (t) => {
   const lines = await exported('first', '--selector', '*a//')
   t.equal(lines, odd.filter((line) => /^\{"path":"a["/]/.test(line)).map((line) => `${line}\n`).join(''))
   t.equal(await exported('first', '--selector', '>nothing'), '')
-  t.match(await runCommand(['export', '--data', dataDir('first'), '--selector', '$a']), { code: 1, stderr: /^topicd: --selector / })
+  t.match(await runCommand(['export', '--data', dataDir('first'), '--selector', '$a']), { code: 2, stderr: /^topicd: --selector / })
 })
 
 await t.test('a wrong line is named, with what is wrong; everything before it is there', async (t) => {
