@@ -113,6 +113,12 @@ await t.test('an import goes on from a line', async (t) => {
   t.match(await imported('later', input), { code: 1, stderr: /line 1:/ })
   t.match(await imported('later', input, '--from-line', '2'), { code: 0, stdout: /^12 topics imported/ })
   t.equal(await exported('later'), all)
+  t.match(await imported('later', input, '--from-line', '13'), { code: 0, stdout: /^1 topics imported/ }, 'the last line')
+  t.match(await imported('later', input, '--from-line', '14'), {
+    code: 1,
+    stdout: '',
+    stderr: 'topicd: --from-line is 14, and the input has 13 lines\n',
+  })
   t.match(await imported('later', input, '--from-line', '0'), { code: 2, stderr: /--from-line is "0"/ })
 })
 

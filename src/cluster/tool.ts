@@ -98,8 +98,8 @@ async function work({ tool, options }: ToolMessage, connection: Socket): Promise
   // What is still sent has no reader any more; unread it would keep the connection from closing.
   connection.resume()
   if (!connection.closed) await within(stopping.signal.aborted ? stopMsMax : toolUnreadMsMax, once(connection, 'close'))
-  // An exit would wait until lmdb has copied everything.
-  if (!closed) process.kill(process.pid, 'SIGKILL')
+  // An exit would wait until lmdb has copied everything, so it ends in a kill (below).
+  if (!closed) process.exit()
   end(exitCodes.done)
 }
 
@@ -132,7 +132,7 @@ async function carryOut(tool: Tool, options: unknown, connection: Socket): Promi
   await tool(store, options, { emit, input, signal, directory, diskFreeBytesMin: config.diskFreeBytesMin })
 }
 
-/** Whether it settled in time. */
+/** Whether it was fulfilled in time. */
 async function within(ms: number, promise: Promise<unknown> | undefined): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
@@ -140,7 +140,7 @@ async function within(ms: number, promise: Promise<unknown> | undefined): Promis
   })
   const settled = Promise.resolve(promise).then(
     () => true,
-    () => true,
+    () => false,
   )
   return Promise.race([settled, late]).finally(() => clearTimeout(timer))
 }
@@ -170,13 +170,10 @@ for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 // lmdb rejects a promise of its own for each failed commit, beside the one that the write got.
 process.on('unhandledRejection', (reason) => stop(reason instanceof Error ? reason.message : String(reason)))
 
-// Without its parent it must not write: the next service may open the store any moment. What it stops cleans up at once.
+// Without its parent it must not write: the next service may open the store any moment. A backup removes its file before.
 process.on('exit', () => {
   if (!ending) process.kill(process.pid, 'SIGKILL')
 })
-process.on('disconnect', () => {
-  stop('the one who started it has ended')
-  process.kill(process.pid, 'SIGKILL')
-})
+process.on('disconnect', () => process.exit())
 
 tell({ kind: 'loaded', version })

@@ -1,9 +1,10 @@
 /**
  * `topicd backup FILE`: a consistent, compacted and checked copy of everything, while the service runs or while it does not.
  */
-import { resolve } from 'node:path'
+import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { readConfig } from '../config.js'
-import type { BackupLine, BackupOptions } from '../ops/backup.js'
+import { type BackupLine, type BackupOptions, directoryId } from '../ops/backup.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { runTool } from './session.js'
@@ -16,13 +17,26 @@ export const backup: Command = {
   settings: storeSettings,
   flags: {},
   async run({ settings, operands: [file] }) {
-    const options: BackupOptions = { file: resolve(file) }
+    const options = optionsOf(resolve(file))
     const progress = createProgress()
     await runTool(readConfig(settings), 'backup', options, (line) => {
       if (progress.take(line)) return undefined
       progress.end()
       const { records, bytes } = (JSON.parse(line) as BackupLine).backup
+      if (sizeOf(options.file) !== bytes) throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
       return print(`${options.file}: ${bytes} bytes, ${records} records checked\n`)
     }).finally(progress.end)
   },
+}
+
+function optionsOf(file: string): BackupOptions {
+  try {
+    return { file, directory: directoryId(dirname(file)) }
+  } catch (error) {
+    throw new Error(`there is no directory ${dirname(file)} that can be seen from here: ${(error as Error).message}`)
+  }
+}
+
+function sizeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size
 }

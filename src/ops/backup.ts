@@ -2,12 +2,28 @@
  * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. How it is made is the
  * engine's to know.
  */
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 
 export interface BackupOptions {
   /** Where the copy goes: an absolute path at which there is nothing yet. */
   readonly file: string
+  /** The directory of the file, as the caller sees it. */
+  readonly directory: DirectoryId
+}
+
+/** What tells two directories apart that have the same path in two mount namespaces. */
+export interface DirectoryId {
+  readonly device: string
+  readonly inode: string
+}
+
+/** @throws Error when there is none */
+export function directoryId(directory: string): DirectoryId {
+  const { dev, ino } = statSync(directory, { bigint: true })
+  return { device: String(dev), inode: String(ino) }
 }
 
 /** The last line of a backup's answer. */
@@ -16,8 +32,23 @@ export interface BackupLine {
 }
 
 export const backupTool: Tool = async (store, options, io) => {
-  const { file } = options as BackupOptions
+  const { file, directory } = options as BackupOptions
   if (store.backup === undefined) throw new Error('this store has tools of its own for backups, such as pg_dump')
+  if (!isSame(dirname(file), directory)) {
+    throw new Error(
+      `the service sees another directory at ${dirname(file)} than you do, as with PrivateTmp=yes or ProtectHome=yes in its unit: ` +
+        'the file would be lost; choose one that both see and the service may write to, such as /var/lib/topicd-backups under the unit',
+    )
+  }
   const backup = await store.backup(file, io.diskFreeBytesMin, createReport(io))
   await io.emit(JSON.stringify({ backup } satisfies BackupLine))
+}
+
+function isSame(path: string, { device, inode }: DirectoryId): boolean {
+  try {
+    const seen = directoryId(path)
+    return seen.device === device && seen.inode === inode
+  } catch {
+    return false
+  }
 }

@@ -91,7 +91,7 @@ export const importTool: Tool = async (store, options, io) => {
       number++
       bytesRead += line.length + 1
       if (number < fromLine || line.length === 0) continue
-      if (disk?.nearlyFull()) throw new WrongLine('the disk is nearly full')
+      if (disk?.nearlyFull()) throw new WrongLine('The disk is nearly full.')
       waiting.add(number, line.length, importLine(store, line, withKeys, counts))
       if (waiting.failed() || waiting.full()) await waiting.room()
       if (waiting.failed()) break
@@ -104,6 +104,7 @@ export const importTool: Tool = async (store, options, io) => {
     disk?.close()
   }
   await waiting.end()
+  if (fromLine > 1 && number < fromLine) throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
   await io.emit(JSON.stringify({ imported: counts } satisfies ImportedLine))
 }
 

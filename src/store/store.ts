@@ -167,6 +167,7 @@ export interface TopicStore {
    * engine has tools of its own for this.
    *
    * @param freeBytesMin what has to stay free on the file's disk
+   * @param onProgress may throw, which ends the backup; the engine may go on copying until the process ends
    * @throws Error with a message for a person; no file is there then
    */
   backup?(
@@ -183,7 +184,11 @@ export interface TopicStore {
    */
   hold(): Promise<void>
   release(): void
-  /** Waits for the writes in flight, then lets go of everything. */
+  /**
+   * Waits for the writes in flight, then lets go of everything.
+   *
+   * @throws Error while a backup is still being copied, which nothing can stop
+   */
   close(): Promise<void>
 }
 

@@ -6,25 +6,29 @@
  * The copy holds its snapshot as long as it takes, and pages freed meanwhile are not used again, so the store's own file may
  * grow. The copy is opened under a path of its own, where nobody else can be writing.
  */
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { RootDatabase } from 'lmdb'
 import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
 import { type Environment, openEnvironment } from './environment.js'
 import { dataFile } from './files.js'
 import { createPageBuffer } from './page-buffer.js'
 
-const reportMs = 200
+/** Between two looks at how far the copy has come, and at the room that is left. */
+const lookMs = 100
+
+/** Copies everything, compacted, into a directory; it cannot be stopped. */
+type Copy = (directory: string) => Promise<void>
 
 type OnProgress = (step: string, done: number, total: number) => void
 
 /**
  * @param bytesUsed what the copy will take, about
- * @throws Error in words for the person who asked; nothing is left behind then
+ * @param onProgress may throw, which ends the backup
+ * @throws Error in words for the person who asked; nothing is left behind then, but lmdb may still be copying
  */
 export async function backup(
-  root: RootDatabase,
+  copy: Copy,
   bytesUsed: number,
   freeBytesMin: number,
   file: string,
@@ -34,13 +38,17 @@ export async function backup(
   needRoom(dirname(file), bytesUsed, freeBytesMin)
   const partial = `${file}.partial`
   makeDirectory(partial)
-  const removePartial = (): void => rmSync(partial, { recursive: true, force: true })
-  process.on('exit', removePartial)
+  const copied = dataFile(partial)
+  function removePartial(): void {
+    // While lmdb copies it has the file open: emptied, it gives its room back at once.
+    if (existsSync(copied)) truncateSync(copied)
+    rmSync(partial, { recursive: true, force: true })
+  }
+  // Before any other listener, which might end the process.
+  process.prependListener('exit', removePartial)
   try {
-    const copied = dataFile(partial)
     mkdirSync(dirname(copied))
-    const timer = setInterval(() => onProgress('copying', sizeOf(copied), bytesUsed), reportMs)
-    await root.backup(dirname(copied), true).finally(() => clearInterval(timer)).catch(explain)
+    await watchedCopy(copy, copied, freeBytesMin, () => onProgress('copying', sizeOf(copied), bytesUsed))
     const records = await checkCopy(partial, onProgress)
     chmodSync(copied, 0o600)
     sync(copied)
@@ -53,10 +61,31 @@ export async function backup(
   }
 }
 
+/** Ends with the copy, or as soon as `onLook` throws or too little room is left; the copy then goes on unwatched. */
+async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onLook: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const stopped = new Promise<never>((_, reject) => {
+    timer = setInterval(() => {
+      try {
+        onLook()
+        const free = freeBytes(dirname(copied))
+        if (free < freeBytesMin) throw new Error(`only ${free} bytes are left on its disk, and ${freeBytesMin} have to stay free; the backup was ended`)
+      } catch (error) {
+        reject(error as Error)
+      }
+    }, lookMs)
+  })
+  await Promise.race([copy(dirname(copied)).catch(explain), stopped]).finally(() => clearInterval(timer))
+}
+
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize
+}
+
 function needRoom(directory: string, bytesUsed: number, freeBytesMin: number): void {
   if (!existsSync(directory)) throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
-  const { bavail, bsize } = statfsSync(directory)
-  const free = bavail * bsize
+  const free = freeBytes(directory)
   if (free >= bytesUsed + freeBytesMin) return
   throw new Error(`${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} have to stay free`)
 }

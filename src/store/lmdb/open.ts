@@ -46,6 +46,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   const pageBuffer = createPageBuffer()
   const environment = openEnvironment(directory, pageBuffer)
   const { root, specifications, meta, freshen } = environment
+  let copying = false
   const stopClearing = clearDeadReaders(root)
   const commits = createCommits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
@@ -66,11 +67,16 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     hold: commits.hold,
     release: commits.release,
     async backup(file, freeBytesMin, onProgress) {
-      const done = await backup(root, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress)
+      const copy = async (to: string): Promise<void> => {
+        copying = true
+        await root.backup(to, true).finally(() => (copying = false))
+      }
+      const done = await backup(copy, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress)
       await commits.run(true, () => meta.put(backupName, timeRecord(clock().wallMs)))
       return done
     },
     async close() {
+      if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
       await commits.close()
       await root.close()
