@@ -69,6 +69,16 @@ async function withStore(t: Test): Promise<Bench> {
   }
 }
 
+/** Looks until `count` topics went, or the time is up; answers how many did. */
+async function lookUntil(count: number, look: () => Promise<number>, withinMs = 20_000): Promise<number> {
+  let removed = 0
+  for (const end = performance.now() + withinMs; removed < count && performance.now() < end; ) {
+    removed += await look()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  return removed
+}
+
 await t.test('a topic is removed when it is due, not a millisecond earlier', async (t) => {
   const { clocks, add, isThere, look } = await withStore(t)
   await add('quiet', 'when no updates for 10m')
@@ -163,11 +173,69 @@ await t.test('a clause removes what its selector matches, once, and keeps the to
   await add('guard', "when no updates for 10m remove '*guarded//'")
   for (const path of ['guarded', 'guarded/a', 'other'] as Path[]) await store.addAndSet({ path, type: 'json', properties: {} }, value)
   clocks.pass(10 * minute)
-  t.equal(await look(), 2)
+  t.equal(await lookUntil(2, look), 2)
   t.ok(isThere('guard') && isThere('other') && !isThere('guarded/a'))
   await store.addAndSet({ path: 'guarded' as Path, type: 'json', properties: {} }, value)
   clocks.pass(hour)
-  t.equal(await look(), 0, 'carried out once')
+  t.equal(await look(), 0)
+  t.equal(await lookUntil(1, look, 500), 0, 'carried out once')
+})
+
+await t.test('topics that are due do not wait for clauses, however long these take', async (t) => {
+  const { clocks, store, add, isThere, look } = await withStore(t)
+  for (let i = 0; i < 20; i++) await add(`guard/${i}`, `when no updates for 10m remove '*.*nothing${i}.*'`)
+  await Promise.all(Array.from({ length: 20_000 }, (_, i) => store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value)))
+  await add('plain', 'when no updates for 10m')
+  clocks.pass(10 * minute)
+  const start = performance.now()
+  t.equal(await look(), 1)
+  const plainMs = performance.now() - start
+  t.notOk(isThere('plain'))
+  const dueLeft = async (): Promise<boolean> => ((await store.removeDue()).nextMs ?? Infinity) <= clocks.wallMs
+  t.ok(await dueLeft(), 'clauses are still going on')
+  while (await dueLeft()) await new Promise((resolve) => setTimeout(resolve, 5))
+  const clausesMs = performance.now() - start
+  t.comment(`the topic took ${plainMs.toFixed()} ms, the clauses ${clausesMs.toFixed()} ms`)
+  t.ok(plainMs < clausesMs / 2, 'the topic was first')
+})
+
+await t.test('an update that comes while a clause waits for its turn keeps its matches', async (t) => {
+  const { clocks, store, add, isThere, look } = await withStore(t)
+  for (const path of ['kept', 'gone'] as Path[]) await store.addAndSet({ path, type: 'json', properties: {} }, value)
+  await Promise.all(Array.from({ length: 20_000 }, (_, i) => store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value)))
+  await add('guard/1', "when no updates for 10m remove '*.*nothing.*'")
+  await add('guard/2', "when no updates for 10m remove '>kept'")
+  await add('guard/3', "when no updates for 10m remove '>gone'")
+  clocks.pass(10 * minute)
+  await look()
+  t.equal(await store.set('guard/2' as Path, 'json', value), 'set', 'the first one is still going on')
+  t.equal(await lookUntil(1, look), 1)
+  t.ok(isThere('kept') && !isThere('gone'))
+})
+
+await t.test('a store that is closed in the middle of a clause carries it out when it is opened again', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  const clocks = new Clocks()
+  const options = { directory, clock: clocks.read }
+  const first = openLmdbStore(options)
+  await first.removeDue()
+  const removal = "when no updates for 10m remove '*many//'"
+  await first.addAndSet({ path: 'guard' as Path, type: 'json', properties: { REMOVAL: removal } }, value)
+  const many = 20_000
+  await Promise.all(Array.from({ length: many }, (_, i) => first.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value)))
+  clocks.pass(10 * minute)
+  await first.removeDue()
+  await first.close()
+
+  const second = openLmdbStore(options)
+  t.teardown(() => second.close())
+  const { topics: left } = second.figures() as { topics: number }
+  t.ok(left > 1, `${left - 1} of ${many} were left`)
+  await lookUntil(left - 1, async () => (await second.removeDue()).removed)
+  t.match(second.figures(), { topics: 1 }, 'the topic with the policy')
+  const findings: string[] = []
+  await second.check((finding) => findings.push(finding))
+  t.strictSame(findings, [])
 })
 
 await t.test('policies cost nothing while none is due', async (t) => {

@@ -134,7 +134,10 @@ export interface TopicStore {
   remove(path: Path): Promise<boolean>
   /** Removes every match that stands throughout, of either type, in tree order and bounded steps; answers how many. */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
-  /** Carries out the removals that are due by now; one process at a time needs to, more do no harm. */
+  /**
+   * Removes what is due by now; one process at a time needs to, more do no harm. The remove clauses that are due go on
+   * behind it, and are counted by a later call.
+   */
   removeDue(): Promise<DueRemovals>
 
   /**

@@ -15,6 +15,9 @@ import { decodeSpecification, type Specification } from './specification.js'
 
 type Report = (finding: Finding) => void
 
+/** Misplaced keys after which a walk ends: a damaged page can lead one around in circles. */
+const misplacedMax = 1000
+
 /** Reports every broken invariant; answers how many records were looked at. */
 export async function check(
   environment: Environment,
@@ -113,10 +116,14 @@ async function visitAll(
 ): Promise<number> {
   const isInOrder = createOrder()
   let count = 0
+  let misplaced = 0
   let deadline = performance.now() + sliceMs
   for (const { key, value, version } of tree.getRange({ ...cut, versions: true, start: Buffer.from([0]) })) {
     const path = key as Path
-    if (!isInOrder(path)) report(`"${path}" is not in its place`)
+    if (!isInOrder(path)) {
+      report(`"${path}" is not in its place`)
+      if (++misplaced > misplacedMax) throw new Error('too many keys are not in their place')
+    }
     visit(path, value, version ?? 0)
     count++
     if (performance.now() > deadline) {

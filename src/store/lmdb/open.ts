@@ -4,6 +4,7 @@
  */
 import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
+import { createClauses } from '../clauses.js'
 import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
 import { check } from './check.js'
@@ -51,11 +52,12 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   const commits = createCommits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
   const writes = createWrites(environment, snapshots, commits, clock)
+  const removals = createRemovals(environment, snapshots, commits, writes, createClauses(), clock)
   return {
     ...createReads(environment, snapshots, pageBuffer),
     ...writes,
     ...createKeyRecords(environment, snapshots, commits),
-    removeDue: createRemovals(environment, snapshots, commits, writes, clock),
+    removeDue: removals.removeDue,
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
     check: (report, onProgress) => check(environment, report, onProgress),
     figures: () => ({
@@ -78,7 +80,9 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
+      const ended = removals.close()
       await commits.close()
+      await ended
       await root.close()
     },
   }

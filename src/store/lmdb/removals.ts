@@ -5,8 +5,9 @@
  * first entry is all the work there is.
  *
  * A topic is removed under the condition that neither its specification nor its last update has changed since it was
- * judged, so an update that comes first always keeps it. A `remove` clause removes its matches first and ends the policy
- * afterwards: a crash in between repeats the removal. Such a policy is carried out once.
+ * judged, so an update that comes first always keeps it. A policy with a `remove` clause only gets its turn among the clauses
+ * here, and is judged once more when that comes. Its clause removes the matches first and ends the policy afterwards: a crash in
+ * between repeats the removal. Such a policy is carried out once.
  *
  * When the wall clock is seen to have stepped against the monotonic one, every entry is judged anew.
  */
@@ -15,8 +16,9 @@ import { planSelector } from '../../topics/planner.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
+import type { Clauses } from '../clauses.js'
 import { nextSlice } from '../slices.js'
-import type { DueRemovals } from '../store.js'
+import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
 import type { Commits } from './commits.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './snapshot.js'
@@ -46,14 +48,25 @@ interface Judged {
   readonly removes: string | undefined
 }
 
+export interface Removals {
+  /** Resolves once every topic that is due by itself is gone; what clauses removed is counted when it is done. */
+  removeDue(): Promise<DueRemovals>
+  /** Stops what is going on at its next step, and resolves once it has. */
+  close(): Promise<void>
+}
+
 export function createRemovals(
   environment: Environment,
   snapshots: Snapshots,
   commits: Commits,
   writes: Writes,
+  clauses: Clauses,
   now: Clock,
-): () => Promise<DueRemovals> {
+): Removals {
   const { specifications, items, updates, due, meta, uniqueNumber } = environment
+  const looks = new Set<Promise<void>>()
+  let unreported = 0
+  let closed = false
 
   /** The entry's judgement at `present`; undefined for an entry that no topic owns. */
   function judge(key: Buffer, path: Path, present: Moment): Judged | undefined {
@@ -108,31 +121,43 @@ export function createRemovals(
     })
   }
 
-  async function carryOut(judged: Judged): Promise<number> {
-    const { path, stored, removes, key } = judged
-    if (removes === undefined) {
-      const removed = await change(judged, () => {
-        void specifications.remove(path)
-        void items[stored.type].remove(path)
-        void updates.remove(path)
-        void due.remove(key)
-      })
-      return removed ? 1 : 0
-    }
-    const plan = planSelector(removes)
-    const removed = 'problem' in plan ? 0 : await writes.removeMatches(plan, { cancelled: false })
+  async function removeTopic(judged: Judged): Promise<number> {
+    const { key, path, stored } = judged
+    const removed = await change(judged, () => {
+      void specifications.remove(path)
+      void items[stored.type].remove(path)
+      void updates.remove(path)
+      void due.remove(key)
+    })
+    return removed ? 1 : 0
+  }
+
+  /** Its topic may have been updated while the clause waited for its turn. */
+  async function executeClause(key: Buffer, path: Path, cancellation: Cancellation): Promise<number> {
+    const present = now()
+    const judged = snapshots.alone(() => judge(key, path, present))
+    if (judged?.removes === undefined || judged.dueMs > present.wallMs) return 0
+    const plan = planSelector(judged.removes)
+    const removed = 'problem' in plan ? 0 : await writes.removeMatches(plan, cancellation)
+    if (cancellation.cancelled) throw new Cancelled()
     await file(judged, undefined)
     return removed
   }
 
   async function look(key: Buffer, path: Path): Promise<number> {
+    const clause = key.toString('hex')
+    if (clauses.has(clause)) return 0
     const present = now()
     const judged = snapshots.alone(() => judge(key, path, present))
     if (judged === undefined) {
       await commits.run(true, () => due.remove(key))
       return 0
     }
-    if (judged.dueMs <= present.wallMs) return carryOut(judged)
+    if (judged.dueMs <= present.wallMs) {
+      if (judged.removes === undefined) return removeTopic(judged)
+      clauses.add(clause, (cancellation) => executeClause(key, path, cancellation))
+      return 0
+    }
     if (Math.floor(judged.dueMs) !== dueMsOfKey(key)) await file(judged, judged.dueMs)
     return 0
   }
@@ -148,6 +173,7 @@ export function createRemovals(
       if (entries.length < entriesPerSlice) return removed
       from = Buffer.concat([entries[entries.length - 1].key, Buffer.from([0])])
       await nextSlice()
+      if (closed) return removed
     }
   }
 
@@ -161,10 +187,33 @@ export function createRemovals(
     return known?.boot === present.boot
   }
 
-  return async () => {
+  async function removeDue(): Promise<DueRemovals> {
     const present = now()
-    const removed = await lookAtAll((await stepped(present)) ? Number.MAX_SAFE_INTEGER : present.wallMs)
-    const [first] = snapshots.alone(() => [...due.getKeys({ start: dueKey(0, 0), limit: 1 })])
+    unreported += await lookAtAll((await stepped(present)) ? Number.MAX_SAFE_INTEGER : present.wallMs)
+    unreported += clauses.takeRemoved()
+    const removed = unreported
+    unreported = 0
+    const [first] = closed ? [] : snapshots.alone(() => [...due.getKeys({ start: dueKey(0, 0), limit: 1 })])
     return { removed, nextMs: first === undefined ? undefined : dueMsOfKey(first) }
+  }
+
+  return {
+    removeDue() {
+      const looking = removeDue().catch((error: unknown) => {
+        if (closed) return { removed: 0, nextMs: undefined }
+        throw error
+      })
+      const ended = looking.then(
+        () => {},
+        () => {},
+      )
+      looks.add(ended)
+      void ended.then(() => looks.delete(ended))
+      return looking
+    },
+    async close() {
+      closed = true
+      await Promise.all([clauses.close(), ...looks])
+    },
   }
 }

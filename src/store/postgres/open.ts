@@ -3,6 +3,7 @@
  * processes of any number of hosts may have it open; opening it is no hazard to anybody, so writes are never held.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createClauses } from '../clauses.js'
 import { StoreError, type StoreFigures, type TopicStore } from '../store.js'
 import { type Connections, createConnections, type Statement } from './connections.js'
 import { createKeyRecords } from './key-records.js'
@@ -63,12 +64,13 @@ export async function openPostgresStore(address: string): Promise<TopicStore> {
   const scan = inTurn(connections.read, scansInFlightMax)
   const writes = createWrites(connections, scan)
   const { settled, ...changes } = writes
+  const removals = createRemovals(connections, lease, writes, createClauses())
   let figures: { readonly atMs: number; readonly read: Promise<StoreFigures> } | undefined
   return {
     ...createReads(connections, scan),
     ...changes,
     ...createKeyRecords(connections),
-    removeDue: createRemovals(connections, lease, writes),
+    removeDue: removals.removeDue,
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
     check: (report) => check(connections, report),
     figures() {
@@ -81,6 +83,7 @@ export async function openPostgresStore(address: string): Promise<TopicStore> {
     hold: () => Promise.resolve(),
     release() {},
     async close() {
+      await removals.close()
       await settled()
       await lease.end().catch(() => {})
       await connections.close()

@@ -5,12 +5,14 @@
  * nothing is due one look at an index is all the work there is.
  *
  * A topic is removed under the condition that it is the same, and not updated since it was judged, so an update that comes
- * first always keeps it. A `remove` clause removes its matches first and ends the policy afterwards: a crash in between
- * repeats the removal. Such a policy is carried out once.
+ * first always keeps it. A policy with a `remove` clause only gets its turn among the clauses here, and is judged once more when
+ * that comes. Its clause removes the matches first and ends the policy afterwards: a crash in between repeats the removal. Such a
+ * policy is carried out once.
  */
 import { planSelector } from '../../topics/planner.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
+import type { Clauses } from '../clauses.js'
 import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
 import { bytesArray, bytesOf, plainArray } from './arrays.js'
 import type { Connections, Statement } from './connections.js'
@@ -20,6 +22,7 @@ import type { Writes } from './writes.js'
 
 interface DueRow {
   readonly key: string
+  readonly due: string
   readonly properties: string | null
   readonly created: string
   readonly updated: string
@@ -27,11 +30,19 @@ interface DueRow {
   readonly now: string
 }
 
+/** What is due after a due time and a key: entries whose clauses wait are left where they are, and must not be in the way. */
 const readDue: Statement<DueRow> = {
-  name: 'read_due',
+  name: 'read_due_after',
   text: `
-    select key, properties, created, updated, life, ${startMs} as now
-    from topicd.topics where due <= ${startMs} order by due limit $1::int`,
+    select key, due, properties, created, updated, life, ${startMs} as now
+    from topicd.topics where due <= ${startMs} and (due, key) > ($1::bigint, $2::bytea) order by due, key limit $3::int`,
+}
+
+const readDueTopic: Statement<DueRow> = {
+  name: 'read_due_topic',
+  text: `
+    select key, due, properties, created, updated, life, ${startMs} as now
+    from topicd.topics where key = $1::bytea and life = $2::bigint and due <= ${startMs}`,
 }
 
 const readNextDue: Statement<{ next: string | null }> = {
@@ -73,7 +84,16 @@ interface Judged {
   readonly removes: string | undefined
 }
 
-export function createRemovals({ read, write }: Connections, lease: Lease, writes: Writes): () => Promise<DueRemovals> {
+export interface Removals {
+  /** Resolves once every topic that is due by itself is gone; what clauses removed is counted when it is done. */
+  removeDue(): Promise<DueRemovals>
+  /** Stops the clause that is being carried out at its next step, and resolves once it has. */
+  close(): Promise<void>
+}
+
+export function createRemovals({ read, write }: Connections, lease: Lease, writes: Writes, clauses: Clauses): Removals {
+  let unreported = 0
+
   async function file(entries: readonly { key: Buffer; life: string; dueMs: number | undefined }[]): Promise<void> {
     if (entries.length === 0) return
     await write(fileDue, [
@@ -93,45 +113,60 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
     return removed.length
   }
 
-  /** Removes what the clauses select, each to its end before its policy ends; whoever follows goes on where the lease was lost. */
-  async function carryOutClauses(entries: readonly Judged[], held: () => boolean): Promise<number> {
-    let removed = 0
-    for (const { key, life, removes } of entries) {
-      if (removes === undefined || !held()) continue
-      const plan = planSelector(removes)
-      try {
-        if (!('problem' in plan)) removed += await writes.removeMatches(plan, untilLost(held))
-      } catch (error) {
-        if (error instanceof Cancelled) return removed
-        throw error
-      }
+  /** Its topic may have been updated, and the lease lost, while the clause waited for its turn. */
+  async function executeClause({ key, life }: Judged, cancellation: Cancellation): Promise<number> {
+    const removed = await lease.whileHeld(async (held) => {
+      const [row] = await read(readDueTopic, [key, life])
+      const entry = row && judge(row)
+      if (entry?.removes === undefined || !entry.due) return 0
+      const plan = planSelector(entry.removes)
+      const untilEnded = either(cancellation, held)
+      const count = 'problem' in plan ? 0 : await writes.removeMatches(plan, untilEnded)
+      if (untilEnded.cancelled) throw new Cancelled()
       await file([{ key, life, dueMs: undefined }])
+      return count
+    })
+    return removed ?? 0
+  }
+
+  function addClause(entry: Judged): void {
+    clauses.add(`${entry.key.toString('hex')} ${entry.life}`, (cancellation) => executeClause(entry, cancellation))
+  }
+
+  /** Looks at every topic whose time may have come; answers how many were removed. */
+  async function lookAtAll(held: () => boolean): Promise<number> {
+    let removed = 0
+    let last: readonly [string, Buffer] = ['-1', Buffer.alloc(0)]
+    for (let more = true; more && held(); ) {
+      const rows = await read(readDue, [...last, topicsMax])
+      const entries = rows.map(judge).sort((a, b) => Buffer.compare(a.key, b.key))
+      const due = entries.filter((entry) => entry.due)
+      removed += await remove(due.filter(({ removes }) => removes === undefined))
+      for (const entry of due) if (entry.removes !== undefined) addClause(entry)
+      await file(entries.filter((entry) => !entry.due))
+      more = rows.length === topicsMax
+      if (more) last = [rows[topicsMax - 1].due, bytesOf(rows[topicsMax - 1].key)]
     }
     return removed
   }
 
-  return async () => {
-    const removed = await lease.whileHeld(async (held) => {
-      let count = 0
-      for (let more = true; more && held(); ) {
-        const judged = (await read(readDue, [topicsMax])).map(judge).sort((a, b) => Buffer.compare(a.key, b.key))
-        const due = judged.filter((entry) => entry.due)
-        count += await remove(due.filter(({ removes }) => removes === undefined))
-        count += await carryOutClauses(due, held)
-        await file(judged.filter((entry) => !entry.due))
-        more = judged.length === topicsMax
-      }
-      return count
-    })
-    const [first] = await read(readNextDue, [])
-    return { removed: removed ?? 0, nextMs: first?.next == null ? undefined : Number(first.next) }
+  return {
+    async removeDue() {
+      unreported += (await lease.whileHeld(lookAtAll)) ?? 0
+      unreported += clauses.takeRemoved()
+      const removed = unreported
+      unreported = 0
+      const [first] = await read(readNextDue, [])
+      return { removed, nextMs: first?.next == null ? undefined : Number(first.next) }
+    },
+    close: () => clauses.close(),
   }
 }
 
-function untilLost(held: () => boolean): Cancellation {
+function either(cancellation: Cancellation, held: () => boolean): Cancellation {
   return {
     get cancelled() {
-      return !held()
+      return cancellation.cancelled || !held()
     },
   }
 }
