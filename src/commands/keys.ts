@@ -59,14 +59,14 @@ export const addKey: Command = {
  */
 async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
   const taken = `there is a key named "${record.name}" already`
-  // A store that is not there yet has no keys; every other failure comes again with the next question.
-  const known = (await ask(config, { about: 'listKeys' }).catch(() => [])) as readonly ListedKey[]
+  // Makes the store where there is none, so that nothing about it can fail once the token is out.
+  const known = (await ask(config, { about: 'listKeys' }, true)) as readonly ListedKey[]
   if (known.some(({ name }) => name === record.name)) fatal(exitCodes.failed, taken)
   await print(`${token}\n`).catch((error: Error) =>
     fatal(exitCodes.failed, `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`),
   )
   const isVoid = 'the token that was just printed is void'
-  const added = await ask(config, { about: 'addKey', record }, true).catch((error: Error) =>
+  const added = await ask(config, { about: 'addKey', record }).catch((error: Error) =>
     fatal(exitCodes.failed, `${error.message}; ${isVoid}`),
   )
   if (added !== true) fatal(exitCodes.failed, `${taken}; ${isVoid}`)
