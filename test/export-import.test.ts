@@ -95,7 +95,7 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
   t.strictSame({ code, stdout }, { code: 1, stdout: '' })
   t.match(stderr, firstReason)
   t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; go on with --from-line 3\.\n$/)
-  t.match(await exported('wrong'), /^\{"path":"before","type":"json","properties":\{\},"value":1\}\n/)
+  t.equal(await exported('wrong'), '{"path":"before","type":"json","properties":{},"value":1}\n', 'nothing behind it was stored')
 
   const store = openStore(t, dataDir('cases'))
   for (const [line, reason] of cases) {
@@ -105,7 +105,14 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
     const signal = new AbortController().signal
     const io = { emit: async () => {}, input: lines(), signal, directory, diskFreeBytesMin: 0 }
     await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, io), { message: reason }, String(line))
+    t.equal(store.readTopic('later' as Path, 'json'), 'no_such_topic', `nothing behind it was stored: ${String(line)}`)
   }
+})
+
+await t.test('lines of one path take effect in their order', async (t) => {
+  const lines = Array.from({ length: 500 }, (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`)
+  t.match(await imported('ordered', lines.join('')), { code: 0, stdout: /^1000 topics imported, 501 of them new/ })
+  t.match(await exported('ordered'), /^\{"path":"same","type":"json","properties":\{\},"value":499\}$/m)
 })
 
 await t.test('an import goes on from a line', async (t) => {

@@ -1,21 +1,22 @@
 /**
  * The tool behind `topicd import`: the lines of an export, or any like them, become topics and API keys.
  *
- * Writes go through the store's own operations, many at a time, so whatever is there already is treated as addAndSet and
- * add treat it, and importing the same lines again changes nothing. It stops at the first wrong line: every line before it
- * has been imported then, and perhaps some after it. Of a path that stands in several lines any one may come last.
+ * Lines are taken in batches, each of distinct topics: parse → see what the store has of them → write all of the batch at
+ * once → wait until it is durable. So lines of one path take effect in their order, and nothing behind the first wrong line
+ * is stored: parsing stops at a line that is wrong by itself, and a line that does not fit the topic that is there is found
+ * before its batch is written. Only a client that changes such a topic in just that moment can make a line fail afterwards.
+ *
+ * Writes go through the store's own operations, so what is there already is treated as addAndSet and add treat it, and
+ * importing the same lines again changes nothing.
  */
-import typia, { type tags } from 'typia'
-import type { BodyShape } from '../api/bodies.js'
-import { absentProblem, removalProblem } from '../api/context.js'
-import { isProblem, parseBody, pathParameter, propertiesProblem, valueProblem } from '../api/parse.js'
-import { accessOf } from '../keys/access.js'
+import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
 import { nextSlice } from '../store/slices.js'
-import type { Operation, TopicStore } from '../store/store.js'
-import { parsePath } from '../topics/path.js'
-import type { TopicType } from '../topics/topic.js'
-import { watchDisk } from './disk.js'
+import type { TopicStore } from '../store/store.js'
+import { compatible } from '../topics/properties.js'
+import { topicRange } from '../topics/range.js'
+import { type DiskWatch, watchDisk } from './disk.js'
+import { type ImportedTopic, type ImportLine, parseImportLine, WrongLine } from './import-line.js'
 import { splitLines } from './lines.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
@@ -40,70 +41,64 @@ export interface Imported {
   readonly keysLeftOut: number
 }
 
-/** A topic's line, as export writes it; type and properties may be left out as in a request. */
-interface TopicLine {
-  readonly path: string
-  readonly type?: TopicType
-  readonly properties?: Readonly<Record<string, string>>
-  readonly value?: unknown
+type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
+
+/** A parsed line and where it is. */
+interface NumberedLine {
+  readonly number: number
+  readonly line: ImportLine
 }
 
-/** An API key's line, as export writes it. */
-interface KeyLine {
-  readonly key: {
-    readonly name: string & tags.Pattern<'^[\\w.@-]{1,64}$'>
-    readonly tokenHash: string & tags.Pattern<'^[0-9a-f]{64}$'>
-    readonly allow: readonly Operation[]
-    readonly under: readonly string[]
-    readonly madeMs: number & tags.Type<'uint64'>
+/** A line that does not fit what is there. */
+interface LineProblem {
+  readonly number: number
+  readonly error: WrongLine
+}
+
+/** Topics looked up together: enough for a store at some distance, and few enough to hold their values. */
+const lookedUpTogetherMax = 32
+
+/** The lines up to here are good, and stored; this one is not. */
+class LineFailed extends Error {
+  constructor(number: number, { message }: Error) {
+    super(`line ${number}: ${message} Every line before it has been imported; go on with --from-line ${number}.`)
   }
 }
-
-const topicLineShape: BodyShape<TopicLine> = {
-  validate: typia.createValidateEquals<TopicLine>(),
-  names: typia.misc.literals<keyof TopicLine>(),
-}
-const keyLineShape: BodyShape<KeyLine> = {
-  validate: typia.createValidateEquals<KeyLine>(),
-  names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
-}
-
-const keyPrefix = Buffer.from('{"key":')
-
-/** Whoever may run this may do everything. */
-const everything = accessOf({ name: 'import', tokenHash: '', allow: ['fetch', 'set', 'add', 'remove'], under: [], madeMs: 0 })
-
-/** Why a line can not be imported, in words that follow its number. */
-class WrongLine extends Error {}
-
-type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
 
 export const importTool: Tool = async (store, options, io) => {
   const { fromLine, withKeys } = options as ImportOptions
   const report = createReport(io)
   const disk = io.directory === undefined ? undefined : await watchDisk(io.directory, io.diskFreeBytesMin)
   const counts: Counts = { topics: 0, created: 0, keys: 0, keysLeftOut: 0 }
-  const waiting = createWaiting()
+  const batch = new Batch(store, counts, disk)
   let number = 0
   let bytesRead = 0
   try {
-    for await (const line of splitLines(io.input, importLineBytesMax)) {
+    for await (const bytes of splitLines(io.input, importLineBytesMax)) {
       number++
-      bytesRead += line.length + 1
-      if (number < fromLine || line.length === 0) continue
-      if (disk?.nearlyFull()) throw new WrongLine('The disk is nearly full.')
-      waiting.add(number, line.length, importLine(store, line, withKeys, counts))
-      if (waiting.failed() || waiting.full()) await waiting.room()
-      if (waiting.failed()) break
+      bytesRead += bytes.length + 1
+      if (number < fromLine || bytes.length === 0) continue
+      const line = parseImportLine(bytes)
+      if (line.kind === 'key' && !withKeys) {
+        counts.keysLeftOut++
+        continue
+      }
+      if (!batch.add({ number, line }, bytes.length)) {
+        await batch.write()
+        batch.add({ number, line }, bytes.length)
+      }
       report('importing', bytesRead)
       if (number % linesPerTurn === 0) await nextSlice()
     }
+    await batch.write()
   } catch (error) {
-    waiting.fail(error instanceof WrongLine ? number : number + 1, error as Error)
+    if (error instanceof LineFailed) throw error
+    // Whatever was parsed before the wrong line, or before the line that never ended, is good.
+    await batch.write()
+    throw new LineFailed(error instanceof WrongLine ? number : number + 1, error as Error)
   } finally {
     disk?.close()
   }
-  await waiting.end()
   if (fromLine > 1 && number < fromLine) throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
   await io.emit(JSON.stringify({ imported: counts } satisfies ImportedLine))
 }
@@ -111,32 +106,94 @@ export const importTool: Tool = async (store, options, io) => {
 /** Lines between two turns of the event loop, if nothing else gives one. */
 const linesPerTurn = 100
 
-/** Parses a line, which is not used after the call, and begins its write; rejects with what is wrong with it. */
-async function importLine(store: TopicStore, line: Uint8Array, withKeys: boolean, counts: Counts): Promise<void> {
-  if (keyPrefix.equals(line.subarray(0, keyPrefix.length))) {
-    if (withKeys) await importKey(store, line)
-    if (withKeys) counts.keys++
-    else counts.keysLeftOut++
-    return
+/** Lines that are written together, none of them for the same topic or key as another. */
+class Batch {
+  readonly #store: TopicStore
+  readonly #counts: Counts
+  readonly #disk: DiskWatch | undefined
+  #lines = new Map<string, NumberedLine>()
+  #bytes = 0
+
+  constructor(store: TopicStore, counts: Counts, disk: DiskWatch | undefined) {
+    this.#store = store
+    this.#counts = counts
+    this.#disk = disk
   }
-  if (await importTopic(store, line)) counts.created++
-  counts.topics++
+
+  /** False, and nothing is added, when the line has to wait until the batch is written. */
+  add(numbered: NumberedLine, bytes: number): boolean {
+    const { line } = numbered
+    const name = line.kind === 'topic' ? `topic ${line.path}` : `key ${line.record.name}`
+    const isFull = this.#lines.size >= importLinesWaitingMax || this.#bytes >= importBytesWaitingMax
+    if (isFull || this.#lines.has(name)) return false
+    this.#lines.set(name, numbered)
+    this.#bytes += bytes
+    return true
+  }
+
+  /**
+   * Writes the lines, up to the first that does not fit what is there; resolves when they are durable.
+   *
+   * @throws LineFailed for the first line that was not stored
+   */
+  async write(): Promise<void> {
+    const lines = [...this.#lines.values()]
+    this.#lines = new Map()
+    this.#bytes = 0
+    if (lines.length === 0) return
+    if (this.#disk?.nearlyFull()) throw new LineFailed(lines[0].number, new WrongLine('The disk is nearly full.'))
+    const problem = await this.#firstProblem(lines)
+    const good = problem === undefined ? lines : lines.filter(({ number }) => number < problem.number)
+    const written = await Promise.allSettled(good.map(({ line }) => this.#writeLine(line)))
+    const failed = written.findIndex(({ status }) => status === 'rejected')
+    if (failed >= 0) throw new LineFailed(good[failed].number, (written[failed] as PromiseRejectedResult).reason as Error)
+    if (problem !== undefined) throw new LineFailed(problem.number, problem.error)
+  }
+
+  /** The first of the lines whose topic is there already and is another one. */
+  async #firstProblem(lines: readonly NumberedLine[]): Promise<LineProblem | undefined> {
+    const topics = lines.flatMap(({ number, line }) => (line.kind === 'topic' ? [{ number, line }] : []))
+    for (let from = 0; from < topics.length; from += lookedUpTogetherMax) {
+      const some = topics.slice(from, from + lookedUpTogetherMax)
+      const problems = await Promise.all(some.map(({ line }) => misfit(this.#store, line)))
+      const wrong = problems.findIndex((problem) => problem !== undefined)
+      if (wrong >= 0) return { number: some[wrong].number, error: new WrongLine(problems[wrong]) }
+    }
+    return undefined
+  }
+
+  async #writeLine(line: ImportLine): Promise<void> {
+    if (line.kind === 'key') {
+      await this.#store.restoreKey(line.record)
+      this.#counts.keys++
+      return
+    }
+    if (await writeTopic(this.#store, line)) this.#counts.created++
+    this.#counts.topics++
+  }
+}
+
+/** Why the topic that is there is not the line's; undefined when it is, or when there is none. */
+async function misfit(store: TopicStore, line: ImportedTopic): Promise<string | undefined> {
+  const { path, type, properties, valueText } = line
+  const present = await store.readTopic(path, type)
+  if (present === 'no_such_topic') return undefined
+  if (present === 'incompatible_type') return absentProblem(present, path, type).message
+  // A line without a value, and one without properties, ask for the type alone.
+  if (valueText === undefined || Object.keys(properties).length === 0) return undefined
+  for await (const topic of store.walk({ ranges: [topicRange(path)], matcher: undefined }, { cancelled: false })) {
+    if (!compatible(topic.properties, properties)) return otherProperties(path)
+  }
+  return undefined
+}
+
+function otherProperties(path: string): string {
+  return `There is a topic at the path "${path}" already, with other properties.`
 }
 
 /** Whether the topic was not there before. */
-async function importTopic(store: TopicStore, line: Uint8Array): Promise<boolean> {
-  const parsed = parseBody(line, topicLineShape)
-  if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
-  const { type = 'json', properties = {}, value } = parsed.body
-  const { valueText } = parsed
-  const path = pathParameter('path', parsed.body.path)
-  if (isProblem(path)) throw new WrongLine(path.message)
-  const wrong =
-    (valueText && valueProblem(valueText, value, type)) ??
-    propertiesProblem(properties) ??
-    removalProblem(everything, properties)
-  if (wrong) throw new WrongLine(wrong.message)
-  const creation = { path, type, properties }
+async function writeTopic(store: TopicStore, { valueText, ...creation }: ImportedTopic): Promise<boolean> {
+  const { path, type } = creation
   if (valueText === undefined) {
     if ((await store.add(creation)) === 'created') return true
     const present = await store.readTopic(path, type)
@@ -152,67 +209,6 @@ async function importTopic(store: TopicStore, line: Uint8Array): Promise<boolean
     case 'incompatible_type':
       throw new WrongLine(absentProblem(outcome, path, type).message)
     case 'incompatible_properties':
-      throw new WrongLine(`There is a topic at the path "${path}" already, with other properties.`)
-  }
-}
-
-async function importKey(store: TopicStore, line: Uint8Array): Promise<void> {
-  const parsed = parseBody(line, keyLineShape)
-  if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
-  const { key } = parsed.body
-  const under = key.under.map((text) => {
-    const path = parsePath(text)
-    if (typeof path !== 'string') throw new WrongLine(`A subtree of the key ${path.problem}.`)
-    return path
-  })
-  await store.restoreKey({ ...key, under })
-}
-
-/** A problem of a request's body, in words for a line. */
-function wordsOf({ message }: { readonly message: string }): string {
-  return message.replace(/^The request body/, 'It')
-}
-
-/** The lines whose writes are under way, and the first of them that failed. */
-function createWaiting() {
-  let lines = 0
-  let bytes = 0
-  let first: { readonly number: number; readonly error: Error } | undefined
-  let wake = (): void => {}
-
-  function fail(number: number, error: Error): void {
-    if (first === undefined || number < first.number) first = { number, error }
-  }
-
-  const full = (): boolean => lines >= importLinesWaitingMax || bytes >= importBytesWaitingMax
-
-  async function until(holds: () => boolean): Promise<void> {
-    while (!holds()) await new Promise<void>((resolve) => (wake = resolve))
-  }
-
-  return {
-    fail,
-    full,
-    failed: () => first !== undefined,
-    add(number: number, lineBytes: number, written: Promise<void>): void {
-      lines++
-      bytes += lineBytes
-      void written
-        .catch((error: Error) => fail(number, error))
-        .then(() => {
-          lines--
-          bytes -= lineBytes
-          wake()
-        })
-    },
-    /** Resolves when another line may begin. */
-    room: () => until(() => !full()),
-    /** Resolves when every write has come back; rejects when one failed. */
-    async end(): Promise<void> {
-      await until(() => lines === 0)
-      if (first === undefined) return
-      const { number, error } = first
-      throw new Error(`line ${number}: ${error.message} Every line before it has been imported; go on with --from-line ${number}.`)
-    },
+      throw new WrongLine(otherProperties(path))
   }
 }
