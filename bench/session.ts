@@ -105,7 +105,7 @@ function chosen(all: readonly Contender[], options: Options): Contender[] {
   const asked = all.filter((contender) => wanted.some((name) => matches(contender, name)))
   for (const { name, missing } of asked) {
     if (missing === undefined) continue
-    if (name === 'topicd' || options.contenders !== undefined) throw new UsageError(`${name} can not run: ${missing}`)
+    if (name === 'topicd' || options.contenders !== undefined) throw new UsageError(`${name} cannot run: ${missing}`)
     console.error(`LEFT OUT: ${name}, since ${missing}.`)
   }
   return asked.filter(({ missing }) => missing === undefined)

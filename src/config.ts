@@ -58,7 +58,7 @@ const variables = settingNames.map(environmentName)
 /** Each setting from the first source that gives it. */
 export function resolveSettings(flags: GivenSettings): Resolution {
   const problems = Object.keys(process.env)
-    .filter((name) => name.startsWith('TOPICD_') && !variables.includes(name))
+    .filter((name) => name.toUpperCase().startsWith('TOPICD_') && !variables.includes(name))
     .map((name) => unknownVariable(name, variables))
   const path = flags.settings ?? process.env[environmentName('settings')] ?? settingTable.settings.default
   const file = readSettingsFile(path)

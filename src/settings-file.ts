@@ -42,7 +42,7 @@ function lineProblem(
 ): string | undefined {
   // The whole line is not shown: it may carry a password.
   if (name === undefined) return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
-  if (!names.includes(name)) return `${unknownVariable(name, names)}`
+  if (!names.includes(name)) return unknownVariable(name, names)
   if (earlier !== undefined) return `${name} is set in line ${earlier.line} already`
   if (plain !== undefined && /^["']/.test(plain)) return `the value of ${name} begins with a quote and does not end with one`
   return undefined
@@ -50,6 +50,7 @@ function lineProblem(
 
 /** A sentence about a variable that is no setting, with the one that was probably meant. */
 export function unknownVariable(name: string, known: readonly string[]): string {
-  const meant = nearest(name, known) ?? nearest(`TOPICD_${name}`, known)
+  const typed = name.toUpperCase()
+  const meant = nearest(typed, known) ?? nearest(`TOPICD_${typed}`, known)
   return `${name} is not a setting${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }

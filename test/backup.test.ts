@@ -68,7 +68,7 @@ await t.test('restored, a backup taken under load is whole, sound, and of one mo
   t.match(await drill.post('addAndSet', { path: 'after', value: 1 }), { status: 200 }, 'it takes writes')
 })
 
-await t.test('a backup replaces nothing, and leaves nothing behind when it can not be made', async (t) => {
+await t.test('a backup replaces nothing, and leaves nothing behind when it cannot be made', async (t) => {
   const server = await startServer(t, { dataDir: join(directory, 'other') })
   await server.post('addAndSet', { path: 'a', value: 1 })
   const taken = join(directory, 'taken')

@@ -39,7 +39,7 @@ await t.test('a hold and a close at once both resolve when the last write is bac
   for (const promise of [...holds, closed]) t.ok(await isSettled(promise))
 })
 
-await t.test('a write that can not be handed over is not in flight', async (t) => {
+await t.test('a write that cannot be handed over is not in flight', async (t) => {
   const commits = createCommits(t.fail)
   const mistake = new Error('too long a key')
   const throwing = (): Promise<boolean> => {

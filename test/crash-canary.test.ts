@@ -30,5 +30,5 @@ await t.test('the planted fault', async (t) => {
   const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000
   const { load } = await torture(t, { seconds: 20, program, enough })
   const violations = load.violations()
-  t.not(violations.length, 0, `${violations.length} histories can not be explained`)
+  t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
 })

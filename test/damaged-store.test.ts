@@ -132,7 +132,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
   },
 ]
 
-await t.test('what lmdb can not open safely is refused with a sentence that names the file', async (t) => {
+await t.test('what lmdb cannot open safely is refused with a sentence that names the file', async (t) => {
   for (const { what, damage, says } of damages) {
     const store = copy(damage)
     const { code, stderr, stdout } = await runCommand(['check', '--data', store])

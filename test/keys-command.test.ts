@@ -35,7 +35,7 @@ await overWorkers(
     })
     const tookMs = performance.now() - sinceMs
     t.ok(tookMs < revokedWithinMs, `refused everywhere after ${Math.round(tookMs)} ms`)
-    t.equal((await server.command('keys', 'revoke', 'brief')).code, 1, 'it can not be revoked twice')
+    t.equal((await server.command('keys', 'revoke', 'brief')).code, 1, 'it cannot be revoked twice')
   },
 )
 

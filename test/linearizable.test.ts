@@ -67,7 +67,7 @@ const rejected: Readonly<Record<string, readonly Operation[]>> = {
 for (const [claim, history] of Object.entries(accepted)) t.equal(findViolation(history), undefined, `accepts: ${claim}`)
 for (const [claim, history] of Object.entries(rejected)) t.ok(findViolation(history), `rejects: ${claim}`)
 
-t.test('names the operation that can not be explained, and what could have been', async (t) => {
+t.test('names the operation that cannot be explained, and what could have been', async (t) => {
   const found = findViolation([write(0, 1, 'a'), write(2, 3, 'b'), write(4, 9, 'c'), read(5, 6, 'a')])
   t.strictSame(found?.operation, read(5, 6, 'a'))
   t.strictSame(found?.possible, ['b'])

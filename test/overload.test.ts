@@ -128,7 +128,7 @@ t.test('answers that nobody reads', async (t) => {
       const sockets = await Promise.all(Array.from({ length: 16 }, () => open(server)))
       const figures = await besideOthers(server, async () => {
         for (const socket of sockets) socket.pause()
-        // A paused socket learns of its end by what it can not write.
+        // A paused socket learns of its end by what it cannot write.
         await until('they are cut off', async () => {
           const living = sockets.filter(({ destroyed }) => !destroyed)
           for (const socket of living) if (socket.writableLength < mebibyte) socket.write(requests)

@@ -38,7 +38,7 @@ await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, asyn
         t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `with a word for it: ${code}`)
         t.equal(headers['retry-after'], '1', 'and when to come back')
       }
-      t.equal(refusals[0].code, 'store_unavailable', 'a read that can not be made changes nothing')
+      t.equal(refusals[0].code, 'store_unavailable', 'a read that cannot be made changes nothing')
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, awayMs - (performance.now() - refusedMs))))
       await cluster.start()
       const startedMs = performance.now()

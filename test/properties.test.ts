@@ -55,10 +55,10 @@ t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
 })
 
 t.test('a lone surrogate is refused in a value and in a name, which is answered as UTF-8 can carry it', async (t) => {
-  t.same(checkProperties({ a: 'x\ud800y' }), { name: 'a', problem: 'holds a lone surrogate, which UTF-8 can not carry' })
+  t.same(checkProperties({ a: 'x\ud800y' }), { name: 'a', problem: 'holds a lone surrogate, which UTF-8 cannot carry' })
   t.same(checkProperties({ 'a\udc00': 'x' }), {
     name: 'a\ufffd',
-    problem: 'has a lone surrogate in its name, which UTF-8 can not carry',
+    problem: 'has a lone surrogate in its name, which UTF-8 cannot carry',
   })
   t.equal(checkProperties({ 'a\ud83d\ude00': '\ud83d\ude00' }), undefined, 'a pair is none')
 })

@@ -89,7 +89,7 @@ await overWorkers(t, async (t, { post }) => {
     refuses(t, await post('fetch', { path: 'a', selector: '*a//' }), 400, 'path_or_selector', 'both', '"path"', '"selector"')
   })
 
-  await t.test('a selector that can not be understood is refused', async (t) => {
+  await t.test('a selector that cannot be understood is refused', async (t) => {
     for (const selector of ['', '?', '*', '$a', '%a', '&a', '<a', '?a/(', '*(?=a)b', '*(a)\\1', '*a(b', '*a(b/', '>a//b', '#', '#>a////%b']) {
       refuses(t, await post('fetch', { selector }), 400, 'invalid_selector', `"${selector}"`, '"selector"')
     }

@@ -1,5 +1,5 @@
 /**
- * How many keys a scan of a real store visits for each item that it returns: subtrees that can not match are jumped over,
+ * How many keys a scan of a real store visits for each item that it returns: subtrees that cannot match are jumped over,
  * from the first page to the last.
  */
 import { join } from 'node:path'

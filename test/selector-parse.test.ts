@@ -146,7 +146,7 @@ t.test('what is no selector is told at its character', async (t) => {
   }
 })
 
-t.test('what linear time can not do is refused by its name, in every form', async (t) => {
+t.test('what linear time cannot do is refused by its name, in every form', async (t) => {
   const constructs: readonly (readonly [string, string])[] = [
     ['(?=b)', 'a look-ahead "(?="'],
     ['(?!b)', 'a look-ahead "(?!"'],

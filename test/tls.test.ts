@@ -1,5 +1,5 @@
 /**
- * TLS on the service's own port: certificates made here by openssl, what is said of those that can not be used, and a new
+ * TLS on the service's own port: certificates made here by openssl, what is said of those that cannot be used, and a new
  * one that comes in without a restart.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -31,7 +31,7 @@ if (skip === false) {
   writeFileSync(file('not.pem'), 'hello\n')
 }
 
-await t.test('a certificate or key that can not be used keeps the service from starting, and is named', { skip }, async (t) => {
+await t.test('a certificate or key that cannot be used keeps the service from starting, and is named', { skip }, async (t) => {
   async function refuses(cert: string, key: string, problem: RegExp): Promise<void> {
     const flags = ['--tls-cert', file(cert), '--tls-key', file(key), '--data', file('unused'), '--port', '0', '--admin-port', '0']
     const { code, stderr } = await runCommand(['serve', ...flags])
@@ -39,13 +39,13 @@ await t.test('a certificate or key that can not be used keeps the service from s
     t.match(stderr, problem)
     t.equal(stderr.trim().split('\n').length, 1, 'in one line')
   }
-  await refuses('missing.crt', 'first.key', /--tls-cert: the file can not be read: ENOENT.*missing\.crt/)
-  await refuses('first.crt', 'missing.key', /--tls-key: the file can not be read: ENOENT.*missing\.key/)
+  await refuses('missing.crt', 'first.key', /--tls-cert: the file cannot be read: ENOENT.*missing\.crt/)
+  await refuses('first.crt', 'missing.key', /--tls-key: the file cannot be read: ENOENT.*missing\.key/)
   await refuses('not.pem', 'first.key', /--tls-cert: .*not\.pem holds no PEM certificate/)
   await refuses('first.crt', 'not.pem', /--tls-key: .*not\.pem holds no PEM private key/)
   await refuses('first.crt', 'second.key', /--tls-key: .*second\.key is not the key of the certificate in .*first\.crt/)
   const alone = await runCommand(['serve', '--tls-cert', file('first.crt'), '--data', file('unused')])
-  t.match(alone, { code: 2, stderr: 'topicd: --tls-cert and --tls-key must be given together\n' })
+  t.match(alone, { code: 2, stderr: /^topicd: --tls-cert and --tls-key must be given together \(see topicd help serve\)\n$/ })
 })
 
 interface TlsAnswer {

@@ -20,6 +20,6 @@ uWS
     })
   })
   .listen('127.0.0.1', port, (socket) => {
-    if (socket === false) throw new Error(`port ${port} can not be listened on`)
+    if (socket === false) throw new Error(`port ${port} cannot be listened on`)
     console.log('listening')
   })

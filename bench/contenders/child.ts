@@ -96,7 +96,7 @@ export async function stopChildren(): Promise<void> {
   await Promise.all(left)
 }
 
-/** A port of 127.0.0.1 that was free a moment ago, for programs that can not pick one themselves. */
+/** A port of 127.0.0.1 that was free a moment ago, for programs that cannot pick one themselves. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

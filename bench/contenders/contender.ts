@@ -1,6 +1,6 @@
 /**
  * What the runner knows of a contender: how to start it on a home directory, how to put an operation to it over HTTP, and
- * which answer is then right. A contender that can not do an operation says so by having no exchange for it.
+ * which answer is then right. A contender that cannot do an operation says so by having no exchange for it.
  */
 import type { Operation } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
@@ -43,7 +43,7 @@ export interface Contender {
   readonly name: string
   /** Versions of what it is made of; the machine's line says topicd's own. */
   readonly version: string | undefined
-  /** Why it can not run on this machine, if it can not. */
+  /** Why it cannot run on this machine, if it cannot. */
   readonly missing?: string
   /** Names the format of its home: homes are kept and used again as long as it stays the same. None: it stores nothing. */
   readonly homeKey?: string

@@ -1,6 +1,6 @@
 /**
  * wrk as the driver, when it is installed: several times as fast as autocannon, so that the server is the bottleneck more
- * often. It looks every body up among the right ones but can not tie an answer to its request, so it does not drive
+ * often. It looks every body up among the right ones but cannot tie an answer to its request, so it does not drive
  * workloads whose answers depend on a connection's own history; and it cuts its connections off at the end, so nobody
  * knows what was acknowledged last, and written values are not read back.
  */

@@ -72,7 +72,7 @@ export async function removeUnused(kept: string): Promise<void> {
 export async function perform(running: Running, operations: Iterable<Operation>, lenient: boolean): Promise<void> {
   await forEachAsked(operations, loadOutstandingMax, async (operation, agent) => {
     const exchange = running.exchange(operation)
-    if (exchange === undefined) throw new Error(`${operation.kind} can not be done`)
+    if (exchange === undefined) throw new Error(`${operation.kind} cannot be done`)
     const answer = await ask(running.port, running.headers, exchange, agent)
     if (!lenient && (answer.status < 200 || answer.status > 299)) {
       throw new Error(`${operation.kind} was answered with ${answer.status}: ${answer.body}`)

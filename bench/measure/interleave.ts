@@ -22,7 +22,7 @@ export interface Measuring {
   /** Whether a burst that does not count goes before the first round. */
   readonly warmUp: boolean
   readonly homes: Homes
-  /** Drives, and drives what the first can not. */
+  /** Drives, and drives what the first cannot. */
   readonly driver: Driver
   readonly orderedDriver: Driver
 }
@@ -169,7 +169,7 @@ function jobOf(running: Running, scripts: readonly Script[], seconds: number): J
     const known = places.get(operation)
     if (known !== undefined) return known
     const exchange = running.exchange(operation)
-    if (exchange === undefined) throw new Error(`${operation.kind} can not be done`)
+    if (exchange === undefined) throw new Error(`${operation.kind} cannot be done`)
     places.set(operation, exchanges.length)
     return exchanges.push(exchange) - 1
   }

@@ -21,7 +21,7 @@ export interface Workload {
   readonly scale: Scale
   /** Whether other stores can do the same work, or why only the floor stands beside topicd. */
   readonly contenders: 'all' | 'floor only'
-  /** Whether answers depend on a connection's earlier requests, which wrk can not tie together. */
+  /** Whether answers depend on a connection's earlier requests, which wrk cannot tie together. */
   readonly ordered: boolean
   /** The most that topicd may cost, as a multiple of the floor. */
   readonly ratioMax?: number

@@ -1,6 +1,6 @@
 /**
  * What does a page of a split-path pattern cost whose matches lie a thousand topics apart, when the topics between are in
- * subtrees that can not match? Read one by one they would cost a thousand times as much as skipped.
+ * subtrees that cannot match? Read one by one they would cost a thousand times as much as skipped.
  */
 import type { Operation } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'

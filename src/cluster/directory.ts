@@ -1,7 +1,7 @@
 /**
  * Who uses a data directory: one service, or one tool, at a time. The right to it is a lock on the file `lock` in it (flock,
  * through util-linux's program of that name), held by an open file description that every process which may open the
- * store inherits. So the kernel gives it back when the last of them is gone, however it died: a new service can not open the
+ * store inherits. So the kernel gives it back when the last of them is gone, however it died: a new service cannot open the
  * store while an orphaned worker of the last one may still be writing.
  */
 import { spawnSync } from 'node:child_process'
@@ -26,7 +26,7 @@ const busyStatus = 1
  *
  * @param waitMs how long to wait
  * @returns undefined when somebody else held it all that time
- * @throws Error when the directory can not be made, or there is no `flock` program
+ * @throws Error when the directory cannot be made, or there is no `flock` program
  */
 export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })

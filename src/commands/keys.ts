@@ -13,6 +13,9 @@ import { OutputClosed, print } from './stdout.js'
 
 const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
+/** The widest column of a list: one key with very many subtrees must not make every other line as long. */
+const columnCharactersMax = 64
+
 /** A name that is easy to type, to log and to line up. */
 const nameForm = /^[\w.@-]{1,64}$/
 
@@ -131,6 +134,9 @@ function table(keys: readonly ListedKey[]): string {
     time(usedMs),
   ])
   rows.unshift(['NAME', 'MAY', 'UNDER', 'MADE', 'LAST USED'])
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)))
+  const widths = rows[0].map((_, column) => {
+    const longest = rows.reduce((length, row) => Math.max(length, row[column].length), 0)
+    return Math.min(longest, columnCharactersMax)
+  })
   return rows.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()}\n`).join('')
 }

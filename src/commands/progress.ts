@@ -10,7 +10,7 @@ export interface Progress {
   end(): void
 }
 
-/** @param size what `done` will come to, where the tool itself can not know it */
+/** @param size what `done` will come to, where the tool itself cannot know it */
 export function createProgress(size?: number): Progress {
   const shown = process.stderr.isTTY
   let bar: SingleBar | undefined

@@ -37,7 +37,7 @@ const plain = 'text/plain; charset=utf-8'
 /**
  * Listens.
  *
- * @throws Error when it can not
+ * @throws Error when it cannot
  */
 export function startAdmin({ host, port, obstacles, metrics, description }: AdminOptions): Promise<Admin> {
   async function respond(path: string, res: ServerResponse): Promise<void> {

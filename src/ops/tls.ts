@@ -36,6 +36,6 @@ function read(flag: string, file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new Error(`${flag}: the file can not be read: ${(error as Error).message}`, { cause: error })
+    throw new Error(`${flag}: the file cannot be read: ${(error as Error).message}`, { cause: error })
   }
 }

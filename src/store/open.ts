@@ -9,7 +9,7 @@ import type { TopicStore } from './store.js'
  * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The code of an engine that
  * is not wanted is not loaded, but for lmdb's, since its opening must take milliseconds.
  *
- * @throws Error when it can not be opened
+ * @throws Error when it cannot be opened
  */
 export async function openStore(address: string, options: LmdbOptions): Promise<TopicStore> {
   if (isExclusive(address)) return openLmdbStore(options)
@@ -22,7 +22,7 @@ export async function openStore(address: string, options: LmdbOptions): Promise<
  * Makes, or brings up to date, what the store at `address` needs before it is opened.
  *
  * @returns the versions before and after
- * @throws Error when that can not be done, or the store needs nothing
+ * @throws Error when that cannot be done, or the store needs nothing
  */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   if (isExclusive(address)) throw new Error('the lmdb store makes itself when it is first opened; --store must be a postgres:// address')

@@ -203,7 +203,7 @@ export type StoreErrorKind =
   | 'unknown_outcome'
   /** Nothing happened; there is no room. */
   | 'full'
-  /** Nothing happened; the engine can not be reached. */
+  /** Nothing happened; the engine cannot be reached. */
   | 'unavailable'
 
 /** The closed set of failures of the seam. */
@@ -224,7 +224,7 @@ export class CommitFailed extends StoreError {
   }
 }
 
-/** The store can not be used as it is; the message tells a person which file or record is wrong, how, and what to do. */
+/** The store cannot be used as it is; the message tells a person which file or record is wrong, how, and what to do. */
 export class StoreUnusable extends Error {}
 
 /** The waiting one has gone, so the work was not finished. */

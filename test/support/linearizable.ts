@@ -27,7 +27,7 @@ export interface Operation {
   readonly write?: Value
 }
 
-/** What the first operation was that can not be explained, and with what it was under way. */
+/** What the first operation was that cannot be explained, and with what it was under way. */
 export interface Violation {
   readonly operation: Operation
   readonly underWay: readonly Operation[]

@@ -76,7 +76,7 @@ export class Load {
     }
   }
 
-  /** The topics whose histories can not be explained. */
+  /** The topics whose histories cannot be explained. */
   violations(): { readonly path: string; readonly violation: Violation }[] {
     return [...this.histories].flatMap(([path, history]) => {
       const violation = findViolation(history)
@@ -183,7 +183,7 @@ export class Load {
       if (meanings === undefined) {
         const name = `${status} ${code}`
         this.refused.set(name, (this.refused.get(name) ?? 0) + 1)
-        // Kept out of the history, so that a value which such a write left behind after all can not be explained.
+        // Kept out of the history, so that a value which such a write left behind after all cannot be explained.
         if (nothingDone.has(code)) return false
       }
       for (const [i, path] of paths.entries()) {

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** Why this machine can not do it; false when it can. */
+/** Why this machine cannot do it; false when it can. */
 export function whyNoPowerCuts(): string | false {
   if (process.getuid?.() !== 0) return 'power cuts need root'
   if (!existsSync('/dev/loop-control')) return 'power cuts need loop devices'

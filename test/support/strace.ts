@@ -1,5 +1,5 @@
 /**
- * A process whose system calls fail or take long, by strace attached to it while it runs. What it can not do on a machine
+ * A process whose system calls fail or take long, by strace attached to it while it runs. What it cannot do on a machine
  * (no strace, no right to trace) it says, so that a test can skip itself out loud.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
@@ -7,11 +7,11 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 
-/** Why this machine can not trace; undefined when it can. */
+/** Why this machine cannot trace; undefined when it can. */
 export function whyNoStrace(): string | false {
   const { status, error, stderr } = spawnSync('strace', ['-o', '/dev/null', 'true'], { encoding: 'utf8' })
   if (error !== undefined) return 'strace is not installed'
-  return status === 0 ? false : `strace can not trace here: ${stderr.trim()}`
+  return status === 0 ? false : `strace cannot trace here: ${stderr.trim()}`
 }
 
 export class Strace {

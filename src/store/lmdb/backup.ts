@@ -96,7 +96,7 @@ function makeDirectory(partial: string): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw new Error(`${partial} is there already: another backup is being made, or one was killed; remove it then`)
-    throw new Error(`${partial} can not be made by the process that makes the backup (the service's, while it runs): ${message}`)
+    throw new Error(`${partial} cannot be made by the process that makes the backup (the service's, while it runs): ${message}`)
   }
 }
 

@@ -36,7 +36,7 @@ export interface Connections {
   /**
    * Carries out a statement that changes nothing.
    *
-   * @throws StoreError `unavailable` when the engine can not be reached
+   * @throws StoreError `unavailable` when the engine cannot be reached
    */
   readonly read: Read
   /**
@@ -63,7 +63,7 @@ const connectionsMax = 16
 /** How long a connection may take to be made, in ms; a request waits at most this long for an engine that is gone. */
 const connectMsMax = 3000
 
-/** The engine ends a statement after this long, in ms: well before we give it up, so that it can not come true much later. */
+/** The engine ends a statement after this long, in ms: well before we give it up, so that it cannot come true much later. */
 const statementMsMax = 8000
 
 /** How often a statement is made that loses against others (a serialization failure, a deadlock). */
@@ -102,7 +102,7 @@ export function createConnections(address: string): Connections {
     try {
       return await pool.connect()
     } catch (cause) {
-      throw new StoreError('unavailable', `the engine can not be reached: ${(cause as Error).message}`)
+      throw new StoreError('unavailable', `the engine cannot be reached: ${(cause as Error).message}`)
     }
   }
 

@@ -15,7 +15,7 @@ import { check, walk } from './whole.js'
 import { createWrites } from './writes.js'
 import { inTurn } from './turns.js'
 
-/** How long to wait for an engine that can not be reached at first, in ms: it may be restarting. */
+/** How long to wait for an engine that cannot be reached at first, in ms: it may be restarting. */
 const patienceMs = 6000
 const patienceStepMs = 200
 
@@ -48,8 +48,8 @@ const readEncoding: Statement<{ setting: string }> = {
 /**
  * Opens the store at an address, whose schema must be there.
  *
- * @throws Error when it can not be reached, when its schema is not the one of this program, when nothing in it is durable, or
- *   when it can not hold every text
+ * @throws Error when it cannot be reached, when its schema is not the one of this program, when nothing in it is durable, or
+ *   when it cannot hold every text
  */
 export async function openPostgresStore(address: string): Promise<TopicStore> {
   const connections = createConnections(address)

@@ -4,7 +4,7 @@
  * lone request waits for nobody, and the busier the service, the more requests share a round trip and a commit.
  *
  * A statement works on each key once. Asks for one key join where one change can stand for all of them, in the order in
- * which they came; those that can not join wait for a later round.
+ * which they came; those that cannot join wait for a later round.
  */
 
 /** Something asked for, about one key. */

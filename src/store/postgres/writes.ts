@@ -1,7 +1,7 @@
 /**
  * Changing topics: set, add, addAndSet, remove. Requests of one kind are gathered into rounds (rounds.ts), and a round is one
  * statement, so that deciding and writing are one step, and one commit makes a whole round durable. What the statement
- * itself can not decide (why a topic was not set, whether properties that differ in their text are compatible) is read
+ * itself cannot decide (why a topic was not set, whether properties that differ in their text are compatible) is read
  * afterwards; where that reading says that the write should have been made, somebody else came in between, and the ask goes
  * into another round.
  *
