@@ -109,6 +109,41 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
   }
 })
 
+await t.test('an import that the store or its caller ends names the first line that is not stored', async (t) => {
+  const store = openStore(t, dataDir('ended'))
+  const lineCount = 5000
+  async function* lines(): AsyncGenerator<Uint8Array> {
+    for (let i = 1; i <= lineCount; i++) yield Buffer.from(`{"path":"l/${i}","value":${i}}\n`)
+  }
+  const stored = async (): Promise<number> => (await store.figures()).topics
+
+  let reads = 0
+  const failing = Object.assign(Object.create(store) as typeof store, {
+    readTopic: (...args: Parameters<typeof store.readTopic>) => {
+      if (++reads === 2500) throw new Error('the engine cannot be reached')
+      return store.readTopic(...args)
+    },
+  })
+  const io = { emit: async () => {}, input: lines(), signal: new AbortController().signal, directory, diskFreeBytesMin: 0 }
+  await t.rejects(importTool(failing, { fromLine: 1, withKeys: false }, io), {
+    message: 'line 2001: the engine cannot be reached. Every line before it has been imported; go on with --from-line 2001.',
+  })
+  t.equal(await stored(), 2000)
+
+  const stop = new AbortController()
+  async function* stopped(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('{"path":"m/1","value":1}\n'.repeat(2) + '{"path":"m/2","value":1}\n')
+    stop.abort(new Error('nobody waits for it any more'))
+    throw new Error('the connection ended')
+  }
+  const stoppedIo = { ...io, input: stopped(), signal: stop.signal }
+  await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, stoppedIo), {
+    message:
+      'line 2: the import was stopped, since nobody waits for it any more. Every line before it has been imported; go on with --from-line 2.',
+  })
+  t.equal(await stored(), 2001, 'the lines that waited were not written')
+})
+
 await t.test('lines of one path take effect in their order', async (t) => {
   const lines = Array.from({ length: 500 }, (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`)
   t.match(await imported('ordered', lines.join('')), { code: 0, stdout: /^1000 topics imported, 501 of them new/ })

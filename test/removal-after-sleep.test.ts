@@ -34,6 +34,13 @@ t.test('the time passed between two moments includes sleep', { skip }, async (t)
   t.ok(passedMs < (sleptSeconds + 60) * 1000)
 })
 
+t.test('in a container with an uptime of its own the clock is the machine\'s', { skip }, async (t) => {
+  const uptime = join(t.testdir({ uptime: '60.00 1.00\n' }), 'uptime')
+  const container = ['unshare', '--mount', 'sh', '-c', `mount --bind '${uptime}' /proc/uptime && exec "$@"`, 'sh']
+  const [before, inside] = [[], container].map((command) => run(command, 'console.log(clock.now().steadyMs)') as number)
+  t.ok(inside >= before, `${inside} ms after ${before} ms`)
+})
+
 t.test('a moment stored before sleep counted goes by the wall clock', { skip }, async (t) => {
   const { boot, ...moment } = run([], 'console.log(JSON.stringify(clock.now()))') as { boot: string; wallMs: number }
   const old = { ...moment, boot: boot.replace('b:', '') }

@@ -14,10 +14,10 @@ import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from
 import { nextSlice } from '../store/slices.js'
 import type { TopicStore } from '../store/store.js'
 import { compatible } from '../topics/properties.js'
-import { topicRange } from '../topics/range.js'
+import { mergeRanges, topicRange } from '../topics/range.js'
 import { type DiskWatch, watchDisk } from './disk.js'
 import { type ImportedTopic, type ImportLine, parseImportLine, WrongLine } from './import-line.js'
-import { splitLines } from './lines.js'
+import { LineTooLong, splitLines } from './lines.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 
@@ -61,7 +61,8 @@ const lookedUpTogetherMax = 32
 /** The lines up to here are good, and stored; this one is not. */
 class LineFailed extends Error {
   constructor(number: number, { message }: Error) {
-    super(`line ${number}: ${message} Every line before it has been imported; go on with --from-line ${number}.`)
+    const sentence = message.endsWith('.') ? message : `${message}.`
+    super(`line ${number}: ${sentence} Every line before it has been imported; go on with --from-line ${number}.`)
   }
 }
 
@@ -92,15 +93,28 @@ export const importTool: Tool = async (store, options, io) => {
     }
     await batch.write()
   } catch (error) {
-    if (error instanceof LineFailed) throw error
-    // Whatever was parsed before the wrong line, or before the line that never ended, is good.
-    await batch.write()
-    throw new LineFailed(error instanceof WrongLine ? number : number + 1, error as Error)
+    throw await explain(error as Error, batch, number, io.signal)
   } finally {
     disk?.close()
   }
   if (fromLine > 1 && number < fromLine) throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
   await io.emit(JSON.stringify({ imported: counts } satisfies ImportedLine))
+}
+
+/**
+ * What to say of an import that ended early, with every line before the one that it names stored. The lines before one that
+ * is wrong are written first; those that an import which was stopped has not written are left.
+ *
+ * @param number the last line that was read whole
+ */
+async function explain(error: Error, batch: Batch, number: number, signal: AbortSignal): Promise<Error> {
+  if (error instanceof LineFailed) return error
+  const failedAt = error instanceof WrongLine ? number : number + 1
+  if (error instanceof WrongLine || error instanceof LineTooLong) {
+    return batch.write().then(() => new LineFailed(failedAt, error), (earlier: Error) => earlier)
+  }
+  const reason = signal.aborted ? new Error(`the import was stopped, since ${(signal.reason as Error).message}`) : error
+  return new LineFailed(batch.firstNumber ?? failedAt, reason)
 }
 
 /** Lines between two turns of the event loop, if nothing else gives one. */
@@ -131,6 +145,12 @@ class Batch {
     return true
   }
 
+  /** The first line that waits to be written. */
+  get firstNumber(): number | undefined {
+    const [first] = this.#lines.values()
+    return first?.number
+  }
+
   /**
    * Writes the lines, up to the first that does not fit what is there; resolves when they are durable.
    *
@@ -141,8 +161,11 @@ class Batch {
     this.#lines = new Map()
     this.#bytes = 0
     if (lines.length === 0) return
-    if (this.#disk?.nearlyFull()) throw new LineFailed(lines[0].number, new WrongLine('The disk is nearly full.'))
-    const problem = await this.#firstProblem(lines)
+    const first = lines[0].number
+    if (this.#disk?.nearlyFull()) throw new LineFailed(first, new WrongLine('The disk is nearly full.'))
+    const problem = await this.#firstProblem(lines).catch((error: Error) => {
+      throw new LineFailed(first, error)
+    })
     const good = problem === undefined ? lines : lines.filter(({ number }) => number < problem.number)
     const written = await Promise.allSettled(good.map(({ line }) => this.#writeLine(line)))
     const failed = written.findIndex(({ status }) => status === 'rejected')
@@ -153,13 +176,38 @@ class Batch {
   /** The first of the lines whose topic is there already and is another one. */
   async #firstProblem(lines: readonly NumberedLine[]): Promise<LineProblem | undefined> {
     const topics = lines.flatMap(({ number, line }) => (line.kind === 'topic' ? [{ number, line }] : []))
-    for (let from = 0; from < topics.length; from += lookedUpTogetherMax) {
+    const problems: LineProblem[] = []
+    const withProperties = new Map<string, { readonly number: number; readonly line: ImportedTopic }>()
+    for (let from = 0; from < topics.length && problems.length === 0; from += lookedUpTogetherMax) {
       const some = topics.slice(from, from + lookedUpTogetherMax)
-      const problems = await Promise.all(some.map(({ line }) => misfit(this.#store, line)))
-      const wrong = problems.findIndex((problem) => problem !== undefined)
-      if (wrong >= 0) return { number: some[wrong].number, error: new WrongLine(problems[wrong]) }
+      const found = await Promise.all(some.map(({ line: { path, type } }) => this.#store.readTopic(path, type)))
+      for (const [i, topic] of some.entries()) {
+        const { path, type, valueText, properties } = topic.line
+        const present = found[i]
+        if (present === 'incompatible_type') {
+          problems.push({ number: topic.number, error: new WrongLine(absentProblem(present, path, type).message) })
+        } else if (present !== 'no_such_topic' && valueText !== undefined && Object.keys(properties).length > 0) {
+          withProperties.set(path, topic)
+        }
+      }
     }
-    return undefined
+    problems.push(...(await this.#otherProperties(withProperties)))
+    return problems.sort((a, b) => a.number - b.number).at(0)
+  }
+
+  /** Those of the lines that ask for other properties than the topic has; a line without a value asks for none. */
+  async #otherProperties(
+    topics: ReadonlyMap<string, { readonly number: number; readonly line: ImportedTopic }>,
+  ): Promise<LineProblem[]> {
+    if (topics.size === 0) return []
+    const ranges = mergeRanges([...topics.values()].map(({ line }) => topicRange(line.path)))
+    const problems: LineProblem[] = []
+    for await (const { path, properties } of this.#store.walk({ ranges, matcher: undefined }, { cancelled: false })) {
+      const topic = topics.get(path)
+      if (topic === undefined || compatible(properties, topic.line.properties)) continue
+      problems.push({ number: topic.number, error: new WrongLine(otherProperties(path)) })
+    }
+    return problems
   }
 
   async #writeLine(line: ImportLine): Promise<void> {
@@ -171,20 +219,6 @@ class Batch {
     if (await writeTopic(this.#store, line)) this.#counts.created++
     this.#counts.topics++
   }
-}
-
-/** Why the topic that is there is not the line's; undefined when it is, or when there is none. */
-async function misfit(store: TopicStore, line: ImportedTopic): Promise<string | undefined> {
-  const { path, type, properties, valueText } = line
-  const present = await store.readTopic(path, type)
-  if (present === 'no_such_topic') return undefined
-  if (present === 'incompatible_type') return absentProblem(present, path, type).message
-  // A line without a value, and one without properties, ask for the type alone.
-  if (valueText === undefined || Object.keys(properties).length === 0) return undefined
-  for await (const topic of store.walk({ ranges: [topicRange(path)], matcher: undefined }, { cancelled: false })) {
-    if (!compatible(topic.properties, properties)) return otherProperties(path)
-  }
-  return undefined
 }
 
 function otherProperties(path: string): string {

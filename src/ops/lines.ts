@@ -4,11 +4,14 @@
 
 const lineEnd = 0x0a
 
+/** A line that is longer than it may be. */
+export class LineTooLong extends Error {}
+
 /**
  * The lines of `chunks`, without their ends. Each is good until the next is asked for.
  *
  * @param unfinished what becomes of a last line without its end
- * @throws Error for a line longer than `bytesMax`
+ * @throws LineTooLong for a line longer than `bytesMax`
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -32,7 +35,7 @@ export async function* splitLines(
     if (start === chunk.length) continue
     begun.push(chunk.subarray(start))
     begunBytes += chunk.length - start
-    if (begunBytes > bytesMax) throw new Error(`a line is longer than the ${bytesMax} bytes that are allowed`)
+    if (begunBytes > bytesMax) throw new LineTooLong(`a line is longer than the ${bytesMax} bytes that are allowed`)
   }
   if (begunBytes > 0 && unfinished === 'taken') yield Buffer.concat(begun)
 }

@@ -26,18 +26,21 @@ const sleepLookMs = 1000
 /** /proc/uptime tells hundredths of a second; a difference below this is none. */
 const sleepMsMin = 50
 
+/** A look that takes longer was interrupted, and what it found may be the interruption. */
+const lookMsMax = 10
+
 const boot = bootPrefix + bootName()
 let sleptMs = 0
 let lookedAtWallMs = -Infinity
 
 export function now(): Moment {
   const wallMs = Date.now()
-  const awakeMs = Math.floor(Number(process.hrtime.bigint() / 1_000_000n))
-  if (Math.abs(wallMs - lookedAtWallMs) >= sleepLookMs) {
-    lookedAtWallMs = wallMs
-    sleptMs = readSleptMs(awakeMs)
-  }
-  return { wallMs, steadyMs: awakeMs + sleptMs, boot }
+  if (Math.abs(wallMs - lookedAtWallMs) >= sleepLookMs && lookForSleep()) lookedAtWallMs = wallMs
+  return { wallMs, steadyMs: awakeMs() + sleptMs, boot }
+}
+
+function awakeMs(): number {
+  return Math.floor(Number(process.hrtime.bigint() / 1_000_000n))
 }
 
 /** When `moment` was, by the wall clock as it is at `present`: a step in between shifts it along. */
@@ -46,13 +49,25 @@ export function wallMsOf(moment: Moment, present: Moment): number {
   return present.wallMs - (present.steadyMs - moment.steadyMs)
 }
 
-/** How long the machine has slept since it was booted; 0 where the system does not tell. */
-function readSleptMs(awakeMs: number): number {
+/**
+ * Finds out how long the machine has slept since it was booted; answers whether that can be believed. Where the system does not
+ * tell, and in a container whose uptime is its own and so less than the machine's, no sleep counts.
+ */
+function lookForSleep(): boolean {
+  const beforeMs = awakeMs()
+  const bootedMs = readBootedMs()
+  if (bootedMs === undefined) return true
+  if (awakeMs() - beforeMs > lookMsMax) return false
+  const slept = Math.max(0, bootedMs - beforeMs)
+  if (Math.abs(slept - sleptMs) >= sleepMsMin) sleptMs = slept
+  return true
+}
+
+function readBootedMs(): number | undefined {
   try {
-    const bootedMs = Math.round(Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000)
-    return Math.abs(bootedMs - awakeMs - sleptMs) < sleepMsMin ? sleptMs : bootedMs - awakeMs
+    return Math.round(Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000)
   } catch {
-    return sleptMs
+    return undefined
   }
 }
 
