@@ -15,6 +15,7 @@ import { runCommand } from './support/server.js'
 import { makeDirectory } from './support/store.js'
 
 const pageBytes = 4096
+const pageHeaderBytes = 24
 const directory = t.testdir()
 const sound = join(directory, 'sound')
 const dataFile = (store: string): string => join(store, 'topics', 'data.mdb')
@@ -35,13 +36,20 @@ function overwrite(file: string, offset: number, bytes: Buffer): void {
 }
 
 /** Offsets in a meta page. */
-const meta = { magic: 24, version: 28, pageSize: 48, mainRoot: 136, lastPage: 144, transaction: 152 } as const
+const meta = { magic: 24, version: 28, pageSize: 48, freeRoot: 88, mainRoot: 136, lastPage: 144, transaction: 152 } as const
 
 /** Where the meta page that LMDB goes by begins. */
 function latestMeta(file: string): number {
   const bytes = readFileSync(file)
   const [first, second] = [0, pageBytes].map((at) => bytes.readBigUInt64LE(at + meta.transaction))
   return second > first ? pageBytes : 0
+}
+
+/** Where the root of the first tree stands that the main tree's root page, a leaf, names. */
+function namedRoot(file: string, page: number): number {
+  const bytes = readFileSync(file)
+  const node = page * pageBytes + pageHeaderBytes + bytes.readUInt16LE(page * pageBytes + pageHeaderBytes)
+  return node + 8 + bytes.readUInt16LE(node + 6) + 40
 }
 
 function word(value: bigint): Buffer {
@@ -51,7 +59,17 @@ function word(value: bigint): Buffer {
 }
 
 const damages: readonly { readonly what: string; readonly damage: (file: string) => void; readonly says: RegExp }[] = [
-  { what: 'an empty file', damage: (file) => truncateSync(file, 0), says: /is empty/ },
+  { what: 'an empty file', damage: (file) => truncateSync(file, 0), says: /is empty\. If nothing was ever stored here, .*remove the file/ },
+  {
+    what: 'one page, as of a first start that was cut off',
+    damage: (file) => truncateSync(file, pageBytes),
+    says: /ends after 4096 bytes, .*\. If nothing was ever stored here, .*remove the file/,
+  },
+  {
+    what: 'two pages of zeros',
+    damage: (file) => writeFileSync(file, Buffer.alloc(2 * pageBytes)),
+    says: /all zeros\. If nothing was ever stored here, .*remove the file/,
+  },
   { what: 'a hundred bytes', damage: (file) => truncateSync(file, 100), says: /no LMDB file, or its first page is damaged/ },
   { what: 'less than two pages', damage: (file) => truncateSync(file, 2 * pageBytes - 1), says: /ends after 8191 bytes/ },
   { what: 'two pages', damage: (file) => truncateSync(file, 2 * pageBytes), says: /is damaged: page \d+ should be the root/ },
@@ -65,7 +83,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     damage: (file) => truncateSync(file, statSync(file).size - 1),
     says: /is (truncated: it has|damaged: page)/,
   },
-  { what: 'zeros', damage: (file) => writeFileSync(file, Buffer.alloc(statSync(file).size)), says: /first page is all zeros/ },
+  { what: 'zeros', damage: (file) => writeFileSync(file, Buffer.alloc(statSync(file).size)), says: /first page is all zeros\. Put a backup/ },
   { what: 'another program\'s file', damage: (file) => writeFileSync(file, 'SQLite format 3\0'.repeat(10_000)), says: /is no LMDB file/ },
   { what: 'a zeroed first page', damage: (file) => overwrite(file, 0, Buffer.alloc(pageBytes)), says: /first page is all zeros/ },
   {
@@ -92,6 +110,46 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     what: 'a root beyond the end',
     damage: (file) => overwrite(file, latestMeta(file) + meta.mainRoot, word(2n ** 40n)),
     says: /page 1099511627776 should be the root of a tree/,
+  },
+  {
+    what: 'roots and a last page beyond what a file can have',
+    damage(file) {
+      for (const page of [0, pageBytes]) {
+        overwrite(file, page + meta.lastPage, word(2n ** 62n))
+        overwrite(file, page + meta.mainRoot, word(2n ** 46n))
+      }
+    },
+    says: /page 70368744177664 should be the root of a tree.*\. Put a backup in its place/,
+  },
+  {
+    what: 'a root of the free pages beyond what a file can have',
+    damage(file) {
+      for (const page of [0, pageBytes]) {
+        overwrite(file, page + meta.lastPage, word(2n ** 62n))
+        overwrite(file, page + meta.freeRoot, word(2n ** 42n))
+      }
+    },
+    says: /page 4398046511104 should be the root of a tree.*\. Put a backup in its place/,
+  },
+  {
+    what: 'a root of a named tree beyond what a file can have',
+    damage(file) {
+      const main = readFileSync(file).readBigUInt64LE(latestMeta(file) + meta.mainRoot)
+      overwrite(file, namedRoot(file, Number(main)), word(2n ** 47n))
+    },
+    says: /page 140737488355328 should be the root of a tree.*\. Put a backup in its place/,
+  },
+  {
+    what: 'a free record of more bytes than the file has, on a page that it does not have',
+    damage(file) {
+      const bytes = readFileSync(file)
+      const free = Number(bytes.readBigUInt64LE(latestMeta(file) + meta.freeRoot)) * pageBytes
+      const node = free + pageHeaderBytes + bytes.readUInt16LE(free + pageHeaderBytes)
+      overwrite(file, node, Buffer.from([0xff, 0xff, 0xff, 0xff, 1, 0]))
+      overwrite(file, node + 8 + bytes.readUInt16LE(node + 6), word(2n ** 60n))
+      overwrite(file, latestMeta(file) + meta.lastPage, word(2n ** 33n))
+    },
+    says: /is truncated: .*\. Put a backup in its place/,
   },
   {
     what: 'a zeroed root',

@@ -10,7 +10,10 @@
  *     node   in a leaf: data size 4 · flags 2 · key size 2 · key · data; in a branch the first 6 bytes are the child's number
  */
 
-/** Reads up to `bytes` bytes from `offset` on; fewer come back at the end of the file. */
+/**
+ * Reads up to `bytes` bytes from `offset` on; fewer come back at the end of the file, and none from beyond it. Both numbers
+ * may come from a damaged page, so they may be of any size.
+ */
 export type ReadAt = (offset: number, bytes: number) => Buffer
 
 /** One of the two pages that a snapshot is found by. Of two sound ones LMDB takes that of the later transaction. */
@@ -41,7 +44,6 @@ export interface Node {
 }
 
 const pageHeaderBytes = 24
-const pageNumberMax = 2 ** 48
 const nodeHeaderBytes = 8
 const magic = 0xbeefc0de
 const noRoot = 0xffffffffffffffffn
@@ -79,7 +81,6 @@ function rootAt(bytes: Buffer, offset: number): number | undefined {
 
 /** The page of a tree with this number; undefined where the file holds none. */
 export function readTreePage(read: ReadAt, number: number, pageSize: number): TreePage | undefined {
-  if (number > pageNumberMax) return undefined
   const page = read(number * pageSize, pageSize)
   if (page.length < pageSize || Number(page.readBigUInt64LE(0)) !== number) return undefined
   const flags = page.readUInt16LE(18) & (branchFlag | leafFlag)

@@ -4,9 +4,11 @@
  * here, for every worker opens while all others hold their writes. This cannot find everything (that is `check`'s work, and
  * LMDB has no checksums); it finds what would keep `check` from running at all.
  *
- * A crash leaves nothing behind that is refused here. What it can tear is the content of the meta page that was being
- * written, and LMDB then goes by the other one; it never writes what makes a page a meta page again. The file may end before its last
- * page: pages that were taken and freed within one commit are never written. They are then among the free ones.
+ * Once a first commit is on disk, a crash leaves nothing behind that is refused here. What it can tear is the content of the
+ * meta page that was being written, and LMDB then goes by the other one; it never writes what makes a page a meta page again.
+ * The file may end before its last page: pages that were taken and freed within one commit are never written. They are then
+ * among the free ones. Before the first commit, a crash may leave a file that is empty, has one page, or holds only zeros.
+ * Such a file is refused too, since a damaged store may look the same; the message says when it may be removed.
  */
 import { accessSync, closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -34,10 +36,13 @@ export function examine(file: string): void {
   const hasLock = isUsable(lockFile)
   if (isNew || !hasLock) requireAccess(directory, constants.W_OK | constants.X_OK, 'create files in it')
   if (isNew) return
-  const problem = problemOf(file)
+  const { problem, isBlank } = look(file)
   if (problem === undefined) return
+  const cure = 'ut a backup in its place and look at it with "topicd check"; keep the damaged file until that is done'
   throw new StoreUnusable(
-    `${file} ${problem}. Put a backup in its place and look at it with "topicd check"; keep the damaged file until that is done`,
+    isBlank
+      ? `${file} ${problem}. If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise p${cure}`
+      : `${file} ${problem}. P${cure}`,
   )
 }
 
@@ -71,22 +76,31 @@ function requireAccess(path: string, access: number, purpose: string): void {
   }
 }
 
-/** What makes the file unfit to be opened; undefined for nothing. */
-function problemOf(file: string): string | undefined {
+/** What makes the file unfit to be opened, if anything, and whether it holds no more than a store that was never finished. */
+function look(file: string): { readonly problem: string | undefined; readonly isBlank: boolean } {
   const descriptor = openSync(file, 'r')
   try {
+    const { size } = fstatSync(descriptor)
     const read: ReadAt = (offset, bytes) => {
-      const buffer = Buffer.allocUnsafe(bytes)
-      return buffer.subarray(0, readSync(descriptor, buffer, 0, bytes, offset))
+      if (offset >= size) return Buffer.alloc(0)
+      const buffer = Buffer.allocUnsafe(Math.min(bytes, size - offset))
+      return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, offset))
     }
-    return problemOfPages(read, fstatSync(descriptor).size)
+    return { problem: problemOfPages(read, size), isBlank: isBlank(read, size) }
   } finally {
     closeSync(descriptor)
   }
 }
 
+/** Whether this may be what a first start left that was cut off before its first commit: less than two pages, or only zeros. */
+function isBlank(read: ReadAt, size: number): boolean {
+  if (size > metaPages * pageBytesMax) return false
+  const first = readMeta(read, 0)
+  return first === undefined ? read(0, size).every((byte) => byte === 0) : size < metaPages * first.pageSize
+}
+
 function problemOfPages(read: ReadAt, size: number): string | undefined {
-  if (size === 0) return 'is empty, which a store never is, not even a new one'
+  if (size === 0) return 'is empty'
   const first = readMeta(read, 0)
   if (first === undefined) return isZeroed(read) ? 'is damaged: its first page is all zeros' : 'is no LMDB file, or its first page is damaged'
   const { version, pageSize } = first
@@ -130,7 +144,7 @@ function sizeOf(size: number, pageSize: number): string {
 /** How many of the pages from `from` up to the last one are free. */
 function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, from: number): number {
   const seen = new Set<number>()
-  const free = new Set<number>()
+  const runs: { readonly first: number; readonly end: number }[] = []
   const left = freeRoot === undefined ? [] : [freeRoot]
   for (let number = left.pop(); number !== undefined; number = left.pop()) {
     const page = seen.has(number) ? undefined : readTreePage(read, number, pageSize)
@@ -140,11 +154,22 @@ function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, fro
         left.push(node.child)
         continue
       }
-      for (const { first, length } of freeRuns(readData(read, node, pageSize))) {
-        const end = Math.min(first + length, lastPage + 1)
-        for (let each = Math.max(first, from); each < end; each++) free.add(each)
-      }
+      for (const { first, length } of freeRuns(readData(read, node, pageSize))) runs.push({ first, end: first + length })
     }
   }
-  return free.size
+  return pagesOf(runs, from, lastPage + 1)
+}
+
+/** How many pages from `from` to before `to` lie in any of the runs, which may overlap, and be of any length in a damaged file. */
+function pagesOf(runs: { readonly first: number; readonly end: number }[], from: number, to: number): number {
+  let pages = 0
+  let counted = from
+  for (const { first, end } of runs.sort((a, b) => a.first - b.first)) {
+    const begin = Math.max(first, counted)
+    const stop = Math.min(end, to)
+    if (stop <= begin) continue
+    pages += stop - begin
+    counted = stop
+  }
+  return pages
 }
