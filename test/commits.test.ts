@@ -1,6 +1,8 @@
 /**
  * How writes are counted and kept waiting on their way to disk, with promises of the test's own in the place of lmdb's.
  */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import t from 'tap'
 import { createCommits } from '../dist/store/lmdb/commits.js'
 import { CommitFailed, StoreError } from '../dist/store/store.js'
@@ -67,8 +69,8 @@ await t.test('a write that waits is carried out on release, and refused on close
   const second = commits.run('done', write)
   await commits.close()
   const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
-  t.equal(await second.catch(kindOf), 'retry', 'one that waited')
-  t.equal(await commits.run('done', write).catch(kindOf), 'retry', 'one that comes later')
+  t.equal(await second.catch(kindOf), 'unavailable', 'one that waited')
+  t.equal(await commits.run('done', write).catch(kindOf), 'unavailable', 'one that comes later')
   t.equal(calls, 1, 'neither reached the store')
 })
 
@@ -84,4 +86,22 @@ await t.test('a condition that did not hold is no failure; a commit that fails i
   t.equal(reasons.length, 1)
   t.match(commits.figures, { inFlight: 0, writes: 3, failed: 2 })
   await commits.close()
+})
+
+await t.test('of the rejections that nobody hears, those of a failed commit are ignored, and only where that was asked for', (t) => {
+  const commits = join(import.meta.dirname, '../dist/store/lmdb/commits.js')
+  const log = join(import.meta.dirname, '../dist/ops/log.js')
+  const run = (script: string): { readonly status: number | null; readonly stdout: string } =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  const asked = `
+    import { ignoreUnheardCommitFailures } from ${JSON.stringify(commits)}
+    import { createLog, logCrashes } from ${JSON.stringify(log)}
+    logCrashes(createLog('test'))
+    ignoreUnheardCommitFailures()
+    setTimeout(() => console.log('went on'), 50)`
+  const unheard = "Promise.reject(Object.assign(new Error('EIO'), { commitError: Promise.reject(Object.assign(new Error('EIO'), { commitError: 1 })) }))"
+  t.match(run(`${asked}; ${unheard}`), { status: 0, stdout: 'went on\n' })
+  t.match(run(`${asked}; Promise.reject(new Error('ours'))`), { status: 1, stdout: /"crashed"/ })
+  t.match(run(`import ${JSON.stringify(commits)}; console.log(process.listenerCount('unhandledRejection'))`), { status: 0, stdout: '0\n' })
+  t.end()
 })

@@ -16,6 +16,7 @@ import { toolUnreadMsMax } from '../limits.js'
 import { createLog, logCrashes } from '../ops/log.js'
 import { type Tool, tools } from '../ops/tool.js'
 import { isExclusive } from '../store/address.js'
+import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
 import { Cancelled, type TopicStore } from '../store/store.js'
 import { version } from '../version.js'
@@ -34,6 +35,7 @@ interface ToolMessage {
 }
 
 logCrashes(createLog('tool'))
+ignoreUnheardCommitFailures()
 
 /** Where a process that was handed no connection finds one. */
 export const connectionDescriptor = 5
@@ -166,9 +168,6 @@ process.on('SIGTERM', () => {
   if (!working) end(exitCodes.failed)
 })
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
-
-// lmdb rejects a promise of its own for each failed commit, beside the one that the write got.
-process.on('unhandledRejection', (reason) => stop(reason instanceof Error ? reason.message : String(reason)))
 
 // Without its parent it must not write: the next service may open the store any moment. A backup removes its file before.
 process.on('exit', () => {

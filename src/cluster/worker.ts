@@ -17,6 +17,7 @@ import { readCommits, readLoop, readProcess, watchLoop } from '../ops/figures.js
 import { createLog, logCrashes } from '../ops/log.js'
 import { createTraffic, type Traffic } from '../ops/traffic.js'
 import { isExclusive } from '../store/address.js'
+import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
 import type { Config } from '../config.js'
@@ -37,6 +38,7 @@ const refusedKeyLogMs = 1000
 
 const log = createLog('worker')
 logCrashes(log)
+ignoreUnheardCommitFailures()
 const loop = watchLoop()
 
 let config: Config

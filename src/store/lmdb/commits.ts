@@ -2,8 +2,9 @@
  * Every write's way to disk: counted while in flight, kept waiting while the store is held, and watched.
  *
  * States: open (writes go to lmdb as they come; it gathers those of one turn into one transaction) → held (writes in flight
- * finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are refused). A commit that fails, or never comes back, breaks the store for good: retrying a
- * failed fsync proves nothing, so whoever runs the process is told once and is expected to end it.
+ * finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are refused). A commit that
+ * fails, or never comes back, breaks the store for good: retrying a failed fsync proves nothing, so `onBroken` is told once,
+ * and the process is expected to end.
  */
 import { createDistribution, secondsBounds } from '../../distribution.js'
 import { commitDeadlineMs } from '../../limits.js'
@@ -14,7 +15,7 @@ export interface Commits {
    * Carries out a conditional write. `enqueue` must do nothing but hand writes to lmdb, all in one turn.
    *
    * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
-   * @throws CommitFailed when it failed, or never came back; StoreError of the kind `retry` when the store is closed by then
+   * @throws CommitFailed when it failed, or never came back; StoreError of the kind `unavailable` when the store is closed by then
    */
   run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined>
   hold(): Promise<void>
@@ -39,10 +40,16 @@ function isCommitReason(reason: unknown): reason is CommitReason {
   return reason instanceof Error && 'commitError' in reason
 }
 
-// Those that nobody hears are lmdb's, since each write that failed has its own; everything else is a defect of the process.
-process.on('unhandledRejection', (reason) => {
-  if (!isCommitReason(reason)) throw reason
-})
+/**
+ * From now on the rejections of a failed commit that nobody hears do not end this process: they are lmdb's own, and each write
+ * that failed has been told by its own promise. Every other rejection that nobody hears is a defect, and an uncaught exception
+ * as before. For the program of a process that opens a store; call it once.
+ */
+export function ignoreUnheardCommitFailures(): void {
+  process.on('unhandledRejection', (reason) => {
+    if (!isCommitReason(reason)) throw reason
+  })
+}
 
 /** @param onBroken called once, with the reason, when commits can no longer be trusted */
 export function createCommits(onBroken: (reason: Error) => void): Commits {
@@ -101,7 +108,7 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
   }
 
   function run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
-    if (closed) return Promise.reject(new StoreError('retry', 'the store is closed'))
+    if (closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
     if (held !== undefined) return held.released.then(() => run(outcome, enqueue))
     const startedAt = performance.now()
     if (figures.inFlight++ === 0) progressAt = startedAt
