@@ -238,6 +238,30 @@ await t.test('a store that is closed in the middle of a clause carries it out wh
   t.strictSame(findings, [])
 })
 
+await t.test('a clause that a stop finds at its last step is carried out once', async (t) => {
+  const clocks = new Clocks()
+  const options = { directory: join(t.testdir(), 'db'), clock: clocks.read }
+  const first = openLmdbStore(options)
+  const target = { path: 'target' as Path, type: 'json', properties: {} } as const
+  await first.removeDue()
+  await first.addAndSet({ path: 'guard' as Path, type: 'json', properties: { REMOVAL: "when no updates for 10m remove '>target'" } }, value)
+  await first.addAndSet(target, value)
+  clocks.pass(10 * minute)
+  const looked = first.removeDue()
+  for (const end = performance.now() + 20_000; first.commits?.inFlight === 0 && performance.now() < end; ) {
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  t.ok(first.commits?.inFlight, 'its removal is on its way to disk')
+  await first.close()
+  await looked
+
+  const second = openLmdbStore(options)
+  t.teardown(() => second.close())
+  t.equal(second.readTopic(target.path, 'json'), 'no_such_topic', 'it was carried out')
+  await second.addAndSet(target, value)
+  t.match(await second.removeDue(), { removed: 0, nextMs: undefined }, 'nothing is due any more')
+})
+
 await t.test('policies cost nothing while none is due', async (t) => {
   const { clocks, store, add, look } = await withStore(t)
   const looks = 200

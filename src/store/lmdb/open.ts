@@ -80,9 +80,9 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
-      const ended = removals.close()
+      // First, so that a clause that was just carried out can still end its policy.
+      await removals.close()
       await commits.close()
-      await ended
       await root.close()
     },
   }

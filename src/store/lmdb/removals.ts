@@ -18,7 +18,7 @@ import { dueMs, tracksUpdates } from '../../topics/removal.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
 import type { Clauses } from '../clauses.js'
 import { nextSlice } from '../slices.js'
-import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
+import type { Cancellation, DueRemovals } from '../store.js'
 import type { Commits } from './commits.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './snapshot.js'
@@ -132,14 +132,13 @@ export function createRemovals(
     return removed ? 1 : 0
   }
 
-  /** Its topic may have been updated while the clause waited for its turn. */
+  /** Its topic may have been updated while the clause waited for its turn. One that was carried out whole ends, cancelled or not. */
   async function executeClause(key: Buffer, path: Path, cancellation: Cancellation): Promise<number> {
     const present = now()
     const judged = snapshots.alone(() => judge(key, path, present))
     if (judged?.removes === undefined || judged.dueMs > present.wallMs) return 0
     const plan = planSelector(judged.removes)
     const removed = 'problem' in plan ? 0 : await writes.removeMatches(plan, cancellation)
-    if (cancellation.cancelled) throw new Cancelled()
     await file(judged, undefined)
     return removed
   }

@@ -120,9 +120,9 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
       const entry = row && judge(row)
       if (entry?.removes === undefined || !entry.due) return 0
       const plan = planSelector(entry.removes)
-      const untilEnded = either(cancellation, held)
-      const count = 'problem' in plan ? 0 : await writes.removeMatches(plan, untilEnded)
-      if (untilEnded.cancelled) throw new Cancelled()
+      const count = 'problem' in plan ? 0 : await writes.removeMatches(plan, either(cancellation, held))
+      // One that was carried out whole ends, cancelled or not; without the lease another process may be at it.
+      if (!held()) throw new Cancelled()
       await file([{ key, life, dueMs: undefined }])
       return count
     })
