@@ -19,7 +19,7 @@ export const exitCodes = {
   commitFailed: 20,
   /** A worker could not open the store. */
   storeUnusable: 21,
-  /** A worker could not listen, or not use the certificate. */
+  /** An address cannot be listened on for another reason; or a worker could not listen, or not use the certificate. */
   listenFailed: 22,
   /** The service was told to end at once, by a second signal. */
   forced: 130,

@@ -22,7 +22,7 @@ for (const [code, port, message] of [
 t.test('the listener is named where it is not the routes\' own', (t) => {
   t.equal(
     listenProblem(failed('EADDRINUSE'), '::1', 8081, ' (the admin listener)'),
-    'cannot listen on ::1:8081 (the admin listener): another process listens there (EADDRINUSE)',
+    'cannot listen on [::1]:8081 (the admin listener): another process listens there (EADDRINUSE)',
   )
   t.end()
 })

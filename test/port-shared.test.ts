@@ -4,6 +4,7 @@
  */
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -63,9 +64,20 @@ t.test('of two that start within moments on one port, one is refused', async (t)
       const outcomes = await Promise.all([first, second])
       t.strictSame(outcomes.map(({ code }) => code).sort(), [10, undefined])
       const { stderr } = outcomes.find(({ code }) => code === 10) as Outcome
-      t.match(stderr, `topicd: cannot listen on 127.0.0.1:${port}: another process listens there (EADDRINUSE)\n`)
+      t.match(stderr, /^topicd: cannot listen on 127\.0\.0\.1:\d+: .*\(EADDRINUSE\)\n$/)
     })
   }
+})
+
+t.test('a UDP port that something else has is named', async (t) => {
+  t.testdir()
+  const other = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address()
+  const { code, stderr } = await serve(t, 'udp', '127.0.0.1', port)
+  t.equal(code, 10)
+  t.match(stderr, `the UDP port ${port} is taken, which a topicd holds beside its port so that no other shares it (EADDRINUSE)`)
 })
 
 t.test('addresses', async (t) => {

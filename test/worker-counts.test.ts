@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { get } from './support/metrics.js'
+import { patchedProgram } from './support/patched.js'
 import { Server, startServer, until } from './support/server.js'
 
 t.setTimeout(240_000)
@@ -67,6 +68,29 @@ t.test('a new worker that is killed before it serves: the reload fails, and what
   server.signal('SIGHUP')
   await server.logged('rolling restart done')
   await settles(t, server, 2)
+})
+
+/** Workers that end soon after they began to serve, while a file is there. */
+const endingSoon = `import { existsSync } from 'node:fs'
+import { startHttpServer as startSoundServer } from './sound-server.js'
+export async function startHttpServer(...args) {
+  const server = await startSoundServer(...args)
+  if (existsSync(process.env.END_SOON)) setTimeout(() => process.kill(process.pid, 'SIGKILL'), 200)
+  return server
+}
+`
+
+t.test('new workers that end soon after they began to serve: the reload fails, and what served goes on', async (t) => {
+  const soon = join(t.testdir(), 'soon')
+  const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', endingSoon)
+  const server = await startServer(t, { workers: 2, program, env: { END_SOON: soon }, dataDir: join(t.testdirName, 'db') })
+  const first = server.workerPids()
+  writeFileSync(soon, '')
+  server.signal('SIGHUP')
+  const { reason } = await server.logged('rolling restart failed')
+  t.match(reason, /^process \d+ ended \(SIGKILL\) soon after it began to serve$/)
+  await settles(t, server, 2)
+  t.strictSame(server.workerPids().sort(), first.sort(), 'the same workers as before')
 })
 
 t.test('a stop in the middle of a reload lets the leaving worker answer', async (t) => {

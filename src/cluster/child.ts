@@ -143,6 +143,12 @@ export class Child {
     await this.#endAfter(withinMs, `it did not end within ${withinMs} ms`)
   }
 
+  /** Ends it, since it is not needed any more; nothing is logged. */
+  discard(reason: string): void {
+    this.#failure ??= `${this} was ended: ${reason}`
+    this.process.kill('SIGKILL')
+  }
+
   /** Ends it, for a reason that is logged once. Only `ended` proves that it is gone. */
   end(reason: string): void {
     if (this.#state === 'ended') return
@@ -210,8 +216,13 @@ export class Child {
   }
 }
 
-function describeEnd({ code, signal }: End): string {
+/** Whether it ended as a process does that reads a damaged file. */
+export function isNativeFault({ signal }: End): boolean {
+  return signal !== null && nativeFaults.has(signal)
+}
+
+function describeEnd(end: End): string {
+  const { code, signal } = end
   if (signal === null) return `ended with exit code ${code}`
-  const hint = nativeFaults.has(signal) ? '; the store may be damaged (see topicd check)' : ''
-  return `was ended by ${signal}${hint}`
+  return `was ended by ${signal}${isNativeFault(end) ? '; the store may be damaged (see topicd check)' : ''}`
 }

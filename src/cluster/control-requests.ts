@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Logger } from '../ops/log.js'
-import { Child } from './child.js'
+import { Child, isNativeFault } from './child.js'
 import { answerLine, type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
 import { type ControlHandlers, refuse } from './control-socket.js'
 import type { Members } from './members.js'
@@ -48,7 +48,10 @@ export function createRequests({ serving, members, forkTool, start, reload, stop
     if (tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
     const child = new Child(forkTool(), log)
     tools.add(child)
-    void child.ended.then(() => tools.delete(child))
+    void child.ended.then((end) => {
+      tools.delete(child)
+      if (isNativeFault(end)) log.error({ tool, child: child.process.pid, signal: end.signal }, 'tool died; the store may be damaged')
+    })
     const abandon = (): unknown => child.process.kill('SIGTERM')
     socket.once('close', abandon)
     try {

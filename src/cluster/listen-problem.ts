@@ -1,16 +1,30 @@
 /**
  * Why an address cannot be listened on, in words for the person who chose it.
  */
+import { exitCodes } from '../exit-codes.js'
+import { PortHeld } from './port-hold.js'
 
 /** Ports below this are for processes with a capability, unless the system says otherwise (net.ipv4.ip_unprivileged_port_start). */
 const unprivilegedPortMin = 1024
 
-/** @param what names the listener, for one that is not the routes' */
-export function listenProblem({ code, message }: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
-  return `cannot listen on ${host}:${port}${what}: ${reasonOf(code, port) ?? code ?? message}`
+/** The exit code that goes with it. */
+export function listenExitCode({ code }: NodeJS.ErrnoException): number {
+  return code === 'EADDRINUSE' ? exitCodes.portInUse : exitCodes.listenFailed
 }
 
-function reasonOf(code: string | undefined, port: number): string | undefined {
+/** @param what names the listener, for one that is not the routes' */
+export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
+  return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
+}
+
+/** An address as it stands before a port. */
+export function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function reasonOf(error: NodeJS.ErrnoException, port: number): string | undefined {
+  const { code } = error
+  if (error instanceof PortHeld) return `${error.message}, which a topicd holds beside its port so that no other shares it (${code})`
   switch (code) {
     case 'EADDRINUSE':
       return 'another process listens there (EADDRINUSE)'

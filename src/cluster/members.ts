@@ -32,6 +32,7 @@ export function createMembers(): Members {
   }
 
   async function openAlone(child: Child): Promise<void> {
+    if (child.state === 'ended') throw new Error(`${child} ended before it could open the store`)
     const others = [...all]
     await Promise.all(others.map(hold))
     try {

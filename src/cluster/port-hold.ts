@@ -1,16 +1,16 @@
 /**
  * The right to a port, for as long as a service lives. Workers share the port among themselves (SO_REUSEPORT), so the kernel
- * would let another service of the same user share it too, and give it half of the connections.
+ * would let another service of the same account share it too, and give it half of the connections.
  *
- * An exclusive bind shows that nobody listens now, but it has to end before the workers can bind. So a name is held beside
- * it: an abstract unix socket `topicd-port:PORT:ADDRESS`, which lives in the same network namespace as the port, belongs to
- * one process at a time, and is gone with that process however it dies.
+ * An exclusive bind shows that nobody listens now, but it has to end before the workers can bind. So the UDP port of the same
+ * number is held beside it, and never used: it collides just where the other would, wildcard addresses included, takes the
+ * same privilege, and is given back by the kernel however the process dies.
  *
- *     bind the port exclusively → take the name → give up the bind; the workers may bind from now on
+ *     bind the port exclusively → take the UDP port → give up the bind; the workers may bind from now on
  */
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 
 /** A port that is ours until the process ends. */
 export interface PortHold {
@@ -18,19 +18,36 @@ export interface PortHold {
   readonly port: number
 }
 
-/** Addresses that stand for every address of the machine: they collide with any other on the same port. */
-const wildcards: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+/** The UDP port is taken: by another topicd that is starting, or by something else. */
+export class PortHeld extends Error {
+  readonly code = 'EADDRINUSE'
+}
+
+/** How many ports are tried where any will do: a client's UDP socket may have the number of one that is free for TCP. */
+const anyPortTriesMax = 20
 
 /**
  * Takes the port.
  *
- * @throws Error with the `code` of the failed bind; EADDRINUSE also when another topicd holds the port
+ * @throws PortHeld when its UDP port is taken; otherwise the Error of the failed bind, with its `code`
  */
 export async function holdPort(host: string, port: number): Promise<PortHold> {
-  const probe = await listen({ host, port, exclusive: true })
+  for (let tries = 1; ; tries++) {
+    try {
+      return await holdOnce(host, port)
+    } catch (error) {
+      if (port !== 0 || !(error instanceof PortHeld) || tries === anyPortTriesMax) throw error
+    }
+  }
+}
+
+async function holdOnce(host: string, port: number): Promise<PortHold> {
+  const probe = createServer()
+  probe.listen({ host, port, exclusive: true })
+  await once(probe, 'listening')
   try {
-    const { address, port: bound } = probe.address() as AddressInfo
-    await holdName(bound, address)
+    const { address, family, port: bound } = probe.address() as AddressInfo
+    await holdUdp(family === 'IPv6' ? 'udp6' : 'udp4', address, bound)
     return { port: bound }
   } finally {
     probe.close()
@@ -38,29 +55,14 @@ export async function holdPort(host: string, port: number): Promise<PortHold> {
   }
 }
 
-async function holdName(port: number, address: string): Promise<void> {
-  const prefix = `topicd-port:${port}:`
-  const holder = await listen({ path: `\0${prefix}${address}` })
+async function holdUdp(type: 'udp4' | 'udp6', address: string, port: number): Promise<void> {
+  const holder = createSocket(type)
   holder.unref()
-  holder.on('connection', (socket) => socket.destroy())
-  const others = heldNames(prefix).filter((other) => other !== address)
-  if (others.length === 0 || (!wildcards.has(address) && !others.some((other) => wildcards.has(other)))) return
-  holder.close()
-  throw Object.assign(new Error(`another topicd holds port ${port} at ${others[0]}`), { code: 'EADDRINUSE' })
-}
-
-/** What follows `prefix` in the abstract names of this network namespace; Node fills a name up with zero bytes, shown as `@`. */
-function heldNames(prefix: string): string[] {
-  return readFileSync('/proc/net/unix', 'latin1')
-    .split('\n')
-    .map((line) => line.slice(line.indexOf('@') + 1))
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => name.slice(prefix.length).replace(/@+$/, ''))
-}
-
-async function listen(options: ListenOptions): Promise<Server> {
-  const server = createServer()
-  server.listen(options)
-  await once(server, 'listening')
-  return server
+  try {
+    holder.bind({ address, port, exclusive: true })
+    await once(holder, 'listening')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    throw new PortHeld(`the UDP port ${port} is taken`, { cause: error })
+  }
 }

@@ -5,12 +5,12 @@
  */
 import { type Config, type GivenSettings, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
-import { type CertificateWatch, watchCertificate } from '../ops/certificate-watch.js'
+import { watchCertificate } from '../ops/certificate-watch.js'
 import { createLog, logCrashes } from '../ops/log.js'
-import { readCertificate } from '../ops/tls.js'
+import { type Certificate, readCertificate } from '../ops/tls.js'
 import { connectToControl } from './control-socket.js'
 import { type DirectoryLock, exposedMode, lockDirectory } from './directory.js'
-import { listenProblem } from './listen-problem.js'
+import { listenExitCode, listenProblem } from './listen-problem.js'
 import { holdPort } from './port-hold.js'
 import { Supervisor } from './supervisor.js'
 
@@ -26,7 +26,8 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   logCrashes(log)
   const certificate = watchCertificate(log)
-  const config = readCheckedConfig(flags, certificate)
+  const config = readCheckedConfig(flags)
+  certificate.use(certificateOf(config))
   const refuse = (code: number, reason: string): never => {
     log.fatal({ reason }, 'not started')
     return fatal(code, reason)
@@ -36,11 +37,12 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   const mode = exposedMode(config.data)
   if (mode !== undefined) log.warn({ data: config.data, mode }, 'other accounts can reach the data directory; chmod 700 keeps them out')
   const held = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
-    refuse(exitCodes.portInUse, listenProblem(error, config.host, config.port)),
+    refuse(listenExitCode(error), listenProblem(error, config.host, config.port)),
   )
   const supervisor = new Supervisor({
     config,
-    readConfig: () => readCheckedConfig(flags, certificate),
+    readConfig: () => readCheckedConfig(flags),
+    useCertificate: (config) => certificate.use(certificateOf(config)),
     certificateEndMs: certificate.endMs,
     port: held.port,
     lockDescriptor: lock.descriptor,
@@ -60,16 +62,19 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
 /**
  * The settings as they are now, with a certificate and key that were tried, if they name any.
  *
- * @param certificate watches that certificate from now on
  * @throws UsageError when something is wrong
  */
-function readCheckedConfig(flags: GivenSettings, certificate: CertificateWatch): Config {
+function readCheckedConfig(flags: GivenSettings): Config {
   const config = readConfig(flags)
-  const { tlsCert, tlsKey } = config
+  certificateOf(config)
+  return config
+}
+
+/** @throws UsageError when the certificate and key that the settings name cannot be used */
+function certificateOf({ tlsCert, tlsKey }: Config): Certificate | undefined {
   try {
-    certificate.use(tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey))
+    return tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey)
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
-  return config
 }

@@ -24,7 +24,7 @@ import type { Reloaded } from './control-protocol.js'
 import { createRequests, type Requests } from './control-requests.js'
 import { listenForControl } from './control-socket.js'
 import { makeFirstKey } from './first-key.js'
-import { listenProblem } from './listen-problem.js'
+import { bracketed, listenExitCode, listenProblem } from './listen-problem.js'
 import { createMembers, type Members } from './members.js'
 import { createReadiness, type Readiness } from './readiness.js'
 import { queueReloads } from './reloads.js'
@@ -42,6 +42,8 @@ export interface SupervisorOptions {
   readonly readConfig: () => Config
   /** The end of the certificate in use, in ms since the epoch; undefined without one. */
   readonly certificateEndMs: () => number | undefined
+  /** Told of the settings that are in force from now on. */
+  readonly useCertificate: (config: Config) => void
   /** The routes' port, which is held. */
   readonly port: number
   /** The lock on the data directory, for every process that may open the store. */
@@ -107,6 +109,7 @@ export class Supervisor {
       restarts: () => this.#workers.restarts,
       ready: () => this.#readiness.obstacles().length === 0,
       certificateEndMs: options.certificateEndMs,
+      log,
     })
   }
 
@@ -129,7 +132,7 @@ export class Supervisor {
       obstacles: () => this.#readiness.obstacles(),
       metrics: this.#metrics,
       description: () => JSON.stringify(describeApi({ ...this.#config, version })),
-    }).catch((error: Error) => refuse(exitCodes.portInUse, listenProblem(error, adminHost, adminPort, ' (the admin listener)')))
+    }).catch((error: Error) => refuse(listenExitCode(error), listenProblem(error, adminHost, adminPort, ' (the admin listener)')))
     try {
       this.#control = await listenForControl(data, this.#requests)
       await this.#workers.reach(this.#wanted(this.#config))
@@ -175,6 +178,7 @@ export class Supervisor {
       this.#log.info({ config: shown(next) }, 'rolling restart')
       await this.#workers.reach(this.#wanted(next))
       this.#config = next
+      this.#options.useCertificate(next)
       this.#metrics.reloaded(true)
       const tookMs = Math.round(performance.now() - startedMs)
       const versions = [...new Set(this.#workers.serving().flatMap((child) => child.version ?? []))]
@@ -243,11 +247,6 @@ export class Supervisor {
     this.#log.info({ code }, 'stopped')
     process.exit()
   }
-}
-
-/** An address as it stands in a URL. */
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
 }
 
 /** How a member of the configuration is spelled as a flag. */

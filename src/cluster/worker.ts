@@ -48,6 +48,7 @@ let keyring: Keyring | undefined
 let server: HttpServer | undefined
 let disk: Awaited<ReturnType<typeof watchDisk>> | undefined
 let housekeeping: NodeJS.Timeout | undefined
+let isSweeper = false
 let traffic: Traffic | undefined
 let expired = 0
 let refusedKeys = 0
@@ -128,19 +129,27 @@ async function serve(): Promise<void> {
   server = await startHttpServer(service, { host, port, bodyBytesMax, timedOneIn, tls })
 }
 
+/** Every step runs, though an earlier one failed. */
 async function drain(): Promise<void> {
-  clearTimeout(housekeeping)
-  await server?.drain(config.drainMs)
-  await measure(false)
-  logRefusedKeys()
-  await keyring?.close()
-  await store?.close()
+  keepHouse(false)
+  const steps = [() => server?.drain(config.drainMs), () => measure(false), logRefusedKeys, () => keyring?.close(), () => store?.close()]
+  for (const step of steps) {
+    try {
+      await step()
+    } catch (error) {
+      log.warn({ err: error }, 'a step of the drain failed')
+    }
+  }
   end(exitCodes.done)
 }
 
 function keepHouse(enabled: boolean): void {
+  isSweeper = enabled
   clearTimeout(housekeeping)
-  if (!enabled) return
+  if (enabled) sweepLater()
+}
+
+function sweepLater(): void {
   housekeeping = setTimeout(() => {
     void opened()
       .removeDue()
@@ -153,7 +162,7 @@ function keepHouse(enabled: boolean): void {
           if (!broken) log.error({ err: error }, 'due removals failed')
         },
       )
-      .finally(() => keepHouse(housekeeping !== undefined && !ending))
+      .finally(() => isSweeper && sweepLater())
   }, housekeepingMs)
 }
 

@@ -4,14 +4,15 @@
  * start, a rolling restart, a worker that serves, a death, a delay that is over. So a death in the middle of a rolling
  * restart, or a signal in the middle of a start, needs no case of its own.
  *
- * Workers are replaced one at a time, and a new one serves before an old one drains. Exactly one of those that serve carries
+ * Workers are replaced one at a time, and a new one serves for a moment before an old one drains; one that dies meanwhile ends
+ * the replacement, and what was wanted before is wanted again. Exactly one of those that serve carries
  * out due removals.
  */
 import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'
 import type { Members } from './members.js'
 import type { ToChild } from './messages.js'
-import { createRestartPolicy, failedStartsMax } from './restarts.js'
+import { createRestartPolicy, failedStartsMax, youngMs } from './restarts.js'
 
 /** Loading the code of a worker, on a machine that is busy with everything else. */
 const loadMsMax = 60_000
@@ -24,6 +25,9 @@ const silentMsMax = 20_000
 
 /** Between two looks for silent workers. */
 const silenceLookMs = 2000
+
+/** How long a new worker serves before an old one drains in its favour: one whose first requests end it ends here. */
+const trialMs = 1000
 
 /** After this much more than it was given, a drain has failed and the worker is killed. */
 const drainMsMore = 3000
@@ -49,6 +53,8 @@ interface Worker {
   readonly child: Child
   readonly wanted: Wanted
   readonly isReplacement: boolean
+  /** When it began to serve, in ms of performance.now(). */
+  servedAtMs: number
 }
 
 /** Somebody who waits until what is wanted is there. */
@@ -97,7 +103,7 @@ export class Workers {
   async drain(): Promise<void> {
     this.#stopReconciling()
     for (const worker of this.#all) {
-      if (worker.child.state === 'starting') worker.child.end('the service is stopping')
+      if (worker.child.state === 'starting') worker.child.discard('the service is stopping')
       if (worker.child.state === 'serving') this.#drain(worker)
     }
     await Promise.all([...this.#all].map(({ child }) => child.ended))
@@ -139,7 +145,9 @@ export class Workers {
     const draining = this.#inState('draining')
     const starting = this.#inState('starting')
     if (serving.length > wanted.count && draining.length === 0) {
-      this.#drain(outdated[0] ?? serving[0])
+      const trialLeftMs = Math.max(...serving.map(({ servedAtMs }) => servedAtMs)) + trialMs - performance.now()
+      if (trialLeftMs > 0) this.#reconcileAfter(trialLeftMs)
+      else this.#drain(outdated[0] ?? serving[0])
       return
     }
     const missing = wanted.count - (serving.length - outdated.length) - starting.length
@@ -162,12 +170,13 @@ export class Workers {
 
   #startSome(wanted: Wanted, count: number): void {
     const delayMs = this.#policy.notBeforeMs - performance.now()
-    if (delayMs > 0) {
-      clearTimeout(this.#delay)
-      this.#delay = setTimeout(() => this.#reconcile(), delayMs)
-      return
-    }
+    if (delayMs > 0) return this.#reconcileAfter(delayMs)
     for (let started = 0; started < count; started++) this.#startOne(wanted)
+  }
+
+  #reconcileAfter(delayMs: number): void {
+    clearTimeout(this.#delay)
+    this.#delay = setTimeout(() => this.#reconcile(), delayMs)
   }
 
   #startOne(wanted: Wanted): void {
@@ -176,14 +185,31 @@ export class Workers {
       this.#unreplaced--
       this.#restarts++
     }
-    const worker: Worker = { child: this.#options.fork(), wanted, isReplacement }
+    const child = this.#fork()
+    if (child === undefined) return
+    const worker: Worker = { child, wanted, isReplacement, servedAtMs: NaN }
     this.#all.add(worker)
     const brought = this.#bringUp(worker).then(() => undefined, (error: Error) => error)
     void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
   }
 
+  /** A new process; undefined when the machine has none to give, out of memory say: then it is tried again later. */
+  #fork(): Child | undefined {
+    try {
+      return this.#options.fork()
+    } catch (error) {
+      const nowMs = performance.now()
+      this.#options.log.error({ reason: (error as Error).message }, 'worker could not be started')
+      this.#policy.onDeath({ nowMs, livedMs: 0, served: false })
+      this.#failChange(error as Error)
+      this.#reconcileAfter(Math.max(0, this.#policy.notBeforeMs - nowMs))
+      return undefined
+    }
+  }
+
   /** Load → open → serve. A step that fails ends the child, and its end is what is acted upon. */
-  async #bringUp({ child, wanted, isReplacement }: Worker): Promise<void> {
+  async #bringUp(worker: Worker): Promise<void> {
+    const { child, wanted, isReplacement } = worker
     const { members, log } = this.#options
     await child.waitFor('loaded', loadMsMax)
     child.send(wanted.start)
@@ -192,9 +218,11 @@ export class Workers {
     child.send({ kind: 'serve' })
     await served
     child.enter('serving')
+    worker.servedAtMs = performance.now()
     this.#policy.onServing()
     if (isReplacement) log.info({ worker: child.process.pid }, 'worker replaced')
-    this.#reconcile()
+    // What the next step may throw is not this worker's failure.
+    setImmediate(() => this.#reconcile())
   }
 
   #drain(worker: Worker): void {
@@ -212,19 +240,26 @@ export class Workers {
     const livedMs = Math.round(performance.now() - child.startedMs)
     this.#unreplaced++
     this.#policy.onDeath({ nowMs: performance.now(), livedMs, served: failure === undefined })
-    if (failure === undefined) {
-      log.error({ worker: child.process.pid, code, signal, livedMs }, 'worker died')
-    } else {
-      log.error({ worker: child.process.pid, reason: failure.message }, 'worker could not be started')
-      if (this.#change !== undefined && worker.wanted === this.#wanted) {
-        this.#wanted = this.#change.before
-        this.#settleChange((change) => change.reject(failure))
-      }
-      if (this.#policy.isHopeless && this.#inState('serving').length === 0) {
-        return onGivingUp(`${failedStartsMax + 1} workers in a row died before they served`)
-      }
+    if (failure === undefined) log.error({ worker: child.process.pid, code, signal, livedMs }, 'worker died')
+    else log.error({ worker: child.process.pid, reason: failure.message }, 'worker could not be started')
+    if (worker.wanted === this.#wanted && (failure !== undefined || this.#isUnfit(worker))) {
+      this.#failChange(failure ?? new Error(`${child} ended (${signal ?? code}) soon after it began to serve`))
+    }
+    if (this.#policy.isHopeless && this.#inState('serving').length === 0) {
+      return onGivingUp(`${failedStartsMax + 1} workers in a row died before they served`)
     }
     this.#reconcile()
+  }
+
+  /** Whether a worker that served and died shows that what is to take the place of others cannot do so. */
+  #isUnfit({ servedAtMs }: Worker): boolean {
+    return this.#change?.before !== undefined && performance.now() - servedAtMs < youngMs
+  }
+
+  #failChange(reason: Error): void {
+    if (this.#change === undefined) return
+    this.#wanted = this.#change.before
+    this.#settleChange(({ reject }) => reject(reason))
   }
 
   /** The first of those that serve carries out due removals. */

@@ -50,7 +50,9 @@ export function createLog(role: string): Logger {
     } else if (untold > 0) {
       const count = untold
       untold = 0
+      const droppedBefore = dropped
       log.warn({ count }, 'log lines were lost')
+      if (dropped > droppedBefore) untold += count
     }
   }
   const { pid } = process

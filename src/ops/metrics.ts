@@ -6,6 +6,7 @@
  */
 import { AggregatorRegistry } from 'prom-client'
 import { version } from '../version.js'
+import type { Logger } from './log.js'
 import { readProcess, type WorkerFigures } from './figures.js'
 import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
@@ -31,6 +32,7 @@ export interface MetricsOptions {
   readonly ready: () => boolean
   /** The end of the certificate in use, in ms since the epoch; undefined without one. */
   readonly certificateEndMs: () => number | undefined
+  readonly log: Logger
 }
 
 export interface Metrics {
@@ -105,7 +107,12 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   function retire(worker: Measured): void {
     adding = adding.then(async () => {
-      if (worker.figures !== undefined) gone = await add(gone, countsOf(worker.figures))
+      try {
+        if (worker.figures !== undefined) gone = await add(gone, countsOf(worker.figures))
+      } catch (error) {
+        // A worker of another build may tell figures of another shape: its counts are lost, and nothing else.
+        options.log.error({ err: error }, 'the counts of a worker that ended are lost')
+      }
       watched.delete(worker)
     })
   }

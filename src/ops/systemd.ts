@@ -15,8 +15,13 @@ export function notify(...states: readonly string[]): Promise<void> {
   last = last.then(
     () =>
       new Promise((resolve) => {
-        const sender = spawn('systemd-notify', [`--pid=${process.pid}`, ...states], { stdio: 'ignore' })
-        sender.on('error', () => resolve()).on('exit', () => resolve())
+        try {
+          const sender = spawn('systemd-notify', [`--pid=${process.pid}`, ...states], { stdio: 'ignore' })
+          sender.on('error', () => resolve()).on('exit', () => resolve())
+        } catch {
+          // Out of memory, say: what systemd is not told this time it hears the next.
+          resolve()
+        }
       }),
   )
   return last
