@@ -31,10 +31,15 @@ export function fatal(code: number, reason: string): never {
   process.exit(code)
 }
 
-/** Says it in one line on standard error; where nobody can be told, the exit code has to do. */
+/** Says it in one line on standard error. */
 export function complain(reason: string): void {
+  writeError(`topicd: ${reason}\n`)
+}
+
+/** Writes on standard error; where nobody can be told, the exit code has to do. */
+export function writeError(text: string): void {
   try {
-    writeSync(2, `topicd: ${reason}\n`)
+    writeSync(2, text)
   } catch {
     // A full disk, a closed terminal, a reader that has gone.
   }

@@ -7,8 +7,9 @@ import { type Command, parseCall } from './commands/command.js'
 import { commandHelp, overviewHelp } from './commands/help.js'
 import { OutputClosed, print } from './commands/stdout.js'
 import { UsageError } from './config.js'
-import { exitCodes, fatal } from './exit-codes.js'
+import { exitCodes, fatal, writeError } from './exit-codes.js'
 import { suggestion } from './nearest.js'
+import { quoted, redacted } from './quoted.js'
 import { version } from './version.js'
 
 /** The commands by the words that call them, in the order in which the help lists them. */
@@ -44,12 +45,12 @@ function actionsOf(group: string): readonly string[] {
  */
 function commandName([first, second]: readonly string[]): string {
   if (Object.hasOwn(commands, first)) return first
-  if (first.startsWith('-')) throw new UsageError(`unknown flag ${first}; the command comes first`)
+  if (first.startsWith('-')) throw new UsageError(`unknown flag ${redacted(first)}; the command comes first`)
   const actions = actionsOf(first)
-  if (actions.length === 0) throw new UsageError(`unknown command ${JSON.stringify(first)}${suggestion(first, firstWords)}`)
+  if (actions.length === 0) throw new UsageError(`unknown command ${quoted(first)}${suggestion(first, firstWords)}`)
   if (second === undefined || second.startsWith('-')) throw new UsageError(`${first} needs one of ${actions.join(', ')}`)
   const name = `${first} ${second}`
-  if (!Object.hasOwn(commands, name)) throw new UsageError(`unknown command ${JSON.stringify(name)}${suggestion(name, names)}`)
+  if (!Object.hasOwn(commands, name)) throw new UsageError(`unknown command ${quoted(name)}${suggestion(name, names)}`)
   return name
 }
 
@@ -69,7 +70,7 @@ async function helpFor(words: readonly string[]): Promise<string> {
 }
 
 function refuseMore(words: readonly string[]): void {
-  if (words.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(words[0])}`)
+  if (words.length > 0) throw new UsageError(`unexpected argument ${quoted(words[0])}`)
 }
 
 /** Whether --help or -h is among the flags. */
@@ -104,7 +105,7 @@ function hint(words: readonly string[]): string {
 
 const typed = process.argv.slice(2)
 if (typed.length === 0) {
-  process.stderr.write(await overview(''))
+  writeError(await overview(''))
   process.exitCode = exitCodes.usage
 } else {
   await run(typed).catch((error: Error) => {

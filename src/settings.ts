@@ -3,6 +3,7 @@
  * service and every command share this one table. Where values come from is for config.ts.
  */
 import { availableParallelism } from 'node:os'
+import { quoted } from './quoted.js'
 import { addressProblem, redactAddress } from './store/address.js'
 
 /** One setting, or one flag of a command. */
@@ -110,7 +111,7 @@ export function environmentName(flag: string): string {
  */
 export function settingProblem(setting: Setting, text: string, source: string): string | undefined {
   const problem = textProblem(setting, text)
-  return problem === undefined ? undefined : `${source} is ${JSON.stringify(setting.redact?.(text) ?? text)}; it ${problem}`
+  return problem === undefined ? undefined : `${source} is ${quoted(setting.redact?.(text) ?? text)}; it ${problem}`
 }
 
 function textProblem({ kind, min = 0, max = 0, check }: Setting, text: string): string | undefined {

@@ -155,6 +155,14 @@ const wrong: Readonly<Record<string, readonly [args: readonly string[], env: Rea
   'a subtree that is no path': [['keys', 'add', 'a', '--under', 'a//b'], {}, '--under', 'a//b'],
   'an unknown action on keys': [['keys', 'revok', 'a'], {}, '"keys revok"', '"keys revoke"'],
   'an empty name': [['keys', 'add', ''], {}, 'NAME'],
+  'a password behind a flag that another took': [['serve', '--store', '=', 'postgres://u:s3cret@h/d'], {}, 'unexpected argument "postgres://u:***@h/d"'],
+  'a password behind a setting without its dashes': [['serve', 'store=postgres://u:s3cret@h/d'], {}, '"store=postgres://u:***@h/d"'],
+  'a password in place of a command': [['postgres://u:s3cret@h/d'], {}, 'unknown command "postgres://u:***@h/d"'],
+  'a password in place of an action': [['keys', 'postgres://u:s3cret@h/d'], {}, '"keys postgres://u:***@h/d"'],
+  'a password in a flag': [['serve', '--store:postgres://u:s3cret@h/d'], {}, 'postgres://u:***@h/d'],
+  'a password behind another flag': [['serve', '--port', 'postgres://u:s3cret@h/d'], {}, '--port is "postgres://u:***@h/d"'],
+  'a password in place of a name': [['keys', 'add', 'postgres://u:s3cret@h/d'], {}, 'NAME', 'postgres://u:***@h/d'],
+  'an address that has no password, in the wrong place': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
   'an empty list of operations': [['keys', 'add', 'a', '--allow', ''], {}, '--allow'],
   'an operation given twice': [['keys', 'add', 'a', '--allow', 'set,set'], {}, '--allow', 'set'],
 }
@@ -168,6 +176,7 @@ for (const [claim, [args, env, ...mentions]] of Object.entries(wrong)) {
     t.match(stderr, /^topicd: .+\n$/, 'one line')
     for (const mention of mentions) t.ok(stderr.includes(mention), `"${stderr.trim()}" mentions ${mention}`)
     t.match(stderr, /topicd help/, 'and where to read more')
+    t.notMatch(stderr, 's3cret', 'no password is repeated')
     t.notOk(existsSync(data), 'nothing was done')
   })
 }

@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { type LogLine, startServer } from './support/server.js'
+import { type LogLine, runCommand, startServer } from './support/server.js'
+import { begun, startCommand, toolOf } from './support/tool-client.js'
 
 const planted = join(import.meta.dirname, 'support/crash-on-signal.mjs')
 const env = { NODE_OPTIONS: `--import=${planted}`, JOURNAL_STREAM: '9:1' }
@@ -41,3 +42,19 @@ for (const [signal, message] of [['SIGUSR2', 'planted: thrown'], ['SIGPROF', 'pl
     t.notMatch(server.output, /^ +at /m, 'no stack lies about beside the log')
   })
 }
+
+await t.test('in a tool without a service: its stack is on standard error, and the command says how it ended', async (t) => {
+  const data = join(t.testdir(), 'db')
+  // More than pipes hold, so that the tool is still at work while nobody reads.
+  const line = (index: number): string => `${JSON.stringify({ path: `a/${index}`, type: 'json', value: 'x'.repeat(10_000) })}\n`
+  const lines = Array.from({ length: 1000 }, (_, index) => line(index)).join('')
+  t.equal((await runCommand(['import', '--data', data], {}, lines)).code, 0)
+  const command = startCommand(t, ['export', '--data', data], undefined, env)
+  await begun(command)
+  process.kill(await toolOf(command.child.pid ?? 0), 'SIGUSR2')
+  command.stdout.resume()
+  const { code, stderr } = await command.ended
+  t.equal(code, 1)
+  t.match(stderr, /^<3>\{.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
+  t.match(stderr, /^topicd: the process that did the work ended unexpectedly \(exit code 1\)$/m)
+})

@@ -2,7 +2,9 @@
  * `topicd reload` tells the truth: it ends when the workers have been replaced, and fails with the reason when they have not.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { patchedProgram } from './support/patched.js'
@@ -116,6 +118,19 @@ await t.test('one that a stop overtakes is not called done', async (t) => {
   const { code, stderr } = await reload
   t.equal(code, 1)
   t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service ended before the reload was done)\n$/)
+})
+
+await t.test('a connection that breaks is one line, and no stack', async (t) => {
+  const dataDir = t.testdir()
+  // It closes before the request, or over it: to the command that is EPIPE or ECONNRESET.
+  const closing = createServer((socket) => socket.destroy()).listen(join(dataDir, 'control.sock'))
+  t.teardown(() => closing.close())
+  await once(closing, 'listening')
+  t.strictSame(await runCommand(['reload', '--data', dataDir]), {
+    code: 1,
+    stdout: '',
+    stderr: 'topicd: the service ended before the reload was done\n',
+  })
 })
 
 await t.test('where no service runs it says so, and creates nothing', async (t) => {

@@ -13,6 +13,7 @@ import { isAbsolute } from 'node:path'
 import typia, { type IValidation, type tags } from 'typia'
 import type { BackupOptions } from '../ops/backup.js'
 import type { ExportOptions } from '../ops/export.js'
+import type { ImportOptions } from '../ops/import.js'
 import type { KeyRecord, Operation } from '../store/store.js'
 import { parsePath, type Path } from '../topics/path.js'
 import type { Question } from './messages.js'
@@ -36,11 +37,6 @@ export type ToolRequest =
   | { readonly command: 'tool'; readonly tool: 'import'; readonly options: ImportOptions }
 
 interface NoOptions {}
-
-interface ImportOptions {
-  readonly fromLine: number & tags.Type<'uint64'> & tags.Minimum<1>
-  readonly withKeys: boolean
-}
 
 /** What a reload has done. */
 export interface Reloaded {

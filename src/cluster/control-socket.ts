@@ -100,7 +100,8 @@ export function refuse(socket: Socket, reason: string): void {
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED']
 
 /**
- * A connection to the service that uses `directory`, or undefined when none does.
+ * A connection to the service that uses `directory`, or undefined when none does. One that breaks later just closes: whatever
+ * waits for a line learns it from that.
  *
  * @throws Error when there may be one, but it cannot be reached
  */
@@ -109,7 +110,8 @@ export async function connectToControl(directory: string): Promise<Socket | unde
     return await new Promise<Socket>((resolve, reject) => {
       withSocketPath(directory, (path) => {
         const socket = connect(path)
-        socket.once('error', reject).once('connect', () => resolve(socket.off('error', reject)))
+        // The listener stays: unheard, a later error would end the process.
+        socket.on('error', reject).once('connect', () => resolve(socket))
       })
     })
   } catch (error) {

@@ -2,17 +2,15 @@
  * The first API key of a new service, for the person who has just typed `npm start`: made once, printed once, with a line
  * that works when pasted. A service that systemd starts does not do this: a token has no business in the journal.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../keys/token.js'
 import type { Child } from './child.js'
-import type { ListedKey, Question } from './messages.js'
+import { addNewKey, persistently, readKeys } from './new-key.js'
 
 /** How long one worker may take to answer. */
 const requestMsMax = 20_000
 
-/** How long to look for a worker that answers, and between two looks. */
+/** How long to look for a worker that answers. */
 const answerMsMax = 60_000
-const retryMs = 100
 
 /**
  * Prints where the service listens and, while no key exists, makes one that may do everything; one that cannot be shown is
@@ -30,9 +28,12 @@ export async function makeFirstKey(
   show: (text: string) => boolean,
 ): Promise<void> {
   show(`\ntopicd listens on ${url}/ and keeps its topics in ${place}\n`)
-  const ask = (question: Question): Promise<unknown> => askAny(serving, question)
-  const listKeys = async (): Promise<readonly ListedKey[]> => (await ask({ about: 'listKeys' })) as readonly ListedKey[]
-  if ((await listKeys()).length > 0) return
+  const ask = persistently(async (question) => {
+    const [worker] = serving()
+    if (worker === undefined) throw new Error('no worker serves')
+    return worker.request(question, requestMsMax)
+  }, answerMsMax)
+  if ((await readKeys(ask)).length > 0) return
   const token = makeToken()
   const record = {
     name: 'first',
@@ -41,9 +42,8 @@ export async function makeFirstKey(
     under: [],
     madeMs: Date.now(),
   } as const
-  // "Not added" may mean that it was, by a worker that ended before it said so, or that another host was faster.
-  const added = await ask({ about: 'addKey', record })
-  if (added !== true && !(await listKeys()).some(({ tokenHash }) => tokenHash === record.tokenHash)) return
+  // Another host may have been faster.
+  if (!(await addNewKey(ask, record))) return
   const shown = show(`
 The first API key, "first", shown only this once:
 
@@ -56,18 +56,4 @@ Try it:
 
 `)
   if (!shown) await ask({ about: 'revokeKey', name: record.name })
-}
-
-async function askAny(serving: () => readonly Pick<Child, 'request'>[], question: Question): Promise<unknown> {
-  const deadline = performance.now() + answerMsMax
-  for (;;) {
-    const [worker] = serving()
-    try {
-      if (worker === undefined) throw new Error('no worker serves')
-      return await worker.request(question, requestMsMax)
-    } catch (error) {
-      if (performance.now() > deadline) throw error
-    }
-    await sleep(retryMs)
-  }
 }

@@ -34,9 +34,6 @@ interface ToolMessage {
   readonly options: unknown
 }
 
-logCrashes(createLog('tool'))
-ignoreUnheardCommitFailures()
-
 /** Where a process that was handed no connection finds one. */
 export const connectionDescriptor = 5
 
@@ -48,6 +45,11 @@ let config: ToolConfig
 let opening: Promise<TopicStore> | undefined
 let working = false
 let ending = false
+
+// A defect ends it with an exit code of its own: a kill would look like the system's (see the exit below).
+process.on('uncaughtException', () => (ending = true))
+logCrashes(createLog('tool'))
+ignoreUnheardCommitFailures()
 
 function stop(reason: string): void {
   stopping.abort(new Error(reason))

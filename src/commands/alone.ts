@@ -6,6 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { DirectoryLock } from '../cluster/directory.js'
+import { nativeFaults } from '../cluster/native-faults.js'
 import type { ToolConfig } from '../cluster/tool.js'
 import { dataFile } from '../store/lmdb/files.js'
 
@@ -20,9 +21,6 @@ export interface Connection {
 
 /** For a commit in flight, and the closing of the store. */
 const closeMsMax = 15_000
-
-/** How native code ends on files that are not what it takes them for. */
-const damageSignals: readonly unknown[] = ['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGFPE', 'SIGILL']
 
 interface End {
   readonly code?: number | null
@@ -49,8 +47,9 @@ export function runAlone(
   options: unknown,
 ): Connection {
   const script = fileURLToPath(new URL('../cluster/tool.js', import.meta.url))
-  // The last descriptor is the connection, a socket pair: connectionDescriptor in cluster/tool.ts.
-  const stdio = ['ignore', 'ignore', 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
+  // Its log goes to standard error, where a defect leaves its stack. The last descriptor is the connection, a socket pair:
+  // connectionDescriptor in cluster/tool.ts.
+  const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
   const child = fork(script, [], { stdio: [...stdio] })
   const ended = endOf(child)
   const stream = (child.stdio as readonly unknown[])[5] as Socket
@@ -64,7 +63,7 @@ export function runAlone(
     stream,
     async whyEnded() {
       const { code, signal, error } = await ended
-      if (damageSignals.includes(signal)) {
+      if (nativeFaults.has(signal ?? '')) {
         return `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place`
       }
       return `the process that did the work ended unexpectedly (${error?.message ?? signal ?? `exit code ${code}`})`

@@ -19,7 +19,7 @@ export const backup: Command = {
   async run({ settings, operands: [file] }) {
     const options = optionsOf(resolve(file))
     const progress = createProgress()
-    await runTool(readConfig(settings), 'backup', options, (line) => {
+    await runTool(readConfig(settings), { command: 'tool', tool: 'backup', options }, (line) => {
       if (progress.take(line)) return undefined
       progress.end()
       const { records, bytes } = (JSON.parse(line) as BackupLine).backup

@@ -5,7 +5,7 @@ import { readConfig } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import type { CheckLine } from '../ops/check.js'
 import { type Command, storeSettings } from './command.js'
-import { print } from './stdout.js'
+import { OutputClosed, print } from './stdout.js'
 import { createProgress } from './progress.js'
 import { runTool } from './session.js'
 
@@ -17,14 +17,19 @@ export const check: Command = {
   flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the sum' } },
   async run({ settings, flags }) {
     const progress = createProgress()
-    await runTool(readConfig(settings), 'check', {}, (text) => {
+    await runTool(readConfig(settings), { command: 'tool', tool: 'check', options: {} }, (text) => {
       if (progress.take(text)) return undefined
       progress.end()
       const line = JSON.parse(text) as CheckLine
       if ('checked' in line && line.checked.findings > 0) process.exitCode = exitCodes.failed
-      return print(`${flags.json === 'true' ? text : sentence(line)}\n`)
+      return print(`${flags.json === 'true' ? text : sentence(line)}\n`).catch(refuseClosed)
     }).finally(progress.end)
   },
+}
+
+/** A check that was broken off has not found the store sound, though its reader has what it wanted. */
+function refuseClosed(error: Error): never {
+  throw error instanceof OutputClosed ? new Error('nobody reads standard output; the check was broken off') : error
 }
 
 function sentence(line: CheckLine): string {

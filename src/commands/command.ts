@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import { type GivenSettings, UsageError } from '../config.js'
 import { suggestion } from '../nearest.js'
+import { quoted, redacted } from '../quoted.js'
 import { type SettingName, settingProblem, settingTable, type Settings } from '../settings.js'
 
 export interface Command {
@@ -87,7 +88,7 @@ function tokensOf(args: readonly string[], known: Settings): { given: Map<string
 }
 
 function unknownFlag(typed: string, known: Settings): UsageError {
-  return new UsageError(`unknown flag ${typed}${suggestion(typed, Object.keys(known).map((name) => `--${name}`))}`)
+  return new UsageError(`unknown flag ${redacted(typed)}${suggestion(typed, Object.keys(known).map((name) => `--${name}`))}`)
 }
 
 /** What looks like the next flag is not taken for a value, unless it is joined to its own flag by "=". */
@@ -100,7 +101,7 @@ function requireValue(token: { readonly rawName: string; readonly value?: string
 }
 
 function checkOperands(names: readonly string[], operands: readonly string[]): void {
-  if (operands.length > names.length) throw new UsageError(`unexpected argument ${JSON.stringify(operands[names.length])}`)
+  if (operands.length > names.length) throw new UsageError(`unexpected argument ${quoted(operands[names.length])}`)
   const missing = names.find((_, index) => (operands[index] ?? '') === '')
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
 }

@@ -23,6 +23,8 @@ export const importTopics: Command = {
     const config = readConfig(settings)
     const options: ImportOptions = { fromLine: Number(flags['from-line']), withKeys: flags['with-keys'] === 'true' }
     const input = fstatSync(0)
+    // To Node.js a directory is empty.
+    if (input.isDirectory()) throw new Error('standard input is a directory')
     const progress = createProgress(input.isFile() ? input.size : undefined)
     const onLine = (line: string): Promise<void> | undefined => {
       if (progress.take(line)) return undefined
@@ -31,6 +33,6 @@ export const importTopics: Command = {
       const left = keysLeftOut === 0 ? '' : `; ${keysLeftOut} API keys left out (see --with-keys)`
       return print(`${topics} topics imported, ${created} of them new; ${keys} API keys imported${left}\n`)
     }
-    await runTool(config, 'import', options, onLine, process.stdin).finally(progress.end)
+    await runTool(config, { command: 'tool', tool: 'import', options }, onLine, process.stdin).finally(progress.end)
   },
 }

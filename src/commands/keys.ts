@@ -2,9 +2,11 @@
  * `topicd keys add|list|revoke`: makes, shows and revokes API keys, while the service runs and while it does not.
  */
 import type { ListedKey } from '../cluster/messages.js'
+import { addNewKey, type Ask, persistently, readKeys } from '../cluster/new-key.js'
 import { type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { hashToken, makeToken } from '../keys/token.js'
+import { quoted } from '../quoted.js'
 import type { KeyRecord, Operation } from '../store/store.js'
 import { parsePath, type Path } from '../topics/path.js'
 import { type Command, storeSettings } from './command.js'
@@ -15,6 +17,9 @@ const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
 /** The widest column of a list: one key with very many subtrees must not make every other line as long. */
 const columnCharactersMax = 64
+
+/** How long to ask again for a new key: a worker is replaced within seconds, and one that hangs within 20 s. */
+const addMsMax = 30_000
 
 /** A name that is easy to type, to log and to line up. */
 const nameForm = /^[\w.@-]{1,64}$/
@@ -58,21 +63,23 @@ export const addKey: Command = {
 
 /**
  * The token is written before the key exists. Whatever ends the command in between leaves no key behind that somebody may
- * hold, and a token of no key only together with an exit status that is not 0.
+ * hold, and a token of no key only together with an exit status that is not 0. A token is called void only when its key
+ * can no longer come to be; a worker that gave no answer may have made it, or may yet.
  */
 async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
   const taken = `there is a key named "${record.name}" already`
   // Makes the store where there is none, so that nothing about it can fail once the token is out.
-  const known = (await ask(config, { about: 'listKeys' }, true)) as readonly ListedKey[]
+  const known = await readKeys((question) => ask(config, question, true))
   if (known.some(({ name }) => name === record.name)) fatal(exitCodes.failed, taken)
   await print(`${token}\n`).catch((error: Error) =>
     fatal(exitCodes.failed, `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`),
   )
-  const isVoid = 'the token that was just printed is void'
-  const added = await ask(config, { about: 'addKey', record }).catch((error: Error) =>
-    fatal(exitCodes.failed, `${error.message}; ${isVoid}`),
-  )
-  if (added !== true) fatal(exitCodes.failed, `${taken}; ${isVoid}`)
+  const askAgain: Ask = persistently((question) => ask(config, question), addMsMax)
+  const isAdded = await addNewKey(askAgain, record).catch((error: Error) => {
+    const unknown = 'it is not known whether the key was made, and its token may be valid'
+    fatal(exitCodes.failed, `${error.message}; ${unknown}: topicd keys revoke ${record.name} makes sure that it is not`)
+  })
+  if (!isAdded) fatal(exitCodes.failed, `${taken}; the token that was just printed is void`)
 }
 
 export const listKeys: Command = {
@@ -82,7 +89,8 @@ export const listKeys: Command = {
   settings: storeSettings,
   flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each key' } },
   async run({ settings, flags }) {
-    const keys = (await ask(readConfig(settings), { about: 'listKeys' })) as readonly ListedKey[]
+    const config = readConfig(settings)
+    const keys = await readKeys((question) => ask(config, question))
     await print(flags.json === 'true' ? keys.map(jsonLine).join('') : table(keys))
   },
 }
@@ -102,7 +110,7 @@ export const revokeKey: Command = {
 
 function requireName(name: string): void {
   if (nameForm.test(name)) return
-  throw new UsageError(`NAME is ${JSON.stringify(name)}; it must be 1 to 64 letters, digits or any of . _ @ -`)
+  throw new UsageError(`NAME is ${quoted(name)}; it must be 1 to 64 letters, digits or any of . _ @ -`)
 }
 
 function operationsProblem(text: string): string | undefined {

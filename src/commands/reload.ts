@@ -4,7 +4,7 @@
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { answerIn, type Reloaded, requestLine } from '../cluster/control-protocol.js'
 import { readConfig } from '../config.js'
-import { exitCodes, fatal } from '../exit-codes.js'
+import { complain, exitCodes, fatal } from '../exit-codes.js'
 import { environmentName } from '../settings.js'
 import type { Command } from './command.js'
 import { print } from './stdout.js'
@@ -30,9 +30,9 @@ export const reload: Command = {
       fatal(exitCodes.failed, `not reloaded: ${(error as Error).message}`)
     }
     const { workers, versions, primaryVersion, tookMs, restartNeeded } = reloaded
-    for (const name of restartNeeded) process.stderr.write(`topicd: ${environmentName(name)} has changed; that takes a restart\n`)
+    for (const name of restartNeeded) complain(`${environmentName(name)} has changed; that takes a restart`)
     if (versions.some((version) => version !== primaryVersion)) {
-      process.stderr.write(`topicd: the primary goes on as version ${primaryVersion} until a restart\n`)
+      complain(`the primary goes on as version ${primaryVersion} until a restart`)
     }
     const seconds = (tookMs / 1000).toFixed(1)
     await print(`${workers} ${workers === 1 ? 'worker' : 'workers'} replaced in ${seconds} s, version ${versions.join(' and ')}\n`)

@@ -5,22 +5,19 @@
  */
 import { lstatSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { pipeline } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answerIn, endLine, errorIn, readyLine } from '../cluster/control-protocol.js'
+import { answerIn, endLine, errorIn, readyLine, requestLine, type ToolRequest } from '../cluster/control-protocol.js'
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory.js'
 import type { Question } from '../cluster/messages.js'
 import type { ToolConfig } from '../cluster/tool.js'
-import { exitCodes, fatal } from '../exit-codes.js'
+import { complain, exitCodes, fatal } from '../exit-codes.js'
 import { importLineBytesMax } from '../limits.js'
 import { splitLines } from '../ops/lines.js'
 import { isExclusive } from '../store/address.js'
 import { dataFile } from '../store/lmdb/files.js'
 import { type Connection, runAlone } from './alone.js'
-
-/** The settings by which the topics are found, and those that bound the work on them. */
-export type Where = ToolConfig
 
 /** How long to wait for a service that is just starting or stopping. */
 const waitMs = 15_000
@@ -38,17 +35,17 @@ type OnLine = (line: string) => Promise<void> | void
  * @param creates whether a store may be made where there is none, which is said on standard error
  * @throws Error when nobody can answer
  */
-export async function ask(where: Where, question: Question, creates = false): Promise<unknown> {
+export async function ask(where: ToolConfig, question: Question, creates = false): Promise<unknown> {
   const reached = await reach(where, creates)
   if (!('service' in reached)) {
-    if (reached.isNew) process.stderr.write(`topicd: there was no store in ${where.data}; a new one is made there\n`)
+    if (reached.isNew) complain(`there was no store in ${where.data}; a new one is made there`)
     let line = ''
-    await converse(runAlone(where, reached.lock, 'ask', question), (text) => void (line = text), nothing())
+    await converse(runAlone(where, reached.lock, 'ask', question), (text) => void (line = text), noInput())
     return answerIn(line)
   }
   const { service } = reached
   boundSilence(service)
-  service.write(`${JSON.stringify({ command: 'ask', question })}\n`)
+  service.write(`${requestLine({ command: 'ask', question })}\n`)
   const line = await readLine(service).catch(() => {
     throw new Error(`the service that uses ${where.data} gave no answer`)
   })
@@ -61,25 +58,29 @@ export async function ask(where: Where, question: Question, creates = false): Pr
  *
  * @param onLine gets each line of its answer, in order
  * @param input bytes for it
- * @throws Error with the tool's own message
+ * @throws Error with the tool's own message, or when the input cannot be read
  */
 export async function runTool(
-  where: Where,
-  tool: string,
-  options: unknown,
+  where: ToolConfig,
+  request: ToolRequest,
   onLine: OnLine,
-  input: AsyncIterable<Uint8Array> = nothing(),
+  input: Readable = noInput(),
 ): Promise<void> {
-  const reached = await reach(where, tool === 'import')
+  const reached = await reach(where, request.tool === 'import')
   const connection =
     'service' in reached
-      ? runInService(reached.service, where, tool, options)
-      : runAlone(where, reached.lock, tool, options)
+      ? runInService(reached.service, where, request)
+      : runAlone(where, reached.lock, request.tool, request.options)
   await converse(connection, onLine, input)
 }
 
 /** Speaks with a tool until its last line, and lets go of it, however that went. */
-async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine, input: AsyncIterable<Uint8Array>): Promise<void> {
+async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine, input: Readable): Promise<void> {
+  let inputError: Error | undefined
+  // A connection that broke takes the input along, with an error of its own.
+  input.on('error', (error) => {
+    if (!stream.destroyed) inputError = error
+  })
   try {
     for await (const line of linesOf(stream)) {
       const error = errorIn(line)
@@ -90,7 +91,7 @@ async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine,
       } else if (line === endLine) return
       else await onLine(line)
     }
-    throw new Error(await whyEnded())
+    throw new Error(inputError === undefined ? await whyEnded() : `standard input cannot be read: ${inputError.message}`)
   } finally {
     await close()
   }
@@ -107,9 +108,9 @@ async function* linesOf(stream: Socket): AsyncGenerator<string> {
   }
 }
 
-function runInService(service: Socket, { data }: Where, tool: string, options: unknown): Connection {
+function runInService(service: Socket, { data }: ToolConfig, request: ToolRequest): Connection {
   boundSilence(service)
-  service.write(`${JSON.stringify({ command: 'tool', tool, options })}\n`)
+  service.write(`${requestLine(request)}\n`)
   return {
     stream: service,
     async whyEnded() {
@@ -124,11 +125,12 @@ function runInService(service: Socket, { data }: Where, tool: string, options: u
 
 /** Whoever answers nothing hangs, or was suspended: the connection is then given up. */
 function boundSilence(service: Socket): void {
-  service.on('error', () => {})
   service.setTimeout(silentMsMax, () => service.destroy())
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+function noInput(): Readable {
+  return Readable.from([])
+}
 
 /** A connection to the running service, or the right to open the store; a shared store needs no lock. */
 type Reached =
@@ -141,7 +143,7 @@ type Reached =
  * @param creates whether a store may be made where there is none
  * @throws Error when there is none, and none may be made; nothing was changed then
  */
-async function reach({ data, store }: Where, creates: boolean): Promise<Reached> {
+async function reach({ data, store }: ToolConfig, creates: boolean): Promise<Reached> {
   if (!isExclusive(store)) return { lock: undefined, isNew: false }
   const deadline = Date.now() + waitMs
   for (;;) {

@@ -5,6 +5,7 @@
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Resolution, resolveSettings, shownText, UsageError } from '../config.js'
+import { complain } from '../exit-codes.js'
 import { readCertificate } from '../ops/tls.js'
 import { type SettingName, settingNames } from '../settings.js'
 import type { Command } from './command.js'
@@ -22,9 +23,9 @@ export const settings: Command = {
     const { found, notes } = examineFiles(resolution)
     const problems = [...resolution.problems, ...found]
     const last = problems.pop()
-    for (const problem of problems) process.stderr.write(`topicd: ${problem}\n`)
+    for (const problem of problems) complain(problem)
     if (last !== undefined) throw new UsageError(last)
-    for (const note of notes) process.stderr.write(`topicd: ${note}\n`)
+    for (const note of notes) complain(note)
     await print(flags.json === 'true' ? document(resolution) : table(resolution))
   },
 }
