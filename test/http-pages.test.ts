@@ -29,6 +29,20 @@ await overWorkers(t, async (t, server) => {
     t.match(head, { status: 200, text: '' }, 'HEAD')
   })
 
+  await t.test('HEAD is answered as GET is, with the length of the body and without it', async (t) => {
+    for (const [path, status] of [['/healthz', 200], ['/openapi.json', 200], ['/none', 404], ['/topics/fetch', 405]] as const) {
+      const got = await get(server, path)
+      const connection = await server.raw()
+      await connection.write(`HEAD ${path} HTTP/1.1\r\nhost: topicd\r\n\r\n`)
+      await connection.closed
+      const [head, rest] = connection.received.toLowerCase().split('\r\n\r\n')
+      t.equal(rest, '', `${path}: no body`)
+      t.equal(Number(head.slice(9, 12)), status, path)
+      const lines = (text: string) => text.split('\r\n').filter((line) => !line.startsWith('date: ')).sort()
+      t.strictSame(lines(head), lines(got.head), `${path}: the same headers, but for the time`)
+    }
+  })
+
   await t.test('openapi.json is the description, with the URL under which it was asked for', async (t) => {
     const described = JSON.parse((await runCommand(['openapi'])).stdout) as Description
     const answer = await get(server, '/openapi.json', 'host: topics.example.com:8080')

@@ -55,6 +55,33 @@ await t.test('what is refused is counted by its cause', async (t) => {
   t.equal(more('topicd_rejected_total', { cause: 'length_required' }), 1, 'a request without a length')
 })
 
+await t.test('what a refused request announces is not counted, nor does a length that is none spoil the count', async (t) => {
+  const start = await scrape(adminUrl)
+  const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
+  for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
+    for (const [status, ...lengths] of [
+      [400, 'content-length: 2', 'content-length: abc'],
+      [400, 'content-length: 2', 'content-length: -5000000000'],
+      [401, 'content-length: 999999999999999'],
+    ] as const) {
+      const connection = await server.raw()
+      await connection.write(head(first, ...lengths))
+      // A page waits for the body, and has no key to ask for.
+      const waits = first.startsWith('GET') && status === 401
+      if (waits) connection.abort()
+      else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
+      await connection.closed
+    }
+  }
+  await post('fetch', '{"path":"m/one"}')
+  const end = await scrape(adminUrl)
+  for (const [route, bytes] of [['/topics/fetch', 16], ['other', 0]] as const) {
+    const labels = { route }
+    const name = 'topicd_request_bytes_total'
+    t.equal(end.value(name, labels) - start.value(name, labels), bytes, route)
+  }
+})
+
 await t.test('commits tell how long they took and how many writes they held', async (t) => {
   const writes = more('topicd_writes_total')
   t.ok(writes >= requests, `${writes} writes`)

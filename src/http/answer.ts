@@ -7,6 +7,8 @@ export interface Answer {
   readonly status: number
   /** JSON, UTF-8. */
   readonly body: Uint8Array | string
+  /** In an answer to HEAD, whose body is empty: the length of the one that a GET would have got. */
+  readonly bodyBytesUnsent?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
   /** Why the request was refused, in a word, for metrics and the access log; undefined when it was not. */
   readonly cause?: string

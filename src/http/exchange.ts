@@ -15,7 +15,7 @@ import type { Arriving } from './body.js'
 export interface Exchange<Caller> extends Answered<Caller>, Arriving {
   readonly res: HttpResponse
   startMs: number
-  /** What its headers announce; of a chunked body what has come so far. */
+  /** What its headers announce; of a chunked body, or one that no route takes, what has come so far. */
   bytesIn: number
   /** Whether the connection ends with its answer: what follows on it cannot be trusted. */
   closing: boolean

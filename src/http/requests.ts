@@ -33,7 +33,7 @@ export class Requests<Caller extends object> {
   onRoute(route: Route<Caller>, res: HttpResponse, req: HttpRequest): void {
     readHeaders(req)
     const framing = judgeFraming()
-    const bytesIn = Number(seen.contentLength)
+    const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.#exchanges.open(res, route, bytesIn)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
@@ -51,10 +51,10 @@ export class Requests<Caller extends object> {
   onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
     readHeaders(req)
     const framing = judgeFraming()
-    const bytesIn = Number(seen.contentLength)
-    const exchange = this.#exchanges.open(res, undefined, bytesIn)
+    const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
+    const exchange = this.#exchanges.open(res, undefined, 0)
     const judged = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
-    const whole = req.getMethod() === 'head' ? { ...judged, body: '' } : judged
+    const whole = req.getMethod() === 'head' ? headOf(judged) : judged
     const comesMore = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
     if (seen.continueExpected) sendContinue(exchange)
     if (comesMore && !seen.unknownExpectation) this.#answerAfterBody(exchange, whole)
@@ -147,11 +147,13 @@ export class Requests<Caller extends object> {
 
   /**
    * Refuses a request whose end is known. What comes of its body is dropped: most clients do not look for an answer before
-   * they have sent everything, and would see nothing but a broken connection. Only an endless body ends it.
+   * they have sent everything, and would see nothing but a broken connection. Only an endless body ends it. None of it is
+   * counted, as a length can be announced that never comes.
    */
   #refuse(exchange: Exchange<Caller>, answer: Answer): void {
-    if (this.#isEndless(exchange)) this.#answerAndClose(exchange, answer)
-    else this.#exchanges.finish(exchange, answer)
+    if (this.#isEndless(exchange)) return this.#answerAndClose(exchange, answer)
+    exchange.bytesIn = 0
+    this.#exchanges.finish(exchange, answer)
   }
 
   #isEndless({ bytesIn }: Exchange<Caller>): boolean {
@@ -162,21 +164,21 @@ export class Requests<Caller extends object> {
     this.#answerAndClose(exchange, this.#service.refusal(refusal))
   }
 
-  /** Answers once the parser has let go of what came, and ends the connection. */
+  /** Answers once the parser has let go of what came, and ends the connection. No body has been read, and none is counted. */
   #answerAndClose(exchange: Exchange<Caller>, answer: Answer): void {
     this.#watchEnd(exchange)
+    exchange.bytesIn = 0
     exchange.closing = true
     this.#exchanges.finishLater(exchange, answer)
   }
 
   /** The same, once the body has come, or more of it than anybody waits for. */
   #answerAfterBody(exchange: Exchange<Caller>, answer: Answer): void {
-    let bytes = 0
     this.#watchEnd(exchange)
     exchange.closing = true
     exchange.res.onData((piece, isLast) => {
-      bytes += piece.byteLength
-      if (isLast || bytes > this.#bodyBytesMax + bodyBytesDroppedMax) this.#exchanges.finishLater(exchange, answer)
+      exchange.bytesIn += piece.byteLength
+      if (isLast || this.#isEndless(exchange)) this.#exchanges.finishLater(exchange, answer)
     })
   }
 
@@ -186,4 +188,9 @@ export class Requests<Caller extends object> {
       this.#bodies.release(exchange)
     })
   }
+}
+
+/** The answer to a HEAD in place of what a GET would have got. */
+function headOf(answer: Answer): Answer {
+  return { ...answer, body: '', bodyBytesUnsent: Buffer.byteLength(answer.body) }
 }

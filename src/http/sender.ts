@@ -48,19 +48,25 @@ export function sendContinue(receiver: Receiver): void {
  * Sends an answer; one that is `closing` ends its connection once the client has taken all of it. The caller sees to it that
  * the library gathers what is written.
  */
-export function sendAnswer(receiver: Receiver, { status, body, headers }: Answer, closing: boolean, unread: Unread): void {
+export function sendAnswer(receiver: Receiver, answer: Answer, closing: boolean, unread: Unread): void {
   const { res } = receiver
+  const { status, body, headers } = answer
   if (receiver.continued) res.writeHeader(`HTTP/1.1 ${statusLines[status]}\r\ncontent-type`, contentTypeJson)
   else {
     if (status !== 200) res.writeStatus(statusLines[status])
     res.writeHeader(contentTypeName, contentTypeJson)
   }
   if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
-  const small = body.length <= answerBytesSmallMax
-  if (small && closing) res.end(body, true)
-  else if (small && Math.random() > 1 / answersPerProbe) res.end(body)
-  else if (closing) unread.sendAndClose(res, bytesOf(body))
+  if (closing) return sendLast(res, answer, unread)
+  if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
   else unread.send(res, bytesOf(body))
+}
+
+/** Sends the body of an answer that ends its connection. */
+function sendLast(res: HttpResponse, { body, bodyBytesUnsent }: Answer, unread: Unread): void {
+  if (bodyBytesUnsent !== undefined) unread.sendAndClose(res, bytesOf(body), bodyBytesUnsent)
+  else if (body.length <= answerBytesSmallMax) res.end(body, true)
+  else unread.sendAndClose(res, bytesOf(body))
 }
 
 function bytesOf(body: Uint8Array | string): Uint8Array {

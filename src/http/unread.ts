@@ -8,8 +8,12 @@ import { answerBytesWaitingMax } from '../limits.js'
 export interface Unread {
   /** Sends `body`, and keeps what the client does not take at once. */
   send(res: HttpResponse, body: Uint8Array): void
-  /** The same, and closes the connection once the client has taken all of it. */
-  sendAndClose(res: HttpResponse, body: Uint8Array): void
+  /**
+   * The same, and closes the connection once the client has taken all of it.
+   *
+   * @param announced the content-length where it is not the body's: an answer to HEAD names that of a body it does not have
+   */
+  sendAndClose(res: HttpResponse, body: Uint8Array, announced?: number): void
   /** Cuts off every client that has not read all since `beforeMs`, of performance.now(). */
   cutOld(beforeMs: number): void
   readonly count: () => number
@@ -75,11 +79,10 @@ export function createUnread(cut: (res: HttpResponse) => void): Unread {
      * is told of one byte more than there is: the answer is never complete, a next request on the connection ends it, and it
      * is closed here.
      */
-    sendAndClose(res, body) {
-      const total = body.length
+    sendAndClose(res, body, total = body.length) {
       res.writeHeader('connection', 'close')
       // The first call writes the content-length, so it names the right one, and leaves the last byte for the next.
-      res.tryEnd(body.subarray(0, total - 1), total)
+      res.tryEnd(body.subarray(0, Math.max(body.length - 1, 0)), total)
       const rest = keep(res, body)
       res.onWritable(() => flushAndClose(rest, total))
       setImmediate(() => rests.has(rest) && flushAndClose(rest, total))
