@@ -1,8 +1,10 @@
 /**
  * JSON that is invalid is refused at its first wrong byte, counted from 1, with what was found there and what was expected:
- * the same words on every version of Node.
+ * the same words on every version of Node, and at a cost that a long body cannot drive up.
  */
 import t from 'tap'
+import { jsonProblem } from '../dist/api/json-problem.js'
+import { repeatedName } from '../dist/api/members.js'
 import { isProblem, parseBody } from '../dist/api/parse.js'
 import { type Random, seededRandom } from './support/random.js'
 
@@ -153,4 +155,58 @@ t.test('up to the byte that is named the text can go on to be valid, with it no 
     if (wrong === '' && isJson(before)) t.fail(`${JSON.stringify(text)}: right at the end`)
   }
   t.ok(looked > 300, `${looked} were looked at`)
+})
+
+/** CPU time of the fastest of a few runs, in milliseconds: the others were disturbed. */
+function cpuMsOf(work: () => void): number {
+  let fastest = Infinity
+  for (let run = 0; run < 5; run++) {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    fastest = Math.min(fastest, (user + system) / 1000)
+  }
+  return fastest
+}
+
+/** A text of 4 MiB that is wrong at its end only. */
+function longInvalid(start: string, piece: string, end: string): string {
+  return start + piece.repeat(Math.floor((4 * 1024 * 1024) / piece.length)) + end
+}
+
+t.test('a long body that is invalid at its end costs a few times what JSON.parse does, whatever it consists of', async (t) => {
+  for (const [start, piece, end] of [
+    ['{"value":[', '1,', 'x]}'],
+    ['{"value":[', '[],', 'x]}'],
+    ['{"value":[', '{"a":1},', 'x]}'],
+    ['{"value":[', '-12.5e+3,', 'x]}'],
+    ['{"value":[', 'true,', 'x]}'],
+    ['{"value":[', '"ab",', 'x]}'],
+    ['{"value":"', '\\n', '\\x"}'],
+    ['{"value":[', ' ', 'x]}'],
+  ] as const) {
+    const invalid = longInvalid(start, piece, end)
+    const bytes = Buffer.from(invalid)
+    const parseMs = cpuMsOf(() => isJson(invalid))
+    const problemMs = cpuMsOf(() => jsonProblem(bytes, 1000))
+    // The part by itself is for texts that JSON.parse takes in whole words at a time: 15 ms a MiB.
+    const figures = `${piece}: ${problemMs.toFixed(1)} ms of CPU, JSON.parse ${parseMs.toFixed(1)} ms`
+    t.ok(problemMs < 4 * parseMs + 60, figures)
+  }
+})
+
+t.test('the first of many members that is given twice is named without a look at those behind it', async (t) => {
+  const members = Array.from({ length: 80_000 }, (_, i) => `"name${i}":1`)
+  const early = Buffer.from(`{${members[0]},${members.join()}}`)
+  const late = Buffer.from(`{${members.join()},${members[0]}}`)
+  t.equal(repeatedName(early), 'name0')
+  t.equal(repeatedName(late), 'name0')
+  const parseMs = cpuMsOf(() => JSON.parse(late.toString()))
+  const earlyMs = cpuMsOf(() => repeatedName(early))
+  const lateMs = cpuMsOf(() => repeatedName(late))
+  t.ok(earlyMs < parseMs / 10, `${earlyMs.toFixed(1)} ms of CPU for the first two, JSON.parse ${parseMs.toFixed(1)} ms`)
+  t.ok(lateMs < 2 * parseMs, `${lateMs.toFixed(1)} ms of CPU for the first and the last, JSON.parse ${parseMs.toFixed(1)} ms`)
+  const spelt = [['"\\u0061":1,"a":2', 'a'], ['"é":1,"\\u00e9":2', 'é'], ['"a":1,"b":2,"b":3,"a":4', 'b'], ['"\\"":1,"\\u0022":2', '"']] as const
+  for (const [text, name] of spelt) t.equal(repeatedName(Buffer.from(`{${text}}`)), name, text)
+  t.equal(repeatedName(Buffer.from('{"a":1,"A":2,"é":3,"e":4,"":5}')), undefined, 'different names')
 })

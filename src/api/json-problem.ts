@@ -3,7 +3,8 @@
  * differs between versions of Node, so this is asked for one after it has refused. A test holds the two to the same
  * judgement.
  *
- * The text is read once, from left to right, without recursion. The byte that is named is the first one with which no JSON
+ * The text is read once, from left to right, without recursion, and costs about what JSON.parse does: who may send a body may
+ * send many that are wrong. The byte that is named is the first one with which no JSON
  * text can begin as this one does.
  */
 import {
@@ -28,38 +29,46 @@ export function jsonProblem(text: Uint8Array, levelsMax: number): string | undef
   return wrong && `found ${nameOf(text, wrong.at)} at byte ${wrong.at + 1}, expected ${wrong.expected}`
 }
 
-/** What is to come, between two tokens. */
-type Next = 'value' | 'value or end' | 'name' | 'name or end' | 'comma or end'
+/** What is to come between two tokens: numbers, as a text may have a million of them. */
+const value = 0
+const valueOrEnd = 1
+const name = 2
+const nameOrEnd = 3
+const commaOrEnd = 4
+
+/** In place of the byte that closes what is open, where nothing is. */
+const nothing = -1
 
 function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
-  /** The brackets that are open, the outermost first. */
-  const open: number[] = []
-  let next: Next = 'value'
+  /** The byte that closes the innermost bracket; `outer` has those of the brackets around it, the outermost first. */
+  let closes: number = nothing
+  const outer: number[] = []
+  let next: number = value
   for (let at = skipSpace(text, 0); ; at = skipSpace(text, at)) {
     const byte = text[at]
-    const closes = open.at(-1) === openBrace ? closeBrace : closeBracket
-    if (next === 'comma or end' && open.length === 0) return at < text.length ? { at, expected: 'the end' } : undefined
-    if (next.endsWith('end') && byte === closes) {
-      open.pop()
-      next = 'comma or end'
+    if (byte === closes && (next === commaOrEnd || next === valueOrEnd || next === nameOrEnd)) {
+      closes = outer.pop() as number
+      next = commaOrEnd
       at++
-    } else if (next === 'comma or end') {
+    } else if (next === commaOrEnd) {
+      if (closes === nothing) return at < text.length ? { at, expected: 'the end' } : undefined
       if (byte !== comma) return { at, expected: closes === closeBrace ? '"," or "}"' : '"," or "]"' }
-      next = closes === closeBrace ? 'name' : 'value'
+      next = closes === closeBrace ? name : value
       at++
-    } else if (next === 'name' || next === 'name or end') {
-      const end = readName(text, at, next === 'name' ? '' : ' or "}"')
+    } else if (next === name || next === nameOrEnd) {
+      const end = readName(text, at, next === name ? '' : ' or "}"')
       if (typeof end !== 'number') return end
-      next = 'value'
+      next = value
       at = end
     } else if (byte === openBrace || byte === openBracket) {
-      if (open.push(byte) > levelsMax) return undefined
-      next = byte === openBrace ? 'name or end' : 'value or end'
+      if (outer.push(closes) > levelsMax) return undefined
+      closes = byte === openBrace ? closeBrace : closeBracket
+      next = byte === openBrace ? nameOrEnd : valueOrEnd
       at++
     } else {
-      const end = readScalar(text, at, next === 'value' ? '' : ' or "]"')
+      const end = readScalar(text, at, next === value ? '' : ' or "]"')
       if (typeof end !== 'number') return end
-      next = 'comma or end'
+      next = commaOrEnd
       at = end
     }
   }
@@ -67,9 +76,10 @@ function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
 
 /** JSON's own white space, and no other. */
 function skipSpace(text: Uint8Array, from: number): number {
-  let at = from
-  while (text[at] === space || text[at] === 0x0a || text[at] === 0x0d || text[at] === 0x09) at++
-  return at
+  for (let at = from; ; at++) {
+    const byte = text[at]
+    if (byte !== space && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
+  }
 }
 
 // Each reader below answers with the position after what it has read, or with what is wrong.
@@ -84,14 +94,21 @@ function readName(text: Uint8Array, at: number, otherwise: string): number | Wro
 }
 
 function readScalar(text: Uint8Array, at: number, otherwise: string): number | Wrong {
-  const byte = text[at]
-  if (byte === quote) return readString(text, at)
-  if (byte === minus || isDigit(byte)) return readNumber(text, at)
-  const word = words.find((known) => known.charCodeAt(0) === byte)
-  return word === undefined ? { at, expected: `a value${otherwise}` } : readWord(text, at, word)
+  switch (text[at]) {
+    case quote:
+      return readString(text, at)
+    case letterT:
+      return readWord(text, at, 'true')
+    case letterF:
+      return readWord(text, at, 'false')
+    case letterN:
+      return readWord(text, at, 'null')
+    case minus:
+      return readNumber(text, at)
+    default:
+      return isDigit(text[at]) ? readNumber(text, at) : { at, expected: `a value${otherwise}` }
+  }
 }
-
-const words = ['true', 'false', 'null'] as const
 
 function readWord(text: Uint8Array, at: number, word: string): number | Wrong {
   for (let i = 1; i < word.length; i++) {
@@ -101,30 +118,42 @@ function readWord(text: Uint8Array, at: number, word: string): number | Wrong {
 }
 
 function readString(text: Uint8Array, start: number): number | Wrong {
-  for (let at = start + 1; ; at++) {
+  const { length } = text
+  for (let at = start + 1; at < length; at++) {
     const byte = text[at]
     if (byte === quote) return at + 1
-    if (byte === undefined) return { at, expected: `the closing quote of the string that begins at byte ${start + 1}` }
     if (byte < space) return { at, expected: 'an escape such as \\n or \\u0000 in its place' }
     if (byte !== backslash) continue
     at++
-    if (at >= text.length || !escapable.includes(text[at])) return { at, expected: 'one of " \\ / b f n r t u after the backslash' }
+    if (isEscapable[text[at]] !== 1) return { at, expected: 'one of " \\ / b f n r t u after the backslash' }
     if (text[at] !== letterU) continue
     for (let digits = 0; digits < 4; digits++) {
       at++
       if (!isHexadecimal(text[at])) return { at, expected: 'a hexadecimal digit' }
     }
   }
+  return { at: length, expected: `the closing quote of the string that begins at byte ${start + 1}` }
 }
 
-const escapable = Buffer.from('"\\/bfnrtu')
-const letterU = 0x75
+/** 1 at each byte that may follow a backslash. */
+const isEscapable = new Uint8Array(256)
+for (const byte of Buffer.from('"\\/bfnrtu')) isEscapable[byte] = 1
 
 function readNumber(text: Uint8Array, start: number): number | Wrong {
-  let at: number | Wrong = text[start] === minus ? start + 1 : start
+  let first = start
+  if (text[first] === minus) first++
+  let at = first
   // A zero that leads is the whole of its part: in 01 the 1 is one too many.
-  at = text[at] === zero ? at + 1 : readDigits(text, at)
-  if (typeof at === 'number' && text[at] === point) at = readDigits(text, at + 1)
+  if (text[at] === zero) at++
+  else while (isDigit(text[at])) at++
+  if (at === first) return { at, expected: 'a digit' }
+  const byte = text[at]
+  return byte === point || (byte | lowerCase) === letterE ? readFraction(text, at) : at
+}
+
+/** What follows the whole part of a number, from its point or its exponent. */
+function readFraction(text: Uint8Array, start: number): number | Wrong {
+  let at: number | Wrong = text[start] === point ? readDigits(text, start + 1) : start
   if (typeof at === 'number' && (text[at] | lowerCase) === letterE) {
     const isSigned = text[at + 1] === minus || text[at + 1] === plus
     at = readDigits(text, isSigned ? at + 2 : at + 1)
@@ -138,6 +167,10 @@ const point = 0x2e
 const zero = 0x30
 const nine = 0x39
 const letterE = 0x65
+const letterF = 0x66
+const letterN = 0x6e
+const letterT = 0x74
+const letterU = 0x75
 /** The bit that makes an ASCII letter a small one. */
 const lowerCase = 0x20
 

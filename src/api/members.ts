@@ -34,18 +34,22 @@ export function scanMembers(body: Uint8Array): Members {
     else if (spells(body, nameStart, nameEnd, valueName)) members.value = withoutSpace(body.subarray(start, end))
     else if (spells(body, nameStart, nameEnd, sizeName)) members.size = body.subarray(start, end)
     else if (spells(body, nameStart, nameEnd, propertiesName)) members.properties = body.subarray(start, end)
+    return true
   })
   return members
 }
 
 /** The first name that an object has more than once, however it is spelt; undefined when there is none. */
 export function repeatedName(object: Uint8Array): string | undefined {
+  const bytes = Buffer.from(object.buffer, object.byteOffset, object.length)
   const names = new Set<string>()
   let repeated: string | undefined
   eachMember(object, (nameStart, nameEnd) => {
-    const name = unquoted(object.subarray(nameStart, nameEnd))
-    if (names.has(name)) repeated ??= name
-    names.add(name)
+    const name = spelt(bytes, nameStart, nameEnd)
+    // A set that has the name already does not grow.
+    const known = names.size
+    if (names.add(name).size === known) repeated = name
+    return repeated === undefined
   })
   return repeated
 }
@@ -55,7 +59,16 @@ export function unquoted(name: Uint8Array): string {
   return JSON.parse(Buffer.from(name).toString()) as string
 }
 
-type Visit = (nameStart: number, nameEnd: number, start: number, end: number | typeof tooDeep) => void
+/** The name that the JSON string from `start` to `end` spells; most spell themselves. */
+function spelt(bytes: Buffer, start: number, end: number): string {
+  for (let at = start; at < end; at++) {
+    if (bytes[at] === backslash || bytes[at] > 0x7f) return unquoted(bytes.subarray(start, end))
+  }
+  return bytes.toString('latin1', start + 1, end - 1)
+}
+
+/** @returns whether to go on with the next member */
+type Visit = (nameStart: number, nameEnd: number, start: number, end: number | typeof tooDeep) => boolean
 
 /** In place of a value's end: it has too many levels, and was not read further. */
 const tooDeep = -1
@@ -68,8 +81,7 @@ function eachMember(body: Uint8Array, visit: Visit): void {
     const nameEnd = skipString(body, at)
     const start = skipSpace(body, skipSpace(body, nameEnd) + 1)
     const end = skipValue(body, start)
-    visit(at, nameEnd, start, end)
-    if (end === tooDeep) return
+    if (!visit(at, nameEnd, start, end) || end === tooDeep) return
     at = skipSpace(body, end)
     if (body[at] === comma) at = skipSpace(body, at + 1)
   }
@@ -101,19 +113,23 @@ function skipValue(body: Uint8Array, at: number): number | typeof tooDeep {
     return at
   }
   let levels = 0
-  do {
+  while (at < length) {
     const byte = body[at]
-    if (byte === quote) {
-      at = skipString(body, at)
-      continue
+    if (isStructural[byte] === 0) at++
+    else if (byte === quote) at = skipString(body, at)
+    else {
+      at++
+      if (byte === openBrace || byte === openBracket) {
+        if (++levels > valueLevelsMax) return tooDeep
+      } else if (--levels === 0) return at
     }
-    if (byte === openBrace || byte === openBracket) {
-      if (++levels > valueLevelsMax) return tooDeep
-    } else if (byte === closeBrace || byte === closeBracket) levels--
-    at++
-  } while (levels > 0 && at < length)
-  return at
+  }
+  return length
 }
+
+/** 1 at each byte that begins or ends a string, an object or an array. */
+const isStructural = new Uint8Array(256)
+for (const byte of [quote, openBrace, closeBrace, openBracket, closeBracket]) isStructural[byte] = 1
 
 const valueName = Buffer.from('value')
 const sizeName = Buffer.from('size')
