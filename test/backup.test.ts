@@ -2,9 +2,11 @@
  * The restore drill: a backup taken under write load is put in the place of the data, and what it holds is whole, sound and
  * of one moment.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { openLmdbStore } from '../dist/store/lmdb/open.js'
+import type { Path } from '../dist/topics/path.js'
 import { type Server, startServer, until } from './support/server.js'
 
 const pairs = 8
@@ -88,4 +90,31 @@ await t.test('a backup replaces nothing, and leaves nothing behind when it canno
   const offline = join(directory, 'offline.mdb')
   t.match(await server.command('backup', offline), { code: 0 }, 'without a service it works as well')
   t.ok(statSync(offline).size > 4096)
+})
+
+await t.test('what appears under its name while a backup is made stays as it is', async (t) => {
+  const store = openLmdbStore({ directory: join(directory, 'meanwhile') })
+  t.teardown(() => store.close())
+  await store.add({ path: 'a' as Path, type: 'json', properties: {} })
+  const file = join(directory, 'meanwhile.mdb')
+  const appear = (step: string): void => {
+    if (step === 'checking') writeFileSync(file, 'precious')
+  }
+  await t.rejects(Promise.resolve(store.backup?.(file, 0, appear)), /meanwhile\.mdb is there already; a backup replaces nothing/)
+  t.equal(readFileSync(file, 'utf8'), 'precious')
+  t.notOk(existsSync(`${file}.partial`))
+})
+
+await t.test('a whole backup is a success although the store cannot note its time', async (t) => {
+  const store = openLmdbStore({ directory: join(directory, 'noted') })
+  await store.add({ path: 'a' as Path, type: 'json', properties: {} })
+  const file = join(directory, 'unnoted.mdb')
+  let closed: Promise<void> | undefined
+  const close = (step: string): void => {
+    if (step === 'checking') closed ??= store.close()
+  }
+  const done = await store.backup?.(file, 0, close)
+  await closed
+  t.match(done, { records: 2, unnoted: 'the store is closed' })
+  t.equal(statSync(file).size, done?.bytes)
 })

@@ -22,8 +22,9 @@ export const backup: Command = {
     await runTool(readConfig(settings), { command: 'tool', tool: 'backup', options }, (line) => {
       if (progress.take(line)) return undefined
       progress.end()
-      const { records, bytes } = (JSON.parse(line) as BackupLine).backup
+      const { records, bytes, unnoted } = (JSON.parse(line) as BackupLine).backup
       if (sizeOf(options.file) !== bytes) throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
+      if (unnoted !== undefined) process.stderr.write(`topicd: the backup is whole, but the store could not note its time: ${unnoted}\n`)
       return print(`${options.file}: ${bytes} bytes, ${records} records checked\n`)
     }).finally(progress.end)
   },

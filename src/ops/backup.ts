@@ -5,6 +5,7 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createReport } from './progress.js'
+import type { BackupDone } from '../store/store.js'
 import type { Tool } from './tool.js'
 
 export interface BackupOptions {
@@ -28,7 +29,7 @@ export function directoryId(directory: string): DirectoryId {
 
 /** The last line of a backup's answer. */
 export interface BackupLine {
-  readonly backup: { readonly records: number; readonly bytes: number }
+  readonly backup: BackupDone
 }
 
 export const backupTool: Tool = async (store, options, io) => {

@@ -94,6 +94,8 @@ export interface StoreFigures {
 export interface BackupDone {
   readonly records: number
   readonly bytes: number
+  /** Why the store could not note when it was made, which takes nothing from the backup; undefined when it did. */
+  readonly unnoted?: string
 }
 
 /**

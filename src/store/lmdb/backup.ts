@@ -6,7 +6,7 @@
  * The copy holds its snapshot as long as it takes, and pages freed meanwhile are not used again, so the store's own file may
  * grow. The copy is opened under a path of its own, where nobody else can be writing.
  */
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync, truncateSync, unlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
@@ -34,7 +34,7 @@ export async function backup(
   file: string,
   onProgress: OnProgress,
 ): Promise<BackupDone> {
-  if (existsSync(file)) throw new Error(`${file} is there already; a backup replaces nothing`)
+  if (existsSync(file)) throw taken(file)
   needRoom(dirname(file), bytesUsed, freeBytesMin)
   const partial = `${file}.partial`
   makeDirectory(partial)
@@ -52,13 +52,35 @@ export async function backup(
     const records = await checkCopy(partial, onProgress)
     chmodSync(copied, 0o600)
     sync(copied)
-    renameSync(copied, file)
+    giveName(copied, file)
     sync(dirname(file))
     return { records, bytes: sizeOf(file) }
   } finally {
     removePartial()
     process.off('exit', removePartial)
   }
+}
+
+function taken(file: string): Error {
+  return new Error(`${file} is there already; a backup replaces nothing`)
+}
+
+/** What a file system without hard links answers. */
+const linkless: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+
+/** A link is refused where something has appeared meanwhile; a rename would replace it. */
+function giveName(copied: string, file: string): void {
+  try {
+    linkSync(copied, file)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || existsSync(file)) throw taken(file)
+    if (!linkless.includes(code)) throw error
+    renameSync(copied, file)
+    return
+  }
+  // At once: what is left under this name is emptied.
+  unlinkSync(copied)
 }
 
 /** Ends with the copy, or as soon as `onLook` throws or too little room is left; the copy then goes on unwatched. */

@@ -74,8 +74,12 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
         await root.backup(to, true).finally(() => (copying = false))
       }
       const done = await backup(copy, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress)
-      await commits.run(true, () => meta.put(backupName, timeRecord(clock().wallMs)))
-      return done
+      try {
+        await commits.run(true, () => meta.put(backupName, timeRecord(clock().wallMs)))
+        return done
+      } catch (error) {
+        return { ...done, unnoted: (error as Error).message }
+      }
     },
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
