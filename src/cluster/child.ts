@@ -9,6 +9,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { WorkerFigures } from '../ops/figures.js'
 import type { Logger } from '../ops/log.js'
 import type { FromChild, Question, ToChild } from './messages.js'
+import { nativeFaults } from './native-faults.js'
 
 /**
  * A child's life, in this order. A tool stays `starting` until it has ended.
@@ -37,9 +38,6 @@ interface Waiter {
 
 /** How long a child whose store broke may take to end by itself: its exit waits for a thread that the disk may never let go. */
 const brokenMsMax = 2000
-
-/** Signals with which the system ends a process that reads a damaged file through a memory map. */
-const nativeFaults: ReadonlySet<string> = new Set(['SIGBUS', 'SIGSEGV', 'SIGABRT'])
 
 export class Child {
   readonly process: ChildProcess
