@@ -3,13 +3,11 @@
  * differs between versions of Node, so this is asked for one after it has refused. A test holds the two to the same
  * judgement.
  *
- * The text is read once, from left to right, without recursion, and costs about what JSON.parse does: who may send a body may
- * send many that are wrong. The byte that is named is the first one with which no JSON
- * text can begin as this one does.
+ * The text is read once, from left to right and without recursion, at a few times the cost of JSON.parse: a client that may send
+ * a body may send many that are wrong. The byte that is named is the first one with which no JSON text can begin as this one
+ * does.
  */
-import {
-  backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote, space,
-} from './json-bytes.js'
+import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote, space } from './json-bytes.js'
 
 /** The first wrong byte, as an index, and what could have been there instead. */
 interface Wrong {
