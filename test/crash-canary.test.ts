@@ -14,6 +14,7 @@ const program = patchedProgram(
   join(t.testdir(), 'faulty'),
   'store/lmdb/commits.js',
   `import { createCommits as createSoundCommits } from './sound-commits.js'
+export * from './sound-commits.js'
 
 export function createCommits(onBroken) {
   const sound = createSoundCommits(onBroken)

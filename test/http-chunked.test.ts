@@ -169,8 +169,10 @@ await overWorkers(t, async (t, server) => {
     refused(t, await exchange(server, text, body, lastChunk), 415, 'unsupported_media_type', 'another content type')
     refused(t, await exchange(server, head(token) + lastChunk), 400, 'invalid_json', 'an empty body')
     refused(t, await exchange(server, head(token) + chunk('{"path"') + lastChunk), 400, 'invalid_json', 'no JSON')
-    const [answer] = await exchange(server, head(token, '/none', 'HEAD') + body + lastChunk)
-    t.match(answer, { status: 404, body: '' }, 'HEAD has no body')
+    const connection = await server.raw()
+    await connection.write(head(token, '/none', 'HEAD') + body + lastChunk)
+    await connection.closed
+    t.match(connection.received, /^HTTP\/1\.1 404 [^]*\r\n\r\n$/, 'HEAD has no body')
   })
 
   await t.test('a body that never ends is cut off: by its size, or by its silence', async (t) => {

@@ -15,7 +15,9 @@ await t.test('the access log has a line for each request, of who, what, how long
   await server.post('set', body, { token })
   await server.post('nowhere', body)
   await server.post('fetch', body, { token: secret })
-  const requests = () => server.log.filter(({ msg, bytesIn }) => msg === 'request' && bytesIn !== 2)
+  // Before these come the questions by which the test finds out whether a new key is known.
+  const answered = () => server.log.filter(({ msg }) => msg === 'request')
+  const requests = () => answered().slice(answered().findIndex(({ route }) => route === '/topics/addAndSet'))
   const lines = await until('five lines', async () => (requests().length >= 5 ? requests() : undefined))
   const bytesIn = Buffer.byteLength(body)
   t.match(lines, [

@@ -21,7 +21,7 @@ function run(input: Buffer, ...args: readonly string[]): Buffer {
   return stdout
 }
 
-await t.test('a tree moves', { skip: engine === undefined && skipReason, timeout: 60_000 }, async (t) => {
+await t.test('a tree moves', { skip: engine === undefined && skipReason, timeout: 240_000 }, async (t) => {
   const directory = join(t.testdir(), 'from')
   const from = ['--store', 'lmdb', '--data', directory]
   const postgresStore = ['--store', (await engine?.database()) ?? '', '--data', join(t.testdir(), 'none')]

@@ -37,6 +37,9 @@ export interface PostOptions {
 /** A body: text or bytes go out as they are, anything else as JSON. */
 export type Body = string | Buffer | object
 
+/** A connection that was idle for this long is not used again: the service closes it after about 10 s. */
+const idleMsMax = 5000
+
 export class Client {
   readonly #url: string
   readonly #token: string
@@ -51,7 +54,7 @@ export class Client {
   ) {
     this.#url = url
     this.#token = token
-    this.#agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+    this.#agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1, timeout: idleMsMax }))
   }
 
   /** Sends one request to `/topics/<route>` and resolves with the whole answer. */
