@@ -3,7 +3,8 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -121,7 +122,9 @@ await t.test('one that a stop overtakes is not called done', async (t) => {
 })
 
 await t.test('a connection that breaks is one line, and no stack', async (t) => {
-  const dataDir = t.testdir()
+  // A test's own directory may be too long for a socket's address.
+  const dataDir = mkdtempSync(join(tmpdir(), 'topicd-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   // It closes before the request, or over it: to the command that is EPIPE or ECONNRESET.
   const closing = createServer((socket) => socket.destroy()).listen(join(dataDir, 'control.sock'))
   t.teardown(() => closing.close())
