@@ -28,7 +28,7 @@ t.test('a port in use is refused in a clear line, and no worker was forked', asy
 
 t.test('the port of another topicd is refused too', async (t) => {
   const server = await startServer(t)
-  const { code } = await runCommand(['serve', '--port', String(server.port), '--admin-port', '0', '--data', join(t.testdir(), 'other')])
+  const { code } = await runCommand(['serve', '--port', String(server.port), '--admin-port', '0', '--data', join(t.testdirName, 'other')])
   t.equal(code, 10)
 })
 
