@@ -197,7 +197,7 @@ function costsOf(start: string, piece: string, end: string): { readonly problemM
   return JSON.parse(stdout) as { problemMs: number; parseMs: number }
 }
 
-t.test('a long body that is invalid at its end costs a few times what JSON.parse does, whatever it consists of', async (t) => {
+t.test('a long body that is invalid at its end costs about what JSON.parse does, whatever it consists of', async (t) => {
   for (const [start, piece, end] of [
     ['{"value":[', '1,', 'x]}'],
     ['{"value":[', '[],', 'x]}'],
@@ -209,9 +209,9 @@ t.test('a long body that is invalid at its end costs a few times what JSON.parse
     ['{"value":[', ' ', 'x]}'],
   ] as const) {
     const { problemMs, parseMs } = costsOf(start, piece, end)
-    // The part by itself is for texts that JSON.parse takes in whole words at a time: 15 ms a MiB.
+    // The part by itself is for texts that JSON.parse takes in whole words at a time: 15 ms a MiB, four times what was seen.
     const figures = `${piece}: ${problemMs.toFixed(1)} ms of CPU, JSON.parse ${parseMs.toFixed(1)} ms`
-    t.ok(problemMs < 4 * parseMs + 60, figures)
+    t.ok(problemMs < parseMs + 60, figures)
   }
 })
 

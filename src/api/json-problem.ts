@@ -3,11 +3,11 @@
  * differs between versions of Node, so this is asked for one after it has refused. A test holds the two to the same
  * judgement.
  *
- * The text is read once, from left to right and without recursion, at a few times the cost of JSON.parse: a client that may send
- * a body may send many that are wrong. The byte that is named is the first one with which no JSON text can begin as this one
- * does.
+ * The grammar is a table of states that takes one look-up a byte, so that a text of any kind costs about what JSON.parse
+ * costs: a client that may send a body may send many that are wrong. The byte that is named is the first one with which no
+ * JSON text can begin as this one does.
  */
-import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote, space } from './json-bytes.js'
+import { space } from './json-bytes.js'
 
 /** The first wrong byte, as an index, and what could have been there instead. */
 interface Wrong {
@@ -27,165 +27,163 @@ export function jsonProblem(text: Uint8Array, levelsMax: number): string | undef
   return wrong && `found ${nameOf(text, wrong.at)} at byte ${wrong.at + 1}, expected ${wrong.expected}`
 }
 
-/** What is to come between two tokens: numbers, as a text may have a million of them. */
-const value = 0
-const valueOrEnd = 1
-const name = 2
-const nameOrEnd = 3
-const commaOrEnd = 4
-
-/** In place of the byte that closes what is open, where nothing is. */
-const nothing = -1
-
 function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
-  /** The byte that closes the innermost bracket; `outer` has those of the brackets around it, the outermost first. */
-  let closes: number = nothing
+  /** The state after a value, which says what is open; `outer` has those of the brackets around it, the outermost first. */
+  let after = afterAll
   const outer: number[] = []
-  let next: number = value
-  for (let at = skipSpace(text, 0); ; at = skipSpace(text, at)) {
-    const byte = text[at]
-    if (byte === closes && (next === commaOrEnd || next === valueOrEnd || next === nameOrEnd)) {
-      closes = outer.pop() as number
-      next = commaOrEnd
-      at++
-    } else if (next === commaOrEnd) {
-      if (closes === nothing) return at < text.length ? { at, expected: 'the end' } : undefined
-      if (byte !== comma) return { at, expected: closes === closeBrace ? '"," or "}"' : '"," or "]"' }
-      next = closes === closeBrace ? name : value
-      at++
-    } else if (next === name || next === nameOrEnd) {
-      const end = readName(text, at, next === name ? '' : ' or "}"')
-      if (typeof end !== 'number') return end
-      next = value
-      at = end
-    } else if (byte === openBrace || byte === openBracket) {
-      if (outer.push(closes) > levelsMax) return undefined
-      closes = byte === openBrace ? closeBrace : closeBracket
-      next = byte === openBrace ? nameOrEnd : valueOrEnd
-      at++
-    } else {
-      const end = readScalar(text, at, next === value ? '' : ' or "]"')
-      if (typeof end !== 'number') return end
-      next = commaOrEnd
-      at = end
+  let state = value
+  let stringStart = 0
+  for (let at = 0; at < text.length; at++) {
+    let to = transitions[(state << 8) | text[at]]
+    if (to === endOfNumber) {
+      state = after
+      to = transitions[(state << 8) | text[at]]
+    }
+    switch (to) {
+      case wrong:
+        return { at, expected: expectedBy[state] }
+      case openObject:
+      case openArray:
+        if (outer.push(after) > levelsMax) return undefined
+        after = to === openObject ? afterMember : afterElement
+        state = to === openObject ? nameOrEnd : valueOrEnd
+        break
+      case close:
+        after = outer.pop() as number
+        state = after
+        break
+      case endOfValue:
+        state = after
+        break
+      case startOfValue:
+      case startOfName:
+        stringStart = at
+        state = to === startOfName ? inName : inValue
+        break
+      default:
+        state = to
     }
   }
-}
-
-/** JSON's own white space, and no other. */
-function skipSpace(text: Uint8Array, from: number): number {
-  for (let at = from; ; at++) {
-    const byte = text[at]
-    if (byte !== space && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
+  const at = text.length
+  if (state === inName || state === inValue) {
+    return { at, expected: `the closing quote of the string that begins at byte ${stringStart + 1}` }
   }
+  if (transitions[state << 8] === endOfNumber) state = after
+  return state === afterAll ? undefined : { at, expected: expectedBy[state] }
 }
 
-// Each reader below answers with the position after what it has read, or with what is wrong.
+/** What each state expects, in the words of a message; a state is an index here. */
+const expectedBy: string[] = []
 
-/** A name and its colon. */
-function readName(text: Uint8Array, at: number, otherwise: string): number | Wrong {
-  if (text[at] !== quote) return { at, expected: `a member name in double quotes${otherwise}` }
-  const end = readString(text, at)
-  if (typeof end !== 'number') return end
-  const next = skipSpace(text, end)
-  return text[next] === colon ? next + 1 : { at: next, expected: '":"' }
+function addState(expected: string): number {
+  return expectedBy.push(expected) - 1
 }
 
-function readScalar(text: Uint8Array, at: number, otherwise: string): number | Wrong {
-  switch (text[at]) {
-    case quote:
-      return readString(text, at)
-    case letterT:
-      return readWord(text, at, 'true')
-    case letterF:
-      return readWord(text, at, 'false')
-    case letterN:
-      return readWord(text, at, 'null')
-    case minus:
-      return readNumber(text, at)
-    default:
-      return isDigit(text[at]) ? readNumber(text, at) : { at, expected: `a value${otherwise}` }
+const value = addState('a value')
+const valueOrEnd = addState('a value or "]"')
+const name = addState('a member name in double quotes')
+const nameOrEnd = addState('a member name in double quotes or "}"')
+const afterName = addState('":"')
+const afterMember = addState('"," or "}"')
+const afterElement = addState('"," or "]"')
+const afterAll = addState('the end')
+
+// In place of a state: what depends on what is open, or has to be remembered. Above the number of any state.
+const wrong = 0xf0
+const openObject = 0xf1
+const openArray = 0xf2
+const close = 0xf3
+const endOfValue = 0xf4
+/** The byte is no part of the number: it is judged as one that follows a value. */
+const endOfNumber = 0xf5
+const startOfValue = 0xf6
+const startOfName = 0xf7
+
+/** More states than there are. */
+const statesMax = 64
+
+/** The next state, by state and byte: `state << 8 | byte`. */
+const transitions = new Uint8Array(statesMax << 8).fill(wrong)
+
+function go(from: number, bytes: string, to: number): void {
+  for (const byte of Buffer.from(bytes, 'latin1')) transitions[(from << 8) | byte] = to
+}
+
+/** The states of a string; @returns the one that its opening quote leads to */
+function addString(closed: number): number {
+  const inside = addState('an escape such as \\n or \\u0000 in its place')
+  const escape = addState('one of " \\ / b f n r t u after the backslash')
+  transitions.fill(inside, (inside << 8) | space, (inside + 1) << 8)
+  go(inside, '"', closed)
+  go(inside, '\\', escape)
+  go(escape, '"\\/bfnrt', inside)
+  let rest = inside
+  for (let digit = 0; digit < 4; digit++) {
+    const hexadecimal = addState('a hexadecimal digit')
+    go(hexadecimal, '0123456789abcdefABCDEF', rest)
+    rest = hexadecimal
   }
+  go(escape, 'u', rest)
+  return inside
 }
 
-function readWord(text: Uint8Array, at: number, word: string): number | Wrong {
-  for (let i = 1; i < word.length; i++) {
-    if (text[at + i] !== word.charCodeAt(i)) return { at: at + i, expected: `the rest of "${word}"` }
-  }
-  return at + word.length
+const inName = addString(afterName)
+const inValue = addString(endOfValue)
+
+/** A state of a number in which it may end. */
+function addNumberEnd(): number {
+  const state = addState('')
+  transitions.fill(endOfNumber, state << 8, (state + 1) << 8)
+  return state
 }
 
-function readString(text: Uint8Array, start: number): number | Wrong {
-  const { length } = text
-  for (let at = start + 1; at < length; at++) {
-    const byte = text[at]
-    if (byte === quote) return at + 1
-    if (byte < space) return { at, expected: 'an escape such as \\n or \\u0000 in its place' }
-    if (byte !== backslash) continue
-    at++
-    if (isEscapable[text[at]] !== 1) return { at, expected: 'one of " \\ / b f n r t u after the backslash' }
-    if (text[at] !== letterU) continue
-    for (let digits = 0; digits < 4; digits++) {
-      at++
-      if (!isHexadecimal(text[at])) return { at, expected: 'a hexadecimal digit' }
-    }
-  }
-  return { at: length, expected: `the closing quote of the string that begins at byte ${start + 1}` }
-}
+const digits = '0123456789'
+const minus = addState('a digit')
+const zero = addNumberEnd()
+const whole = addNumberEnd()
+const point = addState('a digit')
+const fraction = addNumberEnd()
+const exponent = addState('a digit')
+const exponentSign = addState('a digit')
+const exponentDigits = addNumberEnd()
+go(minus, digits, whole)
+go(minus, '0', zero)
+go(whole, digits, whole)
+for (const state of [zero, whole]) go(state, '.', point)
+for (const state of [point, fraction]) go(state, digits, fraction)
+for (const state of [zero, whole, fraction]) go(state, 'eE', exponent)
+go(exponent, '+-', exponentSign)
+for (const state of [exponent, exponentSign, exponentDigits]) go(state, digits, exponentDigits)
 
-/** 1 at each byte that may follow a backslash. */
-const isEscapable = new Uint8Array(256)
-for (const byte of Buffer.from('"\\/bfnrtu')) isEscapable[byte] = 1
-
-function readNumber(text: Uint8Array, start: number): number | Wrong {
-  let first = start
-  if (text[first] === minus) first++
-  let at = first
+for (const state of [value, valueOrEnd]) {
+  go(state, '{', openObject)
+  go(state, '[', openArray)
+  go(state, '"', startOfValue)
+  go(state, '-', minus)
+  go(state, digits, whole)
   // A zero that leads is the whole of its part: in 01 the 1 is one too many.
-  if (text[at] === zero) at++
-  else while (isDigit(text[at])) at++
-  if (at === first) return { at, expected: 'a digit' }
-  const byte = text[at]
-  return byte === point || (byte | lowerCase) === letterE ? readFraction(text, at) : at
+  go(state, '0', zero)
+  for (const word of ['true', 'false', 'null']) addWord(state, word)
 }
 
-/** What follows the whole part of a number, from its point or its exponent. */
-function readFraction(text: Uint8Array, start: number): number | Wrong {
-  let at: number | Wrong = text[start] === point ? readDigits(text, start + 1) : start
-  if (typeof at === 'number' && (text[at] | lowerCase) === letterE) {
-    const isSigned = text[at + 1] === minus || text[at + 1] === plus
-    at = readDigits(text, isSigned ? at + 2 : at + 1)
+function addWord(from: number, word: string): void {
+  let state = from
+  for (const letter of word.slice(0, -1)) {
+    const rest = addState(`the rest of "${word}"`)
+    go(state, letter, rest)
+    state = rest
   }
-  return at
+  go(state, word.slice(-1), endOfValue)
 }
 
-const minus = 0x2d
-const plus = 0x2b
-const point = 0x2e
-const zero = 0x30
-const nine = 0x39
-const letterE = 0x65
-const letterF = 0x66
-const letterN = 0x6e
-const letterT = 0x74
-const letterU = 0x75
-/** The bit that makes an ASCII letter a small one. */
-const lowerCase = 0x20
-
-function readDigits(text: Uint8Array, start: number): number | Wrong {
-  let at = start
-  while (isDigit(text[at])) at++
-  return at === start ? { at, expected: 'a digit' } : at
-}
-
-function isDigit(byte: number): boolean {
-  return byte >= zero && byte <= nine
-}
-
-function isHexadecimal(byte: number): boolean {
-  const letter = byte | lowerCase
-  return isDigit(byte) || (letter >= 0x61 && letter <= 0x66)
-}
+for (const state of [name, nameOrEnd]) go(state, '"', startOfName)
+go(afterName, ':', value)
+go(afterMember, ',', name)
+go(afterElement, ',', value)
+for (const state of [nameOrEnd, afterMember]) go(state, '}', close)
+for (const state of [valueOrEnd, afterElement]) go(state, ']', close)
+// JSON's own white space, and no other.
+for (const state of [value, valueOrEnd, name, nameOrEnd, afterName, afterMember, afterElement, afterAll]) go(state, ' \n\r\t', state)
 
 /** Bytes that are looked at for what is at a place: a word as long as any that a program would print there by mistake. */
 const foundBytesMax = 20
