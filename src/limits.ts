@@ -133,6 +133,12 @@ export const bodyBytesKeptMin = 4 * kibibyte
 /** What is let in of a body beyond the largest allowed, and dropped, before its client is told that it is too large. */
 export const bodyBytesDroppedMax = 32 * 1024 * kibibyte
 
+/** How long a connection that ends with its answer waits for the next piece of a body: a lost packet is sent again sooner. */
+export const lingerSilenceMsMax = 1000
+
+/** How long it waits altogether: a client that sends everything before it reads gets 12 MB through at 10 Mbit/s. */
+export const lingerMsMax = 10_000
+
 /** Answers up to this size may be left to the library without knowing whether the client reads them. */
 export const answerBytesSmallMax = 2 * kibibyte
 

@@ -10,9 +10,10 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Answer, Answered, Route, Service } from './answer.js'
 import type { Arriving } from './body.js'
+import type { Incoming } from './linger.js'
 
 /** One request. What is true of it changes; `res` must not be touched once it is done. */
-export interface Exchange<Caller> extends Answered<Caller>, Arriving {
+export interface Exchange<Caller> extends Answered<Caller>, Arriving, Incoming {
   readonly res: HttpResponse
   startMs: number
   /** What its headers announce; of a chunked body, or one that no route takes, what has come so far. */
@@ -111,6 +112,8 @@ export function createExchanges<Caller extends object>(
         cancelled: false,
         kept: undefined,
         keptBytes: 0,
+        bodyEnded: false,
+        onDropped: undefined,
       }
     },
     finishWhenKnown(exchange, answer) {

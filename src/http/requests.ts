@@ -42,7 +42,7 @@ export class Requests<Caller extends object> {
     if (seen.continueExpected) sendContinue(exchange)
     const refused = this.#judge(exchange, bytesIn)
     if (framing === 'chunked') return this.#receiveChunks(exchange, route, refused)
-    if (refused !== undefined) return this.#refuse(exchange, refused)
+    if (refused !== undefined) return this.#refuseUnread(exchange, refused)
     if (bytesIn === 0) return this.#refuseAndClose(exchange, 'empty_body')
     this.#receive(exchange, route)
   }
@@ -75,11 +75,8 @@ export class Requests<Caller extends object> {
   }
 
   #receive(exchange: Exchange<Caller>, route: Route<Caller>): void {
-    const { res } = exchange
     const { authorization } = seen
-    this.#watchEnd(exchange)
-    res.onData((piece, isLast) => {
-      if (exchange.done) return
+    this.#onPiece(exchange, (piece, isLast) => {
       if (isLast && exchange.kept === undefined) return this.#handle(exchange, route, Buffer.from(piece))
       const body = this.#bodies.add(exchange, piece, exchange.bytesIn)
       if (body === undefined) return this.#refuse(exchange, this.#service.refusal('overloaded'))
@@ -99,9 +96,8 @@ export class Requests<Caller extends object> {
     let refused = refusedBefore
     let body: Buffer | undefined
     let ended = false
-    this.#watchEnd(exchange)
     exchange.closing = true
-    exchange.res.onData((piece, isLast) => {
+    this.#onPiece(exchange, (piece, isLast) => {
       if (ended) return
       exchange.bytesIn += piece.byteLength
       if (refused === undefined) {
@@ -147,11 +143,16 @@ export class Requests<Caller extends object> {
 
   /**
    * Refuses a request whose end is known. What comes of its body is dropped: most clients do not look for an answer before
-   * they have sent everything, and would see nothing but a broken connection. Only an endless body ends it. None of it is
-   * counted, as a length can be announced that never comes.
+   * they have sent everything, and would see nothing but a broken connection. Only an endless body ends it.
    */
-  #refuse(exchange: Exchange<Caller>, answer: Answer): void {
+  #refuseUnread(exchange: Exchange<Caller>, answer: Answer): void {
     if (this.#isEndless(exchange)) return this.#answerAndClose(exchange, answer)
+    this.#onPiece(exchange, () => {})
+    this.#refuse(exchange, answer)
+  }
+
+  /** The same, for one whose body is being received. None of it is counted, as a length can be announced that never comes. */
+  #refuse(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.bytesIn = 0
     this.#exchanges.finish(exchange, answer)
   }
@@ -164,9 +165,9 @@ export class Requests<Caller extends object> {
     this.#answerAndClose(exchange, this.#service.refusal(refusal))
   }
 
-  /** Answers once the parser has let go of what came, and ends the connection. No body has been read, and none is counted. */
+  /** Answers once the parser has let go of what came, and ends the connection. The body is dropped, and none of it counted. */
   #answerAndClose(exchange: Exchange<Caller>, answer: Answer): void {
-    this.#watchEnd(exchange)
+    this.#onPiece(exchange, () => {})
     exchange.bytesIn = 0
     exchange.closing = true
     this.#exchanges.finishLater(exchange, answer)
@@ -174,18 +175,23 @@ export class Requests<Caller extends object> {
 
   /** The same, once the body has come, or more of it than anybody waits for. */
   #answerAfterBody(exchange: Exchange<Caller>, answer: Answer): void {
-    this.#watchEnd(exchange)
     exchange.closing = true
-    exchange.res.onData((piece, isLast) => {
+    this.#onPiece(exchange, (piece, isLast) => {
       exchange.bytesIn += piece.byteLength
       if (isLast || this.#isEndless(exchange)) this.#exchanges.finishLater(exchange, answer)
     })
   }
 
-  #watchEnd(exchange: Exchange<Caller>): void {
+  /** Reads the body: its pieces are `take`'s until the request is answered, and those that still come then are dropped. */
+  #onPiece(exchange: Exchange<Caller>, take: (piece: ArrayBuffer, isLast: boolean) => void): void {
     exchange.res.onAborted(() => {
       this.#exchanges.abort(exchange)
       this.#bodies.release(exchange)
+    })
+    exchange.res.onData((piece, isLast) => {
+      exchange.bodyEnded = isLast
+      if (exchange.done) exchange.onDropped?.()
+      else take(piece, isLast)
     })
   }
 }

@@ -5,6 +5,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesSmallMax, answersPerProbe } from '../limits.js'
 import type { Answer } from './answer.js'
+import type { Incoming } from './linger.js'
 import type { Unread } from './unread.js'
 
 /** As bytes: the library copies them as they are, while a string is converted anew for every answer. */
@@ -30,7 +31,7 @@ const statusLines: Readonly<Record<number, string>> = {
 }
 
 /** Where an answer goes. */
-interface Receiver {
+interface Receiver extends Incoming {
   readonly res: HttpResponse
   continued: boolean
 }
@@ -45,8 +46,8 @@ export function sendContinue(receiver: Receiver): void {
 }
 
 /**
- * Sends an answer; one that is `closing` ends its connection once the client has taken all of it. The caller sees to it that
- * the library gathers what is written.
+ * Sends an answer; one that is `closing` ends its connection once the client has taken all of it and stopped sending, within
+ * bounds. The caller sees to it that the library gathers what is written.
  */
 export function sendAnswer(receiver: Receiver, answer: Answer, closing: boolean, unread: Unread): void {
   const { res } = receiver
@@ -57,16 +58,17 @@ export function sendAnswer(receiver: Receiver, answer: Answer, closing: boolean,
     res.writeHeader(contentTypeName, contentTypeJson)
   }
   if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
-  if (closing) return sendLast(res, answer, unread)
+  if (closing) return sendLast(receiver, answer, unread)
   if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
   else unread.send(res, bytesOf(body))
 }
 
 /** Sends the body of an answer that ends its connection. */
-function sendLast(res: HttpResponse, { body, bodyBytesUnsent }: Answer, unread: Unread): void {
-  if (bodyBytesUnsent !== undefined) unread.sendAndClose(res, bytesOf(body), bodyBytesUnsent)
-  else if (body.length <= answerBytesSmallMax) res.end(body, true)
-  else unread.sendAndClose(res, bytesOf(body))
+function sendLast(receiver: Receiver, { body, bodyBytesUnsent }: Answer, unread: Unread): void {
+  const isSmall = body.length <= answerBytesSmallMax && bodyBytesUnsent === undefined
+  // The library closes at once.
+  if (isSmall && receiver.bodyEnded) receiver.res.end(body, true)
+  else unread.sendAndClose(receiver, bytesOf(body), bodyBytesUnsent)
 }
 
 function bytesOf(body: Uint8Array | string): Uint8Array {

@@ -21,6 +21,7 @@
  *   answer at most, leaves the rest to us and the request unanswered, so that a next one ends the connection; it costs half a
  *   microsecond more. Small answers go out by `end` and only one in a few, by chance, by `tryEnd`: who pipelines and never
  *   reads soon meets one. `tryEnd` cannot close in 20.51: unread.ts says how large answers end their connection.
+ * - `end` that closes does so at once, and resets the connection when the client still sends; linger.ts waits for it.
  * - Only answers within the handler or `onData` are gathered into one write; later ones need `cork`, which one connection has
  *   at a time (exchange.ts).
  * - Nothing limits how long a request may wait for its answer: `answerMsMax` here does.

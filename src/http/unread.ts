@@ -4,16 +4,17 @@
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesWaitingMax } from '../limits.js'
+import { closeAfterBody, type Incoming } from './linger.js'
 
 export interface Unread {
   /** Sends `body`, and keeps what the client does not take at once. */
   send(res: HttpResponse, body: Uint8Array): void
   /**
-   * The same, and closes the connection once the client has taken all of it.
+   * The same, and closes the connection once the client has taken all of it and no more of its body is waited for.
    *
    * @param announced the content-length where it is not the body's: an answer to HEAD names that of a body it does not have
    */
-  sendAndClose(res: HttpResponse, body: Uint8Array, announced?: number): void
+  sendAndClose(receiver: Incoming & { readonly res: HttpResponse }, body: Uint8Array, announced?: number): void
   /** Cuts off every client that has not read all since `beforeMs`, of performance.now(). */
   cutOld(beforeMs: number): void
   readonly count: () => number
@@ -51,14 +52,6 @@ export function createUnread(cut: (res: HttpResponse) => void): Unread {
     if (rests.delete(rest)) bytesKept -= rest.bytes.length
   }
 
-  /** Closes the connection once the kernel has all of it; tells whether it has. Not to be called within a cork. */
-  function flushAndClose(rest: Rest, total: number): boolean {
-    const { res, bytes, from } = rest
-    const [taken] = res.tryEnd(bytes.subarray(res.getWriteOffset() - from), total + 1)
-    if (taken) setImmediate(() => rests.has(rest) && res.close())
-    return taken
-  }
-
   return {
     send(res, body) {
       const [taken, done] = res.tryEnd(body, body.length)
@@ -79,13 +72,23 @@ export function createUnread(cut: (res: HttpResponse) => void): Unread {
      * is told of one byte more than there is: the answer is never complete, a next request on the connection ends it, and it
      * is closed here.
      */
-    sendAndClose(res, body, total = body.length) {
+    sendAndClose(receiver, body, total = body.length) {
+      const { res } = receiver
       res.writeHeader('connection', 'close')
       // The first call writes the content-length, so it names the right one, and leaves the last byte for the next.
       res.tryEnd(body.subarray(0, Math.max(body.length - 1, 0)), total)
       const rest = keep(res, body)
-      res.onWritable(() => flushAndClose(rest, total))
-      setImmediate(() => rests.has(rest) && flushAndClose(rest, total))
+      let isTaken = false
+      /** Sends what is left, and closes once the kernel has all of it; tells whether it has. Not to be called within a cork. */
+      function flushAndClose(): boolean {
+        if (isTaken || !rests.has(rest)) return true
+        const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
+        ;[isTaken] = res.tryEnd(unsent, total + 1)
+        if (isTaken) closeAfterBody(receiver, () => rests.has(rest) && res.close())
+        return isTaken
+      }
+      res.onWritable(flushAndClose)
+      setImmediate(flushAndClose)
     },
     cutOld(beforeMs) {
       for (const { res, sinceMs } of rests) {

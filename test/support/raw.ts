@@ -53,6 +53,15 @@ export class RawConnection {
     return new Promise((resolve) => this.#socket.write(data, () => resolve()))
   }
 
+  /** Reads nothing until `resume`, as a client does that sends everything first: what comes waits in the kernel. */
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
   /** Closes our half: nothing more will be sent, answers can still come. */
   end(): void {
     this.#socket.end()
