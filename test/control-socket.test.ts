@@ -18,11 +18,14 @@ const requestBytesMax = 1024 * 1024
 /** Connections that may be about to send their request, as src/cluster/control-socket.ts has it. */
 const waitingMax = 64
 
+/** Connections in all, as src/cluster/control-socket.ts has it. */
+const connectionsMax = 256
+
 const server = await startServer(t, { workers: 2 })
 
-function open({ dataDir }: Server): Promise<Socket> {
+function open({ dataDir }: Server, options: { readonly allowHalfOpen?: boolean } = {}): Promise<Socket> {
   // Relative: the address of a socket has little room.
-  const socket = connect(relative(process.cwd(), join(dataDir, 'control.sock')))
+  const socket = connect({ path: relative(process.cwd(), join(dataDir, 'control.sock')), ...options })
   return new Promise((resolve, reject) => {
     socket.once('error', reject).once('connect', () => resolve(socket.off('error', reject)))
   })
@@ -86,6 +89,10 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'a record with a subtree that is not written as it is stored': adding({ under: ['/a'] }),
   'a record with a time that is none': adding({ madeMs: -1 }),
   'a record with a member too many': adding({ token: 'topicd_secret' }),
+  'a record with a secret for a name': adding({ topicd_secret: 1 }),
+  'a record with a secret in a name that is quoted': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
+  'a reload with a secret for a name': '{"command":"reload","topicd_secret":1}',
+  'a secret for a name alone': '{"topicd_secret":{}}',
   'deep nesting': `${'['.repeat(100_000)}`,
 }
 
@@ -94,6 +101,7 @@ await t.test('a malformed request is answered with an error, logged, and changes
     const logged = server.log.length
     const answer = await send(line)
     t.match(answer, /^\{"error":"[^\n]+"\}\n$/, claim)
+    t.notMatch(answer, 'topicd_secret', `${claim}: nothing of it is repeated`)
     const [warning] = await until(`the warning about ${claim}`, async () => {
       const warnings = server.log.slice(logged).filter(({ msg }) => msg === 'malformed control request')
       return warnings.length > 0 ? warnings : undefined
@@ -177,6 +185,21 @@ await t.test('connections are bounded, and beyond the bound refused with a reaso
   await servesOn(t)
 })
 
+await t.test('callers that keep their connections once they are answered do not make the service deaf', async (t) => {
+  const kept: Socket[] = []
+  t.teardown(() => kept.forEach((socket) => socket.destroy()))
+  for (let opened = 0; opened < connectionsMax; opened++) {
+    // A half of it stays open when the service has closed its own.
+    const socket = await open(server, { allowHalfOpen: true })
+    kept.push(socket)
+    socket.on('error', () => {}).write('{"command":"ask","question":{"about":"listKeys"}}\n')
+    // Its answer is there; it is not read.
+    await once(socket, 'readable')
+  }
+  await until('commands are heard again', async () => ((await server.command('keys', 'list')).code === 0 ? true : undefined))
+  await servesOn(t)
+})
+
 await t.test('a connection that breaks off at any point harms nothing', async (t) => {
   const line = `${adding({ name: 'broken-off' })}\n`
   const tool = '{"command":"tool","tool":"check","options":{}}\n'
@@ -218,6 +241,16 @@ await t.test('six thousand keys are listed', async (t) => {
   t.equal(code, 0, stderr)
   t.ok(stdout.length > requestBytesMax, `${stdout.length} characters`)
   t.equal(stdout.match(/^many-/gm)?.length, keys)
+
+  const unread = await open(server)
+  unread.write('{"command":"ask","question":{"about":"listKeys"}}\n')
+  await once(unread, 'readable')
+  unread.on('error', () => {})
+  await until('a caller that does not read its answer, but sends on, is cut off', async () => {
+    unread.write('x')
+    return unread.destroyed || undefined
+  })
+  await servesOn(t)
 })
 
 await t.test('the socket is its owner\'s alone, whatever the umask', async (t) => {

@@ -69,7 +69,7 @@ type RequestText = { readonly command: 'ask'; readonly question: QuestionText } 
 
 const validateRequest = typia.createValidateEquals<RequestText>()
 
-/** Why a line is no request, in a sentence that repeats nothing of it: it may hold what is secret. */
+/** Why a line is no request, in a sentence that repeats nothing of it, names of members included: it may hold what is secret. */
 export interface RequestProblem {
   readonly problem: string
 }
@@ -106,10 +106,14 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
 /** The longest description of what was expected; that of a union names all its members. */
 const expectedCharactersMax = 200
 
+/** The last step of a path: the one step that is the sender's words where a member is unknown. */
+const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
+
 function problemOf({ path, expected }: IValidation.IError): string {
-  const member = path.replace(/^\$input\.?/, '')
-  const place = member === '' ? 'it' : member.slice(0, expectedCharactersMax)
-  if (expected === 'undefined') return `the request is malformed: ${place} is not known`
+  const isUnknown = expected === 'undefined'
+  const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
+  const place = member === '' ? 'it' : member
+  if (isUnknown) return `the request is malformed: ${place} has a member that is not known`
   return `the request is malformed: ${place} must be ${expected.slice(0, expectedCharactersMax)}`
 }
 

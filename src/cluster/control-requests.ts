@@ -6,8 +6,8 @@ import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Logger } from '../ops/log.js'
 import { Child, isNativeFault } from './child.js'
-import { answerLine, type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
-import { type ControlHandlers, refuse } from './control-socket.js'
+import { type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
+import { type ControlHandlers, refuse, reply } from './control-socket.js'
 import type { Members } from './members.js'
 import type { ToChild } from './messages.js'
 
@@ -68,16 +68,15 @@ export function createRequests({ serving, members, forkTool, start, reload, stop
   }
 
   async function answer(request: ControlRequest, socket: Socket): Promise<void> {
-    const reply = (result: unknown): unknown => socket.end(`${answerLine(result)}\n`)
     switch (request.command) {
       case 'tool':
         return runTool(request, socket)
       case 'reload':
-        return void reply(await reload())
+        return reply(socket, await reload())
       case 'ask': {
         const [worker] = serving()
         if (worker === undefined) throw new Error('no worker serves at the moment')
-        return void reply(await worker.request(request.question, askMsMax))
+        return reply(socket, await worker.request(request.question, askMsMax))
       }
     }
   }

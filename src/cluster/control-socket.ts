@@ -3,12 +3,12 @@
  * store. Connections, their bounds, and lines; what a line means is control-protocol.ts's to know.
  *
  * Only the service's account can connect. Even so every connection is bounded, in bytes, in time and in number, up to the end
- * of its request; an answer is as long as it is.
+ * of its request, and in time from its answer on; an answer is as long as it is.
  */
 import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { errorLine } from './control-protocol.js'
+import { answerLine, errorLine } from './control-protocol.js'
 
 /** Room for a path in a unix socket's address (`sun_path`, less its end). */
 const socketPathBytesMax = 107
@@ -27,6 +27,9 @@ const connectionsMax = 256
 
 /** How long a caller may take to read why it was refused. */
 const refusalMsMax = 1000
+
+/** How long a caller may take to read its answer, some MB at most, and to leave: long enough for a machine that is busy. */
+const replyMsMax = 10_000
 
 /** Nobody but the owner may connect. */
 const socketUmask = 0o177
@@ -88,12 +91,23 @@ export function listenForControl(directory: string, { onRequest, onRefused }: Co
   })
 }
 
+/** Answers a request with one line and closes the connection, whether the caller reads that or not. */
+export function reply(socket: Socket, result: unknown): void {
+  endWith(socket, answerLine(result), replyMsMax)
+}
+
 /** Tells the other side why nothing will be done for it, and closes the connection, whether it reads that or not. */
 export function refuse(socket: Socket, reason: string): void {
+  endWith(socket, errorLine(reason), refusalMsMax)
+}
+
+/** The other side may keep its half open, and its connection with it, for `msMax`. */
+function endWith(socket: Socket, line: string, msMax: number): void {
   // What it still sends is read: closed over unread bytes, the connection would be reset.
   socket.resume()
-  socket.end(`${errorLine(reason)}\n`)
-  setTimeout(() => socket.destroy(), refusalMsMax).unref()
+  socket.end(`${line}\n`)
+  const timer = setTimeout(() => socket.destroy(), msMax).unref()
+  socket.once('close', () => clearTimeout(timer))
 }
 
 /** How a connection fails where no service runs: there is no directory, no socket, or nobody at the socket of a dead one. */

@@ -4,6 +4,7 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { readConfig } from '../config.js'
+import { complain } from '../exit-codes.js'
 import { type BackupLine, type BackupOptions, directoryId } from '../ops/backup.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
@@ -24,7 +25,7 @@ export const backup: Command = {
       progress.end()
       const { records, bytes, unnoted } = (JSON.parse(line) as BackupLine).backup
       if (sizeOf(options.file) !== bytes) throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
-      if (unnoted !== undefined) process.stderr.write(`topicd: the backup is whole, but the store could not note its time: ${unnoted}\n`)
+      if (unnoted !== undefined) complain(`the backup is whole, but the store could not note its time: ${unnoted}`)
       return print(`${options.file}: ${bytes} bytes, ${records} records checked\n`)
     }).finally(progress.end)
   },
