@@ -2,9 +2,9 @@
  * Topics that fall due while the `remove` clauses of other policies are carried out wait for none of them: through the
  * service, on its only worker, over each store.
  *
- * Each clause tries a pattern that is slow by itself on every topic below `many` and finds nothing there; then it removes a topic of
- * its own, which tells that it is done. So the test knows that clauses are going on when the other topics fall due, and that
- * more are left once these are gone.
+ * Each clause tries a pattern that is slow by itself on every topic below `many` and finds nothing there; then it
+ * removes a topic of its own, which tells that it is done. So the test knows, once the other topics are gone, that
+ * clauses were left, and that they were going on.
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -21,9 +21,11 @@ const clausesMin = 20
 
 /** No automaton of it fits into memory for names like those below, so that it takes about 50 µs on each of them. */
 const slow = '*many/.*[0-7].{30}no-such-name'
-const many = Array.from({ length: 3000 }, (_, i) => `many/${createHash('shake256', { outputLength: 300 }).update(`${i}`).digest('hex')}`)
+const many = Array.from({ length: 3000 }, (_, i) => {
+  return `many/${createHash('shake256', { outputLength: 300 }).update(String(i)).digest('hex')}`
+})
 
-/** From when the topics that must not wait are created until they are due: clauses, which are due at once, are going on by then. */
+/** From when the topics that must not wait are created until they are due: clauses, due at once, are going on by then. */
 const soonMs = 3000
 
 async function create(client: Client, path: string, removal?: string): Promise<void> {
@@ -32,7 +34,7 @@ async function create(client: Client, path: string, removal?: string): Promise<v
   if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`)
 }
 
-/** How long a scan takes that looks for what a clause looks for, in ms: the shortest of a few, since a clause may be as quick. */
+/** How long a clause's scan takes, in ms: the shortest of a few, since a clause may be as quick. */
 async function scanMs(client: Client): Promise<number> {
   let shortestMs = Infinity
   for (let scan = 0; scan < 3; scan++) {
@@ -52,7 +54,10 @@ async function clausesLeft(client: Client): Promise<number> {
 
 /** When the topic was first found gone, by this machine's clock. */
 async function goneAt(client: Client, path: string): Promise<number> {
-  return until(`${path} gone`, async () => ((await client.post('fetch', { path })).code === 'no_such_topic' ? Date.now() : undefined))
+  return until(`${path} gone`, async () => {
+    const { code } = await client.post('fetch', { path })
+    return code === 'no_such_topic' ? Date.now() : undefined
+  })
 }
 
 await eachStore(t, async (t, store) => {
@@ -66,7 +71,8 @@ await eachStore(t, async (t, store) => {
   const clauses = Math.max(clausesMin, Math.ceil(clausesMsMin / clauseMs))
   const each = Array.from({ length: clauses }, (_, i) => i)
   await Promise.all(each.map((i) => create(client, `target/${i}`)))
-  await Promise.all(each.map((i) => create(client, `guard/${i}`, `when time after 0 remove '#${slow}////>target/${i}'`)))
+  const clause = (i: number): string => `when time after 0 remove '#${slow}////>target/${i}'`
+  await Promise.all(each.map((i) => create(client, `guard/${i}`, clause(i))))
   const dueMs = Date.now() + soonMs
   await create(client, 'plain/time', `when time after ${dueMs}`)
   await create(client, 'plain/idle', `when no updates for ${soonMs / 1000}s`)
@@ -76,5 +82,6 @@ await eachStore(t, async (t, store) => {
   t.ok(timeGoneMs - dueMs <= lateMsMax, `a point in time: gone ${timeGoneMs - dueMs} ms after it`)
   t.ok(idleGoneMs - idleDueMs <= lateMsMax, `a time without updates: gone ${idleGoneMs - idleDueMs} ms after it`)
   t.ok(left > 0, `of ${clauses} clauses that take about ${clauseMs.toFixed()} ms each ${left} are left`)
-  if (left > 0) await until('another clause carried out', async () => ((await clausesLeft(client)) < left ? true : undefined))
+  const another = async (): Promise<true | undefined> => ((await clausesLeft(client)) < left ? true : undefined)
+  if (left > 0) await until('another clause carried out', another)
 })

@@ -1,61 +1,66 @@
 /**
- * The remove clauses of policies that are due, carried out one after the other beside everything else: a clause may scan the
- * whole tree, and the topics that are due by themselves wait for none. What is kept here is only which clauses wait; a clause that is not
- * finished, for whatever reason, is still due, and the next look brings it again.
+ * The remove clauses of policies that are due, carried out one after the other beside everything else: a clause may scan
+ * the whole tree, and the topics that are due by themselves wait for none. The store keeps the clauses that wait apart
+ * from what falls due, so that no look at that ever meets them. Here is only that one pass over them runs at a time; a
+ * clause that is not finished, for whatever reason, still waits, and a later pass comes to it again.
  */
 import { type Cancellation, Cancelled } from './store.js'
 
-/** Clauses that wait; more of them are left to later looks. */
-const waitingMax = 10_000
+/**
+ * The due time under which the store keeps a topic whose clause waits, in ms since the epoch: earlier than any policy can
+ * be due. To a version that knows nothing of this the topic is merely long due.
+ */
+export const clauseWaitsMs = 0
 
 export interface Clauses {
-  /**
-   * Has a clause carried out when its turn comes, unless it waits already or is being carried out.
-   *
-   * @param id names the clause
-   * @param execute answers how many topics it removed; it stops at its next step when it is cancelled, by a rejection
-   */
-  add(id: string, execute: (cancellation: Cancellation) => Promise<number>): void
-  /** Whether the clause waits or is being carried out. */
-  has(id: string): boolean
+  /** Has every clause that waits carried out, unless that is going on already. */
+  start(): void
   /**
    * How many topics were removed since it was last asked.
    *
    * @throws what a clause failed of since then
    */
   takeRemoved(): number
-  /** Cancels the one that is being carried out, and forgets the others; resolves once nothing is going on. */
+  /** Cancels the one that is being carried out; resolves once nothing is going on. */
   close(): Promise<void>
 }
 
-export function createClauses(): Clauses {
-  const waiting = new Map<string, (cancellation: Cancellation) => Promise<number>>()
+/**
+ * @param waiting the clauses that wait, each once
+ * @param execute answers how many topics the clause removed; a rejection with `Cancelled` ends the pass
+ */
+export function createClauses<Clause>(
+  waiting: () => AsyncIterable<Clause>,
+  execute: (clause: Clause, cancellation: Cancellation) => Promise<number>,
+): Clauses {
   const cancellation = { cancelled: false }
-  let executing: Promise<void> | undefined
+  let pass: Promise<void> | undefined
   let removed = 0
   let failure: { readonly error: unknown } | undefined
 
+  function fail(error: unknown): void {
+    failure ??= { error }
+  }
+
   async function executeAll(): Promise<void> {
-    for (const [id, execute] of waiting) {
-      if (cancellation.cancelled) break
+    for await (const clause of waiting()) {
+      if (cancellation.cancelled) return
       try {
-        removed += await execute(cancellation)
+        removed += await execute(clause, cancellation)
       } catch (error) {
-        if (!(error instanceof Cancelled)) failure ??= { error }
+        if (error instanceof Cancelled) return
+        fail(error)
       }
-      waiting.delete(id)
     }
-    waiting.clear()
-    executing = undefined
   }
 
   return {
-    add(id, execute) {
-      if (cancellation.cancelled || waiting.has(id) || waiting.size >= waitingMax) return
-      waiting.set(id, execute)
-      executing ??= executeAll()
+    start() {
+      if (cancellation.cancelled) return
+      pass ??= executeAll()
+        .catch(fail)
+        .finally(() => (pass = undefined))
     },
-    has: (id) => waiting.has(id),
     takeRemoved() {
       if (failure !== undefined) {
         const { error } = failure
@@ -68,7 +73,7 @@ export function createClauses(): Clauses {
     },
     async close() {
       cancellation.cancelled = true
-      await executing
+      await pass
     },
   }
 }

@@ -115,7 +115,7 @@ export interface CommitFigures {
 /** What became of the removals that were due. */
 export interface DueRemovals {
   readonly removed: number
-  /** When the next one is due, in ms since the epoch; undefined when none is known. */
+  /** When the next one is due, in ms since the epoch: 0 while clauses wait, undefined when none is known. */
   readonly nextMs: number | undefined
 }
 

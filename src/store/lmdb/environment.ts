@@ -45,7 +45,7 @@ export interface ItemCopier {
  *     items.json       path → fetch result item                            version: plain or propertied
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where REMOVAL asks  version: unique for every update
- *     due              time and number → path of the topic that is due     (removals.ts)
+ *     due              time and number → path of the topic that is due     (removals.ts)   time: 0 while its clause waits
  *     keys, keyUses    API key name → record; → when last used             (keys.ts)
  *     meta             counters, the clock, and the version of this format
  */

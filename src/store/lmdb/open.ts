@@ -4,7 +4,6 @@
  */
 import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
-import { createClauses } from '../clauses.js'
 import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
 import { check } from './check.js'
@@ -52,7 +51,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   const commits = createCommits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
   const writes = createWrites(environment, snapshots, commits, clock)
-  const removals = createRemovals(environment, snapshots, commits, writes, createClauses(), clock)
+  const removals = createRemovals(environment, snapshots, commits, writes, clock)
   return {
     ...createReads(environment, snapshots, pageBuffer),
     ...writes,

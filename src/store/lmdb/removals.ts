@@ -5,9 +5,9 @@
  * first entry is all the work there is.
  *
  * A topic is removed under the condition that neither its specification nor its last update has changed since it was
- * judged, so an update that comes first always keeps it. A policy with a `remove` clause only gets its turn among the clauses
- * here, and is judged once more when that comes. Its clause removes the matches first and ends the policy afterwards: a crash in
- * between repeats the removal. Such a policy is carried out once.
+ * judged, so an update that comes first always keeps it. The entry of a policy with a `remove` clause is only moved ahead
+ * of all times, where it waits for its turn (clauses.ts), and is judged once more when that comes. Its clause removes the
+ * matches first and ends the policy afterwards: a crash in between repeats the removal. Such a policy is carried out once.
  *
  * When the wall clock is seen to have stepped against the monotonic one, every entry is judged anew.
  */
@@ -16,7 +16,7 @@ import { planSelector } from '../../topics/planner.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
-import type { Clauses } from '../clauses.js'
+import { clauseWaitsMs, createClauses } from '../clauses.js'
 import { nextSlice } from '../slices.js'
 import type { Cancellation, DueRemovals } from '../store.js'
 import type { Commits } from './commits.js'
@@ -38,13 +38,17 @@ const entriesPerSlice = 200
 /** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
 const stepMs = 1000
 
-/** An entry with everything that its judgement rests on. */
-interface Judged {
+interface Entry {
   readonly key: Buffer
   readonly path: Path
+}
+
+/** An entry with everything that its judgement rests on. */
+interface Judged extends Entry {
   readonly stored: StoredSpecification & { readonly details: Details }
   readonly updateVersion: number | undefined
   readonly dueMs: number
+  readonly isDue: boolean
   readonly removes: string | undefined
 }
 
@@ -60,16 +64,16 @@ export function createRemovals(
   snapshots: Snapshots,
   commits: Commits,
   writes: Writes,
-  clauses: Clauses,
   now: Clock,
 ): Removals {
   const { specifications, items, updates, due, meta, uniqueNumber } = environment
+  const clauses = createClauses(waitingClauses, executeClause)
   const looks = new Set<Promise<void>>()
   let unreported = 0
   let closed = false
 
   /** The entry's judgement at `present`; undefined for an entry that no topic owns. */
-  function judge(key: Buffer, path: Path, present: Moment): Judged | undefined {
+  function judge({ key, path }: Entry, present: Moment): Judged | undefined {
     const stored = readSpecification(specifications, path)
     const details = stored?.details
     const policy = details && removalOf(details.properties)
@@ -77,20 +81,38 @@ export function createRemovals(
     const created = wallMsOf(details.created, present)
     const update = tracksUpdates(policy) ? updates.getEntry(path) : undefined
     const updated = update ? wallMsOf(JSON.parse(update.value.toString()) as Moment, present) : created
+    const atMs = dueMs(policy, created, updated)
     return {
       key,
       path,
       stored: { ...stored, details },
       updateVersion: update?.version,
-      dueMs: dueMs(policy, created, updated),
+      dueMs: atMs,
+      isDue: atMs <= present.wallMs,
       removes: policy.selector,
     }
   }
 
-  /** The entries from `from` on whose time is at most `untilMs`, a slice of them. */
-  function readEntries(from: Buffer, untilMs: number): { readonly key: Buffer; readonly path: Path }[] {
-    const range = { start: from, end: dueKey(untilMs + 1, 0), limit: entriesPerSlice }
-    return snapshots.alone(() => [...due.getRange(range)].map(({ key, value }) => ({ key, path: value.toString() as Path })))
+  /** The entry's judgement as things are now; one that no topic owns is removed. */
+  async function examine(entry: Entry): Promise<Judged | undefined> {
+    const present = now()
+    const judged = snapshots.alone(() => judge(entry, present))
+    if (judged === undefined) await commits.run(true, () => due.remove(entry.key))
+    return judged
+  }
+
+  /** The entries whose time lies in this range, both ends included, in slices. */
+  async function* entriesBetween(fromMs: number, untilMs: number): AsyncGenerator<readonly Entry[]> {
+    let start = dueKey(fromMs, 0)
+    for (;;) {
+      const range = { start, end: dueKey(untilMs + 1, 0), limit: entriesPerSlice }
+      const found = snapshots.alone(() => [...due.getRange(range)])
+      const entries = found.map(({ key, value }) => ({ key, path: value.toString() as Path }))
+      yield entries
+      if (entries.length < entriesPerSlice) return
+      start = Buffer.concat([entries[entries.length - 1].key, Buffer.from([0])])
+      await nextSlice()
+    }
   }
 
   /** Whether the entry's topic is still as it was judged, and the change under that condition was made. */
@@ -132,48 +154,42 @@ export function createRemovals(
     return removed ? 1 : 0
   }
 
-  /** Its topic may have been updated while the clause waited for its turn. One that was carried out whole ends, cancelled or not. */
-  async function executeClause(key: Buffer, path: Path, cancellation: Cancellation): Promise<number> {
-    const present = now()
-    const judged = snapshots.alone(() => judge(key, path, present))
-    if (judged?.removes === undefined || judged.dueMs > present.wallMs) return 0
+  async function* waitingClauses(): AsyncGenerator<Entry> {
+    for await (const entries of entriesBetween(clauseWaitsMs, clauseWaitsMs)) yield* entries
+  }
+
+  /** Its topic may have been updated while the clause waited. One that was carried out whole ends, cancelled or not. */
+  async function executeClause(entry: Entry, cancellation: Cancellation): Promise<number> {
+    const judged = await examine(entry)
+    if (judged === undefined) return 0
+    if (!judged.isDue || judged.removes === undefined) {
+      await file(judged, judged.dueMs)
+      return 0
+    }
     const plan = planSelector(judged.removes)
     const removed = 'problem' in plan ? 0 : await writes.removeMatches(plan, cancellation)
     await file(judged, undefined)
     return removed
   }
 
-  async function look(key: Buffer, path: Path): Promise<number> {
-    const clause = key.toString('hex')
-    if (clauses.has(clause)) return 0
-    const present = now()
-    const judged = snapshots.alone(() => judge(key, path, present))
-    if (judged === undefined) {
-      await commits.run(true, () => due.remove(key))
-      return 0
-    }
-    if (judged.dueMs <= present.wallMs) {
-      if (judged.removes === undefined) return removeTopic(judged)
-      clauses.add(clause, (cancellation) => executeClause(key, path, cancellation))
-      return 0
-    }
-    if (Math.floor(judged.dueMs) !== dueMsOfKey(key)) await file(judged, judged.dueMs)
+  async function look(entry: Entry): Promise<number> {
+    const judged = await examine(entry)
+    if (judged === undefined) return 0
+    if (judged.isDue && judged.removes === undefined) return removeTopic(judged)
+    const atMs = judged.isDue ? clauseWaitsMs : judged.dueMs
+    if (Math.floor(atMs) !== dueMsOfKey(entry.key)) await file(judged, atMs)
     return 0
   }
 
   /** Looks at every entry whose time is at most `untilMs`. */
   async function lookAtAll(untilMs: number): Promise<number> {
     let removed = 0
-    let from = dueKey(0, 0)
-    for (;;) {
-      const entries = readEntries(from, untilMs)
-      const counts = await Promise.all(entries.map(({ key, path }) => look(key, path)))
+    for await (const entries of entriesBetween(clauseWaitsMs + 1, untilMs)) {
+      const counts = await Promise.all(entries.map(look))
       for (const count of counts) removed += count
-      if (entries.length < entriesPerSlice) return removed
-      from = Buffer.concat([entries[entries.length - 1].key, Buffer.from([0])])
-      await nextSlice()
-      if (closed) return removed
+      if (closed) break
     }
+    return removed
   }
 
   /** Whether the wall clock stepped since the last look of any process of this boot. */
@@ -189,11 +205,13 @@ export function createRemovals(
   async function removeDue(): Promise<DueRemovals> {
     const present = now()
     unreported += await lookAtAll((await stepped(present)) ? Number.MAX_SAFE_INTEGER : present.wallMs)
+    const [first] = closed ? [] : snapshots.alone(() => [...due.getKeys({ start: dueKey(0, 0), limit: 1 })])
+    const nextMs = first && dueMsOfKey(first)
+    if (nextMs === clauseWaitsMs) clauses.start()
     unreported += clauses.takeRemoved()
     const removed = unreported
     unreported = 0
-    const [first] = closed ? [] : snapshots.alone(() => [...due.getKeys({ start: dueKey(0, 0), limit: 1 })])
-    return { removed, nextMs: first === undefined ? undefined : dueMsOfKey(first) }
+    return { removed, nextMs }
   }
 
   return {

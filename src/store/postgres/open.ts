@@ -3,7 +3,6 @@
  * processes of any number of hosts may have it open; opening it is no hazard to anybody, so writes are never held.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClauses } from '../clauses.js'
 import { StoreError, type StoreFigures, type TopicStore } from '../store.js'
 import { type Connections, createConnections, type Statement } from './connections.js'
 import { createKeyRecords } from './key-records.js'
@@ -64,7 +63,7 @@ export async function openPostgresStore(address: string): Promise<TopicStore> {
   const scan = inTurn(connections.read, scansInFlightMax)
   const writes = createWrites(connections, scan)
   const { settled, ...changes } = writes
-  const removals = createRemovals(connections, lease, writes, createClauses())
+  const removals = createRemovals(connections, lease, writes)
   let figures: { readonly atMs: number; readonly read: Promise<StoreFigures> } | undefined
   return {
     ...createReads(connections, scan),

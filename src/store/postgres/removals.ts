@@ -5,14 +5,14 @@
  * nothing is due one look at an index is all the work there is.
  *
  * A topic is removed under the condition that it is the same, and not updated since it was judged, so an update that comes
- * first always keeps it. A policy with a `remove` clause only gets its turn among the clauses here, and is judged once more when
- * that comes. Its clause removes the matches first and ends the policy afterwards: a crash in between repeats the removal. Such a
- * policy is carried out once.
+ * first always keeps it. A topic whose policy has a `remove` clause is only filed ahead of all times, where it waits for
+ * its turn (clauses.ts), and is judged once more when that comes. Its clause removes the matches first and ends the policy
+ * afterwards: a crash in between repeats the removal. Such a policy is carried out once.
  */
 import { planSelector } from '../../topics/planner.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
-import type { Clauses } from '../clauses.js'
+import { clauseWaitsMs, createClauses } from '../clauses.js'
 import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
 import { bytesArray, bytesOf, plainArray } from './arrays.js'
 import type { Connections, Statement } from './connections.js'
@@ -30,13 +30,16 @@ interface DueRow {
   readonly now: string
 }
 
-/** What is due after a due time and a key: entries whose clauses wait are left where they are, and must not be in the way. */
-const readDue: Statement<DueRow> = {
-  name: 'read_due_after',
-  text: `
+/** What is due after a due time and a key, up to a time. */
+function dueAfter(name: string, until: string): Statement<DueRow> {
+  const text = `
     select key, due, properties, created, updated, life, ${startMs} as now
-    from topicd.topics where due <= ${startMs} and (due, key) > ($1::bigint, $2::bytea) order by due, key limit $3::int`,
+    from topicd.topics where due <= ${until} and (due, key) > ($1::bigint, $2::bytea) order by due, key limit $3::int`
+  return { name, text }
 }
+
+const readDue = dueAfter('read_due_after', startMs)
+const readWaiting = dueAfter('read_waiting', String(clauseWaitsMs))
 
 const readDueTopic: Statement<DueRow> = {
   name: 'read_due_topic',
@@ -91,7 +94,8 @@ export interface Removals {
   close(): Promise<void>
 }
 
-export function createRemovals({ read, write }: Connections, lease: Lease, writes: Writes, clauses: Clauses): Removals {
+export function createRemovals({ read, write }: Connections, lease: Lease, writes: Writes): Removals {
+  const clauses = createClauses(waitingClauses, executeClause)
   let unreported = 0
 
   async function file(entries: readonly { key: Buffer; life: string; dueMs: number | undefined }[]): Promise<void> {
@@ -113,12 +117,31 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
     return removed.length
   }
 
+  /** The rows of a statement from a due time on, in steps. */
+  async function* rowsFrom(statement: Statement<DueRow>, fromMs: number): AsyncGenerator<readonly DueRow[]> {
+    let last: readonly [string, Buffer] = [String(fromMs), Buffer.alloc(0)]
+    for (;;) {
+      const rows = await read(statement, [...last, topicsMax])
+      yield rows
+      if (rows.length < topicsMax) return
+      last = [rows[topicsMax - 1].due, bytesOf(rows[topicsMax - 1].key)]
+    }
+  }
+
+  async function* waitingClauses(): AsyncGenerator<Judged> {
+    for await (const rows of rowsFrom(readWaiting, clauseWaitsMs)) yield* rows.map(judge)
+  }
+
   /** Its topic may have been updated, and the lease lost, while the clause waited for its turn. */
   async function executeClause({ key, life }: Judged, cancellation: Cancellation): Promise<number> {
     const removed = await lease.whileHeld(async (held) => {
       const [row] = await read(readDueTopic, [key, life])
-      const entry = row && judge(row)
-      if (entry?.removes === undefined || !entry.due) return 0
+      if (row === undefined) return 0
+      const entry = judge(row)
+      if (!entry.due || entry.removes === undefined) {
+        await file([entry])
+        return 0
+      }
       const plan = planSelector(entry.removes)
       const count = 'problem' in plan ? 0 : await writes.removeMatches(plan, either(cancellation, held))
       // One that was carried out whole ends, cancelled or not; without the lease another process may be at it.
@@ -126,38 +149,34 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
       await file([{ key, life, dueMs: undefined }])
       return count
     })
-    return removed ?? 0
-  }
-
-  function addClause(entry: Judged): void {
-    clauses.add(`${entry.key.toString('hex')} ${entry.life}`, (cancellation) => executeClause(entry, cancellation))
+    if (removed === undefined) throw new Cancelled()
+    return removed
   }
 
   /** Looks at every topic whose time may have come; answers how many were removed. */
   async function lookAtAll(held: () => boolean): Promise<number> {
     let removed = 0
-    let last: readonly [string, Buffer] = ['-1', Buffer.alloc(0)]
-    for (let more = true; more && held(); ) {
-      const rows = await read(readDue, [...last, topicsMax])
+    for await (const rows of rowsFrom(readDue, clauseWaitsMs + 1)) {
       const entries = rows.map(judge).sort((a, b) => Buffer.compare(a.key, b.key))
-      const due = entries.filter((entry) => entry.due)
-      removed += await remove(due.filter(({ removes }) => removes === undefined))
-      for (const entry of due) if (entry.removes !== undefined) addClause(entry)
-      await file(entries.filter((entry) => !entry.due))
-      more = rows.length === topicsMax
-      if (more) last = [rows[topicsMax - 1].due, bytesOf(rows[topicsMax - 1].key)]
+      removed += await remove(entries.filter(({ due, removes }) => due && removes === undefined))
+      const left = entries.filter(({ due, removes }) => !due || removes !== undefined)
+      await file(left.map((entry) => (entry.due ? { ...entry, dueMs: clauseWaitsMs } : entry)))
+      if (!held()) break
     }
     return removed
   }
 
   return {
     async removeDue() {
-      unreported += (await lease.whileHeld(lookAtAll)) ?? 0
+      const looked = await lease.whileHeld(lookAtAll)
+      unreported += looked ?? 0
+      const [first] = await read(readNextDue, [])
+      const nextMs = first?.next == null ? undefined : Number(first.next)
+      if (looked !== undefined && nextMs === clauseWaitsMs) clauses.start()
       unreported += clauses.takeRemoved()
       const removed = unreported
       unreported = 0
-      const [first] = await read(readNextDue, [])
-      return { removed, nextMs: first?.next == null ? undefined : Number(first.next) }
+      return { removed, nextMs }
     },
     close: () => clauses.close(),
   }

@@ -17,11 +17,11 @@ import { type Connections, stateOf, type Statement } from './connections.js'
  *
  * `type` is 1 for json, 2 for string. `item` is the fetch result item, the value's own text in it. `properties` is JSON, or
  * null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms since the epoch by the engine's
- * clock. `due` is the earliest time at which the REMOVAL policy may be due, null for none. `life` is a random number that
- * tells a topic from an earlier one at the same path. The indexes say `asc`, since YugabyteDB would hash their first column
- * otherwise; no engine but that one takes the word in a primary key. The rows leave room in their pages, so that a new value goes
- * beside the old one and no index learns of it. The primary key is the only unique index of the topics: where two create at
- * once, `on conflict (key)` looks at no other, and the later one would fail on it.
+ * clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its clause waits, null for none. `life`
+ * is a random number that tells a topic from an earlier one at the same path. The indexes say `asc`, since YugabyteDB would
+ * hash their first column otherwise; no engine but that one takes the word in a primary key. The rows leave room in their
+ * pages, so that a new value goes beside the old one and no index learns of it. The primary key is the only unique index of
+ * the topics: where two create at once, `on conflict (key)` looks at no other, and the later one would fail on it.
  */
 const steps: readonly string[] = [
   `create table if not exists topicd.topics (
