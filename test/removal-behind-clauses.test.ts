@@ -25,7 +25,7 @@ const many = Array.from({ length: 3000 }, (_, i) => {
   return `many/${createHash('shake256', { outputLength: 300 }).update(String(i)).digest('hex')}`
 })
 
-/** From when the topics that must not wait are created until they are due: clauses, due at once, are going on by then. */
+/** From when the topics that must not wait are created until they are due: clauses, due at once, run by then. */
 const soonMs = 3000
 
 async function create(client: Client, path: string, removal?: string): Promise<void> {
