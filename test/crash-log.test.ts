@@ -7,7 +7,7 @@ import t from 'tap'
 import { type LogLine, runCommand, startServer } from './support/server.js'
 import { begun, startCommand, toolOf } from './support/tool-client.js'
 
-const planted = join(import.meta.dirname, 'support/crash-on-signal.mjs')
+const planted = join(import.meta.dirname, '../test/support/crash-on-signal.mjs')
 const env = { NODE_OPTIONS: `--import=${planted}`, JOURNAL_STREAM: '9:1' }
 
 function stackOf(line: LogLine): string {

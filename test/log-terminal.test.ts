@@ -42,7 +42,7 @@ await t.test('on a terminal the log is for people, and the first key stands by i
 })
 
 await t.test('a failure is shown with its stack, on lines of its own', { skip: whyNoTerminal() }, async (t) => {
-  const planted = join(import.meta.dirname, 'support/crash-on-signal.mjs')
+  const planted = join(import.meta.dirname, '../test/support/crash-on-signal.mjs')
   const flags = ['--port', '0', '--admin-port', '0', '--workers', '1', '--data', join(t.testdir(), 'db')]
   const env = { ...process.env, NO_COLOR: '1', NODE_OPTIONS: `--import=${planted}` }
   const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', ...flags], env)

@@ -1,9 +1,10 @@
 /**
  * The built server as a process of its own: on a port of its own, in a data directory of its own, over as many workers as
- * the test asks for. Nothing of the product is imported here, only started, so that a test sees what a user sees.
+ * the test asks for. Nothing of the product is imported here, only started, so that a test sees what a user sees; only the
+ * data that a service leaves behind are walked in this process.
  *
  * In order: spawn, wait for the line that says "listening", hand the test a `Server`; at the test's end stop it, hold its
- * exit status to what was expected, and walk its data with `check`. What the server printed is shown on failure only.
+ * exit status to what was expected, and walk its data. What the server printed is shown on failure only.
  */
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -14,6 +15,7 @@ import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { Client } from './client.js'
 import { RawConnection } from './raw.js'
+import { checkStore } from './store.js'
 import { eachStore, type StoreAddress } from './stores.js'
 
 /** The built program. */
@@ -46,7 +48,7 @@ export interface StartOptions {
   readonly token?: string
   /** The exit code that tear-down holds the server to: 0 unless told; undefined for a server that the test ends itself. */
   readonly exitCode?: number | undefined
-  /** Whether tear-down walks the data with `check`; yes unless told. */
+  /** Whether tear-down walks the data; yes unless told. */
   readonly check?: boolean
 }
 
@@ -294,8 +296,7 @@ export class Server {
     const expected = 'exitCode' in this.#options ? this.#options.exitCode : 0
     if (expected !== undefined) assert.deepEqual(exit, { code: expected, signal: null }, 'how the server ended')
     if (this.#options.check === false) return
-    const check = await this.command('check')
-    assert.equal(check.code, 0, `check found broken data:\n${check.stdout}${check.stderr}`)
+    await checkStore(this.#options.store ?? 'lmdb', this.dataDir)
   }
 
   #read(line: string): void {

@@ -3,14 +3,18 @@
  * Its data are walked with `check` when the test ends.
  */
 import { strict as assert } from 'node:assert'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import type { Test } from 'tap'
+import { lockDirectory } from '../../dist/cluster/directory.js'
+import { dataFile } from '../../dist/store/lmdb/files.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { openStore as openStoreAt } from '../../dist/store/open.js'
 import type { Finding, PageQuery, TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Plan } from '../../dist/topics/plan.js'
 import { planSelector } from '../../dist/topics/planner.js'
 import type { TopicType } from '../../dist/topics/topic.js'
+import type { StoreAddress } from './stores.js'
 
 /** Nobody gives up waiting. */
 export const waiting = { cancelled: false }
@@ -27,6 +31,35 @@ export function openStore(t: Test, directory: string): TopicStore {
   })
   return store
 }
+
+/**
+ * Walks what a service has left behind, as `topicd check` does, in this process: another would take half a second to start, after
+ * each service of each test.
+ */
+export async function checkStore(address: StoreAddress, directory: string): Promise<void> {
+  if (address !== 'lmdb') return walkStore(address, directory)
+  // Opening would make an empty store where none is, and find nothing wrong with it.
+  assert(existsSync(dataFile(directory)), `no store is left in ${directory}`)
+  const lock = await lockDirectory(directory, deadlineMs)
+  assert(lock !== undefined, `somebody still has the store in ${directory}`)
+  await walkStore(address, directory).finally(lock.release)
+}
+
+async function walkStore(address: StoreAddress, directory: string): Promise<void> {
+  const store = await openStoreAt(address, { directory })
+  try {
+    const findings: Finding[] = []
+    const { records } = await store.check((finding) => findings.push(finding))
+    assert.deepEqual(findings, [], 'broken data')
+    // Each service has at least the key of its test.
+    assert(records > 0, `the store in ${directory} is empty`)
+  } finally {
+    await store.close()
+  }
+}
+
+/** A worker that outlives its service for longer than this hangs. */
+const deadlineMs = 60_000
 
 /** Makes a data directory with these topics, and closes it again, for a server to start on. */
 export async function makeDirectory(directory: string, paths: readonly string[]): Promise<void> {
