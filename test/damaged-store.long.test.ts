@@ -1,7 +1,7 @@
 /**
  * A store whose files are not what they should be is refused with a sentence that names the file, before lmdb can end the
  * process; and files that look odd although they are sound are opened. Damage inside a tree is held by
- * damaged-pages.test.ts.
+ * damaged-pages.long.test.ts.
  */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
