@@ -103,9 +103,6 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   return request as ControlRequest
 }
 
-/** The longest description of what was expected; that of a union names all its members. */
-const expectedCharactersMax = 200
-
 /** The last step of a path: the one step that is the sender's words where a member is unknown. */
 const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
 
@@ -114,7 +111,8 @@ function problemOf({ path, expected }: IValidation.IError): string {
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
   const place = member === '' ? 'it' : member
   if (isUnknown) return `the request is malformed: ${place} has a member that is not known`
-  return `the request is malformed: ${place} must be ${expected.slice(0, expectedCharactersMax)}`
+  // Of a union only the names of types would be told.
+  return `the request is malformed: ${place} must be ${expected.startsWith('(') ? 'of a form that is known' : expected}`
 }
 
 /** A record whose subtrees are paths as they are stored. */

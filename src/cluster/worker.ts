@@ -23,6 +23,7 @@ import type { TopicStore } from '../store/store.js'
 import type { Config } from '../config.js'
 import { version } from '../version.js'
 import { answerQuestion } from './answers.js'
+import { bracketed } from './listen-problem.js'
 import type { FromChild, ToChild } from './messages.js'
 
 const heartbeatMs = 1000
@@ -112,7 +113,7 @@ async function serve(): Promise<void> {
     keyring: keyring as Keyring,
     basePath,
     bodyBytesMax,
-    address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    address: `${bracketed(host)}:${port}`,
     onFailure: (error) => log.error({ err: error }, 'request failed'),
     onRefusedKey,
     answered:
