@@ -35,7 +35,15 @@ await t.test('the access log has a line for each request, of who, what, how long
 
 await t.test('without it requests leave no line, but start, refused keys, restarts and the stop do', async (t) => {
   const server = await startServer(t, { workers: 2 })
+  const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key refused')
+  const startedMs = performance.now()
   for (let i = 0; i < 20; i++) await server.post('fetch', { path: secret }, { token: secret })
+  // A worker that is killed takes with it what it has not told yet.
+  await until('every refusal is told', async () => {
+    return refused().reduce((sum, line) => sum + Number(line.count), 0) >= 20 ? true : undefined
+  })
+  const seconds = Math.ceil((performance.now() - startedMs) / 1000)
+  t.ok(refused().length <= 2 * (seconds + 1), `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`)
   process.kill(server.workerPids()[0], 'SIGKILL')
   await server.logged('worker replaced')
   t.strictSame(await server.stop(), { code: 0, signal: null })
@@ -43,10 +51,6 @@ await t.test('without it requests leave no line, but start, refused keys, restar
   t.equal(count('request'), 0)
   t.equal(count('settings'), 1, 'the settings once')
   t.match(server.log.find(({ msg }) => msg === 'settings'), { config: { workers: 2, bodyBytesMax: 1048576 }, node: process.version })
-  const refused = server.log.filter(({ msg }) => msg === 'API key refused')
-  t.ok(refused.length >= 1 && refused.length <= 6, `a burst of refused keys has few lines: ${refused.length}`)
-  const refusals = refused.reduce((sum, line) => sum + Number(line.count), 0)
-  t.ok(refusals >= 18, `which tell how many there were: ${refusals}`)
   t.match(server.log.find(({ msg }) => msg === 'worker died'), { level: 50, signal: 'SIGKILL' })
   t.equal(count('worker replaced'), 1)
   t.equal(count('stopped'), 1)
