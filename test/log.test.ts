@@ -2,7 +2,7 @@
  * The log: what leaves a line, what the access log adds, and what is never in either.
  */
 import t from 'tap'
-import { startServer, until } from './support/server.js'
+import { type LogLine, startServer, until } from './support/server.js'
 
 const secret = 'never-in-the-log'
 
