@@ -180,16 +180,7 @@ function costsOf(start: string, piece: string, end: string): { readonly problemM
     const [start, piece, end] = ${JSON.stringify([start, piece, end])}
     const text = start + piece.repeat(Math.floor((4 * 1024 * 1024) / piece.length)) + end
     const bytes = Buffer.from(text)
-    function cpuMsOf(work) {
-      let fastest = Infinity
-      for (let i = 0; i < 5; i++) {
-        const before = process.cpuUsage()
-        work()
-        const { user, system } = process.cpuUsage(before)
-        fastest = Math.min(fastest, (user + system) / 1000)
-      }
-      return fastest
-    }
+    ${cpuMsOf.toString()}
     const parse = () => { try { JSON.parse(text) } catch {} }
     console.log(JSON.stringify({ problemMs: cpuMsOf(() => jsonProblem(bytes, 1000)), parseMs: cpuMsOf(parse) }))`
   const { NODE_V8_COVERAGE: _, NODE_OPTIONS: __, ...env } = process.env
