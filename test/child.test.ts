@@ -3,7 +3,7 @@
  * nothing is left behind by it.
  */
 import type { ChildProcess } from 'node:child_process'
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { finished } from 'node:stream/promises'
@@ -12,6 +12,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Child } from '../dist/cluster/child.js'
 import { createRequests } from '../dist/cluster/control-requests.js'
+import { createMembers } from '../dist/cluster/members.js'
 import type { FromChild, ToChild } from '../dist/cluster/messages.js'
 import type { Logger } from '../dist/ops/log.js'
 
@@ -143,4 +144,18 @@ t.test('what was waited for leaves nothing behind', async (t) => {
   const bytesEach = ((await measure(rounds)) - before) / rounds
   t.comment(`${bytesEach.toFixed(1)} bytes a reading`)
   t.ok(bytesEach < 20, 'a scrape of each worker every second for years')
+})
+
+t.test('a child that ends while it waits for its turn to open the store is told of at once', async (t) => {
+  const members = createMembers()
+  const [first, second] = [play(new PlayedProcess(1)), play(new PlayedProcess(2))]
+  const firstOpened = members.open(first.child)
+  await once(first.process, 'sent')
+  const secondOpened = members.open(second.child)
+  second.process.emit('exit', null, 'SIGKILL')
+  await t.rejects(secondOpened, { message: 'process 2 ended before it could open the store' })
+  t.strictSame(first.process.received, [{ kind: 'open' }], 'the first one has not opened it yet')
+  first.process.says({ kind: 'opened' })
+  await firstOpened
+  t.strictSame(second.process.received, [], 'and the second one is asked for nothing')
 })

@@ -32,7 +32,7 @@ export function createMembers(): Members {
   }
 
   async function openAlone(child: Child): Promise<void> {
-    if (child.state === 'ended') throw new Error(`${child} ended before it could open the store`)
+    if (child.state === 'ended') throw endedTooEarly(child)
     const others = [...all]
     await Promise.all(others.map(hold))
     try {
@@ -51,10 +51,18 @@ export function createMembers(): Members {
   }
 
   return {
-    open(child) {
-      const opened = opening.then(() => openAlone(child))
+    async open(child) {
+      const turn = opening
+      const opened = turn.then(() => openAlone(child))
       opening = opened.catch(() => {})
+      // Turns may be long in coming, and a child that ends before its own is told of at once.
+      await Promise.race([turn, child.ended])
+      if (child.state === 'ended') throw endedTooEarly(child)
       return opened
     },
   }
+}
+
+function endedTooEarly(child: Child): Error {
+  return new Error(`${child} ended before it could open the store`)
 }
