@@ -138,12 +138,16 @@ t.test('what was waited for leaves nothing behind', async (t) => {
     collect()
     return globalThis.process.memoryUsage().heapUsed
   }
-  // The first stretch grows what V8 and the timers keep once and for all.
-  const rounds = 20_000
-  const before = await measure(rounds)
-  const bytesEach = ((await measure(rounds)) - before) / rounds
-  t.comment(`${bytesEach.toFixed(1)} bytes a reading`)
-  t.ok(bytesEach < 20, 'a scrape of each worker every second for years')
+  // What is left behind grows in every stretch; what V8 compiles and keeps, in one now and then.
+  const rounds = 10_000
+  const bytesEach: number[] = []
+  for (let before = await measure(rounds), stretch = 0; stretch < 5; stretch++) {
+    const after = await measure(rounds)
+    bytesEach.push((after - before) / rounds)
+    before = after
+  }
+  t.comment(`${bytesEach.map((bytes) => bytes.toFixed(1)).join(', ')} bytes a reading`)
+  t.ok(Math.min(...bytesEach) < 20, 'a scrape of each worker every second for years')
 })
 
 t.test('a child that ends while it waits for its turn to open the store is told of at once', async (t) => {
