@@ -8,6 +8,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync,
 import { chmod, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
@@ -23,6 +24,9 @@ const versionMin = 15
 
 /** The directory of the newest installed server's programs; undefined where there is none. */
 export const binaries = findBinaries()
+
+/** Between two looks whether a backend is gone. */
+const pollMs = 10
 
 /** A running contender with its engine's address. */
 export interface PostgresRunning extends Running {
@@ -122,10 +126,14 @@ async function startEngine(home: string): Promise<{ readonly engine: Child; read
   return { engine: { pid: engine.pid, stop }, address }
 }
 
-/** One value that a statement gives, as text. */
+/** One value that a statement gives, as text. Resolves once its backend is gone too, so that none ends while it is measured. */
 export async function query(address: string, text: string): Promise<string> {
-  const { stdout } = await run(join(binaries ?? '', 'psql'), ['-X', '-q', '-A', '-t', '-d', address, '-c', text])
-  return stdout.trim()
+  const statements = ['-c', text, '-c', 'select pg_backend_pid()']
+  const { stdout } = await run(join(binaries ?? '', 'psql'), ['-X', '-q', '-A', '-t', '-d', address, ...statements])
+  const lines = stdout.trim().split('\n')
+  const backend = lines.pop()
+  while (existsSync(`/proc/${backend}`)) await sleep(pollMs)
+  return lines.join('\n')
 }
 
 /** The engine refuses to run as root; its package made this user for it. */
