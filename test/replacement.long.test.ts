@@ -180,8 +180,7 @@ t.test('workers are replaced and tools run beside writers: nobody commits meanwh
     const endMs = performance.now() + seconds * 1000
     const isOver = (openings: readonly number[]): boolean => performance.now() > endMs && openings.length >= openingsMin
     const { server, writers, own, openings, done } = await openOften(t, { program }, isOver)
-    await done
-    await writers.stop()
+    await done.finally(() => writers.stop())
     const { acknowledged } = writers
     t.strictSame(await missing(server, acknowledged), [], `${acknowledged.length} acknowledged writes are there`)
     t.ok(openings().length >= openingsMin, `the store was opened beside writers, ${openings().length} times`)
@@ -200,15 +199,18 @@ t.test('without the hold others commit during openings, so that the hazard is re
     const isOver = (openings: readonly number[], own: number): boolean => performance.now() > endMs && disturbed(openings, own) > 0
     const { server, writers, own, openings, done } = await openOften(t, unsound, isOver)
     const failed = done.then(() => undefined, (error: Error) => t.comment(`an unsound store: ${error.message}`))
-    await until('an opening that others disturbed', async () => isOver(openings(), own) || undefined)
-    t.not(disturbed(openings(), own), 0, `others committed during ${disturbed(openings(), own)} of ${openings().length} openings`)
-    if (hazardSeconds !== undefined) {
-      await failed
+    try {
+      await until('an opening that others disturbed', async () => isOver(openings(), own) || undefined)
+      t.not(disturbed(openings(), own), 0, `others committed during ${disturbed(openings(), own)} of ${openings().length} openings`)
+      if (hazardSeconds !== undefined) {
+        await failed
+        await writers.stop()
+        t.comment(`${(await missing(server, writers.acknowledged)).length} of ${writers.acknowledged.length} acknowledged writes were lost`)
+      }
+    } finally {
+      for (const pid of [server.pid, ...server.workerPids()]) process.kill(pid, 'SIGKILL')
       await writers.stop()
-      t.comment(`${(await missing(server, writers.acknowledged)).length} of ${writers.acknowledged.length} acknowledged writes were lost`)
+      await failed
     }
-    for (const pid of [server.pid, ...server.workerPids()]) process.kill(pid, 'SIGKILL')
-    await writers.stop()
-    await failed
   })
 })
