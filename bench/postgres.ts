@@ -1,7 +1,7 @@
 /**
  * What does the same service cost on PostgreSQL, and what do rounds gain? Beside topicd on lmdb, interleaved: topicd on
- * PostgreSQL, and the same with a statement for each request. Then, on the same engine: pgbench's own single-row upsert as
- * the floor of such a statement, and how many requests shared a commit.
+ * PostgreSQL, the same with a statement for each request, and the obvious server over PostgreSQL. Then, on the same
+ * engine: pgbench's own single-row upsert as the floor of such a statement, and how many requests shared a commit.
  *
  *     node dist-bench/postgres.js [WORKLOAD…] [options of npm run bench]
  *
@@ -12,7 +12,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { bare } from './contenders/bare.js'
-import { binaries, postgres, postgresEach, query, type PostgresRunning } from './contenders/postgres.js'
+import { fastifyPostgres } from './contenders/fastify-postgres.js'
+import { postgres, postgresEach, type PostgresRunning } from './contenders/postgres.js'
+import { binaries, query } from './contenders/postgres-engine.js'
 import { thisBuild, topicd } from './contenders/topicd.js'
 import { house } from './measure/home.js'
 import { burst, measure, type Outcome, type Result } from './measure/interleave.js'
@@ -37,7 +39,7 @@ await program(async () => {
   const options = argv.some((word) => word === asked.workloads[0]?.name) ? asked : readOptions([...usual, ...argv])
   const grouped = postgres()
   if (grouped.missing !== undefined) throw new UsageError(`this needs PostgreSQL: ${grouped.missing}`)
-  const contenders = [bare, await topicd(thisBuild), grouped, postgresEach()]
+  const contenders = [bare, await topicd(thisBuild), grouped, postgresEach(), fastifyPostgres()]
   return withSession(options, contenders, async (session) => {
     const { measuring, say } = session
     const results: Result[] = []

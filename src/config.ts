@@ -33,6 +33,7 @@ export interface Config {
   readonly tlsCert: string
   readonly tlsKey: string
   readonly accessLog: boolean
+  readonly fencedReads: boolean
   readonly firstKey: boolean
   readonly settings: string
 }
@@ -137,6 +138,7 @@ export function readConfig(flags: GivenSettings): Config {
     tlsCert: text('tls-cert'),
     tlsKey: text('tls-key'),
     accessLog: text('access-log') === 'true',
+    fencedReads: text('fenced-reads') === 'true',
     firstKey: text('first-key') === 'true',
     settings: text('settings'),
   })

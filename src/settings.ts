@@ -91,6 +91,11 @@ export const settingTable = {
   'drain-ms': { kind: 'number', default: '10000', min: 100, max: 600_000, help: 'longest wait for requests in flight at stop' },
   'tls-cert': { kind: 'text', value: 'FILE', default: '', help: 'certificate chain (PEM) for TLS; needs --tls-key' },
   'tls-key': { kind: 'text', value: 'FILE', default: '', help: 'private key (PEM) for TLS; needs --tls-cert' },
+  'fenced-reads': {
+    kind: 'switch',
+    default: 'false',
+    help: 'with PostgreSQL: fetches wait for proof that the engine is still the primary; needs a synchronous standby',
+  },
   'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
   'first-key': { kind: 'switch', default: 'false', help: 'while no API key exists, make one and print it' },
   settings: { kind: 'text', value: 'FILE', default: '', help: 'file of TOPICD_…=… lines, read at start and again on SIGHUP' },

@@ -28,7 +28,7 @@ function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
 
 async function printed(serving: Parameters<typeof makeFirstKey>[0], canShow = true): Promise<string> {
   let printed = ''
-  await makeFirstKey(serving, 'http://x', 'nowhere', (text) => {
+  await makeFirstKey(serving, () => false, 'http://x', 'nowhere', (text) => {
     if (canShow) printed += text
     return canShow
   })

@@ -48,6 +48,7 @@ await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, asyn
     })
   }
   await load.stop()
+  await until('readiness', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
   await load.readAll(server.client)
   t.comment(
     `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +

@@ -31,11 +31,17 @@ await t.test('the schema', { skip: engine === undefined && skipReason, timeout: 
   })
 
   await t.test('a schema of another version is refused', async (t) => {
-    await execute(store, `update topicd.meta set value = 2 where name = 'schema_version'`)
+    await execute(store, `update topicd.meta set value = 2 where name in ('schema_version', 'oldest_program')`)
     for (const { code, stderr } of [await serve(), await migrate()]) {
       t.not(code, 0, 'a later one')
       t.match(stderr, /schema has version 2, and this topicd knows 1: install the newer topicd/, 'saying what to do')
     }
+    await execute(store, `delete from topicd.meta where name = 'oldest_program'`)
+    t.match((await serve()).stderr, /install the newer topicd/, 'a later one that says nothing of older programs')
+    await execute(store, `insert into topicd.meta values ('oldest_program', 1)`)
+    const check = await runCommand(['check', '--store', store, '--data', data])
+    t.equal(check.code, 0, 'a later one that was made for this program too is served')
+    t.match((await migrate()).stdout, /version 2 already/, 'and left alone')
     await execute(store, `update topicd.meta set value = 0 where name = 'schema_version'`)
     t.match((await serve()).stderr, /run "topicd migrate"/, 'an unfinished one')
     t.equal((await migrate()).code, 0, 'is finished by migrating')

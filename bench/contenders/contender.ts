@@ -34,6 +34,8 @@ export interface Running {
   readonly blankDigits: boolean
   /** Processes whose CPU time is the contender's. */
   pids(): number[]
+  /** Others whose CPU time is the contender's too, and which may come and go: the backends of an engine. */
+  passingPids?(): number[]
   exchange(operation: Operation): Exchange | undefined
   /** Ends it in order; its home can then be copied. */
   stop(): Promise<void>

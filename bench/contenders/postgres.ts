@@ -3,30 +3,20 @@
  * engine's data beside topicd's own. A second contender is the same but for one thing: each request is a statement and a
  * commit of its own, as a service without rounds would make them.
  */
-import { execFile, execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { chmod, readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
 import { rightAnswers } from '../work/operation.js'
-import { type Child, plainEnvironment, startChild } from './child.js'
+import { plainEnvironment } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
+import { engineVersion, isWorkload, missingEngine, startEngine } from './postgres-engine.js'
 import { startService, topicdRequest } from './topicd.js'
 
 const run = promisify(execFile)
-
-/** The oldest major version that is looked for. */
-const versionMin = 15
-
-/** The directory of the newest installed server's programs; undefined where there is none. */
-export const binaries = findBinaries()
-
-/** Between two looks whether a backend is gone. */
-const pollMs = 10
 
 /** A running contender with its engine's address. */
 export interface PostgresRunning extends Running {
@@ -48,20 +38,18 @@ export function postgresEach(): PostgresContender {
 }
 
 function contender(name: string, dist: () => string): PostgresContender {
-  const version = binaries === undefined ? undefined : versionOf(binaries)
   return {
     name,
-    version,
+    version: engineVersion,
     missing: missing(),
-    homeKey: `postgres-${version?.replace(/\W+/g, '-')}-1`,
+    homeKey: `postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
     durability: 'fsync before the answer',
     start: (setting) => start(dist(), setting),
   }
 }
 
 function missing(): string | undefined {
-  if (binaries === undefined) return 'PostgreSQL is not installed'
-  return existsSync(join(root, 'dist/main.js')) ? undefined : 'dist/main.js is not there: run "npm run build" first'
+  return missingEngine ?? (existsSync(join(root, 'dist/main.js')) ? undefined : 'dist/main.js is not there: run "npm run build" first')
 }
 
 async function start(dist: string, setting: Setting): Promise<PostgresRunning> {
@@ -81,72 +69,13 @@ async function start(dist: string, setting: Setting): Promise<PostgresRunning> {
     port,
     headers: { authorization: `Apikey ${await readFile(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
     blankDigits: false,
-    pids: () => [...processTree(child.pid), ...processTree(engine.pid).filter(isLasting)],
+    pids: () => [...processTree(child.pid), engine.pid],
+    passingPids: () => processTree(engine.pid).slice(1).filter(isWorkload),
     exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
     async stop() {
       await child.stop()
       await engine.stop()
     },
-  }
-}
-
-/**
- * Starts the engine on the data in a home, made if there are none; it listens on a socket and nowhere else. The socket has a
- * directory of its own, since its path may have 107 bytes and a home's may have more.
- */
-async function startEngine(home: string): Promise<{ readonly engine: Child; readonly address: string }> {
-  if (binaries === undefined) throw new Error('PostgreSQL is not installed')
-  const data = join(home, 'engine')
-  const sockets = mkdtempSync(join(tmpdir(), 'topicd-bench-'))
-  const address = `postgres:///postgres?host=${sockets}&user=topicd`
-  const [command, ...args] = asUser()
-  const isNew = !existsSync(data)
-  if (isNew) execFileSync('mkdir', [data])
-  if (process.getuid?.() === 0) {
-    // The engine's user has to get through to its data and to make its socket.
-    for (const directory of [home, dirname(home)]) await chmod(directory, 0o711)
-    execFileSync('chown', ['-R', 'postgres', data])
-    execFileSync('chown', ['postgres', sockets])
-  }
-  if (isNew) {
-    const initdb = [join(binaries, 'initdb'), '-D', data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C']
-    execFileSync(command, [...args, ...initdb], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
-  }
-  rmSync(join(data, 'postmaster.pid'), { force: true })
-  const settings = ['listen_addresses=', `unix_socket_directories=${sockets}`, 'max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB']
-  const engine = await startChild({
-    command,
-    args: [...args, join(binaries, 'postgres'), '-D', data, ...settings.flatMap((setting) => ['-c', setting])],
-    ready: { poll: async () => (await query(address, 'select 1')) === '1' },
-  })
-  const stop = async (): Promise<void> => {
-    await engine.stop()
-    rmSync(sockets, { recursive: true })
-  }
-  return { engine: { pid: engine.pid, stop }, address }
-}
-
-/** One value that a statement gives, as text. Resolves once its backend is gone too, so that none ends while it is measured. */
-export async function query(address: string, text: string): Promise<string> {
-  const statements = ['-c', text, '-c', 'select pg_backend_pid()']
-  const { stdout } = await run(join(binaries ?? '', 'psql'), ['-X', '-q', '-A', '-t', '-d', address, ...statements])
-  const lines = stdout.trim().split('\n')
-  const backend = lines.pop()
-  while (existsSync(`/proc/${backend}`)) await sleep(pollMs)
-  return lines.join('\n')
-}
-
-/** The engine refuses to run as root; its package made this user for it. */
-function asUser(): string[] {
-  return process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', '--'] : ['env']
-}
-
-/** Not the engine's helpers that come and go. */
-function isLasting(pid: number): boolean {
-  try {
-    return !/autovacuum worker/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-  } catch {
-    return false
   }
 }
 
@@ -164,23 +93,11 @@ function oneStatementBuild(): string {
     `export function createRounds({ carryOut }) {
   return {
     add: (ask) => void carryOut([[ask]]).catch((reason) => ask.reject(reason)),
+    addAhead: (asks) => asks.forEach((ask) => void carryOut([[ask]]).catch((reason) => ask.reject(reason))),
     settled: () => Promise.resolve(),
   }
 }
 `,
   )
   return dist
-}
-
-function findBinaries(): string | undefined {
-  const versions = '/usr/lib/postgresql'
-  if (!existsSync(versions)) return undefined
-  const majors = readdirSync(versions).map(Number).filter((major) => major >= versionMin)
-  const newest = majors.sort((a, b) => b - a).find((major) => existsSync(join(versions, String(major), 'bin/initdb')))
-  return newest === undefined ? undefined : join(versions, String(newest), 'bin')
-}
-
-function versionOf(directory: string): string {
-  const [, version] = /(\d+(\.\d+)?)/.exec(execFileSync(join(directory, 'postgres'), ['--version']).toString()) ?? []
-  return `PostgreSQL ${version}`
 }

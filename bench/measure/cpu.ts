@@ -28,14 +28,19 @@ export function processTree(pid: number): number[] {
   return tree
 }
 
-export function readCpu(pids: readonly number[]): CpuReading {
+/**
+ * @param passing processes that may have ended: what those used that end between two readings is not counted
+ * @throws Error when one of `pids` has ended
+ */
+export function readCpu(pids: readonly number[], passing: readonly number[] = []): CpuReading {
   const nanoseconds = new Map<string, number>()
   const ticks = new Map<number, number>()
-  for (const pid of pids) {
+  for (const pid of [...pids, ...passing]) {
     const fields = statFields(pid)
+    if (fields === undefined && passing.includes(pid)) continue
     if (fields === undefined) throw new Error(`process ${pid} has ended`)
     ticks.set(pid, Number(fields[11]) + Number(fields[12]))
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    for (const thread of threadsOf(pid)) {
       const used = readOr(`/proc/${pid}/task/${thread}/schedstat`)
       if (used !== undefined) nanoseconds.set(`${pid}/${thread}`, Number(used.split(' ')[0]))
     }
@@ -56,6 +61,14 @@ function difference<Key>(before: ReadonlyMap<Key, number>, after: ReadonlyMap<Ke
   let sum = 0
   for (const [key, value] of after) sum += value - (before.get(key) ?? 0)
   return sum
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
 }
 
 /** The fields of /proc/PID/stat that follow the program's name: state, parent, … */

@@ -11,7 +11,7 @@ import type { Operation, Script } from '../work/operation.js'
 import { Tree } from '../work/tree.js'
 import type { Scale, Workload } from '../work/workload.js'
 import { firstProblem, lostWrite } from './check.js'
-import { cpuSeconds, readCpu } from './cpu.js'
+import { type CpuReading, cpuSeconds, readCpu } from './cpu.js'
 import { house, perform, type Homes, type Housed } from './home.js'
 
 /** How a workload is measured. */
@@ -156,9 +156,10 @@ export async function burst(
 ): Promise<Measured> {
   const job = jobOf(running, scripts, seconds)
   const pids = running.pids()
-  const before = readCpu(pids)
+  const read = (): CpuReading => readCpu(pids, running.passingPids?.())
+  const before = read()
   const result = await driver.run(job)
-  return { burst: result, serverSeconds: cpuSeconds(before, readCpu(pids)) }
+  return { burst: result, serverSeconds: cpuSeconds(before, read()) }
 }
 
 /** Each different operation becomes one exchange. */

@@ -48,16 +48,18 @@ export function createService(options: ServiceOptions): Service<Access> {
     handle: (body, access, waiting) => handler(context, body, access, waiting),
   }))
   const allowed = routes.map(({ path }) => path).join(', ')
-  const refusal = createRefusals(allowed, options.bodyBytesMax)
+  const refusals = createRefusals(allowed, options.bodyBytesMax)
+  const unavailable = refuse(problem('store_unavailable'))
   return {
     routes,
     pages: createPages({ basePath, address: options.address, pageSizeMax: context.pageSizeMax }),
-    refusal,
+    // While the keys have never been read, nobody can say that one is not known.
+    refusal: (refusal, found) => (refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found)),
     answered,
     closed,
     admit(authorization) {
       const access = keyring.find(authorization)
-      if (access === undefined) onRefusedKey()
+      if (access === undefined && keyring.isKnown()) onRefusedKey()
       return access
     },
     failed(error) {

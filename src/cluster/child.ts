@@ -46,6 +46,8 @@ export class Child {
   heardMs = performance.now()
   /** Whether it could write when it last said so. */
   writable = true
+  /** Why its store is unavailable at the moment; undefined while it is not. */
+  storeProblem: string | undefined
   /** What it last told of itself. */
   figures: WorkerFigures | undefined
   /** The version of its build; undefined until it has loaded. */
@@ -175,6 +177,7 @@ export class Child {
         break
       case 'heartbeat':
         this.writable = message.writable
+        this.storeProblem = message.storeProblem
         break
       case 'figures':
         this.figures = message.figures

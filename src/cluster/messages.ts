@@ -33,7 +33,7 @@ export type FromChild =
   | { readonly kind: 'serving' }
   | { readonly kind: 'held' }
   /** Sent every second by an event loop that turns. */
-  | { readonly kind: 'heartbeat'; readonly writable: boolean }
+  | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
   /** As asked, and once more when it has drained: what it counted is not to be lost. */
   | { readonly kind: 'figures'; readonly figures: WorkerFigures }
   /** It cannot go on, for this reason, and ends. */

@@ -16,6 +16,8 @@ export interface ReadinessOptions {
 export interface Readiness {
   /** Everything that keeps the service from serving in full, a sentence each; none when it is ready. */
   obstacles(): string[]
+  /** Why the store of some worker is unavailable; undefined while none is. */
+  storeProblem(): string | undefined
   /** Whether every worker that serves has been heard lately. A full disk is no reason to restart anything; silence is. */
   alive(): boolean
   /** The state of the service in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
@@ -37,11 +39,18 @@ export function createReadiness({ stopping, expected, serving }: ReadinessOption
     for (const { process, writable } of serving()) {
       if (!writable) found.push(`worker ${process.pid} cannot write: a commit failed, or the disk is nearly full`)
     }
+    const storeProblem = findStoreProblem()
+    if (storeProblem !== undefined) found.push(`the store is unavailable: ${storeProblem}`)
     return found
+  }
+
+  function findStoreProblem(): string | undefined {
+    return serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
   return {
     obstacles,
+    storeProblem: findStoreProblem,
     alive: () => silent().length === 0,
     status() {
       const found = obstacles()

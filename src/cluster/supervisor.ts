@@ -33,7 +33,7 @@ import { type Wanted, Workers } from './workers.js'
 /** A second signal sooner than this is the same request again: GNU timeout sends two, and so does a terminal through npm. */
 const repeatedSignalMs = 1000
 
-/** Between two looks at what systemd's status text should say. */
+/** Between two looks at how the service is, for systemd's status text and the log. */
 const statusMs = 1000
 
 export interface SupervisorOptions {
@@ -68,6 +68,7 @@ export class Supervisor {
   #stoppingSinceMs: number | undefined
   #isReloading = false
   #lastStatus = ''
+  #storeProblem: string | undefined
   #onStarted = (): void => {}
 
   /**
@@ -144,17 +145,17 @@ export class Supervisor {
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
     log.info({ config: shown(this.#config), node: process.version }, 'settings')
     log.info({ url, adminUrl: this.#admin.url, workers }, 'listening')
-    if (firstKey) await this.#makeFirstKey(url, store === 'lmdb' ? data : shown(this.#config).store)
     await this.#tellStatus('READY=1')
-    setInterval(() => void this.#tellStatus(), statusMs).unref()
+    setInterval(() => this.#watch(), statusMs).unref()
     const period = watchdogMs()
     if (period !== undefined) setInterval(() => this.#readiness.alive() && void notify('WATCHDOG=1'), period / 3)
+    if (firstKey) await this.#makeFirstKey(url, store === 'lmdb' ? data : shown(this.#config).store)
   }
 
   /** A service without its first key serves all the same: `topicd keys add` makes one. */
   async #makeFirstKey(url: string, place: string): Promise<void> {
     try {
-      await makeFirstKey(() => this.#workers.serving(), url, place, print)
+      await makeFirstKey(() => this.#workers.serving(), () => this.#readiness.storeProblem() !== undefined, url, place, print)
     } catch (error) {
       this.#log.error({ err: error }, 'the first key could not be made; make one with: topicd keys add')
     }
@@ -206,6 +207,15 @@ export class Supervisor {
     const child = new Child(worker.process, this.#log)
     this.#metrics.watch(child)
     return child
+  }
+
+  /** Says once that the store is unavailable, and once that it can again. */
+  #watch(): void {
+    const problem = this.#readiness.storeProblem()
+    if (problem !== undefined && this.#storeProblem === undefined) this.#log.error({ reason: problem }, 'the store is unavailable')
+    if (problem === undefined && this.#storeProblem !== undefined) this.#log.info('the store is back')
+    this.#storeProblem = problem
+    void this.#tellStatus()
   }
 
   /** Tells systemd how the service is, where that has changed or there is something else to tell; resolves when it has heard. */

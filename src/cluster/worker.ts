@@ -19,7 +19,7 @@ import { createTraffic, type Traffic } from '../ops/traffic.js'
 import { isExclusive } from '../store/address.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
-import type { TopicStore } from '../store/store.js'
+import { StoreError, type StoreFigures, type TopicStore } from '../store/store.js'
 import type { Config } from '../config.js'
 import { version } from '../version.js'
 import { answerQuestion } from './answers.js'
@@ -50,6 +50,7 @@ let server: HttpServer | undefined
 let disk: Awaited<ReturnType<typeof watchDisk>> | undefined
 let housekeeping: NodeJS.Timeout | undefined
 let isSweeper = false
+let sweepFails = false
 let traffic: Traffic | undefined
 let expired = 0
 let refusedKeys = 0
@@ -82,6 +83,13 @@ function onBroken(reason: Error): void {
   }, lastWordsMs)
 }
 
+/** An engine that came late, and is none that this program can use. */
+function onUnusable(reason: Error): void {
+  log.fatal({ err: reason }, 'the store cannot be used')
+  tell({ kind: 'failed', reason: reason.message })
+  end(exitCodes.storeUnusable)
+}
+
 function onRefusedKey(): void {
   if (refusedKeys++ === 0) setTimeout(logRefusedKeys, refusedKeyLogMs)
 }
@@ -92,7 +100,10 @@ function logRefusedKeys(): void {
 }
 
 async function open(): Promise<void> {
-  store = await openStore(config.store, { directory: config.data, socketCount: () => server?.connections() ?? 0, onBroken })
+  const socketCount = (): number => server?.connections() ?? 0
+  store = await openStore(config.store, { directory: config.data, socketCount, onBroken, sharers: config.workers, fencedReads: config.fencedReads, onUnusable })
+  // What asks for a first key has to know whether anybody can be asked.
+  beat()
   keyring = await openKeyring(store, (error) => log.error({ err: error }, 'API keys could not be read'))
   // A store elsewhere says by itself when it is full, and our own disk is no measure of it.
   if (isExclusive(config.store)) disk = await watchDisk(config.data, config.diskFreeBytesMin, config.workers, () => server?.bodyBytes() ?? 0)
@@ -156,15 +167,21 @@ function sweepLater(): void {
       .removeDue()
       .then(
         ({ removed }) => {
+          sweepFails = false
           expired += removed
           if (removed > 0) log.info({ removed }, 'topics removed by their policies')
         },
-        (error: unknown) => {
-          if (!broken) log.error({ err: error }, 'due removals failed')
-        },
+        onSweepFailure,
       )
       .finally(() => isSweeper && sweepLater())
   }, housekeepingMs)
+}
+
+/** Says it once in a row. An engine that is away is told of by the primary, and whoever drains has no use for it. */
+function onSweepFailure(error: unknown): void {
+  if (sweepFails || broken || !isSweeper || opened().notReady?.() !== undefined) return
+  sweepFails = true
+  log.error({ err: error }, 'due removals failed')
 }
 
 /** Carries out `step` and says `done`; ends with `code` when it fails. */
@@ -187,6 +204,16 @@ async function answer(id: number, question: Extract<ToChild, { kind: 'ask' }>['q
   }
 }
 
+/** An engine that is away must not take the other figures with it. */
+async function readStored(store: TopicStore): Promise<StoreFigures | undefined> {
+  try {
+    return await store.figures()
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
+
 async function measure(stored: boolean): Promise<void> {
   if (store === undefined || server === undefined || traffic === undefined) return
   const figures = {
@@ -196,7 +223,7 @@ async function measure(stored: boolean): Promise<void> {
     waiting: server.waiting(),
     commits: readCommits(store),
     expired,
-    stored: stored ? await store.figures() : undefined,
+    stored: stored ? await readStored(store) : undefined,
     connectionsMax: connectionsAllowed(),
     diskFreeBytes: disk?.freeBytes() ?? 0,
     diskFreeBytesMin: disk?.freeBytesMin,
@@ -231,7 +258,10 @@ process.on('message', (message: ToChild) => {
   }
 })
 
-setInterval(() => tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true }), heartbeatMs)
+function beat(): void {
+  tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true, storeProblem: store?.notReady?.() })
+}
+setInterval(beat, heartbeatMs)
 
 // Signals are the primary's: a terminal sends them to the whole group, and the primary tells each worker what to do.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})

@@ -3,7 +3,8 @@
  * looks at the store's revision a few times a second, so a revoked key is refused within a second everywhere, whoever
  * revoked it and wherever.
  */
-import { type KeyRecord, type TopicStore } from '../store/store.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type KeyRecord, StoreError, type TopicStore } from '../store/store.js'
 import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
 import { hashToken } from './token.js'
@@ -11,6 +12,8 @@ import { hashToken } from './token.js'
 export interface Keyring {
   /** Who is calling, by the value of the `authorization` header; undefined for nobody known. */
   find(authorization: string): Access | undefined
+  /** Whether the keys have been read at all: a store may be away when the service starts. */
+  isKnown(): boolean
   close(): Promise<void>
 }
 
@@ -19,6 +22,9 @@ const lookMs = 250
 
 /** Between two writes of when keys were last used; so coarse is what `keys list` shows. */
 const touchMs = 60_000
+
+/** How long the last such write may hold up a stop, in ms. */
+const lastTouchMsMax = 1000
 
 /** Spellings of known authorization lines that are remembered; beyond it the memory starts anew. */
 const linesMax = 10_000
@@ -73,13 +79,16 @@ export async function openKeyring(store: TopicStore, onFailure: (error: unknown)
       await look()
       failing = false
     } catch (error) {
-      onFailing(error)
+      if (store.notReady?.() === undefined) onFailing(error)
     }
     touchBeside()
     if (timer !== undefined) timer = setTimeout(tick, lookMs)
   }
 
-  await look()
+  await look().catch((error: unknown) => {
+    // A store elsewhere may be away, and come back.
+    if (!(error instanceof StoreError)) throw error
+  })
   timer = setTimeout(tick, lookMs)
 
   function find(authorization: string): Access | undefined {
@@ -95,13 +104,21 @@ export async function openKeyring(store: TopicStore, onFailure: (error: unknown)
     return access
   }
 
+  /** A store that cannot take it now has its own ways to say so, and what is lost is a minute of `keys list`. */
+  async function touchLast(): Promise<void> {
+    await touching
+    await touch().catch((error: unknown) => {
+      if (!(error instanceof StoreError)) throw error
+    })
+  }
+
   return {
     find,
+    isKnown: () => revision !== undefined,
     async close() {
       clearTimeout(timer)
       timer = undefined
-      await touching
-      await touch()
+      await Promise.race([touchLast(), sleep(lastTouchMsMax)])
     },
   }
 }

@@ -57,9 +57,23 @@ interface Parts {
 function partsOf(text: string): Parts | undefined {
   const { scheme, account, host, path = '', query = '' } = postgresForm.exec(text)?.groups ?? {}
   if (scheme === undefined) return undefined
-  // pg takes an account without a host, which is no URL: a dummy host makes it one.
-  const url = account !== undefined && host === '' ? text.replace('@/', '@host/') : text
-  return URL.canParse(url) ? { scheme, account, host, path, query } : undefined
+  const parts = { scheme, account, host, path, query }
+  return host.split(',').every((one) => isUrl({ ...parts, host: one })) ? parts : undefined
+}
+
+/** pg takes an account without a host, which is no URL: a dummy host makes it one. */
+function isUrl(parts: Parts): boolean {
+  return URL.canParse(assembled(parts.account !== undefined && parts.host === '' ? { ...parts, host: 'host' } : parts))
+}
+
+function assembled({ scheme, account, host, path, query }: Parts): string {
+  return `${scheme}${account === undefined ? '' : `${account}@`}${host}${path}${query === '' ? '' : `?${query}`}`
+}
+
+/** An address for each host of a PostgreSQL address: `postgres://h1,h2:5433/db` names two. */
+export function addressesOf(address: string): string[] {
+  const parts = partsOf(address)
+  return parts === undefined ? [address] : parts.host.split(',').map((host) => assembled({ ...parts, host }))
 }
 
 function redactParameter(parameter: string): string {

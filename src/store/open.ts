@@ -3,6 +3,7 @@
  */
 import { isExclusive, isPostgresAddress, redactAddress } from './address.js'
 import { type LmdbOptions, openLmdbStore } from './lmdb/open.js'
+import type { PostgresOptions } from './postgres/open.js'
 import type { TopicStore } from './store.js'
 
 /**
@@ -11,11 +12,11 @@ import type { TopicStore } from './store.js'
  *
  * @throws Error when it cannot be opened
  */
-export async function openStore(address: string, options: LmdbOptions): Promise<TopicStore> {
+export async function openStore(address: string, options: LmdbOptions & PostgresOptions): Promise<TopicStore> {
   if (isExclusive(address)) return openLmdbStore(options)
   requirePostgres(address)
   const { openPostgresStore } = await import('./postgres/open.js')
-  return openPostgresStore(address)
+  return openPostgresStore(address, options)
 }
 
 /**

@@ -181,6 +181,8 @@ export interface TopicStore {
     onProgress: (step: string, done: number, total: number) => void,
   ): Promise<BackupDone>
   figures(): Awaitable<StoreFigures>
+  /** Why the store is unavailable at the moment, for a person; undefined while it is not. Missing where it never is. */
+  notReady?(): string | undefined
   readonly commits?: CommitFigures
 
   /**

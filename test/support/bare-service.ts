@@ -3,10 +3,9 @@
  * made before, so that nothing has to be read from its log. Whoever reads the log uses server.ts.
  */
 import { strict as assert } from 'node:assert'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { get } from './metrics.js'
+import { freePorts } from './ports.js'
 import { runCommand, until } from './server.js'
 
 const mainFile = join(import.meta.dirname, '../../dist/main.js')
@@ -41,13 +40,4 @@ export async function bareService(dataDir: string, flags: readonly string[] = []
         startMsMax,
       ),
   }
-}
-
-/** Ports that nobody listens on; all are held until each is known, so that they differ. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map((server) => once(server, 'listening')))
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => once(server.close(), 'close')))
-  return ports
 }

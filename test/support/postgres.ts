@@ -65,7 +65,7 @@ async function find(): Promise<Postgres | undefined> {
 }
 
 /** The directory of the newest installed server's programs. */
-function findBinaries(): string | undefined {
+export function findBinaries(): string | undefined {
   const versions = '/usr/lib/postgresql'
   if (!existsSync(versions)) return undefined
   const majors = readdirSync(versions).map(Number).filter((major) => major >= versionMin)
@@ -115,16 +115,22 @@ export async function execute(address: string, text: string): Promise<Record<str
   }
 }
 
-class OwnCluster implements Cluster {
+/** A server of our own in a directory, reached by a socket there and, where it has a port, over TCP. */
+export class OwnCluster implements Cluster {
   readonly #binaries: string
   readonly #directory: string
   readonly #data: string
   /** initdb and the server refuse to run as root; the package made this user for them. */
   readonly #asUser: readonly string[]
   #process: ChildProcess | undefined
+  readonly #port: number | undefined
+  readonly #settings: readonly string[]
   #output = ''
 
-  constructor(binaries: string, directory: string) {
+  /** @param settings as `name=value` */
+  constructor(binaries: string, directory: string, port?: number, settings: readonly string[] = []) {
+    this.#port = port
+    this.#settings = settings
     this.#binaries = binaries
     this.#directory = directory
     this.#data = join(directory, 'data')
@@ -132,21 +138,42 @@ class OwnCluster implements Cluster {
   }
 
   address(database: string): string {
+    if (this.#port !== undefined) return `postgres://topicd@127.0.0.1:${this.#port}/${database}`
     return `postgres:///${database}?host=${this.#directory}&user=topicd`
+  }
+
+  /** Makes this one a standby of another, which streams what that one writes, under a name. */
+  async follow(primary: OwnCluster, name: string): Promise<void> {
+    if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
+    this.#run('pg_basebackup', '-D', this.#data, '-R', '-X', 'stream', '-c', 'fast', '-d', `${primary.address('postgres')}?application_name=${name}`)
+  }
+
+  /** Makes a standby the primary. */
+  promote(): void {
+    this.#run('pg_ctl', '-D', this.#data, '-w', 'promote')
+  }
+
+  /** The process that the others are children of. */
+  get pid(): number {
+    return Number(readFileSync(join(this.#data, 'postmaster.pid'), 'utf8').split('\n')[0])
+  }
+
+  #run(program: string, ...args: readonly string[]): void {
+    const [command, ...user] = this.#asUser
+    execFileSync(command, [...user, join(this.#binaries, program), ...args], { cwd: this.#directory, stdio: ['ignore', 'ignore', 'pipe'] })
   }
 
   async make(): Promise<void> {
     if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
-    const [command, ...args] = this.#asUser
-    const initdb = [join(this.#binaries, 'initdb'), '-D', this.#data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C']
-    execFileSync(command, [...args, ...initdb], { cwd: this.#directory, stdio: ['ignore', 'ignore', 'pipe'] })
+    this.#run('initdb', '-D', this.#data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C')
   }
 
   async start(): Promise<void> {
     const [command, ...args] = this.#asUser
     // The shell ends the server when our end of its standard input closes: with us, however we end.
     const script = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
-    const settings = ['listen_addresses=', `unix_socket_directories=${this.#directory}`, 'max_connections=200', 'fsync=on']
+    const listen = this.#port === undefined ? ['listen_addresses='] : ['listen_addresses=127.0.0.1', `port=${this.#port}`]
+    const settings = [...listen, `unix_socket_directories=${this.#directory}`, 'max_connections=200', 'fsync=on', ...this.#settings]
     const server = [join(this.#binaries, 'postgres'), '-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])]
     const child = spawn(command, [...args, 'sh', '-c', script, 'sh', ...server], {
       cwd: this.#directory,

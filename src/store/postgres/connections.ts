@@ -1,36 +1,20 @@
 /**
- * The edge to pg: connections to the engine, statements over them, and what a failed one means. Nothing else imports pg.
+ * Carrying out statements on the engine, and what a failed one means. Each statement is a transaction of its own; only a
+ * snapshot holds one open. A statement that lost against another is made again, a few times; one that only reads is made
+ * again when its connection is lost. A connection that failed in any other way is never used again.
  *
- * Each statement is prepared once a connection and is a transaction of its own; only a cut holds one open. A statement
- * that lost against another is made again, a few times; one that only reads is made again when its connection is lost.
- * A connection that failed in any other way is never used again.
+ * Reads and writes have connections of their own: while a standby is away every write waits for it, and fetches must not.
  *
- * Caveats of the library and of the protocol, each held by a test:
- * - The engine sends a statement's result before it commits. pg resolves on the message after that (ReadyForQuery), so a
- *   resolved write is a committed one.
- * - A connection that fails says so by an `error`, idle or not, that ends the process unless somebody listens: on the pool
- *   for idle ones, on the connection itself otherwise.
- * - What comes back is text, decoded as UTF-8; here every column stays the text that it came as.
- * - A planner without statistics joins by reading whole tables. Every statement here is meant to go by an index, so the
- *   other ways are turned off where the engine knows the settings.
+ * When a write may be carried out is bounded: its statement refuses to begin `beginMsMax` after it was asked for, and the
+ * engine ends it `statementMsMax` after it began. Only the commit itself has no bound: it may wait for a standby that is away.
  */
-import pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { commitDeadlineMs } from '../../limits.js'
 import { StoreError } from '../store.js'
-
-/** A statement, prepared under its name; `Row` has a text, or null, for each column. */
-export interface Statement<Row> {
-  readonly name: string
-  readonly text: string
-  /** Never there: it carries the type. */
-  readonly row?: Row
-}
-
-/** Buffers go out as they are, in the binary form of the parameter's type; arrays.ts makes those of arrays. */
-export type Parameter = string | number | Buffer
-
-export type Read = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
+import { Engine } from './engine.js'
+import { Pool } from './pool.js'
+import { isPlainError, type Session, stateOf, TimedOut, Warned } from './session.js'
+import { type Execute, lateState, type Parameter, type Statement } from './statement.js'
 
 export interface Connections {
   /**
@@ -38,33 +22,54 @@ export interface Connections {
    *
    * @throws StoreError `unavailable` when the engine cannot be reached
    */
-  readonly read: Read
+  readonly read: Execute
   /**
-   * Carries out a statement; when it resolves, what it changed is durable.
+   * Carries out a statement that ends in `inTime`, whose moment is appended to the parameters. When it resolves, what it
+   * changed is durable.
    *
-   * @throws StoreError of every kind; of `unknown_outcome` when the connection was lost before the engine answered
+   * @param sinceMs when it was asked for, by performance.now(), from where its bounds are counted; now unless told
+   * @throws StoreError of every kind; of `unknown_outcome` when the engine did not answer, or not for sure
    */
-  readonly write: Read
+  readonly write: Write
   /** A transaction that reads, all of it from one moment. */
-  openCut(): Promise<Cut>
-  /** Carries out text with any number of statements, unprepared. */
+  openSnapshot(): Promise<Snapshot>
+  /** Carries out text with any number of statements, unprepared, however long they take. */
   define(text: string): Promise<void>
+  /** Why the engine cannot be used at the moment; undefined while it can. */
+  failure(): StoreError | undefined
+  /** The timeline of the newest primary that was seen: another one is another primary. */
+  timeline(): number
   close(): Promise<void>
 }
 
-export interface Cut {
-  readonly read: Read
+export type Write = <Row>(statement: Statement<Row>, parameters: readonly Parameter[], sinceMs?: number) => Promise<readonly Row[]>
+
+export interface Snapshot {
+  readonly read: Execute
   close(): Promise<void>
 }
 
-/** Connections of one process, made as they are needed: six rounds of writes, six of reads, and a few for everything else. */
-const connectionsMax = 16
+/** Connections of one process at most: as many as its batches and scans can use at once. */
+const readersMax = 8
+const writersMax = 8
 
-/** How long a connection may take to be made, in ms; a request waits at most this long for an engine that is gone. */
-const connectMsMax = 3000
+/** What one host takes of the sessions that the engine has for everybody, so that two hosts and a person with psql fit. */
+const hostShare = 0.4
 
-/** The engine ends a statement after this long, in ms: well before we give it up, so that it cannot come true much later. */
-const statementMsMax = 8000
+/** How long after it was asked for a write may begin, in ms. */
+const beginMsMax = 4000
+
+/** The engine ends a statement after this long, in ms: a write is carried out within 8 s or not at all. */
+const statementMsMax = 4000
+
+/** A statement of a scan or a snapshot reads up to 8 MiB of rows. */
+const readMsMax = 8000
+
+/** A write that was waited for until its answer was due is waited for a moment more once it is sent, in ms. */
+const answerMsMin = 1000
+
+/** How old a look at the engine's clock may be, in ms: two clocks that nobody sets drift apart by some ms in it. */
+const clockMsMax = 60_000
 
 /** How often a statement is made that loses against others (a serialization failure, a deadlock). */
 const attemptsMax = 10
@@ -72,145 +77,202 @@ const attemptsMax = 10
 /** The longest wait before the second attempt, in ms; it doubles with each. */
 const backoffMs = 4
 
+/** Between two looks at what has become of the statements that were given up, in ms. */
+const reapMs = 1000
+
+/** The backends of sessions that were given up which still work. One that is idle has answered, and the answer was lost. */
+const readBackends: Statement<{ pid: string }> = {
+  name: 'read_backends',
+  text: `select pid from pg_stat_activity where pid = any($1::int[]) and state is distinct from 'idle'`,
+}
+
 /**
- * For PostgreSQL and what descends from it: go by the indexes, and let nobody's configuration acknowledge what is not on
- * disk. Other engines refuse these, and need none.
+ * @param address a postgres:// URL; what it leaves out comes from the PG… variables of the environment
+ * @param sharers processes of this host that share what it takes of the engine's sessions
  */
-const sessionText = `
-  set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; set enable_mergejoin = off;
-  set jit = off;
-  select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`
+export function createConnections(address: string, sharers: number): Connections {
+  const engine = new Engine(address)
+  let slots: number | undefined
 
-/** Columns stay the text that they came as. */
-const asText = { getTypeParser: () => (text: unknown): unknown => text } as unknown as pg.CustomTypesConfig
+  /** This process's part of the host's share: one session for reads and one for writes at least. */
+  const sizeMax = (most: number) => (): number => {
+    if (slots === undefined) return most
+    return Math.min(most, Math.max(1, Math.floor((slots * hostShare) / sharers / 2)))
+  }
+  const readers = new Pool(engine, sizeMax(readersMax), readMsMax)
+  const writers = new Pool(engine, sizeMax(writersMax), statementMsMax)
 
-/** @param address a postgres:// URL; what it leaves out comes from the PG… variables of the environment */
-export function createConnections(address: string): Connections {
-  const pool = new pg.Pool({
-    connectionString: address,
-    max: connectionsMax,
-    connectionTimeoutMillis: connectMsMax,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    application_name: 'topicd',
-    onConnect: (client) => prepareSession(client) as unknown as void,
-  })
-  // The pool has let go of the connection already, and the next statement makes a new one.
-  pool.on('error', () => {})
+  async function acquire(pool: Pool): Promise<Session> {
+    const session = await pool.acquire()
+    slots = session.slots
+    return session
+  }
 
-  async function connect(): Promise<pg.PoolClient> {
+  async function readOnce<Row>(statement: Statement<Row>, parameters: readonly Parameter[]): Promise<readonly Row[]> {
+    const session = await acquire(readers)
     try {
-      return await pool.connect()
-    } catch (cause) {
-      throw new StoreError('unavailable', `the engine cannot be reached: ${(cause as Error).message}`)
+      const rows = await session.execute(statement, parameters, commitDeadlineMs)
+      // What a deposed primary says may be out of date; its successor is asked.
+      if (!engine.isCurrent(session)) throw new Error('the engine was deposed meanwhile')
+      readers.release(session)
+      return rows
+    } catch (error) {
+      if (meaningOf(error) === 'conflict') readers.release(session)
+      else readers.discard(session)
+      throw error
     }
   }
 
-  async function run<Row>({ name, text }: Statement<Row>, parameters: readonly Parameter[]): Promise<readonly Row[]> {
-    const client = await connect()
-    let sound = false
+  async function writeOnce<Row>(statement: Statement<Row>, parameters: readonly Parameter[], sinceMs: number): Promise<readonly Row[]> {
+    const session = await acquire(writers)
     try {
-      const { rows } = await client.query(timed({ name, text, values: [...parameters], types: asText }))
-      sound = true
-      return rows as Row[]
+      const moment = Math.floor(sinceMs + session.clockOffsetMs + beginMsMax)
+      const leftMs = Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
+      const rows = await session.change(statement, [...parameters, moment], leftMs)
+      if (!engine.isCurrent(session)) throw new Warned('the engine was deposed while it committed')
+      if (performance.now() - session.clockSeenMs < clockMsMax) writers.release(session)
+      else void seeClock(session)
+      return rows
     } catch (error) {
-      sound = meaningOf(error) === 'conflict'
+      if (meaningOf(error) === 'conflict') writers.release(session)
+      else if (meaningOf(error) === 'late') await seeClock(session)
+      else if (error instanceof TimedOut) giveUp(session)
+      else writers.discard(session)
       throw error
-    } finally {
-      client.release(!sound)
     }
+  }
+
+  /** Looks at the engine's clock and gives the session back. */
+  async function seeClock(session: Session): Promise<void> {
+    try {
+      await session.seeClock(commitDeadlineMs)
+      writers.release(session)
+    } catch {
+      writers.discard(session)
+    }
+  }
+
+  let reaping: NodeJS.Timeout | undefined
+  function giveUp(session: Session): void {
+    writers.giveUp(session)
+    reaping ??= setTimeout(() => void reap(), reapMs).unref()
+  }
+
+  /** Ends the sessions that were given up whose backends work no more. */
+  async function reap(): Promise<void> {
+    try {
+      const asked = writers.givenUp
+      const rows = await readOnce(readBackends, [`{${asked.map(({ backendId }) => backendId).join()}}`])
+      const working = new Set(rows.map(({ pid }) => Number(pid)))
+      // One that was answered meanwhile may be in use again.
+      const left = new Set(writers.givenUp)
+      for (const session of asked) if (left.has(session) && !working.has(session.backendId)) writers.discard(session)
+    } catch {
+      // An engine that cannot be asked may not have ended them either.
+    }
+    reaping = writers.givenUp.length === 0 ? undefined : setTimeout(() => void reap(), reapMs).unref()
   }
 
   async function read<Row>(statement: Statement<Row>, parameters: readonly Parameter[]): Promise<readonly Row[]> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await run(statement, parameters)
+        return await readOnce(statement, parameters)
       } catch (error) {
         const meaning = meaningOf(error)
-        if (meaning === 'lost' && attempt === 1) continue
+        // One that was not answered in time would not be in time a second time either.
+        if (meaning === 'lost' && attempt === 1 && !(error instanceof TimedOut)) continue
         if (meaning !== 'conflict' || attempt === attemptsMax) throw failure(error, meaning === 'lost' ? 'unavailable' : meaning)
         await sleep(Math.random() * backoffMs * 2 ** attempt)
       }
     }
   }
 
-  async function write<Row>(statement: Statement<Row>, parameters: readonly Parameter[]): Promise<readonly Row[]> {
+  const write: Write = async (statement, parameters, sinceMs = performance.now()) => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await run(statement, parameters)
+        return await writeOnce(statement, parameters, sinceMs)
       } catch (error) {
         const meaning = meaningOf(error)
+        // Refused although there was time: the engine's clock has stepped. It has been looked at since.
+        if (meaning === 'late' && attempt === 1 && performance.now() - sinceMs < beginMsMax / 2) continue
         if (meaning !== 'conflict' || attempt === attemptsMax) throw failure(error, meaning)
         await sleep(Math.random() * backoffMs * 2 ** attempt)
       }
     }
   }
 
-  async function openCut(): Promise<Cut> {
-    const client = await connect()
+  async function openSnapshot(): Promise<Snapshot> {
+    const session = await acquire(readers)
     let sound = true
-    const readInCut: Read = async ({ name, text }, parameters) => {
+    const readInSnapshot: Execute = async (statement, parameters) => {
       try {
-        return (await client.query(timed({ name, text, values: [...parameters], types: asText }))).rows
+        return await session.execute(statement, parameters, commitDeadlineMs)
       } catch (error) {
         sound = false
         const meaning = meaningOf(error)
         throw failure(error, meaning === 'lost' ? 'unavailable' : meaning)
       }
     }
-    await readInCut({ name: 'begin_cut', text: 'begin transaction isolation level repeatable read, read only' }, [])
-    return {
-      read: readInCut,
-      async close() {
-        if (sound) await readInCut({ name: 'end_cut', text: 'commit' }, []).catch(() => {})
-        client.release(!sound)
-      },
+    const close = async (): Promise<void> => {
+      if (sound) await readInSnapshot(endSnapshot, []).catch(() => {})
+      if (sound) readers.release(session)
+      else readers.discard(session)
+    }
+    try {
+      await readInSnapshot(beginSnapshot, [])
+      return { read: readInSnapshot, close }
+    } catch (error) {
+      await close()
+      throw error
     }
   }
 
   async function define(text: string): Promise<void> {
-    const client = await connect()
-    let sound = false
+    const session = await acquire(writers)
     try {
-      await client.query(text)
-      sound = true
+      // An index on a large tree takes its time. Behind a pooler the setting must not outlive the transaction.
+      await session.define(`begin; set local statement_timeout = 0; ${text}; commit`)
     } finally {
-      client.release(!sound)
+      writers.discard(session)
     }
   }
 
-  return { read, write, openCut, define, close: () => pool.end() }
+  return {
+    read,
+    write,
+    openSnapshot,
+    define,
+    failure: () => readers.failure ?? writers.failure,
+    timeline: () => engine.timeline,
+    async close() {
+      clearTimeout(reaping)
+      engine.close()
+      await Promise.all([readers.close(), writers.close()])
+    },
+  }
 }
 
-async function prepareSession(client: pg.ClientBase): Promise<void> {
-  // Whatever is under way on the connection fails with it and is told so; there is nothing more to do.
-  client.on('error', () => {})
-  await client.query(`set statement_timeout = ${statementMsMax}`)
-  await client.query(sessionText).catch((error: unknown) => {
-    if (meaningOf(error) === 'lost') throw error
-  })
-}
-
-/** With a deadline of our own: an engine that says nothing at all must not hold a request forever. */
-function timed(query: pg.QueryConfig): pg.QueryConfig {
-  return Object.assign(query, { query_timeout: commitDeadlineMs })
-}
+const beginSnapshot: Statement<never> = { name: 'begin_snapshot', text: 'begin transaction isolation level repeatable read, read only' }
+const endSnapshot: Statement<never> = { name: 'end_snapshot', text: 'commit' }
 
 /** What a failed statement has come to. */
 type Meaning =
   /** It lost against another and changed nothing. */
   | 'conflict'
+  /** It was to begin too late by the engine's clock, and changed nothing. */
+  | 'late'
   /** It changed nothing: there is no room. */
   | 'full'
   /** It changed nothing: the engine would not, or not in time. */
   | 'unavailable'
-  /** Nobody knows whether it was carried out. */
+  /** Nobody knows whether it was carried out, or will still be here. */
   | 'lost'
   /** It changed nothing, and never will: the statement or the schema is wrong, or the engine is. */
   | 'wrong'
 
 /** SQLSTATEs, or their first two letters, of errors after which the engine has changed nothing. */
 const meanings: Readonly<Record<string, Meaning>> = {
+  [lateState]: 'late',
   '40001': 'conflict', // serialization failure
   '40P01': 'conflict', // deadlock
   '40003': 'lost', // statement completion unknown
@@ -226,12 +288,12 @@ const meanings: Readonly<Record<string, Meaning>> = {
 
 function meaningOf(error: unknown): Meaning {
   if (error instanceof StoreError) return 'unavailable'
-  if (!(error instanceof pg.DatabaseError) || error.code === undefined) return 'lost'
-  const { code, severity } = error
+  const code = stateOf(error)
+  if (code === undefined) return 'lost'
   const meaning = meanings[code] ?? meanings[code.slice(0, 2)] ?? 'wrong'
   // A FATAL error or a PANIC ends the connection, and may come after the commit. Severities may be in another language;
   // then only a conflict, which is always an ERROR, is taken for one.
-  return severity === 'ERROR' || meaning === 'conflict' ? meaning : 'lost'
+  return isPlainError(error) || meaning === 'conflict' ? meaning : 'lost'
 }
 
 function failure(error: unknown, meaning: Meaning): unknown {
@@ -240,17 +302,14 @@ function failure(error: unknown, meaning: Meaning): unknown {
   switch (meaning) {
     case 'conflict':
       return new StoreError('retry', `too many statements met: ${message}`, { cause: error })
+    case 'late':
+      return new StoreError('unavailable', 'the write reached the engine too late', { cause: error })
     case 'full':
     case 'unavailable':
       return new StoreError(meaning, message, { cause: error })
     case 'lost':
-      return new StoreError('unknown_outcome', `the engine was lost: ${message}`, { cause: error })
+      return new StoreError('unknown_outcome', error instanceof Warned ? message : `the engine was lost: ${message}`, { cause: error })
     case 'wrong':
       return error
   }
-}
-
-/** The SQLSTATE of an error that the engine itself gave; undefined for any other. */
-export function stateOf(error: unknown): string | undefined {
-  return error instanceof pg.DatabaseError ? error.code : undefined
 }

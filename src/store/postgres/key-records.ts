@@ -4,7 +4,8 @@
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import { plainArray, textArray } from './arrays.js'
-import type { Connections, Statement } from './connections.js'
+import type { Connections } from './connections.js'
+import { inTime, type Statement } from './statement.js'
 
 type KeyRecords = Pick<
   TopicStore,
@@ -29,21 +30,22 @@ const moveRevision = `
 const insertRecord: Statement<{ value: string }> = {
   name: 'insert_key',
   text: `with changed as (
-      insert into topicd.api_keys (name, record) values ($1, $2) on conflict (name) do nothing returning name
+      insert into topicd.api_keys (name, record) select $1, $2 where ${inTime(3)}
+      on conflict (name) do nothing returning name
     ) ${moveRevision}`,
 }
 
 const putRecord: Statement<{ value: string }> = {
   name: 'put_key',
   text: `with changed as (
-      insert into topicd.api_keys (name, record) values ($1, $2)
+      insert into topicd.api_keys (name, record) select $1, $2 where ${inTime(3)}
       on conflict (name) do update set record = excluded.record returning name
     ) ${moveRevision}`,
 }
 
 const deleteRecord: Statement<{ value: string }> = {
   name: 'delete_key',
-  text: `with changed as (delete from topicd.api_keys where name = $1 returning name) ${moveRevision}`,
+  text: `with changed as (delete from topicd.api_keys where name = $1 and ${inTime(2)} returning name) ${moveRevision}`,
 }
 
 const readUses: Statement<{ name: string; used: string }> = {
@@ -56,7 +58,7 @@ const touchRecords: Statement<never> = {
   text: `
     update topicd.api_keys k set used = v.used
     from unnest($1::text[], $2::bigint[]) as v (name, used)
-    where k.name = v.name and (k.used is null or k.used < v.used)`,
+    where k.name = v.name and (k.used is null or k.used < v.used) and ${inTime(3)}`,
 }
 
 export function createKeyRecords({ read, write }: Connections): KeyRecords {

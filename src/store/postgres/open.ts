@@ -1,87 +1,130 @@
 /**
  * The engine behind a postgres:// address: puts the parts of this folder together into a `TopicStore`. Any number of
  * processes of any number of hosts may have it open; opening it is no hazard to anybody, so writes are never held.
+ *
+ * The engine may be away at any time, at the opening too: whoever can wait has the store at once, and every request is
+ * refused until the engine is back and its schema and settings have been found right.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StoreError, type StoreFigures, type TopicStore } from '../store.js'
-import { type Connections, createConnections, type Statement } from './connections.js'
+import { StoreError, type TopicStore } from '../store.js'
+import { type Connections, createConnections } from './connections.js'
+import { Refused } from './engine.js'
+import { createFencedRead, requireFence } from './fence.js'
+import { createFigures } from './figures.js'
 import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
 import { createReads } from './reads.js'
 import { createRemovals } from './removals.js'
 import { migrateSchema, requireSchema } from './schema.js'
+import { requireSettings } from './settings.js'
+import type { Execute } from './statement.js'
+import { inTurn } from './turns.js'
 import { check, walk } from './whole.js'
 import { createWrites } from './writes.js'
-import { inTurn } from './turns.js'
 
-/** How long to wait for an engine that cannot be reached at first, in ms: it may be restarting. */
+/** How long those who cannot wait for ever wait for an engine that cannot be reached, in ms: it may be restarting. */
 const patienceMs = 6000
 const patienceStepMs = 200
 
-/** Statements of scans under way in this process. */
+/** Those who can wait have their store after this long, whatever an engine is doing that does not answer, in ms. */
+const handOverMs = 3000
+
+const notYet = new StoreError('unavailable', 'the engine cannot be reached: it has not answered yet')
+
+/** Statements of scans in flight in this process. */
 const scansInFlightMax = 2
 
-/** Counting reads a whole index, so it is done this seldom, in ms. */
-const figuresMs = 30_000
-
-const countTopics: Statement<{ topics: string }> = {
-  name: 'count_topics',
-  text: 'select count(*) as topics from topicd.topics',
-}
-
-const readSize: Statement<{ bytes: string }> = {
-  name: 'read_size',
-  text: `select pg_total_relation_size('topicd.topics') as bytes`,
-}
-
-const readFsync: Statement<{ setting: string }> = {
-  name: 'read_fsync',
-  text: `select current_setting('fsync') as setting`,
-}
-
-const readEncoding: Statement<{ setting: string }> = {
-  name: 'read_encoding',
-  text: `select current_setting('server_encoding') as setting`,
+export interface PostgresOptions {
+  /** Processes of this host that share what it takes of the engine's sessions; 1 unless told. */
+  readonly sharers?: number
+  /** Whether what clients fetch is proved to be from the primary; see fence.ts. */
+  readonly fencedReads?: boolean
+  /**
+   * For those who can wait: the store is there at once, and this is told when the engine, once it was reached, proves to be none
+   * that can be used. Others get their store when the engine was reached, or none.
+   */
+  readonly onUnusable?: (reason: Error) => void
 }
 
 /**
  * Opens the store at an address, whose schema must be there.
  *
- * @throws Error when it cannot be reached, when its schema is not the one of this program, when nothing in it is durable, or
- *   when it cannot hold every text
+ * @throws Error when it does not let us in, when its schema is not one for this program, when nothing in it is durable, or when it
+ *   cannot hold every text; without `onUnusable` also when it cannot be reached
  */
-export async function openPostgresStore(address: string): Promise<TopicStore> {
-  const connections = createConnections(address)
-  try {
-    await patiently(() => requireSchema(connections))
-    await requireSettings(connections)
-  } catch (error) {
-    await connections.close()
-    throw error
+export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
+  const { sharers = 1, fencedReads = false, onUnusable } = options
+  const connections = createConnections(address, sharers)
+  const look = (waitMs: number): Promise<Error | undefined> => lookAt(connections, fencedReads, waitMs)
+  const canWait = onUnusable !== undefined
+  const found = await (canWait ? Promise.race([look(0), sleep(handOverMs, notYet)]) : look(patienceMs))
+  const refusal = found instanceof StoreError ? found : undefined
+  if (found === undefined || (refusal !== undefined && canWait)) return createStore(connections, { refusal, look, fencedReads, onUnusable })
+  await connections.close()
+  throw found
+}
+
+/** What is wrong with the engine; undefined when nothing is. One that cannot be reached is tried again for `waitMs`. */
+async function lookAt(connections: Connections, fencedReads: boolean, waitMs: number): Promise<Error | undefined> {
+  const deadline = performance.now() + waitMs
+  for (;;) {
+    try {
+      await requireSchema(connections)
+      await requireSettings(connections)
+      if (fencedReads) await requireFence(connections)
+      return undefined
+    } catch (error) {
+      if (error instanceof Refused) return new Error(error.message, { cause: error })
+      if (!(error instanceof StoreError) || performance.now() >= deadline) return error as Error
+      await sleep(patienceStepMs)
+    }
   }
-  const lease = createLease(connections)
-  const scan = inTurn(connections.read, scansInFlightMax)
-  const writes = createWrites(connections, scan)
-  const { settled, ...changes } = writes
-  const removals = createRemovals(connections, lease, writes)
-  let figures: { readonly atMs: number; readonly read: Promise<StoreFigures> } | undefined
+}
+
+interface StoreOptions {
+  /** Why the engine could not be looked at; it is until it can. */
+  readonly refusal: StoreError | undefined
+  readonly look: (waitMs: number) => Promise<Error | undefined>
+  readonly fencedReads: boolean
+  readonly onUnusable: ((reason: Error) => void) | undefined
+}
+
+function createStore(connections: Connections, { refusal: unreached, look, fencedReads, onUnusable }: StoreOptions): TopicStore {
+  let refusal = unreached
+  let closed = false
+
+  async function lookUntilReached(): Promise<void> {
+    while (refusal !== undefined && !closed) {
+      await sleep(patienceStepMs)
+      const found = closed ? undefined : await look(0)
+      if (found === undefined || found instanceof StoreError) refusal = found
+      else return onUnusable?.(found)
+    }
+  }
+  if (refusal !== undefined && onUnusable !== undefined) void lookUntilReached()
+
+  const once = (execute: Execute): Execute => (statement, parameters) => {
+    return refusal === undefined ? execute(statement, parameters) : Promise.reject(refusal)
+  }
+  const guarded: Connections = { ...connections, read: once(connections.read), write: once(connections.write) }
+  const lease = createLease(guarded)
+  const scan = inTurn(guarded.read, scansInFlightMax)
+  const fetched = fencedReads ? createFencedRead(guarded) : guarded.read
+  const { settled, ...changes } = createWrites(guarded, scan)
+  const removals = createRemovals(guarded, scan, lease)
   return {
-    ...createReads(connections, scan),
+    ...createReads(fetched, fencedReads ? inTurn(fetched, scansInFlightMax) : scan),
     ...changes,
-    ...createKeyRecords(connections),
+    ...createKeyRecords(guarded),
     removeDue: removals.removeDue,
-    walk: (plan, cancellation) => walk(connections, plan, cancellation),
-    check: (report) => check(connections, report),
-    figures() {
-      if (figures === undefined || performance.now() - figures.atMs > figuresMs) {
-        figures = { atMs: performance.now(), read: readFigures(connections) }
-        figures.read.catch(() => (figures = undefined))
-      }
-      return figures.read
-    },
+    walk: (plan, cancellation) => walk(guarded, plan, cancellation),
+    check: (report) => check(guarded, report),
+    figures: createFigures(guarded),
+    notReady: () => (refusal ?? connections.failure())?.message,
     hold: () => Promise.resolve(),
     release() {},
     async close() {
+      closed = true
       await removals.close()
       await settled()
       await lease.end().catch(() => {})
@@ -92,48 +135,10 @@ export async function openPostgresStore(address: string): Promise<TopicStore> {
 
 /** Makes or migrates the schema at an address. See `migrateSchema`. */
 export async function migratePostgresStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
-  const connections = createConnections(address)
+  const connections = createConnections(address, 1)
   try {
     return await migrateSchema(connections)
   } finally {
     await connections.close()
   }
-}
-
-async function patiently(open: () => Promise<void>): Promise<void> {
-  const deadline = performance.now() + patienceMs
-  for (;;) {
-    try {
-      return await open()
-    } catch (error) {
-      if (!(error instanceof StoreError) || performance.now() > deadline) throw error
-      await sleep(patienceStepMs)
-    }
-  }
-}
-
-/**
- * What the engine acknowledges must be on disk, and every text must have a place in it. Engines that do not know a setting
- * have no way to have it wrong.
- */
-async function requireSettings({ read }: Connections): Promise<void> {
-  async function settingOf(statement: Statement<{ setting: string }>): Promise<string | undefined> {
-    const [row] = await read(statement, []).catch((error: unknown) => {
-      if (error instanceof StoreError) throw error
-      return []
-    })
-    return row?.setting
-  }
-  if ((await settingOf(readFsync)) === 'off') {
-    throw new Error('the engine runs with fsync = off, so nothing that it acknowledges is durable: turn it on')
-  }
-  const encoding = (await settingOf(readEncoding)) ?? 'UTF8'
-  if (encoding !== 'UTF8') throw new Error(`the database has the encoding ${encoding}, not UTF8: make one that has`)
-}
-
-/** The size is 0 where the engine does not tell it. */
-async function readFigures({ read }: Connections): Promise<StoreFigures> {
-  const [{ topics }] = await read(countTopics, [])
-  const [row] = await read(readSize, []).catch(() => [])
-  return { topics: Number(topics), bytes: Number(row?.bytes ?? 0) }
 }

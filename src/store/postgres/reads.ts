@@ -12,11 +12,11 @@ import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
 import { bytesArray, columnOf, plainArray } from './arrays.js'
-import type { Connections, Read, Statement } from './connections.js'
 import { createPageItems } from './page-items.js'
 import { typeNumbers } from './rows.js'
 import { type Ask, createRounds, type Group } from './rounds.js'
 import { matchingKeys } from './scan.js'
+import type { Execute, Statement } from './statement.js'
 import { inTurn } from './turns.js'
 
 export interface Reads {
@@ -24,20 +24,42 @@ export interface Reads {
   readPage(query: PageQuery, cancellation: Cancellation): Promise<Page>
 }
 
-const readItems: Statement<{ key: string; type: string; item: string }> = {
+interface ItemRow {
+  readonly key: string
+  readonly type: string
+  /** Null for one that others have left no room for. */
+  readonly item: string | null
+}
+
+const readItem: Statement<ItemRow> = {
+  name: 'read_item',
+  text: 'select key, type, item from topicd.topics where key = $1::bytea',
+}
+
+/**
+ * The items of topics, in the order of asking, as long as they make `$2` bytes together, and then one. The size of an item is
+ * known without reading it.
+ */
+const readItems: Statement<ItemRow> = {
   name: 'read_items',
-  text: `select key, type, item from topicd.topics where key = any($1::bytea[])`,
+  text: `
+    select key, type, case when bytes < $2::bigint then item end as item
+    from (
+      select t.key, t.type, t.item, sum(octet_length(t.item)) over (order by a.place rows unbounded preceding) - octet_length(t.item) as bytes
+      from unnest($1::bytea[]) with ordinality as a (key, place) join topicd.topics t on t.key = a.key
+    ) found`,
 }
 
 /**
  * The first items of several ranges: at most `$4` of each, and no more than make `$5` bytes and then one, so that the reader
- * can tell a full page from a finished one. Written with both columns on both sides, so that only the index by type and
- * key can serve it.
+ * can tell a full page from a finished one. A range before which the others make `$6` bytes has nulls in their places.
+ * Written with both columns on both sides, so that only the index by type and key can serve it.
  */
-const readRanges: Statement<{ place: string; item: string }> = {
+const readRanges: Statement<{ place: string; item: string | null }> = {
   name: 'read_ranges',
   text: `
-    select q.place, p.item
+    select q.place, case when sum(octet_length(p.item)) over (order by q.place)
+      - sum(octet_length(p.item)) over (partition by q.place) < $6::bigint then p.item end as item
     from unnest($1::smallint[], $2::bytea[], $3::bytea[]) with ordinality as q (type, start, stop, place)
     cross join lateral (
       select t.item, row_number() over w as number, sum(octet_length(t.item) + 1) over w - octet_length(t.item) - 2 as bytes
@@ -67,9 +89,12 @@ const readMatches: Statement<{ item: string }> = {
 /** Statements of one kind under way in this process: beyond a few, sharing them is worth more than one more of them. */
 const readsInFlightMax = 2
 
-/** Topics in one statement, and ranges: each may bring items of a megabyte, or a page of several. */
+/** Topics in one statement, and ranges. */
 const topicsMax = 256
 const rangesMax = 32
+
+/** Bytes of items in the answer to one statement, and then one item or one range's more: what does not fit is asked for again. */
+const answerBytesMax = 8 * 1024 * 1024
 
 /** Ranges of one page that are read at once, after the first has not filled it. */
 const rangesAtOnce = 8
@@ -88,19 +113,26 @@ interface RangeAsk extends Ask {
   resolve(items: readonly string[]): void
 }
 
-/** @param scan for the statements of scans */
-export function createReads({ read }: Connections, scan: Read): Reads {
+/**
+ * @param read for one statement
+ * @param scan for the statements of scans
+ */
+export function createReads(read: Execute, scan: Execute): Reads {
   async function answerTopics(groups: readonly Group<TopicAsk>[]): Promise<void> {
-    const rows = await read(readItems, [bytesArray(groups.map(([{ key }]) => key))])
+    const keys = groups.map(([{ key }]) => key)
+    const rows = keys.length === 1 ? await read(readItem, keys) : await read(readItems, [bytesArray(keys), answerBytesMax])
     const found = new Map(rows.map((row) => [row.key, row]))
+    const left: TopicAsk[] = []
     for (const group of groups) {
       const row = found.get(group[0].id)
-      const item = row && Buffer.from(row.item)
-      for (const { type, resolve } of group) {
-        if (row === undefined || item === undefined) resolve('no_such_topic')
-        else resolve(Number(row.type) === typeNumbers[type] ? item : 'incompatible_type')
+      if (row === undefined) for (const { resolve } of group) resolve('no_such_topic')
+      else if (row.item === null) left.push(...group)
+      else {
+        const item = Buffer.from(row.item)
+        for (const { type, resolve } of group) resolve(Number(row.type) === typeNumbers[type] ? item : 'incompatible_type')
       }
     }
+    topics.addAhead(left)
   }
 
   async function answerRanges(groups: readonly Group<RangeAsk>[]): Promise<void> {
@@ -121,10 +153,20 @@ export function createReads({ read }: Connections, scan: Read): Reads {
       bytesArray(asks.map(({ range }) => range.end)),
       asks[0].limit,
       asks[0].bytesMax,
+      answerBytesMax,
     ])
-    const items: string[][] = asks.map(() => [])
-    for (const { place, item } of rows) items[Number(place) - 1].push(item)
-    for (const [place, group] of groups.entries()) for (const { resolve } of group) resolve(items[place])
+    const items: (string[] | undefined)[] = asks.map(() => [])
+    for (const { place, item } of rows) {
+      if (item === null) items[Number(place) - 1] = undefined
+      else items[Number(place) - 1]?.push(item)
+    }
+    const left: RangeAsk[] = []
+    for (const [place, group] of groups.entries()) {
+      const found = items[place]
+      if (found === undefined) left.push(...group)
+      else for (const { resolve } of group) resolve(found)
+    }
+    ranges.addAhead(left)
   }
 
   const readInTurn = inTurn(read, readsInFlightMax)
@@ -134,14 +176,15 @@ export function createReads({ read }: Connections, scan: Read): Reads {
 
   function readTopic(path: Path, type: TopicType): Promise<Uint8Array | Absent> {
     const key = encodeKey(path)
-    return new Promise((resolve, reject) => topics.add({ id: columnOf(key), bytes: key.length, key, type, resolve, reject }))
+    return new Promise((resolve, reject) => topics.add({ id: columnOf(key), bytes: key.length, sinceMs: performance.now(), key, type, resolve, reject }))
   }
 
   function readRange(range: KeyRange, { type, size, bytesMax }: PageQuery): Promise<readonly string[]> {
     const limit = size + 1
     const id = `${type} ${limit} ${range.start.toString('hex')} ${range.end.toString('hex')}`
     const bytes = range.start.length + range.end.length
-    return new Promise((resolve, reject) => ranges.add({ id, bytes, type, range, limit, bytesMax, resolve, reject }))
+    const ask = { id, bytes, sinceMs: performance.now(), type, range, limit, bytesMax }
+    return new Promise((resolve, reject) => ranges.add({ ...ask, resolve, reject }))
   }
 
   async function plainPage(query: PageQuery, planned: readonly KeyRange[], cancellation: Cancellation): Promise<Page> {

@@ -9,16 +9,18 @@
  * its turn (clauses.ts), and is judged once more when that comes. Its clause removes the matches first and ends the policy
  * afterwards: a crash in between repeats the removal. Such a policy is carried out once.
  */
+import type { Plan } from '../../topics/plan.js'
 import { planSelector } from '../../topics/planner.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal.js'
 import { clauseWaitsMs, createClauses } from '../clauses.js'
 import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
 import { bytesArray, bytesOf, plainArray } from './arrays.js'
-import type { Connections, Statement } from './connections.js'
-import type { Lease } from './lease.js'
-import { propertiesOf, startMs } from './rows.js'
-import type { Writes } from './writes.js'
+import type { Connections } from './connections.js'
+import { isHeldBy, type Lease } from './lease.js'
+import { propertiesOf } from './rows.js'
+import { matchingTopics } from './scan.js'
+import { type Execute, inTime, startMs, type Statement } from './statement.js'
 
 interface DueRow {
   readonly key: string
@@ -59,17 +61,40 @@ const removeDueTopics: Statement<{ key: string }> = {
   text: `
     delete from topicd.topics t
     using unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, life, updated)
-    where t.key = v.key and t.life = v.life and (v.updated is null or t.updated = v.updated)
+    where t.key = v.key and t.life = v.life and (v.updated is null or t.updated = v.updated) and ${inTime(4)}
     returning t.key`,
 }
 
-/** A null for `due` ends the policy. */
+/**
+ * What a clause removes: the topics that it met, and only while the lease is this process's. A statement that is held back on its way
+ * must not remove what was created after another process had carried out the clause.
+ */
+const removeForClause: Statement<{ held: string; removed: string }> = {
+  name: 'remove_for_clause',
+  text: `
+    with lease as materialized (select ${isHeldBy(3)} as held), removed as (
+      delete from topicd.topics t
+      using unnest($1::bytea[], $2::bigint[]) as v (key, life)
+      where t.key = v.key and t.life = v.life and (select held from lease) and ${inTime(4)}
+      returning 1
+    )
+    select held::text, (select count(*) from removed) as removed from lease`,
+}
+
+/** Ends a policy whose clause was carried out, while the lease is this process's: else another one may be at it. */
+const endPolicy: Statement<{ key: string }> = {
+  name: 'end_policy',
+  text: `
+    update topicd.topics set due = null
+    where key = $1::bytea and life = $2::bigint and ${isHeldBy(3)} and ${inTime(4)} returning key`,
+}
+
 const fileDue: Statement<never> = {
   name: 'file_due',
   text: `
     update topicd.topics t set due = v.due
     from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, life, due)
-    where t.key = v.key and t.life = v.life`,
+    where t.key = v.key and t.life = v.life and ${inTime(4)}`,
 }
 
 /** Topics looked at in one step. */
@@ -94,7 +119,8 @@ export interface Removals {
   close(): Promise<void>
 }
 
-export function createRemovals({ read, write }: Connections, lease: Lease, writes: Writes): Removals {
+/** @param scan for the statements of scans */
+export function createRemovals({ read, write }: Connections, scan: Execute, lease: Lease): Removals {
   const clauses = createClauses(waitingClauses, executeClause)
   let unreported = 0
 
@@ -115,6 +141,18 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
       plainArray(entries.map(({ updated }) => updated)),
     ])
     return removed.length
+  }
+
+  async function removeForPolicy(plan: Plan, cancellation: Cancellation): Promise<number> {
+    let removed = 0
+    for await (const topics of matchingTopics(scan, plan, cancellation)) {
+      if (topics.length === 0) continue
+      const keys = bytesArray(topics.map(({ key }) => key))
+      const [row] = await write(removeForClause, [keys, plainArray(topics.map(({ life }) => life)), lease.holder])
+      if (row.held !== 'true') throw new Cancelled()
+      removed += Number(row.removed)
+    }
+    return removed
   }
 
   /** The rows of a statement from a due time on, in steps. */
@@ -143,10 +181,10 @@ export function createRemovals({ read, write }: Connections, lease: Lease, write
         return 0
       }
       const plan = planSelector(entry.removes)
-      const count = 'problem' in plan ? 0 : await writes.removeMatches(plan, either(cancellation, held))
+      const count = 'problem' in plan ? 0 : await removeForPolicy(plan, either(cancellation, held))
       // One that was carried out whole ends, cancelled or not; without the lease another process may be at it.
       if (!held()) throw new Cancelled()
-      await file([{ key, life, dueMs: undefined }])
+      await write(endPolicy, [key, life, lease.holder])
       return count
     })
     if (removed === undefined) throw new Cancelled()

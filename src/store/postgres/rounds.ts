@@ -6,6 +6,7 @@
  * A statement works on each key once. Asks for one key join where one change can stand for all of them, in the order in
  * which they came; those that cannot join wait for a later round.
  */
+import { StoreError } from '../store.js'
 
 /** Something asked for, about one key. */
 export interface Ask {
@@ -13,6 +14,8 @@ export interface Ask {
   readonly id: string
   /** What it adds to the statement, in bytes. */
   readonly bytes: number
+  /** When it was first asked for, in ms of performance.now(). */
+  readonly sinceMs: number
   reject(reason: unknown): void
 }
 
@@ -23,6 +26,8 @@ export interface RoundsOptions<A extends Ask> {
   readonly carryOut: (groups: readonly Group<A>[]) => Promise<void>
   readonly inFlightMax: number
   readonly groupsMax: number
+  /** An ask that has waited for this long when its round goes out is refused, in ms; no bound unless told. */
+  readonly waitMsMax?: number
 }
 
 /** Asks about one key, one at least, answered by one change. */
@@ -30,6 +35,8 @@ export type Group<A extends Ask> = readonly [A, ...A[]]
 
 export interface Rounds<A extends Ask> {
   add(ask: A): void
+  /** Adds asks that a round has left over, ahead of those that came meanwhile. */
+  addAhead(asks: readonly A[]): void
   /** Resolves once nothing is gathered or under way. */
   settled(): Promise<void>
 }
@@ -37,7 +44,7 @@ export interface Rounds<A extends Ask> {
 /** A round ends here even if it has few asks: so much is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
-export function createRounds<A extends Ask>({ joins, carryOut, inFlightMax, groupsMax }: RoundsOptions<A>): Rounds<A> {
+export function createRounds<A extends Ask>({ joins, carryOut, inFlightMax, groupsMax, waitMsMax }: RoundsOptions<A>): Rounds<A> {
   let gathered = new Map<string, [A, ...A[]]>()
   let later: A[] = []
   let bytes = 0
@@ -61,14 +68,37 @@ export function createRounds<A extends Ask>({ joins, carryOut, inFlightMax, grou
     setImmediate(send)
   }
 
+  /** Everything that is gathered, in order. */
+  function take(): A[] {
+    const asks = [...gathered.values()].flat()
+    const waiting = later
+    gathered = new Map()
+    later = []
+    bytes = 0
+    return asks.concat(waiting)
+  }
+
+  /** Refuses what has waited for too long. */
+  function refuseLate(): void {
+    if (waitMsMax === undefined) return
+    const oldestMs = performance.now() - waitMsMax
+    if (![...gathered.values()].some((group) => group.some(({ sinceMs }) => sinceMs < oldestMs))) return
+    for (const ask of take()) {
+      if (ask.sinceMs >= oldestMs) gather(ask)
+      else ask.reject(new StoreError('unavailable', `the engine was busy with others for ${waitMsMax / 1000} s`))
+    }
+  }
+
   function send(): void {
     scheduled = false
+    refuseLate()
     const groups = [...gathered.values()]
     const waiting = later
     gathered = new Map()
     later = []
     bytes = 0
     for (const ask of waiting) gather(ask)
+    if (groups.length === 0) return settle()
     inFlight++
     void carryOut(groups)
       .catch((reason: unknown) => {
@@ -77,16 +107,25 @@ export function createRounds<A extends Ask>({ joins, carryOut, inFlightMax, grou
       .finally(() => {
         inFlight--
         schedule()
-        if (inFlight > 0 || scheduled) return
-        for (const settled of onSettled) settled()
-        onSettled = []
+        settle()
       })
     schedule()
+  }
+
+  function settle(): void {
+    if (inFlight > 0 || scheduled) return
+    for (const settled of onSettled) settled()
+    onSettled = []
   }
 
   return {
     add(ask) {
       gather(ask)
+      schedule()
+    },
+    addAhead(asks) {
+      const others = take()
+      for (const ask of [...asks, ...others]) gather(ask)
       schedule()
     },
     settled() {

@@ -10,17 +10,28 @@ import type { TopicType } from '../../topics/topic.js'
 import { nextSlice, sliceMs } from '../slices.js'
 import { type Cancellation, Cancelled } from '../store.js'
 import { bytesOf } from './arrays.js'
-import type { Read, Statement } from './connections.js'
+import type { Execute, Statement } from './statement.js'
 import { typeNumbers } from './rows.js'
 
+interface MatchRow {
+  readonly key: string
+  readonly life?: string
+}
+
 /** Written with both columns on both sides, so that only the index by type and key can serve it. */
-const readKeysOfType: Statement<{ key: string }> = {
+const readKeysOfType: Statement<MatchRow> = {
   name: 'read_keys_of_type',
   text: `select key from topicd.topics
     where (type, key) >= ($1::smallint, $2::bytea) and (type, key) < ($1::smallint, $3::bytea) order by type, key limit $4::int`,
 }
 
-const readKeys: Statement<{ key: string }> = {
+/** The same of both types, with what tells each topic from an earlier or later one at its path. */
+const readLives: Statement<MatchRow> = {
+  name: 'read_lives',
+  text: `select key, life from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
+}
+
+const readKeys: Statement<MatchRow> = {
   name: 'read_keys',
   text: `select key from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
 }
@@ -39,36 +50,47 @@ const keysPerLook = 32
  * @throws Cancelled when nobody waits any more
  */
 export async function* matchingKeys(
-  read: Read,
-  { ranges, matcher }: Plan,
+  read: Execute,
+  plan: Plan,
   type: TopicType | undefined,
   cancellation: Cancellation,
 ): AsyncGenerator<Buffer[]> {
+  const readRange: ReadRange = ({ start, end }, limit) =>
+    type === undefined ? read(readKeys, [start, end, limit]) : read(readKeysOfType, [typeNumbers[type], start, end, limit])
+  for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key }) => bytesOf(key))
+}
+
+/** The same, of both types, each key with its topic's `life`. */
+export async function* matchingTopics(read: Execute, plan: Plan, cancellation: Cancellation): AsyncGenerator<{ key: Buffer; life: string }[]> {
+  const readRange: ReadRange = ({ start, end }, limit) => read(readLives, [start, end, limit])
+  for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key, life = '' }) => ({ key: bytesOf(key), life }))
+}
+
+type ReadRange = (range: KeyRange, limit: number) => Promise<readonly MatchRow[]>
+
+async function* matches(readRange: ReadRange, { ranges, matcher }: Plan, cancellation: Cancellation): AsyncGenerator<MatchRow[]> {
   let left: readonly KeyRange[] = ranges
   let batch = matcher === undefined ? batchMax : batchMin
   while (left.length > 0) {
     if (cancellation.cancelled) throw new Cancelled()
-    const [{ start, end }] = left
-    const rows =
-      type === undefined
-        ? await read(readKeys, [start, end, batch])
-        : await read(readKeysOfType, [typeNumbers[type], start, end, batch])
-    const matches: Buffer[] = []
+    const [range] = left
+    const rows = await readRange(range, batch)
+    const matching: MatchRow[] = []
     let jump: Buffer | undefined
-    let last = start
+    let last = range.start
     let deadline = performance.now() + sliceMs
     for (const [place, row] of rows.entries()) {
       last = bytesOf(row.key)
       if (jump !== undefined && Buffer.compare(last, jump) < 0) continue
       const verdict = matcher === undefined || matcher(decodeKey(last))
       jump = typeof verdict === 'object' ? verdict : undefined
-      if (verdict === true) matches.push(last)
+      if (verdict === true) matching.push(row)
       if (place % keysPerLook === keysPerLook - 1 && performance.now() > deadline) {
         await nextSlice()
         deadline = performance.now() + sliceMs
       }
     }
-    yield matches
+    yield matching
     if (rows.length < batch) left = left.slice(1)
     if (jump !== undefined) left = rangesFrom(left, jump)
     else if (rows.length === batch) left = rangesFrom(left, keyAfter(last))

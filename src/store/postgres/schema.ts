@@ -9,7 +9,9 @@
  *     leases     name → holder, until when by the engine's clock
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Connections, stateOf, type Statement } from './connections.js'
+import type { Connections } from './connections.js'
+import { stateOf } from './session.js'
+import { inTime, type Statement } from './statement.js'
 
 /**
  * Each step makes a schema of the version before it one of the next, and may be carried out again: two who migrate at once,
@@ -43,17 +45,35 @@ const steps: readonly string[] = [
    insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`,
 ]
 
-/** The version that this program works with. */
+/** The version that this program makes. */
 const schemaVersion = steps.length
+
+/**
+ * The oldest program that works with the schema that this one makes, by the version which that one makes: with a step that only adds
+ * what older programs do not look at, it stays, and hosts are upgraded one after the other behind it.
+ */
+const oldestProgram = 1
 
 const readVersion: Statement<{ value: string }> = {
   name: 'read_version',
   text: `select value from topicd.meta where name = 'schema_version'`,
 }
 
+/** A schema that says nothing of it is from a program before that was written down, and for that one alone. */
+const readOldestProgram: Statement<{ value: string }> = {
+  name: 'read_oldest_program',
+  text: `select value from topicd.meta where name = 'oldest_program'`,
+}
+
 const raiseVersion: Statement<never> = {
   name: 'raise_version',
-  text: `update topicd.meta set value = $1::bigint where name = 'schema_version' and value = $1::bigint - 1`,
+  text: `
+    with raised as (
+      update topicd.meta set value = $1::bigint where name = 'schema_version' and value = $1::bigint - 1 and ${inTime(3)}
+      returning value
+    )
+    insert into topicd.meta (name, value) select 'oldest_program', $2::bigint from raised
+    on conflict (name) do update set value = excluded.value`,
 }
 
 /** SQLSTATEs of a schema or table that is not there. */
@@ -77,7 +97,7 @@ async function versionOf({ read }: Connections): Promise<number> {
 }
 
 /**
- * Holds the schema to the version that this program works with.
+ * Holds the schema to one that this program works with: the one that it makes, or a later one that was made for older programs too.
  *
  * @throws Error that says what to run
  */
@@ -85,6 +105,8 @@ export async function requireSchema(connections: Connections): Promise<void> {
   const version = await versionOf(connections)
   if (version === schemaVersion) return
   if (version > schemaVersion) {
+    const [oldest] = await connections.read(readOldestProgram, [])
+    if (Number(oldest?.value ?? version) <= schemaVersion) return
     throw new Error(`the store's schema has version ${version}, and this topicd knows ${schemaVersion}: install the newer topicd`)
   }
   const found = version === 0 ? 'there is no topicd schema in the store' : `the store's schema has version ${version}, not ${schemaVersion}`
@@ -92,14 +114,17 @@ export async function requireSchema(connections: Connections): Promise<void> {
 }
 
 /**
- * Makes the schema, or brings it to the version that this program works with.
+ * Makes the schema, or brings it to the version that this program makes; the data of a later one are left alone.
  *
  * @returns the versions before and after
  * @throws Error when it is of a later version
  */
 export async function migrateSchema(connections: Connections): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(connections)
-  if (from > schemaVersion) await requireSchema(connections)
+  if (from > schemaVersion) {
+    await requireSchema(connections)
+    return { from, to: from }
+  }
   for (let version = from; version < schemaVersion; version++) {
     if (version === 0) {
       await define(connections, 'create schema if not exists topicd')
@@ -110,7 +135,7 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
       )
     }
     await define(connections, steps[version])
-    await connections.write(raiseVersion, [version + 1])
+    await connections.write(raiseVersion, [version + 1, oldestProgram])
   }
   return { from, to: schemaVersion }
 }

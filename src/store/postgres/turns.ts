@@ -2,10 +2,10 @@
  * Turns: scans ask the engine again and again, so however many there are, only a few of their statements are under way at a
  * time, and the connections stay free for the others.
  */
-import type { Read } from './connections.js'
+import type { Execute } from './statement.js'
 
 /** The same reads, of which `underWayMax` at most are under way; the others wait in the order of their coming. */
-export function inTurn(read: Read, underWayMax: number): Read {
+export function inTurn(read: Execute, underWayMax: number): Execute {
   const waiting: (() => void)[] = []
   let underWay = 0
   return async (statement, parameters) => {

@@ -1,5 +1,5 @@
 /**
- * Walking over everything in one consistent cut: for export and for `check`. The cut is one transaction that reads, and the
+ * Walking over everything in one snapshot: for export and for `check`. The snapshot is one transaction that reads, and the
  * engine keeps what is removed meanwhile until it ends.
  */
 import { decodeKey } from '../../topics/key.js'
@@ -11,8 +11,9 @@ import { type Properties, type TopicType, valueOfItem } from '../../topics/topic
 import { nextSlice } from '../slices.js'
 import { type Cancellation, Cancelled, type Finding, type KeyRecord, type WholeTopic } from '../store.js'
 import { bytesOf } from './arrays.js'
-import type { Connections, Cut, Statement } from './connections.js'
+import type { Connections, Snapshot } from './connections.js'
 import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
+import type { Statement } from './statement.js'
 
 interface TopicRow {
   readonly key: string
@@ -46,7 +47,7 @@ const rowsMax = 500
 const bytesMax = 8 * 1024 * 1024
 
 /** The rows of the ranges, in order. */
-async function* rowsOf({ read }: Cut, ranges: readonly KeyRange[]): AsyncGenerator<readonly TopicRow[]> {
+async function* rowsOf({ read }: Snapshot, ranges: readonly KeyRange[]): AsyncGenerator<readonly TopicRow[]> {
   for (let left = ranges; left.length > 0; ) {
     const [{ start, end }] = left
     const rows = await read(readRows, [start, end, rowsMax, bytesMax])
@@ -63,9 +64,9 @@ export async function* walk(
   { ranges, matcher }: Plan,
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
-  const cut = await connections.openCut()
+  const snapshot = await connections.openSnapshot()
   try {
-    for await (const rows of rowsOf(cut, ranges)) {
+    for await (const rows of rowsOf(snapshot, ranges)) {
       if (cancellation.cancelled) throw new Cancelled()
       for (const row of rows) {
         const path = decodeKey(bytesOf(row.key))
@@ -75,26 +76,26 @@ export async function* walk(
       }
     }
   } finally {
-    await cut.close()
+    await snapshot.close()
   }
 }
 
 /** Reports every broken invariant; answers how many records were looked at. */
 export async function check(connections: Connections, report: (finding: Finding) => void): Promise<{ records: number }> {
-  const cut = await connections.openCut()
+  const snapshot = await connections.openSnapshot()
   let records = 0
   try {
-    for await (const rows of rowsOf(cut, [{ start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) }])) {
+    for await (const rows of rowsOf(snapshot, [{ start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) }])) {
       for (const row of rows) for (const problem of problemsOf(row)) report(problem)
       records += rows.length
     }
-    const keys = await cut.read(readRecords, [])
+    const keys = await snapshot.read(readRecords, [])
     for (const { name, record } of keys) {
       if (nameIn(record) !== name) report(`API key "${name}": its record has another name`)
     }
     return { records: records + keys.length }
   } finally {
-    await cut.close()
+    await snapshot.close()
   }
 }
 
@@ -105,7 +106,6 @@ function* problemsOf(row: TopicRow): Generator<Finding> {
   const type = typeOfColumn(row.type)
   const itemWrong = itemProblem(path, type, row.item)
   if (itemWrong !== undefined) yield `item at "${path}": ${itemWrong}`
-  if (Number(row.updated) < Number(row.created)) yield `topic "${path}": it was updated before it was created`
   let properties: Properties
   try {
     properties = propertiesOf(row.properties)

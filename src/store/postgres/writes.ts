@@ -17,10 +17,11 @@ import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
 import { encodeItem, type TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, type CommitFigures, type Creation, StoreError, type TopicStore } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
-import type { Connections, Parameter, Read, Statement } from './connections.js'
-import { clockMs, columnOfProperties, propertiesOf, typeNumbers } from './rows.js'
+import type { Connections } from './connections.js'
+import { columnOfProperties, propertiesOf, typeNumbers } from './rows.js'
 import { type Ask, createRounds, type Group, type Rounds } from './rounds.js'
 import { matchingKeys } from './scan.js'
+import { clockMs, type Execute, inTime, type Parameter, type Statement } from './statement.js'
 
 export interface Writes extends Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | 'removeMatches'> {
   readonly commits: CommitFigures
@@ -36,7 +37,17 @@ const overwrite: Statement<Key> = {
     update topicd.topics t
     set item = case when t.retains then v.item else t.item end, updated = ${clockMs}
     from unnest($1::bytea[], $2::smallint[], $3::text[]) as v (key, type, item)
-    where t.key = v.key and t.type = v.type
+    where t.key = v.key and t.type = v.type and ${inTime(4)}
+    returning t.key`,
+}
+
+/** The same for one topic: a lone publisher need not wait for the unpacking of arrays. */
+const overwriteOne: Statement<Key> = {
+  name: 'overwrite_one',
+  text: `
+    update topicd.topics t
+    set item = case when t.retains then $3::text else t.item end, updated = ${clockMs}
+    where t.key = $1::bytea and t.type = $2::smallint and ${inTime(4)}
     returning t.key`,
 }
 
@@ -47,7 +58,7 @@ const overwriteSame: Statement<Key> = {
     update topicd.topics t
     set item = case when t.retains then v.item else t.item end, updated = ${clockMs}
     from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, life, item)
-    where t.key = v.key and t.life = v.life
+    where t.key = v.key and t.life = v.life and ${inTime(4)}
     returning t.key`,
 }
 
@@ -56,25 +67,37 @@ const insertTopics = `
     insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due)
     select v.key, v.type, v.retains, v.properties, v.item, $7::bigint, ${clockMs}, ${clockMs}, case when v.removal then ${clockMs} end
     from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
-      as v (key, type, retains, properties, item, removal)`
+      as v (key, type, retains, properties, item, removal)
+    where ${inTime(8)}`
 
 const create: Statement<Key> = {
   name: 'create',
   text: `${insertTopics} on conflict (key) do nothing returning key`,
 }
 
-const createOrOverwrite: Statement<Key & { readonly life: string }> = {
-  name: 'create_or_overwrite',
-  text: `${insertTopics}
+const orOverwrite = `
     on conflict (key) do update
     set item = case when t.retains then excluded.item else t.item end, updated = ${clockMs}
-    where t.type = excluded.type and (excluded.properties is null or excluded.properties = t.properties)
-    returning key, life`,
+    where t.type = excluded.type and (excluded.properties is null or excluded.properties = t.properties) and ${inTime(8)}
+    returning key, life`
+
+const createOrOverwrite: Statement<Key & { readonly life: string }> = {
+  name: 'create_or_overwrite',
+  text: `${insertTopics} ${orOverwrite}`,
+}
+
+/** The same for one topic, each parameter the one element of its array. */
+const createOrOverwriteOne: Statement<Key & { readonly life: string }> = {
+  name: 'create_or_overwrite_one',
+  text: `
+    insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due)
+    select $1::bytea, $2::smallint, $3::boolean, $4::text, $5::text, $7::bigint, ${clockMs}, ${clockMs}, case when $6::boolean then ${clockMs} end
+    where ${inTime(8)} ${orOverwrite}`,
 }
 
 const removeTopics: Statement<Key> = {
   name: 'remove',
-  text: 'delete from topicd.topics where key = any($1::bytea[]) returning key',
+  text: `delete from topicd.topics where key = any($1::bytea[]) and ${inTime(2)} returning key`,
 }
 
 const readSpecifications: Statement<Key & { readonly type: string; readonly properties: string | null; readonly life: string }> = {
@@ -88,6 +111,12 @@ const readSpecifications: Statement<Key & { readonly type: string; readonly prop
  */
 const valueRoundsMax = 2
 const otherRoundsMax = 1
+
+/**
+ * How long a write may wait for its round to go out, in ms; one that was asked for longer ago is refused, since it would hardly begin
+ * in time (connections.ts). A checkpoint of the engine may take a second or two.
+ */
+const waitMsMax = 3000
 
 /** Topics in one round: some ms of the engine's work, then others have a turn. */
 const topicsMax = 500
@@ -123,7 +152,7 @@ interface RemoveAsk extends TopicAsk {
 const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /** @param scan for the statements of scans */
-export function createWrites({ read, write }: Connections, scan: Read): Writes {
+export function createWrites({ read, write }: Connections, scan: Execute): Writes {
   const seconds = createDistribution(secondsBounds)
   const batches = createDistribution(batchBounds)
   const commits = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
@@ -138,7 +167,7 @@ export function createWrites({ read, write }: Connections, scan: Read): Writes {
     const startedAt = performance.now()
     commits.inFlight += asks
     try {
-      const rows = await write(statement, parameters)
+      const rows = await write(statement, parameters, oldestOf(groups))
       commits.writes += asks
       seconds.record((performance.now() - startedAt) / 1000)
       batches.record(asks)
@@ -161,11 +190,7 @@ export function createWrites({ read, write }: Connections, scan: Read): Writes {
   /** The later ones' value stands; until then nobody can tell that the earlier ones' ever did. */
   async function carryOutSets(round: readonly Group<SetAsk>[]): Promise<void> {
     const groups = inKeyOrder(round)
-    const rows = await commit(overwrite, groups, [
-      keysOf(groups),
-      plainArray(groups.map(([{ type }]) => typeNumbers[type])),
-      textArray(groups.map((group) => lastOf(group).item)),
-    ])
+    const rows = await overwriteAll(groups)
     const left = settleDone(groups, rows, 'set')
     const found = await specificationsOf(left)
     for (const group of left) {
@@ -176,6 +201,13 @@ export function createWrites({ read, write }: Connections, scan: Read): Writes {
         else again(sets, ask)
       }
     }
+  }
+
+  function overwriteAll(groups: readonly Group<SetAsk>[]): Promise<readonly Key[]> {
+    const types = groups.map(([{ type }]) => typeNumbers[type])
+    const items = groups.map((group) => lastOf(group).item)
+    if (groups.length === 1) return commit(overwriteOne, groups, [groups[0][0].key, types[0], items[0]])
+    return commit(overwrite, groups, [keysOf(groups), plainArray(types), textArray(items)])
   }
 
   async function carryOutAdds(round: readonly Group<AddAsk>[]): Promise<void> {
@@ -190,7 +222,11 @@ export function createWrites({ read, write }: Connections, scan: Read): Writes {
   async function carryOutAddAndSets(round: readonly Group<AddAndSetAsk>[]): Promise<void> {
     const groups = inKeyOrder(round)
     const life = newLife()
-    const rows = await commit(createOrOverwrite, groups, creationsOf(groups.map((group) => [group[0], lastOf(group).item]), life))
+    const asks = groups.map((group) => [group[0], lastOf(group).item] as const)
+    const rows =
+      asks.length === 1
+        ? await commit(createOrOverwriteOne, groups, creationOf(...asks[0], life))
+        : await commit(createOrOverwrite, groups, creationsOf(asks, life))
     const lives = new Map(rows.map((row) => [row.key, row.life]))
     const left: Group<AddAndSetAsk>[] = []
     for (const group of groups) {
@@ -228,15 +264,15 @@ export function createWrites({ read, write }: Connections, scan: Read): Writes {
     for (const group of groups) for (const [place, ask] of group.entries()) ask.resolve(place === 0 && removed.has(ask.id))
   }
 
-  const values = { inFlightMax: valueRoundsMax, groupsMax: topicsMax }
-  const others = { inFlightMax: otherRoundsMax, groupsMax: topicsMax }
+  const values = { inFlightMax: valueRoundsMax, groupsMax: topicsMax, waitMsMax }
+  const others = { inFlightMax: otherRoundsMax, groupsMax: topicsMax, waitMsMax }
   const sets = createRounds<SetAsk>({ ...values, joins: (a, b) => a.type === b.type, carryOut: carryOutSets })
   const adds = createRounds<AddAsk>({ ...others, joins: () => true, carryOut: carryOutAdds })
   const addAndSets = createRounds<AddAndSetAsk>({ ...values, joins: sameCreation, carryOut: carryOutAddAndSets })
   const removes = createRounds<RemoveAsk>({ ...others, joins: () => true, carryOut: carryOutRemoves })
 
   function removeKey(key: Buffer): Promise<boolean> {
-    return new Promise((resolve, reject) => removes.add({ id: columnOf(key), bytes: key.length, key, resolve, reject }))
+    return new Promise((resolve, reject) => removes.add({ id: columnOf(key), bytes: key.length, sinceMs: performance.now(), key, resolve, reject }))
   }
 
   return {
@@ -244,8 +280,8 @@ export function createWrites({ read, write }: Connections, scan: Read): Writes {
     set(path, type, valueText) {
       const key = encodeKey(path)
       const item = encodeItem(path, type, valueText)
-      const bytes = key.length + item.length
-      return new Promise((resolve, reject) => sets.add({ id: columnOf(key), bytes, key, type, item, conflicts: 0, resolve, reject }))
+      const ask = { id: columnOf(key), bytes: key.length + item.length, sinceMs: performance.now(), key, type, item, conflicts: 0 }
+      return new Promise((resolve, reject) => sets.add({ ...ask, resolve, reject }))
     },
     add(creation) {
       return new Promise((resolve, reject) => adds.add({ ...askOf(creation, undefined), resolve, reject }))
@@ -277,7 +313,7 @@ function askOf(creation: Creation, valueText: Uint8Array | undefined): Omit<AddA
   const item = encodeItem(path, type, valueText)
   const columnBytes = columnOfProperties(properties)
   const bytes = key.length + item.length + (columnBytes?.length ?? 0)
-  return { id: columnOf(key), bytes, key, creation, properties: columnBytes, item }
+  return { id: columnOf(key), bytes, sinceMs: performance.now(), key, creation, properties: columnBytes, item }
 }
 
 /** Whether two ask for the same topic in the same words: then whatever the first one finds, the second finds too. */
@@ -299,6 +335,13 @@ function creationsOf(asks: readonly (readonly [Omit<AddAsk, 'resolve'>, Buffer])
   ]
 }
 
+/** The same for `createOrOverwriteOne`. */
+function creationOf({ key, creation, properties }: Omit<AddAsk, 'resolve' | 'reject'>, item: Buffer, life: string): Parameter[] {
+  const retains = retainsValue(creation.properties)
+  const hasRemoval = removalOf(creation.properties) !== undefined
+  return [key, typeNumbers[creation.type], String(retains), properties ?? null, item, String(hasRemoval), life]
+}
+
 /** Random, so that no two topics at one path, whenever they stood, share it. */
 function newLife(): string {
   return String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
@@ -306,6 +349,13 @@ function newLife(): string {
 
 function inKeyOrder<A extends TopicAsk>(groups: readonly Group<A>[]): Group<A>[] {
   return [...groups].sort(([a], [b]) => Buffer.compare(a.key, b.key))
+}
+
+/** When the first of them was asked for. */
+function oldestOf(groups: readonly Group<Ask>[]): number {
+  let oldestMs = Infinity
+  for (const group of groups) for (const { sinceMs } of group) oldestMs = Math.min(oldestMs, sinceMs)
+  return oldestMs
 }
 
 function keysOf(groups: readonly Group<TopicAsk>[]): Buffer {

@@ -1,0 +1,101 @@
+/**
+ * A PostgreSQL of this machine for a contender: found, started on the data in its home, asked.
+ */
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmod } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { type Child, startChild } from './child.js'
+
+const run = promisify(execFile)
+
+/** The oldest major version that is looked for. */
+const versionMin = 15
+
+/** Between two looks whether a backend is gone, in ms. */
+const pollMs = 10
+
+/** The directory of the newest installed server's programs; undefined where there is none. */
+export const binaries = findBinaries()
+
+/** Its name and version. */
+export const engineVersion = binaries === undefined ? undefined : versionOf(binaries)
+
+/** Why there is none; undefined where there is one. */
+export const missingEngine = binaries === undefined ? 'PostgreSQL is not installed' : undefined
+
+/**
+ * Starts the engine on the data in a home, made if there are none; it listens on a socket and nowhere else. The socket has a
+ * directory of its own, since its path may have 107 bytes and a home's may have more.
+ */
+export async function startEngine(home: string): Promise<{ readonly engine: Child; readonly address: string }> {
+  if (binaries === undefined) throw new Error('PostgreSQL is not installed')
+  const data = join(home, 'engine')
+  const sockets = mkdtempSync(join(tmpdir(), 'topicd-bench-'))
+  const address = `postgres:///postgres?host=${sockets}&user=topicd`
+  const [command, ...args] = asUser()
+  const isNew = !existsSync(data)
+  if (isNew) execFileSync('mkdir', [data])
+  if (process.getuid?.() === 0) {
+    // The engine's user has to get through to its data and to make its socket.
+    for (const directory of [home, dirname(home)]) await chmod(directory, 0o711)
+    execFileSync('chown', ['-R', 'postgres', data])
+    execFileSync('chown', ['postgres', sockets])
+  }
+  if (isNew) {
+    const initdb = [join(binaries, 'initdb'), '-D', data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C']
+    execFileSync(command, [...args, ...initdb], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
+  }
+  rmSync(join(data, 'postmaster.pid'), { force: true })
+  const settings = ['listen_addresses=', `unix_socket_directories=${sockets}`, 'max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB']
+  const engine = await startChild({
+    command,
+    args: [...args, join(binaries, 'postgres'), '-D', data, ...settings.flatMap((setting) => ['-c', setting])],
+    ready: { poll: async () => (await query(address, 'select 1')) === '1' },
+  })
+  const stop = async (): Promise<void> => {
+    await engine.stop()
+    rmSync(sockets, { recursive: true })
+  }
+  return { engine: { pid: engine.pid, stop }, address }
+}
+
+/** One value that a statement gives, as text. Resolves once its backend is gone too, so that none ends while it is measured. */
+export async function query(address: string, text: string): Promise<string> {
+  const statements = ['-c', text, '-c', 'select pg_backend_pid()']
+  const { stdout } = await run(join(binaries ?? '', 'psql'), ['-X', '-q', '-A', '-t', '-d', address, ...statements])
+  const lines = stdout.trim().split('\n')
+  const backend = lines.pop()
+  while (existsSync(`/proc/${backend}`)) await sleep(pollMs)
+  return lines.join('\n')
+}
+
+/** The engine refuses to run as root; its package made this user for it. */
+function asUser(): string[] {
+  return process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', '--'] : ['env']
+}
+
+/** Not the vacuuming, which comes now and then. */
+export function isWorkload(pid: number): boolean {
+  try {
+    return !/autovacuum worker/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+function findBinaries(): string | undefined {
+  const versions = '/usr/lib/postgresql'
+  if (!existsSync(versions)) return undefined
+  const majors = readdirSync(versions).map(Number).filter((major) => major >= versionMin)
+  const newest = majors.sort((a, b) => b - a).find((major) => existsSync(join(versions, String(major), 'bin/initdb')))
+  return newest === undefined ? undefined : join(versions, String(newest), 'bin')
+}
+
+function versionOf(directory: string): string {
+  const [, version] = /(\d+(\.\d+)?)/.exec(execFileSync(join(directory, 'postgres'), ['--version']).toString()) ?? []
+  return `PostgreSQL ${version}`
+}

@@ -1,0 +1,65 @@
+/**
+ * Fenced reads: what was read counts only once the engine has proved that it was the primary still. The proof is a commit
+ * that begins after the read, on the same primary, and that the synchronous standby acknowledges: a standby that has been
+ * promoted acknowledges nothing to its predecessor any more. One commit serves all reads that wait for one when it begins.
+ */
+import { StoreError } from '../store.js'
+import type { Connections } from './connections.js'
+import { type Execute, inTime, type Statement } from './statement.js'
+
+/**
+ * A message to nobody in the write-ahead log: no row is locked, so that fences of all processes go side by side. Without a
+ * synchronous standby it proves nothing, and no row says so.
+ */
+const commitNothing: Statement<{ lsn: string }> = {
+  name: 'commit_nothing',
+  text: `
+    select pg_logical_emit_message(true, 'topicd', '') as lsn
+    where current_setting('synchronous_standby_names') <> '' and ${inTime(1)}`,
+}
+
+/** How often a read is made whose proof came from another primary than the read. */
+const attemptsMax = 3
+
+const readStandbys: Statement<{ names: string }> = {
+  name: 'read_standbys',
+  text: `select current_setting('synchronous_standby_names') as names`,
+}
+
+/**
+ * The same reads, each fenced.
+ *
+ * @throws StoreError `unavailable` too, when the proof did not come
+ */
+export function createFencedRead({ read, write, timeline }: Pick<Connections, 'read' | 'write' | 'timeline'>): Execute {
+  let current: Promise<unknown> = Promise.resolve()
+  let next: Promise<void> | undefined
+
+  async function commitOnce(): Promise<void> {
+    await current.catch(() => {})
+    next = undefined
+    const committed = write(commitNothing, [])
+    current = committed
+    if ((await committed).length === 0) throw new Error('it has no synchronous standby any more')
+  }
+
+  return async (statement, parameters) => {
+    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+      const before = timeline()
+      const rows = await read(statement, parameters)
+      try {
+        await (next ??= commitOnce())
+      } catch (cause) {
+        throw new StoreError('unavailable', `the engine did not prove that it is the primary: ${(cause as Error).message}`, { cause })
+      }
+      if (timeline() === before) return rows
+    }
+    throw new StoreError('unavailable', 'one primary followed another while this was read')
+  }
+}
+
+/** @throws Error for a person, when no standby could prove anything */
+export async function requireFence({ read }: Pick<Connections, 'read'>): Promise<void> {
+  const [row] = await read(readStandbys, [])
+  if (row?.names === '') throw new Error('fenced reads prove nothing without a synchronous standby: set synchronous_standby_names')
+}

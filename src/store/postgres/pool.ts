@@ -1,0 +1,216 @@
+/**
+ * The sessions of one process for one purpose: a bounded number, made as they are needed, waited for in the order of asking.
+ *
+ * - A session whose statement was given up counts until the engine has answered or has let go of it: elsewhere its backend
+ *   may wait for a standby that is away, and new sessions in its place would use up what the engine has.
+ * - An engine without a slot for one more session takes nothing away from those that live: requests wait for these.
+ * - While no session can be made, requests are refused at once; one attempt after the other goes on behind them.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreError } from '../store.js'
+import { type Engine, NoSlot } from './engine.js'
+import type { Session } from './session.js'
+
+/** How long a request waits for a session, in ms: as long as it takes to make one. */
+const waitMsMax = 3000
+
+/** Between two attempts to reach an engine that is away, in ms. */
+const retryMs = 500
+
+/** After the engine had no slot, how long no further session is asked for, in ms. */
+const noSlotMs = 5000
+
+/** How long a statement in flight may take when the store is closed, in ms: requests have had their time before. */
+const closeMsMax = 1000
+
+/** A session that nobody used for this long ends, in ms. */
+const idleMsMax = 60_000
+
+interface Waiter {
+  readonly resolve: (session: Session) => void
+  readonly reject: (error: StoreError) => void
+  readonly timer: NodeJS.Timeout
+}
+
+export class Pool {
+  readonly #engine: Engine
+  readonly #sizeMax: () => number
+  readonly #statementMsMax: number
+  readonly #idle: { readonly session: Session; readonly sinceMs: number }[] = []
+  readonly #live = new Set<Session>()
+  readonly #givenUp = new Set<Session>()
+  readonly #waiters = new Set<Waiter>()
+  readonly #trimming: NodeJS.Timeout
+  #opening = 0
+  #failure: StoreError | undefined
+  #retry: NodeJS.Timeout | undefined
+  #fullUntilMs = 0
+  #onEmpty: (() => void) | undefined
+  #closed = false
+
+  /**
+   * @param sizeMax sessions at most, at this moment
+   * @param statementMsMax after which the engine ends a statement by itself
+   */
+  constructor(engine: Engine, sizeMax: () => number, statementMsMax: number) {
+    this.#engine = engine
+    this.#sizeMax = sizeMax
+    this.#statementMsMax = statementMsMax
+    engine.onSuccessor(() => this.#dropOld())
+    engine.onReached(() => {
+      if (this.#retry !== undefined) this.#tryAgain()
+    })
+    this.#trimming = setInterval(() => this.#trim(), idleMsMax / 2).unref()
+  }
+
+  /** Sessions whose statement was given up, and which the engine has not answered. */
+  get givenUp(): readonly Session[] {
+    return [...this.#givenUp]
+  }
+
+  /** Why there is no session that can be used and none can be made; undefined while there is or can. */
+  get failure(): StoreError | undefined {
+    return this.#live.size > this.#givenUp.size ? undefined : this.#failure
+  }
+
+  /**
+   * A session for one use; whoever has it gives it back by `release`, `giveUp` or `discard`.
+   *
+   * @throws StoreError `unavailable` when there is none in time
+   */
+  acquire(): Promise<Session> {
+    if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
+    const idle = this.#idle.pop()
+    if (idle !== undefined) return Promise.resolve(idle.session)
+    if (this.#failure !== undefined && this.#live.size === 0) return Promise.reject(this.#failure)
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiters.delete(waiter)
+        reject(new StoreError('unavailable', `the engine's connections were all in use for ${waitMsMax / 1000} s`))
+      }, waitMsMax)
+      const waiter = { resolve, reject, timer }
+      this.#waiters.add(waiter)
+      this.#grow()
+    })
+  }
+
+  /** Gives back a session that may be used again. */
+  release(session: Session): void {
+    if (!this.#live.has(session)) return
+    if (this.#closed || !this.#engine.isCurrent(session)) return this.discard(session)
+    const [waiter] = this.#waiters
+    if (waiter === undefined) this.#idle.push({ session, sinceMs: performance.now() })
+    else this.#hand(waiter, session)
+  }
+
+  /** Gives back a session whose statement has not been answered in time: it is used again when it has been. */
+  giveUp(session: Session): void {
+    if (this.#closed) return this.discard(session)
+    this.#givenUp.add(session)
+    void session.answered().then(() => {
+      if (this.#givenUp.delete(session)) this.release(session)
+    })
+  }
+
+  /** Ends a session. */
+  discard(session: Session): void {
+    session.destroy()
+    this.#forget(session)
+  }
+
+  /** Ends every session that is not in use; those that are end when they are given back, or after a moment. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#trimming)
+    clearTimeout(this.#retry)
+    this.#rejectWaiters(new StoreError('unavailable', 'the store is closed'))
+    for (const { session } of this.#idle.splice(0)) this.discard(session)
+    for (const session of this.#givenUp) this.discard(session)
+    if (this.#live.size === 0) return
+    const empty = new Promise<void>((resolve) => (this.#onEmpty = resolve))
+    await Promise.race([empty, sleep(closeMsMax)])
+    for (const session of this.#live) this.discard(session)
+  }
+
+  /** Makes as many sessions as wait for one and may be. */
+  #grow(): void {
+    const isFull = performance.now() < this.#fullUntilMs && this.#live.size > 0
+    if (isFull || this.#retry !== undefined) return
+    while (this.#opening < this.#waiters.size && this.#live.size + this.#opening < this.#sizeMax()) void this.#open()
+  }
+
+  async #open(): Promise<void> {
+    this.#opening++
+    try {
+      const session = await this.#engine.open(this.#statementMsMax)
+      this.#failure = undefined
+      this.#live.add(session)
+      session.onEnd(() => this.#forget(session))
+      this.release(session)
+    } catch (error) {
+      this.#onFailure(error as StoreError)
+    } finally {
+      this.#opening--
+      this.#grow()
+    }
+  }
+
+  #onFailure(error: StoreError): void {
+    if (this.#closed) return
+    // Slots come free any moment; an engine that is away may be so for long.
+    if (error instanceof NoSlot) {
+      this.#failure = undefined
+      if (this.#live.size > 0) {
+        this.#fullUntilMs = performance.now() + noSlotMs
+        return
+      }
+    } else {
+      this.#failure = error
+      if (this.#live.size === 0) this.#rejectWaiters(error)
+    }
+    this.#retry ??= setTimeout(() => this.#tryAgain(), retryMs).unref()
+  }
+
+  #tryAgain(): void {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+    if (this.#closed) return
+    const hasRoom = this.#live.size + this.#opening < this.#sizeMax()
+    if (this.#failure !== undefined && hasRoom) return void this.#open()
+    this.#failure = undefined
+    this.#grow()
+  }
+
+  #rejectWaiters(error: StoreError): void {
+    for (const waiter of this.#waiters) {
+      clearTimeout(waiter.timer)
+      waiter.reject(error)
+    }
+    this.#waiters.clear()
+  }
+
+  #hand(waiter: Waiter, session: Session): void {
+    clearTimeout(waiter.timer)
+    this.#waiters.delete(waiter)
+    waiter.resolve(session)
+  }
+
+  /** Whoever uses it has its own failure. */
+  #forget(session: Session): void {
+    if (!this.#live.delete(session)) return
+    this.#givenUp.delete(session)
+    const place = this.#idle.findIndex((idle) => idle.session === session)
+    if (place !== -1) this.#idle.splice(place, 1)
+    if (this.#live.size === 0) this.#onEmpty?.()
+    if (!this.#closed) this.#grow()
+  }
+
+  #dropOld(): void {
+    for (const { session } of [...this.#idle]) if (!this.#engine.isCurrent(session)) this.discard(session)
+  }
+
+  #trim(): void {
+    const since = performance.now() - idleMsMax
+    for (const { session, sinceMs } of [...this.#idle]) if (sinceMs < since) this.discard(session)
+  }
+}

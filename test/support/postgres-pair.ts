@@ -1,0 +1,51 @@
+/**
+ * A primary and its synchronous standby, as an administrator would set them up by hand: a write is acknowledged when both
+ * have it. Either can be ended, frozen and started again, and the standby promoted.
+ */
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { migratePostgresStore } from '../../dist/store/postgres/open.js'
+import { freePorts } from './ports.js'
+import { execute, findBinaries, OwnCluster } from './postgres.js'
+
+export interface Pair {
+  readonly primary: OwnCluster
+  readonly standby: OwnCluster
+  /** The database with the schema, at both hosts: whichever is the primary is used. */
+  readonly address: string
+  /** The same at one of them. */
+  addressAt(cluster: OwnCluster): string
+}
+
+/** Whether PostgreSQL is installed here. */
+export const hasPostgres = findBinaries() !== undefined
+
+const name = 'second'
+const database = 'topicd'
+
+/** Starts both, until the test's end. */
+export async function startPair(t: Test, settings: readonly string[] = []): Promise<Pair> {
+  const binaries = findBinaries() ?? ''
+  const ports = await freePorts(2)
+  const [primary, standby] = await Promise.all(
+    ports.map(async (port) => new OwnCluster(binaries, await mkdtemp(join(tmpdir(), 'topicd-pair-')), port, settings)),
+  )
+  t.teardown(() => Promise.all([primary.remove(), standby.remove()]))
+  await primary.make()
+  await primary.start()
+  await execute(primary.address('postgres'), `create database ${database}`)
+  const addressAt = (cluster: OwnCluster): string => cluster.address(database)
+  await migratePostgresStore(addressAt(primary))
+  await standby.follow(primary, name)
+  await standby.start()
+  await execute(primary.address('postgres'), `alter system set synchronous_standby_names = '${name}'`)
+  await execute(primary.address('postgres'), 'select pg_reload_conf()')
+  for (;;) {
+    const [row] = await execute(primary.address('postgres'), 'select count(*) as count from pg_stat_replication where sync_state = \'sync\'')
+    if (Number(row.count) === 1) break
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return { primary, standby, addressAt, address: `postgres://topicd@127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}/${database}` }
+}
