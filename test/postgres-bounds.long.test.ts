@@ -8,6 +8,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import t from 'tap'
 import { openPostgresStore } from '../dist/store/postgres/open.js'
 import type { Path } from '../dist/topics/path.js'
+import { planSelector } from '../dist/topics/planner.js'
 import { execute, postgres, skipReason } from './support/postgres.js'
 import { runCommand, type Server, startServer, until } from './support/server.js'
 import { begun, startCommand, toolOf } from './support/tool-client.js'
@@ -26,13 +27,13 @@ function peakBytes(pid: number): number {
   return Number(kibibytes) * 1024
 }
 
-/** Topics big/1, big/2, … with values of as many bytes. */
-async function insertBig(store: string, topics: number, valueBytes: number): Promise<void> {
+/** Topics big/1, big/2, … with values of as many bytes, or below another root. */
+async function insertBig(store: string, topics: number, valueBytes: number, root = 'big'): Promise<void> {
   await execute(
     store,
     `insert into topicd.topics (key, type, retains, life, created, updated, item)
-     select convert_to('big', 'UTF8') || '\\x00'::bytea || convert_to(n::text, 'UTF8'), 1, true, 1, 0, 0,
-       '{"path":"big/' || n || '","type":"json","value":"' || repeat('x', ${valueBytes}) || '"}'
+     select convert_to('${root}', 'UTF8') || '\\x00'::bytea || convert_to(n::text, 'UTF8'), 1, true, 1, 0, 0,
+       '{"path":"${root}/' || n || '","type":"json","value":"' || repeat('x', ${valueBytes}) || '"}'
      from generate_series(1, ${topics}) n`,
   )
 }
@@ -77,6 +78,26 @@ await t.test('big values that many ask for have their turns', { skip, timeout: 1
     }),
   )
   t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `${answered.join(', ')} times`)
+})
+
+await t.test('pages of large items that are read side by side', { skip, timeout: 120_000 }, async (t) => {
+  const store = (await engine?.database()) ?? ''
+  const roots = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  for (const root of roots) await insertBig(store, 12, 200_000, root)
+  const opened = await openPostgresStore(store)
+  t.teardown(() => opened.close())
+  const readPage = async (root: string, bytesMax: number): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
+    const plan = planSelector(`*${root}//`)
+    if ('problem' in plan) throw new Error(plan.problem)
+    const query = { plan, type: 'json', after: undefined, size: 20, bytesMax } as const
+    const { buffer, start, end, hasMore } = await opened.readPage(query, { cancelled: false })
+    return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
+  }
+  for (const [bytesMax, items] of [[300_000, 1], [1_500_000, 7], [16 * mebibyte, 12]] as const) {
+    const pages = await Promise.all(roots.map((root) => readPage(root, bytesMax)))
+    const found = pages.map(([hasMore, some]) => [hasMore, some.length, some[0].path.split('/')[0]])
+    t.same(found, roots.map((root) => [items < 12, items, root]), `of ${bytesMax} bytes at most`)
+  }
 })
 
 await t.test('an export whose process stands still', { skip, timeout: 180_000 }, async (t) => {

@@ -27,7 +27,7 @@ export interface Reads {
 interface ItemRow {
   readonly key: string
   readonly type: string
-  /** Null for one that others have left no room for. */
+  /** Null for one that was too large, or that others have left no room for. */
   readonly item: string | null
 }
 
@@ -36,12 +36,17 @@ const readItem: Statement<ItemRow> = {
   text: 'select key, type, item from topicd.topics where key = $1::bytea',
 }
 
-/**
- * The items of topics, in the order of asking, as long as they make `$2` bytes together, and then one. The size of an item is
- * known without reading it.
- */
-const readItems: Statement<ItemRow> = {
-  name: 'read_items',
+/** The items of topics, but for those of more than `$2` bytes: the size of an item is known without reading it. */
+const readSmallItems: Statement<ItemRow> = {
+  name: 'read_small_items',
+  text: `
+    select key, type, case when octet_length(item) <= $2::int then item end as item
+    from topicd.topics where key = any($1::bytea[])`,
+}
+
+/** The items of topics, in the order of asking, as long as they make `$2` bytes together, and then one. */
+const readLargeItems: Statement<ItemRow> = {
+  name: 'read_large_items',
   text: `
     select key, type, case when bytes < $2::bigint then item end as item
     from (
@@ -52,14 +57,13 @@ const readItems: Statement<ItemRow> = {
 
 /**
  * The first items of several ranges: at most `$4` of each, and no more than make `$5` bytes and then one, so that the reader
- * can tell a full page from a finished one. A range before which the others make `$6` bytes has nulls in their places.
- * Written with both columns on both sides, so that only the index by type and key can serve it.
+ * can tell a full page from a finished one. Written with both columns on both sides, so that only the index by type and
+ * key can serve it.
  */
-const readRanges: Statement<{ place: string; item: string | null }> = {
+const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',
   text: `
-    select q.place, case when sum(octet_length(p.item)) over (order by q.place)
-      - sum(octet_length(p.item)) over (partition by q.place) < $6::bigint then p.item end as item
+    select q.place, p.item
     from unnest($1::smallint[], $2::bytea[], $3::bytea[]) with ordinality as q (type, start, stop, place)
     cross join lateral (
       select t.item, row_number() over w as number, sum(octet_length(t.item) + 1) over w - octet_length(t.item) - 2 as bytes
@@ -93,8 +97,12 @@ const readsInFlightMax = 2
 const topicsMax = 256
 const rangesMax = 32
 
-/** Bytes of items in the answer to one statement, and then one item or one range's more: what does not fit is asked for again. */
-const answerBytesMax = 8 * 1024 * 1024
+/** An item of more bytes is large: large ones are read in statements of their own, as many as make `largeBytesMax`, and then one. */
+const smallBytesMax = 64 * 1024
+const largeBytesMax = 8 * 1024 * 1024
+
+/** Bytes that a range brings beside others; one that has more is read by itself. */
+const sharedBytesMax = 1024 * 1024
 
 /** Ranges of one page that are read at once, after the first has not filled it. */
 const rangesAtOnce = 8
@@ -102,6 +110,8 @@ const rangesAtOnce = 8
 interface TopicAsk extends Ask {
   readonly key: Buffer
   readonly type: TopicType
+  /** Whether a look has shown that its item is. */
+  readonly isLarge: boolean
   resolve(found: Uint8Array | Absent): void
 }
 
@@ -119,20 +129,26 @@ interface RangeAsk extends Ask {
  */
 export function createReads(read: Execute, scan: Execute): Reads {
   async function answerTopics(groups: readonly Group<TopicAsk>[]): Promise<void> {
-    const keys = groups.map(([{ key }]) => key)
-    const rows = keys.length === 1 ? await read(readItem, keys) : await read(readItems, [bytesArray(keys), answerBytesMax])
+    const rows = await readItems(groups)
     const found = new Map(rows.map((row) => [row.key, row]))
     const left: TopicAsk[] = []
     for (const group of groups) {
       const row = found.get(group[0].id)
       if (row === undefined) for (const { resolve } of group) resolve('no_such_topic')
-      else if (row.item === null) left.push(...group)
+      else if (row.item === null) left.push(...group.map((ask) => ({ ...ask, isLarge: true })))
       else {
         const item = Buffer.from(row.item)
         for (const { type, resolve } of group) resolve(Number(row.type) === typeNumbers[type] ? item : 'incompatible_type')
       }
     }
-    topics.addAhead(left)
+    if (left.length > 0) topics.addAhead(left)
+  }
+
+  function readItems(groups: readonly Group<TopicAsk>[]): Promise<readonly ItemRow[]> {
+    const keys = groups.map(([{ key }]) => key)
+    if (keys.length === 1) return read(readItem, keys)
+    const hasLarge = groups.some(([{ isLarge }]) => isLarge)
+    return hasLarge ? read(readLargeItems, [bytesArray(keys), largeBytesMax]) : read(readSmallItems, [bytesArray(keys), smallBytesMax])
   }
 
   async function answerRanges(groups: readonly Group<RangeAsk>[]): Promise<void> {
@@ -147,26 +163,24 @@ export function createReads(read: Execute, scan: Execute): Reads {
   /** Ranges with the same bounds, in one statement. */
   async function answerAlike(groups: readonly Group<RangeAsk>[]): Promise<void> {
     const asks = groups.map(([ask]) => ask)
+    const bytesMax = asks.length === 1 ? asks[0].bytesMax : Math.min(asks[0].bytesMax, sharedBytesMax)
     const rows = await readInTurn(readRanges, [
       plainArray(asks.map(({ type }) => typeNumbers[type])),
       bytesArray(asks.map(({ range }) => range.start)),
       bytesArray(asks.map(({ range }) => range.end)),
       asks[0].limit,
-      asks[0].bytesMax,
-      answerBytesMax,
+      bytesMax,
     ])
-    const items: (string[] | undefined)[] = asks.map(() => [])
-    for (const { place, item } of rows) {
-      if (item === null) items[Number(place) - 1] = undefined
-      else items[Number(place) - 1]?.push(item)
-    }
+    const items: string[][] = asks.map(() => [])
+    for (const { place, item } of rows) items[Number(place) - 1].push(item)
     const left: RangeAsk[] = []
     for (const [place, group] of groups.entries()) {
-      const found = items[place]
-      if (found === undefined) left.push(...group)
-      else for (const { resolve } of group) resolve(found)
+      const isWhole = bytesMax === asks[place].bytesMax || items[place].length === asks[place].limit || !isBeyond(items[place], bytesMax)
+      if (isWhole) for (const { resolve } of group) resolve(items[place])
+      // A round ends with the ask that makes it large enough.
+      else left.push(...group.map((ask) => ({ ...ask, bytes: Infinity })))
     }
-    ranges.addAhead(left)
+    if (left.length > 0) ranges.addAhead(left)
   }
 
   const readInTurn = inTurn(read, readsInFlightMax)
@@ -176,7 +190,7 @@ export function createReads(read: Execute, scan: Execute): Reads {
 
   function readTopic(path: Path, type: TopicType): Promise<Uint8Array | Absent> {
     const key = encodeKey(path)
-    return new Promise((resolve, reject) => topics.add({ id: columnOf(key), bytes: key.length, sinceMs: performance.now(), key, type, resolve, reject }))
+    return new Promise((resolve, reject) => topics.add({ id: columnOf(key), bytes: key.length, sinceMs: performance.now(), key, type, isLarge: false, resolve, reject }))
   }
 
   function readRange(range: KeyRange, { type, size, bytesMax }: PageQuery): Promise<readonly string[]> {
@@ -224,4 +238,10 @@ export function createReads(read: Execute, scan: Execute): Reads {
       return matchedPage(query, { ranges: left, matcher: plan.matcher }, cancellation)
     },
   }
+}
+
+/** Whether items, as an array of them, have more bytes than that: no character has more than three for each unit of its string. */
+function isBeyond(items: readonly string[], bytesMax: number): boolean {
+  const units = items.reduce((sum, { length }) => sum + length + 1, 0)
+  return units * 3 > bytesMax && items.reduce((sum, item) => sum + Buffer.byteLength(item) + 1, 0) > bytesMax
 }

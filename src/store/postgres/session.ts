@@ -81,7 +81,7 @@ export class Session {
   readonly #client: pg.Client
   #warning: string | undefined
   #isBusy = false
-  #lastAnswer: Promise<unknown> = Promise.resolve()
+  #onAnswered: (() => void) | undefined
 
   private constructor(client: pg.Client) {
     this.#client = client
@@ -109,7 +109,7 @@ export class Session {
     })
     const session = new Session(client)
     try {
-      await within(msMax, session.#prepare(msMax, statementMsMax), 'the engine did not answer')
+      await within(msMax, session.#prepare(msMax, statementMsMax))
       return session
     } catch (error) {
       session.destroy()
@@ -169,12 +169,19 @@ export class Session {
    *
    * @throws TimedOut after `msMax`, and the statement may still be carried out; else what the engine or the connection says
    */
-  async execute<Row>({ name, text }: Statement<Row>, parameters: readonly Parameter[], msMax: number): Promise<readonly Row[]> {
+  execute<Row>({ name, text }: Statement<Row>, parameters: readonly Parameter[], msMax: number): Promise<readonly Row[]> {
     this.#warning = undefined
     this.#isBusy = true
-    const answer = this.#client.query({ name, text, values: [...parameters], types: asText }).finally(() => (this.#isBusy = false))
-    this.#lastAnswer = answer.catch(() => {})
-    return (await within(msMax, answer, 'the engine did not answer')).rows as Row[]
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new TimedOut(lateWords(msMax))), msMax)
+      this.#client.query({ name, text, values: [...parameters], types: asText }, (error: Error | undefined, result: pg.QueryResult) => {
+        clearTimeout(timer)
+        this.#isBusy = false
+        this.#onAnswered?.()
+        if (error) reject(error)
+        else resolve(result.rows as Row[])
+      })
+    })
   }
 
   /** The same for one that changes something. @throws Warned too */
@@ -195,8 +202,8 @@ export class Session {
   }
 
   /** Resolves once a statement that was given up is answered after all, or the connection is gone. */
-  async answered(): Promise<void> {
-    await this.#lastAnswer
+  answered(): Promise<void> {
+    return this.#isBusy ? new Promise((resolve) => (this.#onAnswered = resolve)) : Promise.resolve()
   }
 
   /** Ends the connection at once. The engine ends what it is doing for it by its own time limit, but for a wait for a standby. */
@@ -218,11 +225,15 @@ export function isPlainError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }
 
-/** @throws TimedOut with the reason after `ms`; what was waited for goes on, and its failure is nobody's concern */
-async function within<T>(ms: number, promise: Promise<T>, reason: string): Promise<T> {
+function lateWords(msMax: number): string {
+  return `the engine did not answer within ${msMax} ms`
+}
+
+/** @throws TimedOut; what was waited for goes on, and its failure is nobody's concern */
+async function within<T>(msMax: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TimedOut(`${reason} within ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new TimedOut(lateWords(msMax))), msMax)
   })
   promise.catch(() => {})
   try {

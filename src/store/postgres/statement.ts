@@ -15,11 +15,14 @@ export type Parameter = string | number | Buffer | null
 
 export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
 
-/** The engine's clock as it stands when the row is written, in whole ms since the epoch: later than any wait for a lock. */
-export const clockMs = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
+/**
+ * The engine's clock as it stands when the row is written, in whole ms since the epoch: later than any wait for a lock. `date_part`
+ * gives a float8, exact to less than a µs; `extract` a numeric since PostgreSQL 14, which costs an upsert a tenth of its time.
+ */
+export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
 
 /** The engine's clock as it stood when the statement began, in whole ms since the epoch: fit for an index. */
-export const startMs = 'floor(extract(epoch from now()) * 1000)::bigint'
+export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
 
 /** SQLSTATE of a statement that came too late: `inTime` divides by zero then. */
 export const lateState = '22012'

@@ -75,24 +75,23 @@ const create: Statement<Key> = {
   text: `${insertTopics} on conflict (key) do nothing returning key`,
 }
 
-const orOverwrite = `
+const createOrOverwrite: Statement<Key & { readonly life: string }> = {
+  name: 'create_or_overwrite',
+  text: `${insertTopics}
     on conflict (key) do update
     set item = case when t.retains then excluded.item else t.item end, updated = ${clockMs}
     where t.type = excluded.type and (excluded.properties is null or excluded.properties = t.properties) and ${inTime(8)}
-    returning key, life`
-
-const createOrOverwrite: Statement<Key & { readonly life: string }> = {
-  name: 'create_or_overwrite',
-  text: `${insertTopics} ${orOverwrite}`,
+    returning key, life`,
 }
 
-/** The same for one topic, each parameter the one element of its array. */
-const createOrOverwriteOne: Statement<Key & { readonly life: string }> = {
-  name: 'create_or_overwrite_one',
+/** For one topic: a lone publisher mostly overwrites, which takes the engine less than trying to create. */
+const overwriteLike: Statement<Key> = {
+  name: 'overwrite_like',
   text: `
-    insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due)
-    select $1::bytea, $2::smallint, $3::boolean, $4::text, $5::text, $7::bigint, ${clockMs}, ${clockMs}, case when $6::boolean then ${clockMs} end
-    where ${inTime(8)} ${orOverwrite}`,
+    update topicd.topics t
+    set item = case when t.retains then $4::text else t.item end, updated = ${clockMs}
+    where t.key = $1::bytea and t.type = $2::smallint and ($3::text is null or t.properties = $3::text) and ${inTime(5)}
+    returning t.key`,
 }
 
 const removeTopics: Statement<Key> = {
@@ -157,7 +156,7 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
   const batches = createDistribution(batchBounds)
   const commits = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
 
-  /** Carries out a round's statement, and counts it; the groups are in the order of their keys. */
+  /** Carries out a round's statement, and counts it unless it changed nothing; the groups are in the order of their keys. */
   async function commit<Row>(
     statement: Statement<Row>,
     groups: readonly Group<TopicAsk>[],
@@ -168,6 +167,7 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
     commits.inFlight += asks
     try {
       const rows = await write(statement, parameters, oldestOf(groups))
+      if (rows.length === 0) return rows
       commits.writes += asks
       seconds.record((performance.now() - startedAt) / 1000)
       batches.record(asks)
@@ -220,13 +220,11 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
   }
 
   async function carryOutAddAndSets(round: readonly Group<AddAndSetAsk>[]): Promise<void> {
+    if (round.length === 1 && (await overwriteFirst(round[0]))) return
     const groups = inKeyOrder(round)
     const life = newLife()
     const asks = groups.map((group) => [group[0], lastOf(group).item] as const)
-    const rows =
-      asks.length === 1
-        ? await commit(createOrOverwriteOne, groups, creationOf(...asks[0], life))
-        : await commit(createOrOverwrite, groups, creationsOf(asks, life))
+    const rows = await commit(createOrOverwrite, groups, creationsOf(asks, life))
     const lives = new Map(rows.map((row) => [row.key, row.life]))
     const left: Group<AddAndSetAsk>[] = []
     for (const group of groups) {
@@ -245,6 +243,13 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
       else for (const ask of group) ask.resolve('incompatible_properties')
     }
     if (same.length > 0) await overwriteCompatible(same)
+  }
+
+  /** @returns whether the topic was there with these very properties, or none were asked for; else nothing was changed */
+  async function overwriteFirst(group: Group<AddAndSetAsk>): Promise<boolean> {
+    const [{ key, creation, properties }] = group
+    const rows = await commit(overwriteLike, [group], [key, typeNumbers[creation.type], properties ?? null, lastOf(group).item])
+    return settleDone([group], rows, 'updated').length === 0
   }
 
   async function overwriteCompatible(same: readonly [Group<AddAndSetAsk>, Specification][]): Promise<void> {
@@ -333,13 +338,6 @@ function creationsOf(asks: readonly (readonly [Omit<AddAsk, 'resolve'>, Buffer])
     plainArray(asks.map(([{ creation }]) => removalOf(creation.properties) !== undefined)),
     life,
   ]
-}
-
-/** The same for `createOrOverwriteOne`. */
-function creationOf({ key, creation, properties }: Omit<AddAsk, 'resolve' | 'reject'>, item: Buffer, life: string): Parameter[] {
-  const retains = retainsValue(creation.properties)
-  const hasRemoval = removalOf(creation.properties) !== undefined
-  return [key, typeNumbers[creation.type], String(retains), properties ?? null, item, String(hasRemoval), life]
 }
 
 /** Random, so that no two topics at one path, whenever they stood, share it. */
