@@ -39,21 +39,17 @@ export async function startEngine(home: string): Promise<{ readonly engine: Chil
   const [command, ...args] = asUser()
   const isNew = !existsSync(data)
   if (isNew) execFileSync('mkdir', [data])
-  if (process.getuid?.() === 0) {
-    // The engine's user has to get through to its data and to make its socket.
-    for (const directory of [home, dirname(home)]) await chmod(directory, 0o711)
-    execFileSync('chown', ['-R', 'postgres', data])
-    execFileSync('chown', ['postgres', sockets])
-  }
+  // The engine's user has to get through to its data and to make its socket.
+  if (process.getuid?.() === 0) for (const directory of [home, dirname(home)]) await chmod(directory, 0o711)
+  giveToEngine(data, sockets)
   if (isNew) {
     const initdb = [join(binaries, 'initdb'), '-D', data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C']
     execFileSync(command, [...args, ...initdb], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
   }
   rmSync(join(data, 'postmaster.pid'), { force: true })
-  const settings = ['listen_addresses=', `unix_socket_directories=${sockets}`, 'max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB']
   const engine = await startChild({
     command,
-    args: [...args, join(binaries, 'postgres'), '-D', data, ...settings.flatMap((setting) => ['-c', setting])],
+    args: [...args, join(binaries, 'postgres'), '-D', data, ...settingsAt(sockets)],
     ready: { poll: async () => (await query(address, 'select 1')) === '1' },
   })
   const stop = async (): Promise<void> => {
@@ -61,6 +57,44 @@ export async function startEngine(home: string): Promise<{ readonly engine: Chil
     rmSync(sockets, { recursive: true })
   }
   return { engine: { pid: engine.pid, stop }, address }
+}
+
+/** Starts a synchronous standby of a running engine, made anew: from then on each commit waits for both. */
+export async function startStandby(home: string, address: string): Promise<Child> {
+  if (binaries === undefined) throw new Error('PostgreSQL is not installed')
+  const data = join(home, 'standby')
+  const sockets = mkdtempSync(join(tmpdir(), 'topicd-bench-'))
+  const [command, ...args] = asUser()
+  rmSync(data, { recursive: true, force: true })
+  execFileSync('mkdir', ['-m', '700', data])
+  giveToEngine(data, sockets)
+  const primary = new URL(address)
+  const conninfo = `host=${primary.searchParams.get('host')} user=topicd application_name=standby`
+  const copy = [join(binaries, 'pg_basebackup'), '-D', data, '-d', conninfo, '-R', '-c', 'fast', '-X', 'stream']
+  await run(command, [...args, ...copy], { cwd: '/' })
+  const child = await startChild({
+    command,
+    args: [...args, join(binaries, 'postgres'), '-D', data, ...settingsAt(sockets), '-c', `primary_conninfo=${conninfo}`],
+    ready: { poll: async () => (await query(address, 'select count(*) from pg_stat_replication')) === '1' },
+  })
+  for (const text of ["alter system set synchronous_standby_names = 'standby'", 'select pg_reload_conf()']) await query(address, text)
+  const stop = async (): Promise<void> => {
+    for (const text of ['alter system reset synchronous_standby_names', 'select pg_reload_conf()']) await query(address, text)
+    await child.stop()
+    rmSync(sockets, { recursive: true })
+  }
+  return { pid: child.pid, stop }
+}
+
+function settingsAt(sockets: string): string[] {
+  const settings = ['listen_addresses=', `unix_socket_directories=${sockets}`, 'max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB']
+  return settings.flatMap((setting) => ['-c', setting])
+}
+
+function giveToEngine(data: string, sockets: string): void {
+  if (process.getuid?.() !== 0) return
+  execFileSync('chown', ['-R', 'postgres', data])
+  execFileSync('chown', ['postgres', sockets])
 }
 
 /** One value that a statement gives, as text. Resolves once its backend is gone too, so that none ends while it is measured. */

@@ -13,7 +13,7 @@ import { root } from '../measure/machine.js'
 import { rightAnswers } from '../work/operation.js'
 import { plainEnvironment } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
-import { engineVersion, isWorkload, missingEngine, startEngine } from './postgres-engine.js'
+import { engineVersion, isWorkload, missingEngine, startEngine, startStandby } from './postgres-engine.js'
 import { startService, topicdRequest } from './topicd.js'
 
 const run = promisify(execFile)
@@ -37,14 +37,24 @@ export function postgresEach(): PostgresContender {
   return contender('postgres-each', oneStatementBuild)
 }
 
-function contender(name: string, dist: () => string): PostgresContender {
+/** The same with a synchronous standby, and with fetches that wait for proof that the engine is the primary still. */
+export function postgresWithStandby(fenced: boolean): PostgresContender {
+  return contender(fenced ? 'postgres-fenced' : 'postgres-standby', () => join(root, 'dist'), true, { TOPICD_FENCED_READS: String(fenced) })
+}
+
+function contender(
+  name: string,
+  dist: () => string,
+  hasStandby = false,
+  environment: Readonly<Record<string, string>> = {},
+): PostgresContender {
   return {
     name,
     version: engineVersion,
     missing: missing(),
     homeKey: `postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
     durability: 'fsync before the answer',
-    start: (setting) => start(dist(), setting),
+    start: (setting) => start(dist(), setting, hasStandby, environment),
   }
 }
 
@@ -52,11 +62,17 @@ function missing(): string | undefined {
   return missingEngine ?? (existsSync(join(root, 'dist/main.js')) ? undefined : 'dist/main.js is not there: run "npm run build" first')
 }
 
-async function start(dist: string, setting: Setting): Promise<PostgresRunning> {
+async function start(
+  dist: string,
+  setting: Setting,
+  hasStandby: boolean,
+  added: Readonly<Record<string, string>>,
+): Promise<PostgresRunning> {
   const main = join(dist, 'main.js')
   const tokenFile = join(setting.home, 'token')
   const { engine, address } = await startEngine(setting.home)
-  const environment = { TOPICD_STORE: address }
+  const standby = hasStandby ? await startStandby(setting.home, address) : undefined
+  const environment = { TOPICD_STORE: address, ...added }
   const data = join(setting.home, 'data')
   await run(process.execPath, [main, 'migrate'], { env: { ...plainEnvironment, ...environment } })
   if (!existsSync(tokenFile)) {
@@ -69,11 +85,12 @@ async function start(dist: string, setting: Setting): Promise<PostgresRunning> {
     port,
     headers: { authorization: `Apikey ${await readFile(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
     blankDigits: false,
-    pids: () => [...processTree(child.pid), engine.pid],
+    pids: () => [...processTree(child.pid), engine.pid, ...(standby === undefined ? [] : processTree(standby.pid))],
     passingPids: () => processTree(engine.pid).slice(1).filter(isWorkload),
     exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
     async stop() {
       await child.stop()
+      await standby?.stop()
       await engine.stop()
     },
   }
