@@ -60,7 +60,7 @@ class Load {
   }
 }
 
-type Fault = readonly [name: string, fault: (node: number) => void, mend: (node: number) => void]
+type Fault = readonly [name: string, fault: (node: number) => void, mend: (node: number) => void | Promise<void>]
 
 /** Load over both hosts while the leader has the fault, and until the cluster is whole again. */
 async function failOver(t: Test, cluster: PatroniCluster, hosts: readonly [Server, Server], [name, fault, mend]: Fault): Promise<void> {
@@ -82,7 +82,7 @@ async function failOver(t: Test, cluster: PatroniCluster, hosts: readonly [Serve
     seconds.push(passed())
     await until('writes', async () => (load.writes > writes + 100 ? true : undefined))
     seconds.push(passed())
-    mend(leader)
+    await mend(leader)
     await cluster.healthy()
   } finally {
     await load.stop()
@@ -106,8 +106,8 @@ await t.test('fail-overs', { skip: patroniSkip, timeout: 900_000 }, async (t) =>
   const store = cluster.address('topicd')
   await migratePostgresStore(store)
   const killed: Fault = ['leader killed', (node) => cluster.signal(node, 'SIGKILL', 'all'), (node) => cluster.startNode(node)]
-  const frozen: Fault = ['leader frozen', (node) => cluster.signal(node, 'SIGSTOP', 'all'), (node) => cluster.signal(node, 'SIGCONT', 'all')]
-  const alone: Fault = ['Patroni frozen', (node) => cluster.signal(node, 'SIGSTOP', 'patroni'), (node) => cluster.signal(node, 'SIGCONT', 'patroni')]
+  const frozen: Fault = ['leader frozen', (node) => cluster.signal(node, 'SIGSTOP', 'all'), (node) => cluster.thaw(node)]
+  const alone: Fault = ['Patroni frozen', (node) => cluster.signal(node, 'SIGSTOP', 'patroni'), (node) => cluster.thaw(node)]
 
   const first = await startServer(t, { store, workers: 2, check: false })
   const { token } = first

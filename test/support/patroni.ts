@@ -25,6 +25,9 @@ const nodes = [1, 2, 3]
 /** A node that was killed may have to be rewound first, in ms. */
 const healthyMsMax = 180_000
 
+/** How long a deposed leader's engine lives on beside its successor before its Patroni is there again, in ms. */
+const deposedMs = 3000
+
 /** Where everything listens; the ports of nodes are by their numbers. */
 interface Ports {
   readonly etcd: number
@@ -161,6 +164,17 @@ export class PatroniCluster {
         // It has ended meanwhile.
       }
     }
+  }
+
+  /**
+   * Lets a frozen node's engine go on, and starts its Patroni again as a watchdog would have: Patroni 3.0 that wakes from a long freeze
+   * may take the leader's key from its successor, and undo what that one has committed.
+   */
+  async thaw(node: number): Promise<void> {
+    for (const pid of this.#engineOf(node)) process.kill(pid, 'SIGCONT')
+    await sleep(deposedMs)
+    this.signal(node, 'SIGKILL', 'patroni')
+    this.startNode(node)
   }
 
   /** Starts a node whose processes were killed. */
