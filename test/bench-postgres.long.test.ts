@@ -21,7 +21,7 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], c
 ]
 
 for (const [name, workloads, claims] of benches) {
-  test(`the benchmark ${name}`, { skip, timeout: 120_000 }, async (t) => {
+  test(`the benchmark ${name}`, { skip, timeout: 240_000 }, async (t) => {
     const home = t.testdir()
     const args = [join(import.meta.dirname, `../dist-bench/${name}.js`), '--smoke', '--dir', home, '--keep', join(home, 'kept'), ...workloads]
     const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, NODE_OPTIONS: '' } })
