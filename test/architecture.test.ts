@@ -25,14 +25,16 @@ function loadsOf(file: string): string[] {
 
 /** Files whose path begins with the first may import nothing whose path or name begins with one of the second. */
 const forbidden: readonly (readonly [string, readonly string[]])[] = [
-  ['topics/', ['store/', 'http/', 'api/', 'keys/', 'cluster/', 'ops/', 'commands/', 'config', 'node:fs', 'node:net']],
-  ['store/', ['http/', 'api/', 'keys/', 'cluster/', 'ops/', 'commands/', 'config']],
+  ['topics/', ['selectors/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'node:fs', 'node:net']],
+  ['selectors/', ['store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'node:fs', 'node:net']],
+  ['store/', ['http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
   ['store/lmdb/', ['store/postgres/']],
   ['store/postgres/', ['store/lmdb/']],
-  ['http/', ['topics/', 'store/', 'api/', 'keys/', 'cluster/', 'ops/', 'commands/', 'config']],
-  ['keys/', ['http/', 'api/', 'cluster/', 'ops/', 'commands/', 'config']],
-  ['api/', ['cluster/', 'ops/', 'commands/', 'config', 'store/lmdb/', 'store/postgres/']],
-  ['ops/', ['commands/']],
+  ['http/', ['topics/', 'selectors/', 'store/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
+  ['auth/', ['http/', 'api/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
+  ['api/', ['cluster/', 'ops/', 'tools/', 'commands/', 'config', 'store/lmdb/', 'store/postgres/']],
+  ['ops/', ['tools/', 'cluster/', 'commands/']],
+  ['tools/', ['cluster/', 'commands/']],
   ['cluster/', ['commands/']],
 ]
 
@@ -41,10 +43,10 @@ const edges: readonly (readonly [string, RegExp])[] = [
   ['lmdb', /^store\/lmdb\//],
   ['pg', /^store\/postgres\//],
   ['uWebSockets.js', /^http\//],
-  ['re2js', /^topics\/pattern/],
+  ['re2js', /^selectors\/pattern/],
   ['prom-client', /^ops\//],
   ['pino', /^ops\//],
-  ['cli-progress', /^(ops|commands)\//],
+  ['cli-progress', /^commands\//],
 ]
 
 function crossings(imports: (file: string) => readonly string[]): string[] {

@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, openSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { examine } from '../dist/store/lmdb/examine.js'
+import { examine } from '../dist/store/lmdb/preflight.js'
 import { openLmdbStore } from '../dist/store/lmdb/open.js'
 import type { Path } from '../dist/topics/path.js'
 import { runCommand } from './support/server.js'
@@ -218,7 +218,7 @@ await t.test('files that this process may not use are refused with their owner a
     const topics = join(store, 'topics')
     for (const path of [store, topics]) chmodSync(path, 0o777)
     for (const path of ['lock.mdb', 'data.mdb']) chmodSync(join(topics, path), path === name ? (isRoot ? 0o600 : 0o000) : 0o666)
-    const script = `import { examine } from ${JSON.stringify(join(import.meta.dirname, '../dist/store/lmdb/examine.js'))}
+    const script = `import { examine } from ${JSON.stringify(join(import.meta.dirname, '../dist/store/lmdb/preflight.js'))}
       examine(${JSON.stringify(dataFile(store))})`
     const user = isRoot ? { uid: nobody, gid: nobody } : {}
     const { status, stderr, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', ...user })

@@ -6,7 +6,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { importTool } from '../dist/ops/import.js'
+import { importTool } from '../dist/tools/import.js'
 import { openLmdbStore } from '../dist/store/lmdb/open.js'
 import type { Path } from '../dist/topics/path.js'
 import { runCommand, startServer } from './support/server.js'

@@ -5,7 +5,7 @@ import t from 'tap'
 import { pathBytesMax } from '../dist/limits.js'
 import { decodeKey, encodeKey, writeKey } from '../dist/topics/key.js'
 import { parsePath, type Path } from '../dist/topics/path.js'
-import { compareBytes } from '../dist/topics/pattern-starts.js'
+import { compareBytes } from '../dist/selectors/pattern-prefixes.js'
 import * as range from '../dist/topics/range.js'
 import { seededRandom, type Random } from './support/random.js'
 

@@ -3,8 +3,8 @@
  */
 import { mock } from 'node:test'
 import t from 'tap'
-import { openKeyring } from '../dist/keys/keyring.js'
-import { hashToken } from '../dist/keys/token.js'
+import { openKeyring } from '../dist/auth/keyring.js'
+import { hashToken } from '../dist/auth/token.js'
 import type { KeyRecord, TopicStore } from '../dist/store/store.js'
 
 /** Longer than between two writes of the uses. */

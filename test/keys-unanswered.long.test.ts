@@ -8,7 +8,7 @@ t.test('a worker that dies between its commit and its answer has made the key, a
   const directory = t.testdir()
   const program = patchedProgram(
     directory,
-    'cluster/answers.js',
+    'cluster/key-requests.js',
     `import { answerQuestion as sound } from './sound-answers.js'
 export async function answerQuestion(store, question) {
   const answer = await sound(store, question)
@@ -28,7 +28,7 @@ t.test('while no worker can answer, keys add says that the key may exist, and ho
   const directory = t.testdir()
   const program = patchedProgram(
     directory,
-    'cluster/answers.js',
+    'cluster/key-requests.js',
     `import { answerQuestion as sound } from './sound-answers.js'
 export async function answerQuestion(store, question) {
   if (question.about === 'addKey' && question.record.name === 'maybe') throw new Error('planted')

@@ -6,7 +6,7 @@ import t from 'tap'
 import { openPostgresStore } from '../dist/store/postgres/open.js'
 import type { TopicStore } from '../dist/store/store.js'
 import type { Path } from '../dist/topics/path.js'
-import { planSelector } from '../dist/topics/planner.js'
+import { planSelector } from '../dist/selectors/planner.js'
 import { execute, postgres, skipReason } from './support/postgres.js'
 import { until } from './support/server.js'
 

@@ -4,7 +4,7 @@
 import t from 'tap'
 import { propertiesBytesMax, removalBytesMax } from '../dist/limits.js'
 import { checkProperties, compatible, removalOf, retainsValue } from '../dist/topics/properties.js'
-import { dueMs } from '../dist/topics/removal.js'
+import { dueMs } from '../dist/topics/removal-policy.js'
 
 /** As a request's body gives them: `__proto__` is then an own member like any other. */
 function parsed(text: string): Record<string, string> {

@@ -9,7 +9,7 @@ import {
   removalPeriodMsMax,
   removalTimeMsMax,
 } from '../dist/limits.js'
-import { dueMs, parseRemoval, tracksUpdates, type RemovalPolicy } from '../dist/topics/removal.js'
+import { dueMs, parseRemoval, tracksUpdates, type RemovalPolicy } from '../dist/topics/removal-policy.js'
 
 const second = 1000
 const minute = 60 * second

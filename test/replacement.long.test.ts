@@ -190,7 +190,7 @@ t.test('workers are replaced and tools run beside writers: nobody commits meanwh
 
 t.test('without the hold others commit during openings, so that the hazard is real', async (t) => {
   const program = patchedProgram(join(t.testdir(), 'unheld'), 'store/lmdb/environment.js', measuredOpening)
-  replaceModule(program, 'cluster/members.js', openingWithoutHold)
+  replaceModule(program, 'cluster/store-opening.js', openingWithoutHold)
   await t.test('the control', async (t) => {
     // What such a store does afterwards is nobody's claim: it is not asked, not checked, and ended with force.
     const unsound = { program, check: false, exitCode: undefined }

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { sliceMs } from '../dist/store/slices.js'
+import { sliceMs } from '../dist/store/time-slices.js'
 import type { TopicStore } from '../dist/store/store.js'
-import type { Plan } from '../dist/topics/plan.js'
+import type { Plan } from '../dist/selectors/plan.js'
 import type { TopicType } from '../dist/topics/topic.js'
 import { treeOrder } from './support/model.js'
 import { type Random, seededRandom } from './support/random.js'

@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { encodeKey } from '../dist/topics/key.js'
-import { harmlessExpression, linearTest, readPattern } from '../dist/topics/pattern.js'
-import { planSelector } from '../dist/topics/planner.js'
-import type { Matcher } from '../dist/topics/plan.js'
+import { harmlessExpression, linearTest, readPattern } from '../dist/selectors/pattern.js'
+import { planSelector } from '../dist/selectors/planner.js'
+import type { Matcher } from '../dist/selectors/plan.js'
 
 /** What a store does for each topic of a scan beside asking the matcher: a key becomes a path. */
 function scanMs(paths: readonly string[], matcher: Matcher): number {

@@ -5,9 +5,9 @@
 import t from 'tap'
 import { RE2JS, RE2JSException } from 're2js'
 import { encodeKey } from '../dist/topics/key.js'
-import { compileTest, harmlessExpression, linearTest, readPattern, type Pattern } from '../dist/topics/pattern.js'
-import { planSelector } from '../dist/topics/planner.js'
-import type { Plan } from '../dist/topics/plan.js'
+import { compileTest, harmlessExpression, linearTest, readPattern, type Pattern } from '../dist/selectors/pattern.js'
+import { planSelector } from '../dist/selectors/planner.js'
+import type { Plan } from '../dist/selectors/plan.js'
 import { seededRandom } from './support/random.js'
 import { randomPath, randomSelector } from './support/selectors.js'
 

@@ -3,8 +3,8 @@
  */
 import t from 'tap'
 import { enginesSizeMax, groupDepthMax, patternSizeMax, repeatMax, selectorBytesMax, selectorEnginesMax } from '../dist/limits.js'
-import { planSelector } from '../dist/topics/planner.js'
-import { parseSelector } from '../dist/topics/selector.js'
+import { planSelector } from '../dist/selectors/planner.js'
+import { parseSelector } from '../dist/selectors/parse-selector.js'
 
 function sourceOf(text: string): unknown {
   const selector = parseSelector(text)

@@ -5,8 +5,8 @@
 import t, { type Test } from 'tap'
 import { keyBytesMax, pathBytesMax } from '../dist/limits.js'
 import type { Path } from '../dist/topics/path.js'
-import { planPath, planSelector, planSubtree } from '../dist/topics/planner.js'
-import type { Plan } from '../dist/topics/plan.js'
+import { planPath, planSelector, planSubtree } from '../dist/selectors/planner.js'
+import type { Plan } from '../dist/selectors/plan.js'
 
 const everything = '<01> … <ff>'
 

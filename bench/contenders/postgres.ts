@@ -103,7 +103,7 @@ function oneStatementBuild(): string {
   rmSync(copy, { recursive: true, force: true })
   cpSync(join(root, 'dist'), dist, { recursive: true })
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))
-  const rounds = join(dist, 'store/postgres/rounds.js')
+  const rounds = join(dist, 'store/postgres/batcher.js')
   renameSync(rounds, join(dist, 'store/postgres/shared-rounds.js'))
   writeFileSync(
     rounds,

@@ -2,7 +2,7 @@
  * POST /topics/addAndSet: creates the topic if it is missing, and sets its value, in one step.
  */
 import type { Answer } from '../http/answer.js'
-import type { Access } from '../keys/access.js'
+import type { Access } from '../auth/access.js'
 import { addAndSetShape } from './bodies.js'
 import {
   absentProblem,

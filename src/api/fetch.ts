@@ -2,8 +2,8 @@
  * POST /topics/fetch: one topic by its path, or a page of what a selector matches. Nothing is printed here: the store's
  * items are sent as they are, with the few bytes of a page around them.
  */
-import type { Access } from '../keys/access.js'
-import { restrict } from '../keys/access.js'
+import type { Access } from '../auth/access.js'
+import { restrict } from '../auth/access.js'
 import type { Answer, Waiting } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'

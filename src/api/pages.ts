@@ -5,7 +5,7 @@
 import type { Answer, Asked, Page } from '../http/answer.js'
 import { version } from '../version.js'
 import { refuse } from './context.js'
-import { describeApi } from './description.js'
+import { describeApi } from './openapi.js'
 import { problem } from './problems.js'
 
 /** A host name, an IPv4 or a bracketed IPv6 address, and perhaps a port: whatever else stands there is not repeated. */

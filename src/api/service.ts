@@ -3,9 +3,9 @@
  * on the wire.
  */
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
-import type { Access } from '../keys/access.js'
-import { describeAuthorization } from '../keys/authorization.js'
-import type { Keyring } from '../keys/keyring.js'
+import type { Access } from '../auth/access.js'
+import { describeAuthorization } from '../auth/authorization.js'
+import type { Keyring } from '../auth/keyring.js'
 import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
 import { handleAdd } from './add.js'
 import { handleAddAndSet } from './add-and-set.js'

@@ -2,7 +2,7 @@
  * POST /topics/set: a new value for a topic that exists.
  */
 import type { Answer } from '../http/answer.js'
-import type { Access } from '../keys/access.js'
+import type { Access } from '../auth/access.js'
 import { setShape } from './bodies.js'
 import { absentProblem, type ApiContext, ok, operationProblem, refuse, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, valueProblem } from './parse.js'

@@ -6,7 +6,7 @@
  * by a wait that is over, since a child outlives millions of them.
  */
 import type { ChildProcess } from 'node:child_process'
-import type { WorkerFigures } from '../ops/figures.js'
+import type { WorkerFigures } from '../ops/worker-stats.js'
 import type { Logger } from '../ops/log.js'
 import type { FromChild, Question, ToChild } from './messages.js'
 import { nativeFaults } from './native-faults.js'

@@ -11,9 +11,9 @@
  */
 import { isAbsolute } from 'node:path'
 import typia, { type IValidation, type tags } from 'typia'
-import type { BackupOptions } from '../ops/backup.js'
-import type { ExportOptions } from '../ops/export.js'
-import type { ImportOptions } from '../ops/import.js'
+import type { BackupOptions } from '../tools/backup.js'
+import type { ExportOptions } from '../tools/export.js'
+import type { ImportOptions } from '../tools/import.js'
 import type { KeyRecord, Operation } from '../store/store.js'
 import { parsePath, type Path } from '../topics/path.js'
 import type { Question } from './messages.js'

@@ -8,7 +8,7 @@ import type { Logger } from '../ops/log.js'
 import { Child, isNativeFault } from './child.js'
 import { type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
 import { type ControlHandlers, refuse, reply } from './control-socket.js'
-import type { Members } from './members.js'
+import type { Members } from './store-opening.js'
 import type { ToChild } from './messages.js'
 
 export interface Requests extends ControlHandlers {

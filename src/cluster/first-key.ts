@@ -3,7 +3,7 @@
  * that works when pasted. A service that systemd starts does not do this: a token has no business in the journal.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hashToken, makeToken } from '../keys/token.js'
+import { hashToken, makeToken } from '../auth/token.js'
 import type { Child } from './child.js'
 import { addNewKey, persistently, readKeys } from './new-key.js'
 

@@ -3,7 +3,7 @@
  * build, so kinds are added, not changed.
  */
 import type { Config } from '../config.js'
-import type { WorkerFigures } from '../ops/figures.js'
+import type { WorkerFigures } from '../ops/worker-stats.js'
 import type { KeyRecord } from '../store/store.js'
 
 /** The primary's words to a child that may open the store. */

@@ -9,10 +9,10 @@ import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
 import type { Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { describeApi } from '../api/description.js'
+import { describeApi } from '../api/openapi.js'
 import type { Config } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
-import { type Admin, startAdmin } from '../ops/admin.js'
+import { type Admin, startAdmin } from '../ops/admin-server.js'
 import type { Logger } from '../ops/log.js'
 import { createMetrics, type Metrics } from '../ops/metrics.js'
 import { print } from '../ops/output.js'
@@ -25,9 +25,9 @@ import { createRequests, type Requests } from './control-requests.js'
 import { listenForControl } from './control-socket.js'
 import { makeFirstKey } from './first-key.js'
 import { bracketed, listenExitCode, listenProblem } from './listen-problem.js'
-import { createMembers, type Members } from './members.js'
+import { createMembers, type Members } from './store-opening.js'
 import { createReadiness, type Readiness } from './readiness.js'
-import { queueReloads } from './reloads.js'
+import { queueReloads } from './reload-queue.js'
 import { type Wanted, Workers } from './workers.js'
 
 /** A second signal sooner than this is the same request again: GNU timeout sends two, and so does a terminal through npm. */
@@ -86,7 +86,7 @@ export class Supervisor {
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc', lockDescriptor] as const
     const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
     cluster.setupPrimary({ exec: script('worker'), args: [], stdio: [...stdio] })
-    const forkTool = (): ChildProcess => fork(script('tool'), [], { stdio: [...stdio], serialization: 'json' })
+    const forkTool = (): ChildProcess => fork(script('tool-process'), [], { stdio: [...stdio], serialization: 'json' })
     const members: Members = createMembers()
     this.#workers = new Workers({
       members,

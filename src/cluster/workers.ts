@@ -10,7 +10,7 @@
  */
 import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'
-import type { Members } from './members.js'
+import type { Members } from './store-opening.js'
 import type { ToChild } from './messages.js'
 import { createRestartPolicy, failedStartsMax, youngMs } from './restarts.js'
 

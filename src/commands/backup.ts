@@ -5,10 +5,10 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { readConfig } from '../config.js'
 import { complain } from '../exit-codes.js'
-import { type BackupLine, type BackupOptions, directoryId } from '../ops/backup.js'
+import { type BackupLine, type BackupOptions, directoryId } from '../tools/backup.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
-import { runTool } from './session.js'
+import { runTool } from './store-client.js'
 import { print } from './stdout.js'
 
 export const backup: Command = {

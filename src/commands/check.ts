@@ -3,11 +3,11 @@
  */
 import { readConfig } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
-import type { CheckLine } from '../ops/check.js'
+import type { CheckLine } from '../tools/check.js'
 import { type Command, storeSettings } from './command.js'
 import { OutputClosed, print } from './stdout.js'
 import { createProgress } from './progress.js'
-import { runTool } from './session.js'
+import { runTool } from './store-client.js'
 
 export const check: Command = {
   summary: 'walks everything that is stored and reports what is broken',

@@ -3,10 +3,10 @@
  */
 import { fstatSync } from 'node:fs'
 import { readConfig } from '../config.js'
-import type { ImportedLine, ImportOptions } from '../ops/import.js'
+import type { ImportedLine, ImportOptions } from '../tools/import.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
-import { runTool } from './session.js'
+import { runTool } from './store-client.js'
 import { print } from './stdout.js'
 
 export const importTopics: Command = {

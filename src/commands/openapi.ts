@@ -1,7 +1,7 @@
 /**
  * `topicd openapi`: prints the description of the API.
  */
-import { describeApi } from '../api/description.js'
+import { describeApi } from '../api/openapi.js'
 import { readConfig } from '../config.js'
 import { version } from '../version.js'
 import type { Command } from './command.js'

@@ -2,7 +2,7 @@
  * A progress bar on standard error, for a person at a terminal; without one nothing is shown.
  */
 import { Presets, SingleBar } from 'cli-progress'
-import { type ProgressLine, progressPrefix } from '../ops/progress.js'
+import { type ProgressLine, progressPrefix } from '../tools/progress.js'
 
 export interface Progress {
   /** Shows the line if it tells of progress; whether it did. */

@@ -3,9 +3,9 @@
  * how large; never a token, a path or a value.
  */
 import type { Answer, Answered } from '../http/answer.js'
-import type { Access } from '../keys/access.js'
+import type { Access } from '../auth/access.js'
 import type { Logger } from './log.js'
-import { otherRoute } from './traffic.js'
+import { otherRoute } from './request-stats.js'
 
 /** What is told of each answer, and logs it. */
 export function createAccessLog(log: Logger): (request: Answered<Access>, answer: Answer) => void {

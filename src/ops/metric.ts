@@ -2,7 +2,7 @@
  * One metric, in the form in which prom-client's own workers send theirs to be summed. What is measured is none of this
  * file's business: see worker-metrics.ts and metrics.ts.
  */
-import type { DistributionFigures } from '../distribution.js'
+import type { DistributionFigures } from '../histogram.js'
 
 export type Labels = Readonly<Record<string, string>>
 export type Samples = readonly (readonly [labels: Labels, value: number])[]

@@ -7,7 +7,7 @@
 import { AggregatorRegistry } from 'prom-client'
 import { version } from '../version.js'
 import type { Logger } from './log.js'
-import { readProcess, type WorkerFigures } from './figures.js'
+import { readProcess, type WorkerFigures } from './worker-stats.js'
 import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
 

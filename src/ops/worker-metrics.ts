@@ -2,9 +2,9 @@
  * One worker's figures as metrics: what only grows, which counts also after the worker's end, and what is so at the moment.
  * The names, and the sentences that explain them, stand here once.
  */
-import type { DistributionFigures } from '../distribution.js'
+import type { DistributionFigures } from '../histogram.js'
 import type { StoreFigures } from '../store/store.js'
-import type { WorkerFigures } from './figures.js'
+import type { WorkerFigures } from './worker-stats.js'
 import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
 
 type ProcessFigures = Pick<WorkerFigures, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>

@@ -3,7 +3,7 @@
  * the log or in a message, prints what `redactAddress` leaves of it. No engine is loaded here.
  */
 
-/** Whether only one service at a time may have the store open, and only in the order that cluster/members.ts keeps. */
+/** Whether only one service at a time may have the store open, and only in the order that cluster/store-opening.ts keeps. */
 export function isExclusive(address: string): boolean {
   return address === 'lmdb'
 }

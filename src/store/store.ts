@@ -10,9 +10,9 @@
  *
  * Reads may answer at once or with a promise; LMDB answers at once.
  */
-import type { Distribution } from '../distribution.js'
+import type { Distribution } from '../histogram.js'
 import type { Path } from '../topics/path.js'
-import type { Plan } from '../topics/plan.js'
+import type { Plan } from '../selectors/plan.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 
 export type Awaitable<T> = T | Promise<T>
@@ -186,7 +186,7 @@ export interface TopicStore {
   readonly commits?: CommitFigures
 
   /**
-   * Resolves once no write is in flight; from then on writes wait until `release`. See cluster/members.ts for why; an engine
+   * Resolves once no write is in flight; from then on writes wait until `release`. See cluster/store-opening.ts for why; an engine
    * that any number of processes may open at any time does nothing here.
    */
   hold(): Promise<void>

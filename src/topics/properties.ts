@@ -2,11 +2,11 @@
  * Topic properties: which names have an effect, which values those take, and when a request fits an existing topic.
  *
  * Properties are kept as given, whatever their names; `__proto__` and its like are names as good as any, so that only own
- * members are ever looked at. What REMOVAL says is removal.ts's; what a property brings about is the store's.
+ * members are ever looked at. What REMOVAL says is removal-policy.ts's; what a property brings about is the store's.
  */
 import { strict as assert } from 'node:assert'
 import { propertiesBytesMax } from '../limits.js'
-import { parseRemoval, type RemovalPolicy } from './removal.js'
+import { parseRemoval, type RemovalPolicy } from './removal-policy.js'
 import type { Properties } from './topic.js'
 
 /** Which property is wrong, and why, in words that a message can carry after its name. */

@@ -4,7 +4,7 @@
  * that selectors find something.
  */
 import { parsePath } from '../../dist/topics/path.js'
-import type { Tail } from '../../dist/topics/pattern.js'
+import type { Tail } from '../../dist/selectors/pattern.js'
 import type { Random } from './random.js'
 
 /** Pieces of patterns: as a selector has them, and as the built-in engine reads the same. */

@@ -37,7 +37,7 @@ export async function begun({ stdout }: Running): Promise<void> {
   await once(stdout, 'readable')
 }
 
-/** The process that does a tool's work: the child of `parent` that runs tool.js. */
+/** The process that does a tool's work: the child of `parent` that runs tool-process.js. */
 export async function toolOf(parent: number): Promise<number> {
   return until('a tool at work', async () => childrenOf(parent).find(isTool))
 }
@@ -48,7 +48,7 @@ export async function gone(pid: number): Promise<void> {
 }
 
 function isTool(pid: number): boolean {
-  return commandLine(pid).includes('/cluster/tool.js')
+  return commandLine(pid).includes('/cluster/tool-process.js')
 }
 
 function childrenOf(pid: number): number[] {

@@ -5,11 +5,11 @@
  */
 import { parsePath, type Path } from '../../topics/path.js'
 import { removalOf, retainsValue } from '../../topics/properties.js'
-import { tracksUpdates } from '../../topics/removal.js'
+import { tracksUpdates } from '../../topics/removal-policy.js'
 import { topicTypes, type TopicType, valueOfItem } from '../../topics/topic.js'
-import { nextSlice, sliceMs } from '../slices.js'
+import { nextSlice, sliceMs } from '../time-slices.js'
 import { Cancelled, type Finding } from '../store.js'
-import { createOrder, type Cut, type Entries, getIn, openCut } from './cut.js'
+import { createOrder, type Cut, type Entries, getIn, openCut } from './snapshot.js'
 import { type Environment, plainVersion, propertiedVersion, type Table, type Tree } from './environment.js'
 import { decodeSpecification, type Specification } from './specification.js'
 

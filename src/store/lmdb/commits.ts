@@ -6,7 +6,7 @@
  * fails, or never comes back, breaks the store for good: retrying a failed fsync proves nothing, so `onBroken` is told once,
  * and the process is expected to end.
  */
-import { createDistribution, secondsBounds } from '../../distribution.js'
+import { createDistribution, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
 import { CommitFailed, type CommitFigures, StoreError } from '../store.js'
 

@@ -1,6 +1,6 @@
 /**
  * The data file as bytes: as much of LMDB's format as it takes to look at a file without opening it. Only reading lives
- * here; what is sound is decided in examine.ts.
+ * here; what is sound is decided in preflight.ts.
  *
  * The layout is that of the mdb.c which lmdb bundles, on a 64-bit little-endian machine:
  *

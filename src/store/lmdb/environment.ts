@@ -5,7 +5,7 @@
  * Caveats, each held by a test:
  * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every
  *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So whoever
- *   opens must know that nobody writes: see cluster/members.ts (hold, open, release) and cluster/directory.ts (the lock).
+ *   opens must know that nobody writes: see cluster/store-opening.ts (hold, open, release) and cluster/directory-lock.ts (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - Inside a condition block that failed, a nested condition of the kind "does not exist" comes out true and its writes
  *   are carried out. Conditions on versions nest correctly; so "does not exist" is only ever used outermost.
@@ -21,7 +21,7 @@ import { decodeKey, writeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { StoreUnusable } from '../store.js'
-import { examine } from './examine.js'
+import { examine } from './preflight.js'
 import { dataFile } from './files.js'
 
 /** A key as it is given to lmdb: a path, or bytes that are a key already. */
@@ -45,7 +45,7 @@ export interface ItemCopier {
  *     items.json       path → fetch result item                            version: plain or propertied
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where REMOVAL asks  version: unique for every update
- *     due              time and number → path of the topic that is due     (removals.ts)   time: 0 while its clause waits
+ *     due              time and number → path of the topic that is due     (expiry.ts)   time: 0 while its clause waits
  *     keys, keyUses    API key name → record; → when last used             (keys.ts)
  *     meta             counters, the clock, and the version of this format
  */

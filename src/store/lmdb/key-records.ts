@@ -8,7 +8,7 @@
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
 import type { Environment } from './environment.js'
-import type { Snapshots } from './snapshot.js'
+import type { Snapshots } from './fresh-snapshots.js'
 
 type KeyRecords = Pick<
   TopicStore,

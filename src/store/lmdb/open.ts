@@ -8,22 +8,22 @@ import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
 import { check } from './check.js'
 import { createCommits } from './commits.js'
-import { entryCount } from './cut.js'
+import { entryCount } from './snapshot.js'
 import { bytesUsed, openEnvironment } from './environment.js'
 import { dataFile } from './files.js'
 import { createKeyRecords } from './key-records.js'
 import { createPageBuffer } from './page-buffer.js'
-import { clearDeadReaders } from './readers.js'
+import { clearDeadReaders } from './dead-readers.js'
 import { createReads } from './reads.js'
-import { createRemovals } from './removals.js'
-import { createSnapshots } from './snapshot.js'
+import { createRemovals } from './expiry.js'
+import { createSnapshots } from './fresh-snapshots.js'
 import { walk } from './walk.js'
 import { createWrites } from './writes.js'
 
 export interface LmdbOptions {
   /** The data directory. */
   readonly directory: string
-  /** How many sockets this process polls; see snapshot.ts. */
+  /** How many sockets this process polls; see fresh-snapshots.ts. */
   readonly socketCount?: () => number
   /** Called once when commits can no longer be trusted; the process is expected to end. */
   readonly onBroken?: (reason: Error) => void

@@ -1,50 +1,65 @@
 /**
- * When reads get a fresh snapshot. lmdb keeps one until a timer fires, so a busy process would otherwise answer from
- * before another process's commit, although that commit was acknowledged.
- *
- * Renewing it for every read costs more than the read. One snapshot a turn of the event loop is as good: a request that
- * is handled in this turn had arrived before the turn's poll returned, and the snapshot is taken after that. Two
- * exceptions follow from how libuv polls, and each gets a snapshot of its own:
- * - with 1,024 events at once (`epoll_wait`'s array in libuv) the loop polls again within the turn;
- * - what reads outside the poll phase (timers, immediates) reads alone, and leaves no snapshot behind for the next poll.
- *
- * Requests that a client pipelines count as sent with the first of them.
+ * One consistent cut through all databases, for walks over everything, and what tells that such a walk met a damaged page.
+ * lmdb says nothing of one: a walk just ends early, or goes astray. So the keys are held to their order, and what was found
+ * to the number of entries that the databases themselves give.
  */
+import type { Transaction } from 'lmdb'
+import { encodeKey } from '../../topics/key.js'
+import type { Path } from '../../topics/path.js'
+import { StoreUnusable } from '../store.js'
+import type { Environment, StoredKey, Tree } from './environment.js'
 
-/** Sockets beyond which one turn may poll twice: libuv's 1,024 less room for the process's own descriptors. */
-const socketsInOnePollMax = 900
-
-export interface Snapshots {
-  /** Before the reads of a request that is handled as it arrives. */
-  forRequest(): void
-  /** Around reads at any other time: they see every commit made before, and leave nothing to later reads. */
-  alone<T>(read: () => T): T
+/** Handed to lmdb's reads as their options. */
+export interface Cut {
+  readonly transaction: Transaction
 }
 
-/**
- * @param freshen ends the current snapshot, so that the next read takes a new one
- * @param socketCount how many sockets this process polls
- */
-export function createSnapshots(freshen: () => void, socketCount: () => number): Snapshots {
-  let held = false
-  const endOfTurn = (): void => {
-    held = false
+/** How many entries each database has in a cut, by its own account. */
+export type Entries = Readonly<Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'keys' | 'keyUses', number>>
+
+/** Opens a cut of this moment; `transaction.done()` ends it. It holds its snapshot until then. */
+export function openCut({ specifications, items, updates, due, keys, keyUses }: Environment): {
+  readonly cut: Cut
+  readonly entries: Entries
+} {
+  specifications.resetReadTxn()
+  const transaction = specifications.useReadTransaction()
+  // In the same turn: lmdb counts in the snapshot that was taken last.
+  const entries = {
+    specifications: entryCount(specifications),
+    json: entryCount(items.json),
+    string: entryCount(items.string),
+    updates: entryCount(updates),
+    due: entryCount(due),
+    keys: entryCount(keys),
+    keyUses: entryCount(keyUses),
   }
-  return {
-    forRequest() {
-      if (held && socketCount() <= socketsInOnePollMax) return
-      freshen()
-      if (held) return
-      held = true
-      setImmediate(endOfTurn)
-    },
-    alone(read) {
-      freshen()
-      try {
-        return read()
-      } finally {
-        freshen()
-      }
-    },
+  return { cut: { transaction }, entries }
+}
+
+/** How many entries a database has in the current snapshot, by its own account. */
+export function entryCount(database: { getStats(): unknown }): number {
+  return (database.getStats() as { entryCount: number }).entryCount
+}
+
+/** lmdb reads `get`'s transaction option although its types do not show it for every method. */
+export function getIn(tree: Tree, key: StoredKey, cut: Cut): Buffer | undefined {
+  return tree.get(key, cut)
+}
+
+/** Tells of each key of a walk whether it sorts after the one before. */
+export function createOrder(): (path: Path) => boolean {
+  let last: Buffer = Buffer.alloc(0)
+  return (path) => {
+    const key = encodeKey(path)
+    const isNext = Buffer.compare(last, key) < 0
+    last = key
+    return isNext
   }
+}
+
+/** What a person is told of a store in which a walk failed; lmdb's own errors are words such as MDB_CORRUPTED. */
+export function damaged(what: unknown): StoreUnusable {
+  const words = what instanceof Error ? what.message : String(what)
+  return new StoreUnusable(`the store is damaged: ${words}. Restore a backup; "topicd check" says more`, { cause: what })
 }

@@ -2,13 +2,13 @@
  * Every topic in one consistent cut, for export. A cut holds its snapshot as long as it takes, and pages freed meanwhile are
  * not used again, so the file may grow; a process that serves requests should not do this.
  */
-import type { Plan } from '../../topics/plan.js'
+import type { Plan } from '../../selectors/plan.js'
 import type { Path } from '../../topics/path.js'
 import { everyTopic } from '../../topics/range.js'
 import { valueOfItem } from '../../topics/topic.js'
-import { nextSlice, sliceMs } from '../slices.js'
+import { nextSlice, sliceMs } from '../time-slices.js'
 import { type Cancellation, Cancelled, type WholeTopic } from '../store.js'
-import { type Cut, createOrder, damaged, getIn, openCut } from './cut.js'
+import { type Cut, createOrder, damaged, getIn, openCut } from './snapshot.js'
 import type { Environment } from './environment.js'
 import { decodeSpecification } from './specification.js'
 

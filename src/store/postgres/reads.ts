@@ -7,17 +7,17 @@
  */
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import type { Plan } from '../../topics/plan.js'
+import type { Plan } from '../../selectors/plan.js'
 import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
 import { bytesArray, columnOf, plainArray } from './arrays.js'
 import { createPageItems } from './page-items.js'
 import { typeNumbers } from './rows.js'
-import { type Ask, createRounds, type Group } from './rounds.js'
+import { type Ask, createRounds, type Group } from './batcher.js'
 import { matchingKeys } from './scan.js'
 import type { Execute, Statement } from './statement.js'
-import { inTurn } from './turns.js'
+import { inTurn } from './limit.js'
 
 export interface Reads {
   readTopic(path: Path, type: TopicType): Promise<Uint8Array | Absent>

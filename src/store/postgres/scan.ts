@@ -4,10 +4,10 @@
  * key that it saw, so that whatever stands throughout is met exactly once, in order.
  */
 import { decodeKey } from '../../topics/key.js'
-import type { Plan } from '../../topics/plan.js'
+import type { Plan } from '../../selectors/plan.js'
 import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
-import { nextSlice, sliceMs } from '../slices.js'
+import { nextSlice, sliceMs } from '../time-slices.js'
 import { type Cancellation, Cancelled } from '../store.js'
 import { bytesOf } from './arrays.js'
 import type { Execute, Statement } from './statement.js'

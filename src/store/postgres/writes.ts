@@ -1,5 +1,5 @@
 /**
- * Changing topics: set, add, addAndSet, remove. Requests of one kind are gathered into rounds (rounds.ts), and a round is one
+ * Changing topics: set, add, addAndSet, remove. Requests of one kind are gathered into rounds (batcher.ts), and a round is one
  * statement, so that deciding and writing are one step, and one commit makes a whole round durable. What the statement
  * itself cannot decide (why a topic was not set, whether properties that differ in their text are compatible) is read
  * afterwards; where that reading says that the write should have been made, somebody else came in between, and the ask goes
@@ -8,18 +8,18 @@
  * Rows are always locked in the order of their keys, so that no two rounds, of whatever process, wait for each other.
  */
 import { randomBytes } from 'node:crypto'
-import { createDistribution, secondsBounds } from '../../distribution.js'
+import { createDistribution, secondsBounds } from '../../histogram.js'
 import { conflictsMax } from '../../limits.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import type { Plan } from '../../topics/plan.js'
+import type { Plan } from '../../selectors/plan.js'
 import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
 import { encodeItem, type TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, type CommitFigures, type Creation, StoreError, type TopicStore } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
 import type { Connections } from './connections.js'
 import { columnOfProperties, propertiesOf, typeNumbers } from './rows.js'
-import { type Ask, createRounds, type Group, type Rounds } from './rounds.js'
+import { type Ask, createRounds, type Group, type Rounds } from './batcher.js'
 import { matchingKeys } from './scan.js'
 import { clockMs, type Execute, inTime, type Parameter, type Statement } from './statement.js'
 

@@ -6,14 +6,14 @@
  *
  * A topic is removed under the condition that it is the same, and not updated since it was judged, so an update that comes
  * first always keeps it. A topic whose policy has a `remove` clause is only filed ahead of all times, where it waits for
- * its turn (clauses.ts), and is judged once more when that comes. Its clause removes the matches first and ends the policy
+ * its turn (store/remove-clauses.ts), and is judged once more when that comes. Its clause removes the matches first and ends the policy
  * afterwards: a crash in between repeats the removal. Such a policy is carried out once.
  */
-import type { Plan } from '../../topics/plan.js'
-import { planSelector } from '../../topics/planner.js'
+import type { Plan } from '../../selectors/plan.js'
+import { planSelector } from '../../selectors/planner.js'
 import { removalOf } from '../../topics/properties.js'
-import { dueMs, tracksUpdates } from '../../topics/removal.js'
-import { clauseWaitsMs, createClauses } from '../clauses.js'
+import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
+import { clauseWaitsMs, createClauses } from '../remove-clauses.js'
 import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
 import { bytesArray, bytesOf, plainArray } from './arrays.js'
 import type { Connections } from './connections.js'

@@ -1,9 +1,9 @@
 /**
  * Sets of selectors: the union of their plans. Pure.
  */
-import { encodeKey } from './key.js'
+import { encodeKey } from '../topics/key.js'
 import type { Matcher, Plan } from './plan.js'
-import { everyTopic, mergeRanges, type KeyRange } from './range.js'
+import { everyTopic, mergeRanges, type KeyRange } from '../topics/range.js'
 
 /**
  * The plan that covers what any of the plans covers. Ranges that overlap become one; where a range needs no matcher none

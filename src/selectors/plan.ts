@@ -2,7 +2,7 @@
  * A plan: what a selector becomes before anything is read. The fewest disjoint key ranges that can hold its matches and,
  * only where the ranges alone do not decide, a matcher. Pure; the store runs plans and never sees a selector.
  */
-import type { KeyRange } from './range.js'
+import type { KeyRange } from '../topics/range.js'
 
 /**
  * Decides on one topic inside a plan's ranges.

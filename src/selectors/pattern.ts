@@ -1,7 +1,7 @@
 /**
  * One regular expression, from text to a test. The only file that touches re2js.
  *
- * A text is read (pattern-syntax.ts), charged to its selector's budget, and asked for its starts (pattern-starts.ts). Only
+ * A text is read (pattern-syntax.ts), charged to its selector's budget, and asked for its starts (pattern-prefixes.ts). Only
  * a pattern that its starts do not decide is ever compiled, by one of two engines:
  * - the built-in RegExp, where backtracking is provably harmless: fixed characters around at most one repetition of one
  *   class, and perhaps `.*` at the very end, which cannot fail. It tries each length of that one repetition once.
@@ -13,7 +13,7 @@
  */
 import { RE2JS, RE2JSException } from 're2js'
 import { automatonBytesMax, automatonResetsMax, patternSizeMax } from '../limits.js'
-import { decides, isFinite, startsOf, type Start } from './pattern-starts.js'
+import { decides, isFinite, startsOf, type Start } from './pattern-prefixes.js'
 import { readSyntax, type Node } from './pattern-syntax.js'
 
 /** A pattern that was read and judged; compiled when a test is asked for. */

@@ -2,11 +2,11 @@
  * The syntax of one regular expression: text in, a tree out, or what is wrong and at which index.
  *
  * The language is RE2's, with `.` matching every character. The tree serves what an engine does not tell: literal
- * prefixes (pattern-starts.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts). What
+ * prefixes (pattern-prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts). What
  * only the engine knows in full (case folding, Unicode classes) stands in the tree as a class without ranges.
  */
 import { groupDepthMax, repeatMax } from '../limits.js'
-import { codePointMax, complement, perlClasses, sortedRanges, type Ranges } from './pattern-classes.js'
+import { codePointMax, complement, perlClasses, sortedRanges, type Ranges } from './character-classes.js'
 
 /** A part of a pattern; `size` is about the number of instructions that an engine needs for it. */
 export type Node =

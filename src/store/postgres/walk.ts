@@ -4,11 +4,11 @@
  */
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
-import type { Plan } from '../../topics/plan.js'
+import type { Plan } from '../../selectors/plan.js'
 import { checkProperties, removalOf, retainsValue } from '../../topics/properties.js'
 import { everyTopic, keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
-import { nextSlice } from '../slices.js'
+import { nextSlice } from '../time-slices.js'
 import { type Cancellation, Cancelled, type Finding, type KeyRecord, type WholeTopic } from '../store.js'
 import { bytesOf } from './arrays.js'
 import type { Connections, Snapshot } from './connections.js'

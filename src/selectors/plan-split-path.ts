@@ -12,12 +12,12 @@
  * It trusts that it is asked about topics inside the plan's ranges only: there the base has matched already.
  */
 import { patternRangesMax, pathBytesMax } from '../limits.js'
-import { encodeKey } from './key.js'
-import type { Path } from './path.js'
+import { encodeKey } from '../topics/key.js'
+import type { Path } from '../topics/path.js'
 import { compileTest, type Pattern, type Tail, type Test } from './pattern.js'
-import { compareBytes, decides, isFinite, type Start } from './pattern-starts.js'
+import { compareBytes, decides, isFinite, type Start } from './pattern-prefixes.js'
 import type { Matcher, Plan } from './plan.js'
-import { descendantsRange, everyTopic, mergeRanges, subtreeRange, topicRange, type KeyRange } from './range.js'
+import { descendantsRange, everyTopic, mergeRanges, subtreeRange, topicRange, type KeyRange } from '../topics/range.js'
 
 /** The plan of a split-path pattern: no range at all when it can match nothing. */
 export function planSplitPath(patterns: readonly Pattern[], tail: Tail): Plan {

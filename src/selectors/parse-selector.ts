@@ -16,9 +16,9 @@
  * `\Q…\E` too, which then goes on quoting in the next segment; no class or group can span a slash.
  */
 import { enginesSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
-import { parsePath, type Path } from './path.js'
+import { parsePath, type Path } from '../topics/path.js'
 import { rangesDecide, readPattern, type Budget, type Pattern, type Tail } from './pattern.js'
-import { decides } from './pattern-starts.js'
+import { decides } from './pattern-prefixes.js'
 
 /**
  * What a text selects. A full-path pattern with the tail `both` has a `literal` where its text is a path too; where it is

@@ -2,7 +2,7 @@
  * What one worker has answered: counted in plain numbers as it happens, so that a request pays nanoseconds for it, and read
  * only when somebody asks. Nothing here knows a metrics format.
  */
-import { createDistribution, type Distribution, type DistributionFigures, secondsBounds } from '../distribution.js'
+import { createDistribution, type Distribution, type DistributionFigures, secondsBounds } from '../histogram.js'
 import type { Answer, Answered, CloseCause } from '../http/answer.js'
 
 /** One route's answers since the worker's start. */

@@ -3,11 +3,11 @@
  */
 import { readdirSync } from 'node:fs'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
-import type { DistributionFigures } from '../distribution.js'
+import type { DistributionFigures } from '../histogram.js'
 import { descriptorsMax } from '../http/connections.js'
 import type { StoreFigures, TopicStore } from '../store/store.js'
 import { logLinesDropped } from './log.js'
-import type { TrafficFigures } from './traffic.js'
+import type { TrafficFigures } from './request-stats.js'
 
 /** Kinds are added, never changed: during a rolling restart the reader may be older than the worker. */
 export interface WorkerFigures extends TrafficFigures {

@@ -6,22 +6,22 @@
  *
  * A topic is removed under the condition that neither its specification nor its last update has changed since it was
  * judged, so an update that comes first always keeps it. The entry of a policy with a `remove` clause is only moved ahead
- * of all times, where it waits for its turn (clauses.ts), and is judged once more when that comes. Its clause removes the
+ * of all times, where it waits for its turn (store/remove-clauses.ts), and is judged once more when that comes. Its clause removes the
  * matches first and ends the policy afterwards: a crash in between repeats the removal. Such a policy is carried out once.
  *
  * When the wall clock is seen to have stepped against the monotonic one, every entry is judged anew.
  */
 import type { Path } from '../../topics/path.js'
-import { planSelector } from '../../topics/planner.js'
+import { planSelector } from '../../selectors/planner.js'
 import { removalOf } from '../../topics/properties.js'
-import { dueMs, tracksUpdates } from '../../topics/removal.js'
+import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
-import { clauseWaitsMs, createClauses } from '../clauses.js'
-import { nextSlice } from '../slices.js'
+import { clauseWaitsMs, createClauses } from '../remove-clauses.js'
+import { nextSlice } from '../time-slices.js'
 import type { Cancellation, DueRemovals } from '../store.js'
 import type { Commits } from './commits.js'
 import type { Environment } from './environment.js'
-import type { Snapshots } from './snapshot.js'
+import type { Snapshots } from './fresh-snapshots.js'
 import {
   type Details,
   dueKey,

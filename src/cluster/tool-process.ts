@@ -1,6 +1,6 @@
 /**
  * A tool's process, as a program of its own. Beside a service the primary forks it, as one more member; without one the
- * command line does (commands/alone.ts). It opens the store when told to, holds its writes when told to, does its one piece
+ * command line does (commands/standalone-tool.ts). It opens the store when told to, holds its writes when told to, does its one piece
  * of work over a connection, and ends. Damaged files may end it by a signal, which its parent survives and can explain.
  *
  * The work is stopped when its connection closes, when nobody takes its output, and by SIGTERM. It then ends at its next
@@ -14,13 +14,13 @@ import type { Config } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { toolUnreadMsMax } from '../limits.js'
 import { createLog, logCrashes } from '../ops/log.js'
-import { type Tool, tools } from '../ops/tool.js'
+import { type Tool, tools } from '../tools/tool.js'
 import { isExclusive } from '../store/address.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
 import { Cancelled, type TopicStore } from '../store/store.js'
 import { version } from '../version.js'
-import { answerQuestion } from './answers.js'
+import { answerQuestion } from './key-requests.js'
 import { answerLine, endLine, errorLine, readyLine } from './control-protocol.js'
 import type { FromChild, Question, ToChild } from './messages.js'
 

@@ -1,9 +1,9 @@
 /**
  * The OpenAPI 3.1 description of the service: its operations, their examples, and its errors from the table of problems.
- * The schemas are description-schemas.ts's.
+ * The schemas are openapi-schemas.ts's.
  */
-import { describeSchemas, type JsonObject } from './description-schemas.js'
-import { type Example, examples } from './examples.js'
+import { describeSchemas, type JsonObject } from './openapi-schemas.js'
+import { type Example, examples } from './openapi-examples.js'
 import { type ProblemCode, problemTable } from './problems.js'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })

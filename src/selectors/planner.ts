@@ -2,20 +2,20 @@
  * From a selector to its plan: the fewest disjoint key ranges that can hold its matches and, only where they do not
  * decide, a matcher. Pure but for the cache: plans are immutable, and the same text gives the same plan.
  *
- * Full-path patterns are planned here; split-path patterns in selector-split.ts, sets in selector-set.ts. A range's bounds
+ * Full-path patterns are planned here; split-path patterns in plan-split-path.ts, sets in plan-union.ts. A range's bounds
  * and a seek are at most one byte longer than the longest key.
  */
 import { LRUCache } from 'lru-cache'
 import { automatonBytesMax, pathBytesMax, planCacheBytesMax } from '../limits.js'
-import { encodeKey } from './key.js'
-import { isWithin, parsePath, type Path } from './path.js'
+import { encodeKey } from '../topics/key.js'
+import { isWithin, parsePath, type Path } from '../topics/path.js'
 import { compileTest, rangesDecide, type Pattern, type Tail } from './pattern.js'
-import type { Start } from './pattern-starts.js'
+import type { Start } from './pattern-prefixes.js'
 import type { Plan } from './plan.js'
-import { descendantsRange, everyTopic, keyAfter, mergeRanges, subtreeRange, topicRange, type KeyRange } from './range.js'
-import { planSplitPath } from './selector-split.js'
-import { planUnion } from './selector-set.js'
-import { enginesIn, parseSelector, type Selector, type SelectorProblem } from './selector.js'
+import { descendantsRange, everyTopic, keyAfter, mergeRanges, subtreeRange, topicRange, type KeyRange } from '../topics/range.js'
+import { planSplitPath } from './plan-split-path.js'
+import { planUnion } from './plan-union.js'
+import { enginesIn, parseSelector, type Selector, type SelectorProblem } from './parse-selector.js'
 
 const cache = new LRUCache<string, Plan | SelectorProblem>({ maxSize: planCacheBytesMax })
 

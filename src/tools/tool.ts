@@ -1,5 +1,5 @@
 /**
- * Tools: work on the whole store that the command line starts. Each runs in a process of its own (cluster/tool.ts), the
+ * Tools: work on the whole store that the command line starts. Each runs in a process of its own (cluster/tool-process.ts), the
  * service's or, while no service runs, the command line's.
  *
  * A tool leaves the event loop free every few milliseconds: whenever a worker is replaced its process must hold its writes.

@@ -5,9 +5,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { DirectoryLock } from '../cluster/directory.js'
+import type { DirectoryLock } from '../cluster/directory-lock.js'
 import { nativeFaults } from '../cluster/native-faults.js'
-import type { ToolConfig } from '../cluster/tool.js'
+import type { ToolConfig } from '../cluster/tool-process.js'
 import { dataFile } from '../store/lmdb/files.js'
 
 /** A tool at work, in whichever process. */
@@ -46,9 +46,9 @@ export function runAlone(
   tool: string,
   options: unknown,
 ): Connection {
-  const script = fileURLToPath(new URL('../cluster/tool.js', import.meta.url))
+  const script = fileURLToPath(new URL('../cluster/tool-process.js', import.meta.url))
   // Its log goes to standard error, where a defect leaves its stack. The last descriptor is the connection, a socket pair:
-  // connectionDescriptor in cluster/tool.ts.
+  // connectionDescriptor in cluster/tool-process.ts.
   const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
   const child = fork(script, [], { stdio: [...stdio] })
   const ended = endOf(child)
