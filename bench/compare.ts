@@ -84,7 +84,9 @@ function comparison(results: readonly Result[]): string[] {
     const sums = [base, change].map((outcome) => outcome && summary(outcome, result.workers))
     const [baseSum, changeSum] = sums
     if (!base || !change || !baseSum || !changeSum) return [result.workload, '—', '—', '—', 'no figures']
-    const ratios = spread(change.rounds.map((round, i) => round.microsecondsPerRequest / base.rounds[i].microsecondsPerRequest))
+    const ratios = spread(
+      change.rounds.map((round, i) => round.microsecondsPerRequest / base.rounds[i].microsecondsPerRequest),
+    )
     const faster = ratios.max < 1 - differenceMin
     const slower = ratios.min > 1 + differenceMin
     return [

@@ -10,14 +10,14 @@ import { bare } from './contenders/bare.js'
 import { thisBuild, topicd } from './contenders/topicd.js'
 import { measure, type Result } from './measure/interleave.js'
 import { root } from './measure/machine.js'
-import { program, readOptions, UsageError, type Options } from './options.js'
-import { plot, type Curve } from './report/plot.js'
+import { type Options, program, readOptions, UsageError } from './options.js'
+import { type Curve, plot } from './report/plot.js'
 import { resultLines, summary } from './report/table.js'
-import { scaleOf, withSession, type Session } from './session.js'
+import { type Session, scaleOf, withSession } from './session.js'
 import type { Scale, Workload } from './work/workload.js'
 import { deepCursor } from './workloads/deep-cursor.js'
 import { fetchPath } from './workloads/fetch-path.js'
-import { overwrite256, overwrite64 } from './workloads/overwrite.js'
+import { overwrite64, overwrite256 } from './workloads/overwrite.js'
 import { page10, page100 } from './workloads/page.js'
 
 /** One thing that grows, and the workloads that are measured at each of its sizes. */
@@ -82,7 +82,8 @@ await program(async () => {
   const argv = process.argv.slice(2)
   const isSeries = (word: string): boolean => series.some(({ name }) => name === word)
   const unknown = argv.filter((word, i) => !word.startsWith('--') && !argv[i - 1]?.startsWith('--') && !isSeries(word))
-  if (unknown.length > 0) throw new UsageError(`there is no series ${unknown[0]}; there are ${series.map(({ name }) => name).join(', ')}`)
+  if (unknown.length > 0)
+    throw new UsageError(`there is no series ${unknown[0]}; there are ${series.map(({ name }) => name).join(', ')}`)
   const wanted = series.filter(({ name }) => argv.includes(name) || !argv.some(isSeries))
   const options = readOptions(argv.filter((word) => !isSeries(word)))
   const contenders = [bare, await topicd(thisBuild)]
@@ -94,8 +95,14 @@ await program(async () => {
       const results = await grow(one, options, session)
       right &&= results.every(({ result }) => result.outcomes.every(({ problem }) => problem === undefined))
       if (options.smoke) continue
-      await writeFile(join(directory, `${one.name}.svg`), plot({ ...one, note: session.machine.line, curves: curves(results) }))
-      await writeFile(join(directory, `${one.name}.json`), JSON.stringify({ machine: session.machine, results }, undefined, 1))
+      await writeFile(
+        join(directory, `${one.name}.svg`),
+        plot({ ...one, note: session.machine.line, curves: curves(results) }),
+      )
+      await writeFile(
+        join(directory, `${one.name}.json`),
+        JSON.stringify({ machine: session.machine, results }, undefined, 1),
+      )
       session.say(`\nwritten: bench/plots/${one.name}.svg and .json`)
     }
     return right

@@ -11,8 +11,8 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { thisBuild, topicd } from './contenders/topicd.js'
-import { burst } from './measure/interleave.js'
 import { house } from './measure/home.js'
+import { burst } from './measure/interleave.js'
 import { median, regression } from './measure/statistics.js'
 import { program, readOptions, UsageError } from './options.js'
 import { scaleOf, withSession } from './session.js'
@@ -50,7 +50,12 @@ await program(async () => {
   return withSession(options, [contender], async ({ measuring, say }) => {
     const scale = scaleOf(mixed, options)
     const tree = new Tree(scale.topics, scale.valueBytes)
-    const { running, close } = await house(contender, tree, { workers: options.workers, answerBytes: 2 }, measuring.homes)
+    const { running, close } = await house(
+      contender,
+      tree,
+      { workers: options.workers, answerBytes: 2 },
+      measuring.homes,
+    )
     const [, ...workers] = running.pids()
     const samples = new Map(workers.map((pid): [number, Sample[]] => [pid, []]))
     const start = performance.now()

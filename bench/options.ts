@@ -2,8 +2,8 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { groups, workloads } from './workloads/all.js'
 import type { Workload } from './work/workload.js'
+import { groups, workloads } from './workloads/all.js'
 
 export const usage = `npm run bench -- [WORKLOAD…] [options]
 
@@ -106,7 +106,9 @@ export async function program(body: () => Promise<boolean>): Promise<void> {
   }
 }
 
-function parse<Config extends Parameters<typeof parseArgs>[0]>(config: Config): ReturnType<typeof parseArgs<Config & object>> {
+function parse<Config extends Parameters<typeof parseArgs>[0]>(
+  config: Config,
+): ReturnType<typeof parseArgs<Config & object>> {
   try {
     return parseArgs(config as Config & object)
   } catch (error) {

@@ -13,15 +13,15 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { bare } from './contenders/bare.js'
 import { fastifyPostgres } from './contenders/fastify-postgres.js'
-import { postgres, postgresEach, type PostgresRunning } from './contenders/postgres.js'
+import { type PostgresRunning, postgres, postgresEach } from './contenders/postgres.js'
 import { binaries, query } from './contenders/postgres-engine.js'
 import { thisBuild, topicd } from './contenders/topicd.js'
 import { house } from './measure/home.js'
 import { burst, measure, type Outcome, type Result } from './measure/interleave.js'
 import { median } from './measure/statistics.js'
-import { program, readOptions, UsageError, type Options } from './options.js'
+import { type Options, program, readOptions, UsageError } from './options.js'
 import { resultLines } from './report/table.js'
-import { scaleOf, type Session, withSession } from './session.js'
+import { type Session, scaleOf, withSession } from './session.js'
 import { Tree } from './work/tree.js'
 import { overwrite256 } from './workloads/overwrite.js'
 
@@ -80,11 +80,19 @@ async function showFloor(options: Options, { measuring, say }: Session): Promise
   try {
     const { address } = running as PostgresRunning
     // Only what writes is given a number, and each transaction one.
-    const commits = async (): Promise<number> => Number(await query(address, 'select pg_snapshot_xmax(pg_current_snapshot())'))
+    const commits = async (): Promise<number> =>
+      Number(await query(address, 'select pg_snapshot_xmax(pg_current_snapshot())'))
     const before = await commits()
-    const { burst: done } = await burst(running, overwrite256.scripts(tree, scale, 0), options.seconds, measuring.driver)
+    const { burst: done } = await burst(
+      running,
+      overwrite256.scripts(tree, scale, 0),
+      options.seconds,
+      measuring.driver,
+    )
     const shared = done.requests / ((await commits()) - before)
-    say(`\n${scale.connections} connections: ${Math.round(done.requests / done.seconds)} overwrites/s, ${shared.toFixed(1)} requests a commit`)
+    say(
+      `\n${scale.connections} connections: ${Math.round(done.requests / done.seconds)} overwrites/s, ${shared.toFixed(1)} requests a commit`,
+    )
     for (const line of await pgbench(address, scale.topics, options)) say(line)
   } finally {
     await close()
@@ -94,7 +102,10 @@ async function showFloor(options: Options, { measuring, say }: Session): Promise
 /** What single-row upserts reach when nothing but the engine works: prepared, a value of the same size, as many keys. */
 async function pgbench(address: string, topics: number, options: Options): Promise<string[]> {
   const script = join(options.temporary, `topicd-floor-${process.pid}.sql`)
-  await query(address, 'create table if not exists floor (key bytea primary key, item text not null) with (fillfactor = 80)')
+  await query(
+    address,
+    'create table if not exists floor (key bytea primary key, item text not null) with (fillfactor = 80)',
+  )
   await writeFile(
     script,
     `\\set n random(1, ${topics})
@@ -106,7 +117,9 @@ insert into floor (key, item) values (decode(md5(:n::text), 'hex'), repeat('x', 
     const seconds = String(Math.max(1, Math.ceil(options.seconds)))
     const args = ['-n', '-M', 'prepared', '-f', script, '-c', String(clients), '-j', '2', '-T', seconds, address]
     const { stdout } = await promisify(execFile)(join(binaries ?? '', 'pgbench'), args)
-    lines.push(`pgbench, ${clients} connections: ${Math.round(Number(/tps = ([\d.]+)/.exec(stdout)?.[1]))} single-row upserts/s`)
+    lines.push(
+      `pgbench, ${clients} connections: ${Math.round(Number(/tps = ([\d.]+)/.exec(stdout)?.[1]))} single-row upserts/s`,
+    )
   }
   return lines
 }

@@ -40,11 +40,17 @@ await program(async () => {
     const result = await measure(workload, scaleOf(workload, options), [contender], measuring)
     say(resultLines(result).join('\n'))
     const profiles = (await readdir(directory)).filter((file) => file.endsWith('.cpuprofile') && !before.has(file))
-    const read = await Promise.all(profiles.map(async (file) => ({ file, ...busy(JSON.parse(await readFile(join(directory, file), 'utf8')) as Profile) })))
+    const read = await Promise.all(
+      profiles.map(async (file) => ({
+        file,
+        ...busy(JSON.parse(await readFile(join(directory, file), 'utf8')) as Profile),
+      })),
+    )
     const busiest = read.toSorted((a, b) => b.microseconds - a.microseconds)[0]
     if (busiest === undefined) throw new Error(`no profile was written to ${directory}: did the workers end in order?`)
     say(`\n${join(directory, busiest.file)}: ${(busiest.microseconds / 1e6).toFixed(1)} s busy, of which by itself:`)
-    for (const { place, part } of busiest.places.slice(0, linesMax)) say(`${(part * 100).toFixed(1).padStart(6)} %  ${place}`)
+    for (const { place, part } of busiest.places.slice(0, linesMax))
+      say(`${(part * 100).toFixed(1).padStart(6)} %  ${place}`)
     return result.outcomes.every(({ problem }) => problem === undefined)
   })
 })

@@ -12,10 +12,10 @@ import { autocannonDriver } from './drive/autocannon.js'
 import type { Driver } from './drive/driver.js'
 import { wrkDriver } from './drive/wrk.js'
 import { removeUnused } from './measure/home.js'
-import { measure, type Measuring, type Result } from './measure/interleave.js'
-import { machine, type Machine } from './measure/machine.js'
-import { promisesKept, type PromiseRow } from './measure/promises.js'
-import { UsageError, type Options } from './options.js'
+import { type Measuring, measure, type Result } from './measure/interleave.js'
+import { type Machine, machine } from './measure/machine.js'
+import { type PromiseRow, promisesKept } from './measure/promises.js'
+import { type Options, UsageError } from './options.js'
 import { promiseTable, ratioTable, resultLines, verdicts } from './report/table.js'
 import { topicsOfBytes } from './work/tree.js'
 import type { Scale, Workload } from './work/workload.js'
@@ -42,7 +42,9 @@ export async function bench(options: Options): Promise<boolean> {
   return withSession(options, contenders, async (session) => {
     const results: Result[] = []
     for (const workload of options.workloads) {
-      const taking = contenders.filter(({ name }) => workload.contenders === 'all' || name === 'bare' || name === 'topicd')
+      const taking = contenders.filter(
+        ({ name }) => workload.contenders === 'all' || name === 'bare' || name === 'topicd',
+      )
       const result = await measure(workload, scaleOf(workload, options), taking, session.measuring)
       results.push(result)
       session.say(`\n${resultLines(result).join('\n')}`)
@@ -67,7 +69,10 @@ export async function withSession<Value>(
   try {
     const driver = options.driver === 'wrk' ? installedWrk(temporary) : orderedDriver
     const versions = [...contenders, ...new Set([driver, orderedDriver])].map(({ version }) => version)
-    const about = machine(temporary, versions.filter((version) => version !== undefined))
+    const about = machine(
+      temporary,
+      versions.filter((version) => version !== undefined),
+    )
     say(about.line)
     for (const warning of about.warnings) say(`WARNING: ${warning}`)
     const homes = { kept: options.kept, temporary, say }
@@ -129,6 +134,10 @@ function show(options: Options, session: Session, results: readonly Result[], pr
   }
   say(`\n${ratioTable(results).join('\n')}`)
   if (promises.some(({ kept }) => Object.keys(kept).length > 0)) say(`\n${promiseTable(promises).join('\n')}`)
-  const missed = results.flatMap((result) => verdicts(result).filter(({ met }) => !met).map(({ words }) => `${result.workload}: ${words}`))
+  const missed = results.flatMap((result) =>
+    verdicts(result)
+      .filter(({ met }) => !met)
+      .map(({ words }) => `${result.workload}: ${words}`),
+  )
   if (missed.length > 0) say(`\n${missed.join('\n')}`)
 }

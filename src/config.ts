@@ -7,8 +7,15 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import {
+  environmentName,
+  type Setting,
+  type SettingName,
+  settingNames,
+  settingProblem,
+  settingTable,
+} from './settings.js'
 import { parseSettingsFile, type SettingsFile, unknownVariable } from './settings-file.js'
-import { environmentName, type Setting, type SettingName, settingNames, settingProblem, settingTable } from './settings.js'
 
 /** The command line, the environment or the settings file is wrong; the message is for the person who wrote it. */
 export class UsageError extends Error {}
@@ -86,7 +93,12 @@ interface Source extends Resolved {
 }
 
 /** A setting's texts, the one that wins first, the default last. */
-function textsOf(name: SettingName, flags: GivenSettings, { texts }: SettingsFile, path: string): [Source, ...Source[]] {
+function textsOf(
+  name: SettingName,
+  flags: GivenSettings,
+  { texts }: SettingsFile,
+  path: string,
+): [Source, ...Source[]] {
   const flag = flags[name]
   const variable = environmentName(name)
   const given = process.env[variable]

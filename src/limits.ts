@@ -6,7 +6,6 @@ import { strict as assert } from 'node:assert'
 
 const kibibyte = 1024
 
-
 /** LMDB's longest key at its default page size of 4 KiB (`mdb_env_get_maxkeysize` as lmdb-js builds it). */
 export const keyBytesMax = 1978
 

@@ -48,7 +48,8 @@ function commandName([first, second]: readonly string[]): string {
   if (first.startsWith('-')) throw new UsageError(`unknown flag ${redacted(first)}; the command comes first`)
   const actions = actionsOf(first)
   if (actions.length === 0) throw new UsageError(`unknown command ${quoted(first)}${suggestion(first, firstWords)}`)
-  if (second === undefined || second.startsWith('-')) throw new UsageError(`${first} needs one of ${actions.join(', ')}`)
+  if (second === undefined || second.startsWith('-'))
+    throw new UsageError(`${first} needs one of ${actions.join(', ')}`)
   const name = `${first} ${second}`
   if (!Object.hasOwn(commands, name)) throw new UsageError(`unknown command ${quoted(name)}${suggestion(name, names)}`)
   return name
@@ -99,7 +100,9 @@ async function run(words: readonly string[]): Promise<void> {
 
 /** Where to read more about what was typed. */
 function hint(words: readonly string[]): string {
-  const known = [words.slice(0, 2).join(' '), words[0]].find((name) => Object.hasOwn(commands, name) || actionsOf(name).length > 0)
+  const known = [words.slice(0, 2).join(' '), words[0]].find(
+    (name) => Object.hasOwn(commands, name) || actionsOf(name).length > 0,
+  )
   return `topicd help${known === undefined ? '' : ` ${known}`}`
 }
 

@@ -5,7 +5,9 @@ const lettersPerMistake = 3
 
 /** The known word that takes the fewest corrections to reach; undefined when none is near. */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
-  const ranked = known.map((word) => ({ word, mistakes: distance(typed, word) })).sort((a, b) => a.mistakes - b.mistakes)
+  const ranked = known
+    .map((word) => ({ word, mistakes: distance(typed, word) }))
+    .sort((a, b) => a.mistakes - b.mistakes)
   const best = ranked[0]
   return best !== undefined && best.mistakes <= Math.ceil(typed.length / lettersPerMistake) ? best.word : undefined
 }

@@ -13,7 +13,8 @@ export interface SettingsFile {
   readonly problems: readonly string[]
 }
 
-const lineForm = /^\s*(?:export\s+)?(?<name>\w+)\s*=\s*(?:(?<quote>["'])(?<quoted>.*?)\k<quote>\s*(?:#.*)?|(?<plain>.*?)(?:\s#.*)?)\s*$/
+const lineForm =
+  /^\s*(?:export\s+)?(?<name>\w+)\s*=\s*(?:(?<quote>["'])(?<quoted>.*?)\k<quote>\s*(?:#.*)?|(?<plain>.*?)(?:\s#.*)?)\s*$/
 
 /** A settings file cannot name another. */
 const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
@@ -41,10 +42,12 @@ function lineProblem(
   earlier: { readonly line: number } | undefined,
 ): string | undefined {
   // The whole line is not shown: it may carry a password.
-  if (name === undefined) return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
+  if (name === undefined)
+    return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
   if (!names.includes(name)) return unknownVariable(name, names)
   if (earlier !== undefined) return `${name} is set in line ${earlier.line} already`
-  if (plain !== undefined && /^["']/.test(plain)) return `the value of ${name} begins with a quote and does not end with one`
+  if (plain !== undefined && /^["']/.test(plain))
+    return `the value of ${name} begins with a quote and does not end with one`
   return undefined
 }
 

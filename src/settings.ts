@@ -41,7 +41,13 @@ function emptyProblem(text: string): string | undefined {
 export const settingTable = {
   host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', check: emptyProblem },
   port: { kind: 'number', default: '8080', min: 0, max: 65535, help: 'port to listen on; 0 picks one' },
-  data: { kind: 'text', value: 'DIR', default: './data', help: 'data directory, on a local file system', check: emptyProblem },
+  data: {
+    kind: 'text',
+    value: 'DIR',
+    default: './data',
+    help: 'data directory, on a local file system',
+    check: emptyProblem,
+  },
   store: {
     kind: 'text',
     value: 'ADDRESS',
@@ -64,8 +70,20 @@ export const settingTable = {
     help: 'path before /topics/…',
     check: (text) => (/^\/([\w.~-]+\/?)*$/.test(text) ? undefined : 'must be a path such as / or /diffusion'),
   },
-  'admin-host': { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address of the admin listener', check: emptyProblem },
-  'admin-port': { kind: 'number', default: '8081', min: 0, max: 65535, help: 'port of the admin listener; 0 picks one' },
+  'admin-host': {
+    kind: 'text',
+    value: 'ADDRESS',
+    default: '127.0.0.1',
+    help: 'address of the admin listener',
+    check: emptyProblem,
+  },
+  'admin-port': {
+    kind: 'number',
+    default: '8081',
+    min: 0,
+    max: 65535,
+    help: 'port of the admin listener; 0 picks one',
+  },
   'body-bytes-max': {
     kind: 'number',
     default: String(mebibyte),
@@ -88,7 +106,13 @@ export const settingTable = {
     max: 2 ** 50,
     help: 'with less free space, writes that add bytes get 507',
   },
-  'drain-ms': { kind: 'number', default: '10000', min: 100, max: 600_000, help: 'longest wait for requests in flight at stop' },
+  'drain-ms': {
+    kind: 'number',
+    default: '10000',
+    min: 100,
+    max: 600_000,
+    help: 'longest wait for requests in flight at stop',
+  },
   'tls-cert': { kind: 'text', value: 'FILE', default: '', help: 'certificate chain (PEM) for TLS; needs --tls-key' },
   'tls-key': { kind: 'text', value: 'FILE', default: '', help: 'private key (PEM) for TLS; needs --tls-cert' },
   'fenced-reads': {
@@ -98,7 +122,12 @@ export const settingTable = {
   },
   'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
   'first-key': { kind: 'switch', default: 'false', help: 'while no API key exists, make one and print it' },
-  settings: { kind: 'text', value: 'FILE', default: '', help: 'file of TOPICD_…=… lines, read at start and again on SIGHUP' },
+  settings: {
+    kind: 'text',
+    value: 'FILE',
+    default: '',
+    help: 'file of TOPICD_…=… lines, read at start and again on SIGHUP',
+  },
 } as const satisfies Settings
 
 export type SettingName = keyof typeof settingTable
@@ -122,7 +151,9 @@ export function settingProblem(setting: Setting, text: string, source: string): 
 function textProblem({ kind, min = 0, max = 0, check }: Setting, text: string): string | undefined {
   switch (kind) {
     case 'number':
-      return /^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max ? undefined : `must be a number from ${min} to ${max}`
+      return /^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max
+        ? undefined
+        : `must be a number from ${min} to ${max}`
     case 'switch':
       return text === 'true' || text === 'false' ? undefined : 'must be true or false'
     case 'text':

@@ -17,8 +17,10 @@ await t.test('it answers GET and HEAD on its few paths, apart from the public ro
     t.match(await get(adminUrl + path, 'HEAD'), { status: 200, text: '' }, `HEAD ${path}`)
     t.match(await get(adminUrl + path, 'POST'), { status: 405 }, `POST ${path}`)
   }
-  for (const path of ['/readyz', '/metrics']) t.match(await get(url + path), { status: 404 }, `${path} is no public route`)
-  for (const path of ['/', '/topics/fetch', '/metrics/', '/../healthz/..']) t.match(await get(adminUrl + path), { status: 404 }, path)
+  for (const path of ['/readyz', '/metrics'])
+    t.match(await get(url + path), { status: 404 }, `${path} is no public route`)
+  for (const path of ['/', '/topics/fetch', '/metrics/', '/../healthz/..'])
+    t.match(await get(adminUrl + path), { status: 404 }, path)
 })
 
 await t.test('a service whose disk is nearly full lives but is not ready, and says why', async (t) => {
@@ -63,5 +65,8 @@ await t.test('an admin port that is taken keeps the service from starting', asyn
   const { code, stderr } = await runCommand(['serve', ...flags])
   taken.close()
   t.equal(code, 10)
-  t.equal(stderr, `topicd: cannot listen on 127.0.0.1:${port} (the admin listener): another process listens there (EADDRINUSE)\n`)
+  t.equal(
+    stderr,
+    `topicd: cannot listen on 127.0.0.1:${port} (the admin listener): another process listens there (EADDRINUSE)\n`,
+  )
 })

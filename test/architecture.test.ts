@@ -25,8 +25,27 @@ function loadsOf(file: string): string[] {
 
 /** Files whose path begins with the first may import nothing whose path or name begins with one of the second. */
 const forbidden: readonly (readonly [string, readonly string[]])[] = [
-  ['topics/', ['selectors/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'node:fs', 'node:net']],
-  ['selectors/', ['store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'node:fs', 'node:net']],
+  [
+    'topics/',
+    [
+      'selectors/',
+      'store/',
+      'http/',
+      'api/',
+      'auth/',
+      'cluster/',
+      'ops/',
+      'tools/',
+      'commands/',
+      'config',
+      'node:fs',
+      'node:net',
+    ],
+  ],
+  [
+    'selectors/',
+    ['store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'node:fs', 'node:net'],
+  ],
   ['store/', ['http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
   ['store/lmdb/', ['store/postgres/']],
   ['store/postgres/', ['store/lmdb/']],
@@ -54,7 +73,8 @@ function crossings(imports: (file: string) => readonly string[]): string[] {
   for (const file of files) {
     for (const name of imports(file)) {
       for (const [from, banned] of forbidden) {
-        if (file.startsWith(from) && banned.some((start) => name.startsWith(start))) found.push(`${file} imports ${name}`)
+        if (file.startsWith(from) && banned.some((start) => name.startsWith(start)))
+          found.push(`${file} imports ${name}`)
       }
       for (const [library, place] of edges) {
         if (name === library && !place.test(file)) found.push(`${file} imports ${name}`)
@@ -67,7 +87,8 @@ function crossings(imports: (file: string) => readonly string[]): string[] {
 t.test('no arrow runs the wrong way', (t) => {
   t.ok(files.length > 50, 'the files were found')
   t.strictSame(crossings(importsOf), [])
-  const planted = (file: string): string[] => (file === 'http/server.ts' ? [...importsOf(file), 'topics/path.ts', 'lmdb'] : importsOf(file))
+  const planted = (file: string): string[] =>
+    file === 'http/server.ts' ? [...importsOf(file), 'topics/path.ts', 'lmdb'] : importsOf(file)
   t.equal(crossings(planted).length, 2, 'arrows that are planted are found')
   t.end()
 })
@@ -83,7 +104,10 @@ function reached(file: string, seen = new Set<string>()): Set<string> {
 t.test('the primary loads nothing that could open a store', (t) => {
   const loaded = [...reached('cluster/primary.ts')]
   t.ok(loaded.includes('cluster/workers.ts'), 'the search goes somewhere')
-  t.strictSame(loaded.filter((file) => /^store\/(lmdb|postgres|open)/.test(file)), [])
+  t.strictSame(
+    loaded.filter((file) => /^store\/(lmdb|postgres|open)/.test(file)),
+    [],
+  )
   t.end()
 })
 

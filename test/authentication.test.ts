@@ -47,11 +47,20 @@ await overWorkers(t, async (t, server) => {
   })
 
   await t.test('the scheme word is Apikey or Bearer, without regard to case', async (t) => {
-    for (const scheme of ['Apikey', 'apikey', 'APIKEY', 'ApiKey', 'Bearer', 'bearer', 'BEARER']) gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
+    for (const scheme of ['Apikey', 'apikey', 'APIKEY', 'ApiKey', 'Bearer', 'bearer', 'BEARER'])
+      gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
   })
 
   await t.test('no refusal repeats the token', async (t) => {
-    for (const authorization of [`Basic ${token}`, token, `${token} x`, `Apikey ${token} x`, `Apikey ${token}x`, `Bearer ${token}x`, `x${token}`]) {
+    for (const authorization of [
+      `Basic ${token}`,
+      token,
+      `${token} x`,
+      `Apikey ${token} x`,
+      `Apikey ${token}x`,
+      `Bearer ${token}x`,
+      `x${token}`,
+    ]) {
       const { text } = await fetchWith(authorization)
       t.notOk(text.includes(token.slice(10, 20)), authorization.replaceAll(token, '<token>'))
     }
@@ -71,7 +80,14 @@ await overWorkers(t, async (t, server) => {
       [token, 'it holds something else'],
       [`${token} ${token}`, 'it holds something else'],
     ] as const) {
-      refuses(t, await fetchWith(authorization), 401, 'unauthorized', String(authorization).replaceAll(token, '<token>'), `, but ${found}.`)
+      refuses(
+        t,
+        await fetchWith(authorization),
+        401,
+        'unauthorized',
+        String(authorization).replaceAll(token, '<token>'),
+        `, but ${found}.`,
+      )
     }
   })
 
@@ -84,7 +100,9 @@ await overWorkers(t, async (t, server) => {
 
   await t.test('an answer comes before a body that never does', async (t) => {
     const connection = await server.raw()
-    await connection.write('POST /topics/fetch HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n')
+    await connection.write(
+      'POST /topics/fetch HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n',
+    )
     t.match((await connection.answer())?.head, /^http\/1.1 401 unauthorized\r\n/)
     connection.close()
   })

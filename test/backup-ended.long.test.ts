@@ -51,23 +51,29 @@ await t.test('a stop of the service ends a backup within 2 s, and its file is go
   await gone(tool)
   t.ok(performance.now() - startedMs < 2000, 'in time')
   t.match(await running.ended, { code: 1, stderr: 'topicd: the service is stopping\n' })
-  t.strictSame(readdirSync(directory).filter((name) => name.startsWith('stopped.mdb')), [])
+  t.strictSame(
+    readdirSync(directory).filter((name) => name.startsWith('stopped.mdb')),
+    [],
+  )
 })
 
 for (const signal of ['SIGINT', 'SIGKILL'] as const) {
-  await t.test(`a backup whose caller is ended by ${signal} ends, and its file is gone; so it does without a service`, async (t) => {
-    const server = await serve(t, signal)
-    for (const parent of ['service', 'command']) {
-      if (parent === 'command') await server.stop()
-      const file = join(directory, `${parent}-${signal}.mdb`)
-      const running = startCommand(t, ['backup', file, '--data', server.dataDir], program)
-      await copying(file)
-      const tool = await toolOf(parent === 'service' ? server.pid : (running.child.pid ?? 0))
-      running.child.kill(signal)
-      await gone(tool)
-      t.notOk(existsSync(`${file}.partial`), parent)
-    }
-  })
+  await t.test(
+    `a backup whose caller is ended by ${signal} ends, and its file is gone; so it does without a service`,
+    async (t) => {
+      const server = await serve(t, signal)
+      for (const parent of ['service', 'command']) {
+        if (parent === 'command') await server.stop()
+        const file = join(directory, `${parent}-${signal}.mdb`)
+        const running = startCommand(t, ['backup', file, '--data', server.dataDir], program)
+        await copying(file)
+        const tool = await toolOf(parent === 'service' ? server.pid : (running.child.pid ?? 0))
+        running.child.kill(signal)
+        await gone(tool)
+        t.notOk(existsSync(`${file}.partial`), parent)
+      }
+    },
+  )
 }
 
 await t.test('a service that is killed takes its backup along', async (t) => {
@@ -81,45 +87,70 @@ await t.test('a service that is killed takes its backup along', async (t) => {
   t.notOk(existsSync(`${file}.partial`))
 })
 
-await t.test('a backup that fills the disk past the mark ends, says so, and gives the room back', { skip: needsRoot }, async (t) => {
-  const disk = mkdtempSync(join(tmpdir(), 'topicd-disk-'))
-  t.teardown(() => {
-    spawnSync('umount', ['-l', disk])
-    rmSync(disk, { recursive: true, force: true })
-  })
-  t.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${64 * mebibyte}`, 'tmpfs', disk]).status, 0)
-  const server = await startServer(t, { dataDir: join(disk, 'db'), program, flags: ['--disk-free-bytes-min', String(16 * mebibyte)] })
-  const args = ['backup', join(disk, 'copy.mdb'), '--data', server.dataDir]
-  const { code, stderr } = await startCommand(t, args, program).ended
-  t.equal(code, 1)
-  t.match(stderr, /^topicd: only \d+ bytes are left on its disk, and 16777216 have to stay free; the backup was ended\n$/)
-  t.strictSame(readdirSync(disk), ['db'])
-  await until('writes are taken', async () => (await server.post('addAndSet', { path: 'a', value: 1 })).status === 200 || undefined)
-  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
-})
+await t.test(
+  'a backup that fills the disk past the mark ends, says so, and gives the room back',
+  { skip: needsRoot },
+  async (t) => {
+    const disk = mkdtempSync(join(tmpdir(), 'topicd-disk-'))
+    t.teardown(() => {
+      spawnSync('umount', ['-l', disk])
+      rmSync(disk, { recursive: true, force: true })
+    })
+    t.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${64 * mebibyte}`, 'tmpfs', disk]).status, 0)
+    const server = await startServer(t, {
+      dataDir: join(disk, 'db'),
+      program,
+      flags: ['--disk-free-bytes-min', String(16 * mebibyte)],
+    })
+    const args = ['backup', join(disk, 'copy.mdb'), '--data', server.dataDir]
+    const { code, stderr } = await startCommand(t, args, program).ended
+    t.equal(code, 1)
+    t.match(
+      stderr,
+      /^topicd: only \d+ bytes are left on its disk, and 16777216 have to stay free; the backup was ended\n$/,
+    )
+    t.strictSame(readdirSync(disk), ['db'])
+    await until(
+      'writes are taken',
+      async () => (await server.post('addAndSet', { path: 'a', value: 1 })).status === 200 || undefined,
+    )
+    t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
+  },
+)
 
-await t.test('a service that has another directory of that name refuses, before anything is copied', { skip: needsRoot }, async (t) => {
-  const seen = join(directory, 'seen')
-  mkdirSync(seen)
-  // The shell gives itself a file system of its own over the directory, and becomes the service.
-  const wrapper = join(directory, 'private.mjs')
-  writeFileSync(
-    wrapper,
-    `import { spawn } from 'node:child_process'
+await t.test(
+  'a service that has another directory of that name refuses, before anything is copied',
+  { skip: needsRoot },
+  async (t) => {
+    const seen = join(directory, 'seen')
+    mkdirSync(seen)
+    // The shell gives itself a file system of its own over the directory, and becomes the service.
+    const wrapper = join(directory, 'private.mjs')
+    writeFileSync(
+      wrapper,
+      `import { spawn } from 'node:child_process'
 const child = spawn('unshare', ['-m', '--propagation', 'private', 'sh', '-c', 'mount -t tmpfs tmpfs "$0" && exec "$@"', ${JSON.stringify(seen)},
   process.execPath, ${JSON.stringify(join(import.meta.dirname, '../dist/main.js'))}, ...process.argv.slice(2)], { stdio: 'inherit' })
 process.on('SIGTERM', () => child.kill('SIGTERM'))
 child.on('exit', (code) => process.exit(code ?? 1))
 `,
-  )
-  const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
-  const file = join(seen, 'copy.mdb')
-  const { code, stderr } = await server.command('backup', file)
-  t.equal(code, 1)
-  t.match(stderr, /^topicd: the service sees another directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/)
-  const elsewhere = join(directory, 'elsewhere.mdb')
-  t.match(await server.command('backup', elsewhere), { code: 0 }, 'where both see the same it is made')
-  t.ok(existsSync(elsewhere))
-  await server.stop()
-  t.match(await runCommand(['backup', file, '--data', server.dataDir]), { code: 0 }, 'without the service it is made there too')
-})
+    )
+    const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
+    const file = join(seen, 'copy.mdb')
+    const { code, stderr } = await server.command('backup', file)
+    t.equal(code, 1)
+    t.match(
+      stderr,
+      /^topicd: the service sees another directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/,
+    )
+    const elsewhere = join(directory, 'elsewhere.mdb')
+    t.match(await server.command('backup', elsewhere), { code: 0 }, 'where both see the same it is made')
+    t.ok(existsSync(elsewhere))
+    await server.stop()
+    t.match(
+      await runCommand(['backup', file, '--data', server.dataDir]),
+      { code: 0 },
+      'without the service it is made there too',
+    )
+  },
+)

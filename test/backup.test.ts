@@ -32,7 +32,9 @@ await t.test('restored, a backup taken under load is whole, sound, and of one mo
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db') })
   // Something to copy for a while: 300 topics of 50 kB.
   const filler = 'x'.repeat(50_000)
-  await Promise.all(Array.from({ length: 300 }, (_, i) => server.post('addAndSet', { path: `filler/${i}`, value: filler })))
+  await Promise.all(
+    Array.from({ length: 300 }, (_, i) => server.post('addAndSet', { path: `filler/${i}`, value: filler })),
+  )
   let stopped = false
   const writers = Array.from({ length: pairs }, (_, pair) => writePairs(server, pair, () => stopped))
   const first = await until('writes', async () => {
@@ -40,7 +42,9 @@ await t.test('restored, a backup taken under load is whole, sound, and of one mo
     return status === 200 ? text : undefined
   })
   const { code, stdout, stderr } = await server.command('backup', file)
-  const after = await Promise.all(Array.from({ length: pairs }, (_, pair) => server.post('fetch', { path: `pairs/${pair}/a` })))
+  const after = await Promise.all(
+    Array.from({ length: pairs }, (_, pair) => server.post('fetch', { path: `pairs/${pair}/a` })),
+  )
   stopped = true
   const written = await Promise.all(writers)
   t.equal(code, 0, stderr)
@@ -48,7 +52,9 @@ await t.test('restored, a backup taken under load is whole, sound, and of one mo
   t.equal(stderr, '', 'quiet without a terminal')
   t.equal(statSync(file).mode & 0o777, 0o600, 'for its owner only')
   t.notOk(existsSync(`${file}.partial`), 'nothing else is left')
-  t.comment(`${Math.min(...written)} to ${Math.max(...written)} pairs were written, the first before the backup was ${first}`)
+  t.comment(
+    `${Math.min(...written)} to ${Math.max(...written)} pairs were written, the first before the backup was ${first}`,
+  )
 
   const restored = join(directory, 'restored')
   mkdirSync(join(restored, 'topics'), { recursive: true })
@@ -82,9 +88,13 @@ await t.test('a backup replaces nothing, and leaves nothing behind when it canno
     { args: [], code: 2, stderr: /FILE is missing/ },
     { args: ['a', 'b'], code: 2, stderr: /unexpected argument "b"/ },
   ]
-  for (const { args, code, stderr } of cases) t.match(await server.command('backup', ...args), { code, stderr }, args.join(' '))
+  for (const { args, code, stderr } of cases)
+    t.match(await server.command('backup', ...args), { code, stderr }, args.join(' '))
   t.equal(statSync(taken).size, 8)
-  t.strictSame(readdirSync(directory).filter((name) => name.includes('partial')), [])
+  t.strictSame(
+    readdirSync(directory).filter((name) => name.includes('partial')),
+    [],
+  )
 
   await server.stop()
   const offline = join(directory, 'offline.mdb')
@@ -100,7 +110,10 @@ await t.test('what appears under its name while a backup is made stays as it is'
   const appear = (step: string): void => {
     if (step === 'checking') writeFileSync(file, 'precious')
   }
-  await t.rejects(Promise.resolve(store.backup?.(file, 0, appear)), /meanwhile\.mdb is there already; a backup replaces nothing/)
+  await t.rejects(
+    Promise.resolve(store.backup?.(file, 0, appear)),
+    /meanwhile\.mdb is there already; a backup replaces nothing/,
+  )
   t.equal(readFileSync(file, 'utf8'), 'precious')
   t.notOk(existsSync(`${file}.partial`))
 })

@@ -18,8 +18,12 @@ interface Driver {
   run(job: object): Promise<Burst>
   stop(): Promise<void>
 }
-const { autocannonDriver } = (await import(join(compiled, 'drive/autocannon.js'))) as { autocannonDriver(directory: string): Driver }
-const { wrkDriver } = (await import(join(compiled, 'drive/wrk.js'))) as { wrkDriver(directory: string): Driver | undefined }
+const { autocannonDriver } = (await import(join(compiled, 'drive/autocannon.js'))) as {
+  autocannonDriver(directory: string): Driver
+}
+const { wrkDriver } = (await import(join(compiled, 'drive/wrk.js'))) as {
+  wrkDriver(directory: string): Driver | undefined
+}
 const { lostWrite } = (await import(join(compiled, 'measure/check.js'))) as {
   lostWrite(running: object, scripts: readonly object[][], answered: readonly number[]): Promise<string | undefined>
 }
@@ -76,10 +80,19 @@ test('wrk finds one fault among right answers', { skip }, async (t) => {
 
 test('a value that is not the one acknowledged last is found when read back', async (t) => {
   const port = await serverOf(t, (_request, response) => void response.end('"first"'))
-  const exchange = ({ values }: { values: readonly string[] }): object => ({ method: 'POST', path: '/x', body: '{}', answers: values })
+  const exchange = ({ values }: { values: readonly string[] }): object => ({
+    method: 'POST',
+    path: '/x',
+    body: '{}',
+    answers: values,
+  })
   const running = { port, headers: {}, blankDigits: false, exchange }
   const script = ['"first"', '"second"'].map((value) => ({ kind: 'overwrite', path: 'a', value }))
-  t.equal(await lostWrite(running, [script], [1]), undefined, 'the first value was the last one acknowledged: nothing is lost')
+  t.equal(
+    await lostWrite(running, [script], [1]),
+    undefined,
+    'the first value was the last one acknowledged: nothing is lost',
+  )
   t.match(await lostWrite(running, [script], [2]), /acknowledged last/, 'the second one was: it is lost')
   t.equal(await lostWrite(running, [script], [3]), undefined, 'the script began again: nothing is lost')
 })

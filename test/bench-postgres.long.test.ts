@@ -15,7 +15,14 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], c
   [
     'postgres',
     ['overwrite-256', 'page-10'],
-    [/^ {2}postgres /m, /^ {2}postgres-each /m, /^ {2}fastify \+ pg /m, /requests a commit/, /single-row upserts\/s/, /rounds reach/],
+    [
+      /^ {2}postgres /m,
+      /^ {2}postgres-each /m,
+      /^ {2}fastify \+ pg /m,
+      /requests a commit/,
+      /single-row upserts\/s/,
+      /rounds reach/,
+    ],
   ],
   ['fenced', ['mixed-90-10'], [/^ {2}postgres-standby /m, /^ {2}postgres-fenced /m]],
 ]
@@ -23,7 +30,15 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], c
 for (const [name, workloads, claims] of benches) {
   test(`the benchmark ${name}`, { skip, timeout: 240_000 }, async (t) => {
     const home = t.testdir()
-    const args = [join(import.meta.dirname, `../dist-bench/${name}.js`), '--smoke', '--dir', home, '--keep', join(home, 'kept'), ...workloads]
+    const args = [
+      join(import.meta.dirname, `../dist-bench/${name}.js`),
+      '--smoke',
+      '--dir',
+      home,
+      '--keep',
+      join(home, 'kept'),
+      ...workloads,
+    ]
     const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, NODE_OPTIONS: '' } })
     t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
     for (const claim of claims) t.match(stdout, claim, String(claim))

@@ -13,7 +13,11 @@ const root = join(import.meta.dirname, '..')
 interface Report {
   readonly results: readonly {
     readonly workload: string
-    readonly outcomes: readonly { readonly contender: string; readonly rounds: readonly object[]; readonly problem?: string }[]
+    readonly outcomes: readonly {
+      readonly contender: string
+      readonly rounds: readonly object[]
+      readonly problem?: string
+    }[]
   }[]
 }
 
@@ -26,13 +30,20 @@ async function smoke(t: Test, ...args: string[]): Promise<Report['results']> {
   const home = t.testdir()
   const where = ['--dir', home, '--keep', join(home, 'kept')]
   const command = [join(root, 'dist-bench', 'run.js'), '--smoke', '--json', ...where, ...args]
-  const { stdout } = await promisify(execFile)(process.execPath, command, { env: plainEnvironment, maxBuffer: stdoutBytesMax })
+  const { stdout } = await promisify(execFile)(process.execPath, command, {
+    env: plainEnvironment,
+    maxBuffer: stdoutBytesMax,
+  })
   return (JSON.parse(stdout) as Report).results
 }
 
 function ran(t: Test, results: Report['results'], contenders: readonly string[]): void {
   for (const { workload, outcomes } of results) {
-    t.strictSame(outcomes.map(({ contender }) => contender), contenders, `${workload}: all take part`)
+    t.strictSame(
+      outcomes.map(({ contender }) => contender),
+      contenders,
+      `${workload}: all take part`,
+    )
     for (const { contender, rounds, problem } of outcomes) {
       t.equal(problem, undefined, `${workload}: every answer of ${contender} is right`)
       t.equal(rounds.length, 1, `${workload}: ${contender} has a figure`)
@@ -51,7 +62,11 @@ test('every workload runs and all its answers are right', { jobs: parts.length }
   for (const part of parts) {
     void t.test(part.join(', '), async (t) => {
       const results = await smoke(t, '--contenders', 'topicd', ...part)
-      t.strictSame(results.map(({ workload }) => workload), part, 'no workload is left out')
+      t.strictSame(
+        results.map(({ workload }) => workload),
+        part,
+        'no workload is left out',
+      )
       ran(t, results, ['topicd'])
     })
   }
@@ -59,7 +74,8 @@ test('every workload runs and all its answers are right', { jobs: parts.length }
 
 test('the parts are all the workloads that there are', async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'dist-bench', 'run.js'), '--help'])
-  for (const name of parts.flat()) t.ok(stdout.includes(`${name},`) || stdout.includes(`${name};`), `${name} is offered`)
+  for (const name of parts.flat())
+    t.ok(stdout.includes(`${name},`) || stdout.includes(`${name};`), `${name} is offered`)
   const offered = /WORKLOAD +(.*?);/s.exec(stdout)?.[1].split(',') ?? []
   t.equal(offered.length, parts.flat().length, 'and no other is')
 })

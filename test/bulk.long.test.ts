@@ -2,8 +2,8 @@
  * Ten thousand topics: added, fetched page by page, removed by one selector, with correct counts.
  */
 import t from 'tap'
-import { pathsOf } from './support/client.js'
 import { gives } from './support/claims.js'
+import { pathsOf } from './support/client.js'
 import { treeOrder } from './support/model.js'
 import { overWorkers } from './support/server.js'
 
@@ -31,7 +31,10 @@ await overWorkers(t, async (t, server) => {
       t.equal(pages.length, topics / size, 'the last full page says that nothing follows')
       t.strictSame(pathsOf(pages), inOrder, 'every path')
       const values = new Map(pages.flatMap(({ results }) => results.map(({ path, value }) => [path, value] as const)))
-      t.ok(paths.every((path, value) => values.get(path) === value), 'every value')
+      t.ok(
+        paths.every((path, value) => values.get(path) === value),
+        'every value',
+      )
     })
   }
 
@@ -40,6 +43,10 @@ await overWorkers(t, async (t, server) => {
     gives(t, await post('remove', { selector: '?bulk/[0-9]/99/[0-9]' }), '{"removed":90}', 'a pattern')
     gives(t, await post('remove', { selector: '?bulk/' }), '{"removed":8910}', 'all that is left')
     gives(t, await post('remove', { selector: '?bulk/' }), '{"removed":0}', 'nothing is left')
-    t.strictSame(pathsOf(await client.walk('*.*')), ['bul', 'bulk', 'bulk-', 'bulkk/0'], 'what stood beside it still does')
+    t.strictSame(
+      pathsOf(await client.walk('*.*')),
+      ['bul', 'bulk', 'bulk-', 'bulkk/0'],
+      'what stood beside it still does',
+    )
   })
 })

@@ -9,7 +9,10 @@ t.test('check --json prints a line of JSON for each finding and one for the sum'
   t.equal(imported.code, 0, imported.stderr)
   const { code, stdout } = await runCommand(['check', '--json', '--data', data])
   t.equal(code, 0)
-  const lines = stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
   t.match(lines.at(-1), { checked: { records: Number, findings: 0 } })
   t.equal(lines.length, 1)
 })

@@ -12,8 +12,8 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Child } from '../dist/cluster/child.js'
 import { createRequests } from '../dist/cluster/control-requests.js'
-import { createMembers } from '../dist/cluster/store-opening.js'
 import type { FromChild, ToChild } from '../dist/cluster/messages.js'
+import { createMembers } from '../dist/cluster/store-opening.js'
 import type { Logger } from '../dist/ops/log.js'
 
 interface Line {

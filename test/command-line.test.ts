@@ -30,7 +30,8 @@ t.test('the help for serve lists every setting with its environment name, defaul
   t.equal(stderr, '')
   const entries = stdout.split('\n  --')
   for (const [flag, setting] of Object.entries(settingTable)) {
-    const entry = entries.find((text) => text.startsWith(`${flag} `) || text.startsWith(`${flag}\n`))?.replaceAll(/\s+/g, ' ') ?? ''
+    const entry =
+      entries.find((text) => text.startsWith(`${flag} `) || text.startsWith(`${flag}\n`))?.replaceAll(/\s+/g, ' ') ?? ''
     t.ok(entry.includes(environmentName(flag)), `${flag}: its environment name`)
     t.ok(entry.includes(`default ${setting.default === '' ? 'none' : setting.default}`), `${flag}: its default`)
     if (setting.kind === 'number') t.ok(entry.includes(`${setting.min} to ${setting.max}`), `${flag}: its bounds`)
@@ -54,7 +55,11 @@ t.test('help for one command is about that command alone', async (t) => {
     t.equal(code, 0, command.join(' '))
     t.equal(stderr, '')
     t.ok(expected.startsWith(`Usage: topicd ${command.join(' ')}`), command.join(' '))
-    t.equal((await runCommand([...command, '--help'], { TOPICD_NONSENSE: '1' })).stdout, expected, 'whatever else is wrong')
+    t.equal(
+      (await runCommand([...command, '--help'], { TOPICD_NONSENSE: '1' })).stdout,
+      expected,
+      'whatever else is wrong',
+    )
   }
   const { stdout: addHelp } = await runCommand(['keys', 'add', 'a', '--port', 'nonsense', '--help'])
   t.match(addHelp, '--allow')
@@ -73,12 +78,18 @@ t.test('help for one command is about that command alone', async (t) => {
 t.test('no line of any help is wider than a terminal', async (t) => {
   for (const args of [[], ['keys'], ...commands]) {
     const { stdout } = await runCommand(['help', ...args])
-    t.strictSame(stdout.split('\n').filter((line) => line.length > columnsMax), [], `help ${args.join(' ')}`)
+    t.strictSame(
+      stdout.split('\n').filter((line) => line.length > columnsMax),
+      [],
+      `help ${args.join(' ')}`,
+    )
   }
 })
 
 t.test('the version is that of the package', async (t) => {
-  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { version: string }
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as {
+    version: string
+  }
   for (const args of [['--version'], ['-V'], ['version']]) {
     const { code, stdout, stderr } = await runCommand(args)
     t.equal(code, 0)
@@ -94,7 +105,9 @@ t.test('no command at all ends with 2 and the help, on standard error', async (t
   t.equal(stderr, (await runCommand(['help'])).stdout)
 })
 
-const wrong: Readonly<Record<string, readonly [args: readonly string[], env: Readonly<Record<string, string>>, ...mentions: string[]]>> = {
+const wrong: Readonly<
+  Record<string, readonly [args: readonly string[], env: Readonly<Record<string, string>>, ...mentions: string[]]>
+> = {
   'an unknown command': [['sreve'], {}, 'unknown command "sreve"', 'did you mean "serve"?', 'topicd help'],
   'a command that is like no other': [['frobnicate'], {}, 'unknown command "frobnicate"', 'topicd help'],
   'help for an unknown command': [['help', 'exprot'], {}, '"exprot"', '"export"'],
@@ -118,9 +131,18 @@ const wrong: Readonly<Record<string, readonly [args: readonly string[], env: Rea
   'half of TLS': [['serve', '--tls-cert', 'a.pem'], {}, '--tls-key'],
   'a wrong variable': [['serve'], { TOPICD_PAGE_SIZE_MAX: 'many' }, 'TOPICD_PAGE_SIZE_MAX', 'many', '1 to 100000'],
   'a switch that is neither': [['serve'], { TOPICD_ACCESS_LOG: 'yes' }, 'TOPICD_ACCESS_LOG', 'yes', 'true or false'],
-  'a settings file that is not there': [['serve', '--settings', '/nonexistent/topicd.env'], {}, '/nonexistent/topicd.env'],
+  'a settings file that is not there': [
+    ['serve', '--settings', '/nonexistent/topicd.env'],
+    {},
+    '/nonexistent/topicd.env',
+  ],
   'a misspelt variable': [['serve'], { TOPICD_WORKER: '1' }, 'TOPICD_WORKER is not a setting', 'TOPICD_WORKERS'],
-  'a misspelt variable, for a command': [['keys', 'list'], { TOPICD_DTA: '/x' }, 'TOPICD_DTA is not a setting', 'TOPICD_DATA'],
+  'a misspelt variable, for a command': [
+    ['keys', 'list'],
+    { TOPICD_DTA: '/x' },
+    'TOPICD_DTA is not a setting',
+    'TOPICD_DATA',
+  ],
   'a variable like no setting': [['check'], { TOPICD_FROBNICATE: '1' }, 'TOPICD_FROBNICATE is not a setting'],
   'a variable of lower case': [['serve'], { topicd_port: '1' }, 'topicd_port', 'TOPICD_PORT'],
   'a switch with a value that is none': [['serve', '--access-log=yes'], {}, '--access-log', 'yes', 'true or false'],
@@ -151,16 +173,34 @@ const wrong: Readonly<Record<string, readonly [args: readonly string[], env: Rea
   'a revocation without a name': [['keys', 'revoke'], {}, 'NAME', 'topicd help keys revoke'],
   'a key without a name': [['keys', 'add'], {}, 'NAME'],
   'a key with an odd name': [['keys', 'add', 'a b'], {}, 'NAME', 'a b'],
-  'an operation that does not exist': [['keys', 'add', 'a', '--allow', 'fetch,delete'], {}, '--allow', 'fetch,delete', 'remove'],
+  'an operation that does not exist': [
+    ['keys', 'add', 'a', '--allow', 'fetch,delete'],
+    {},
+    '--allow',
+    'fetch,delete',
+    'remove',
+  ],
   'a subtree that is no path': [['keys', 'add', 'a', '--under', 'a//b'], {}, '--under', 'a//b'],
   'an unknown action on keys': [['keys', 'revok', 'a'], {}, '"keys revok"', '"keys revoke"'],
   'an empty name': [['keys', 'add', ''], {}, 'NAME'],
-  'a password behind a flag that another took': [['serve', '--store', '=', 'postgres://u:s3cret@h/d'], {}, 'unexpected argument "postgres://u:***@h/d"'],
-  'a password behind a setting without its dashes': [['serve', 'store=postgres://u:s3cret@h/d'], {}, '"store=postgres://u:***@h/d"'],
+  'a password behind a flag that another took': [
+    ['serve', '--store', '=', 'postgres://u:s3cret@h/d'],
+    {},
+    'unexpected argument "postgres://u:***@h/d"',
+  ],
+  'a password behind a setting without its dashes': [
+    ['serve', 'store=postgres://u:s3cret@h/d'],
+    {},
+    '"store=postgres://u:***@h/d"',
+  ],
   'a password in place of a command': [['postgres://u:s3cret@h/d'], {}, 'unknown command "postgres://u:***@h/d"'],
   'a password in place of an action': [['keys', 'postgres://u:s3cret@h/d'], {}, '"keys postgres://u:***@h/d"'],
   'a password in a flag': [['serve', '--store:postgres://u:s3cret@h/d'], {}, 'postgres://u:***@h/d'],
-  'a password behind another flag': [['serve', '--port', 'postgres://u:s3cret@h/d'], {}, '--port is "postgres://u:***@h/d"'],
+  'a password behind another flag': [
+    ['serve', '--port', 'postgres://u:s3cret@h/d'],
+    {},
+    '--port is "postgres://u:***@h/d"',
+  ],
   'a password in place of a name': [['keys', 'add', 'postgres://u:s3cret@h/d'], {}, 'NAME', 'postgres://u:***@h/d'],
   'an address that has no password, in the wrong place': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
   'an empty list of operations': [['keys', 'add', 'a', '--allow', ''], {}, '--allow'],

@@ -8,7 +8,11 @@ import { createCommits } from '../dist/store/lmdb/commits.js'
 import { CommitFailed, StoreError } from '../dist/store/store.js'
 
 /** A write that is answered when the test says so. */
-function pendingWrite(): { readonly enqueue: () => Promise<boolean>; readonly end: (done: boolean) => void; readonly fail: (error: Error) => void } {
+function pendingWrite(): {
+  readonly enqueue: () => Promise<boolean>
+  readonly end: (done: boolean) => void
+  readonly fail: (error: Error) => void
+} {
   let end: (done: boolean) => void = () => {}
   let fail: (error: Error) => void = () => {}
   const written = new Promise<boolean>((resolve, reject) => {
@@ -88,20 +92,27 @@ await t.test('a condition that did not hold is no failure; a commit that fails i
   await commits.close()
 })
 
-await t.test('of the rejections that nobody hears, those of a failed commit are ignored, and only where that was asked for', (t) => {
-  const commits = join(import.meta.dirname, '../dist/store/lmdb/commits.js')
-  const log = join(import.meta.dirname, '../dist/ops/log.js')
-  const run = (script: string): { readonly status: number | null; readonly stdout: string } =>
-    spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
-  const asked = `
+await t.test(
+  'of the rejections that nobody hears, those of a failed commit are ignored, and only where that was asked for',
+  (t) => {
+    const commits = join(import.meta.dirname, '../dist/store/lmdb/commits.js')
+    const log = join(import.meta.dirname, '../dist/ops/log.js')
+    const run = (script: string): { readonly status: number | null; readonly stdout: string } =>
+      spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    const asked = `
     import { ignoreUnheardCommitFailures } from ${JSON.stringify(commits)}
     import { createLog, logCrashes } from ${JSON.stringify(log)}
     logCrashes(createLog('test'))
     ignoreUnheardCommitFailures()
     setTimeout(() => console.log('went on'), 50)`
-  const unheard = "Promise.reject(Object.assign(new Error('EIO'), { commitError: Promise.reject(Object.assign(new Error('EIO'), { commitError: 1 })) }))"
-  t.match(run(`${asked}; ${unheard}`), { status: 0, stdout: 'went on\n' })
-  t.match(run(`${asked}; Promise.reject(new Error('ours'))`), { status: 1, stdout: /"crashed"/ })
-  t.match(run(`import ${JSON.stringify(commits)}; console.log(process.listenerCount('unhandledRejection'))`), { status: 0, stdout: '0\n' })
-  t.end()
-})
+    const unheard =
+      "Promise.reject(Object.assign(new Error('EIO'), { commitError: Promise.reject(Object.assign(new Error('EIO'), { commitError: 1 })) }))"
+    t.match(run(`${asked}; ${unheard}`), { status: 0, stdout: 'went on\n' })
+    t.match(run(`${asked}; Promise.reject(new Error('ours'))`), { status: 1, stdout: /"crashed"/ })
+    t.match(run(`import ${JSON.stringify(commits)}; console.log(process.listenerCount('unhandledRejection'))`), {
+      status: 0,
+      stdout: '0\n',
+    })
+    t.end()
+  },
+)

@@ -25,22 +25,31 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('of many that add and set the same topic exactly one creates it, and one of the values stays', async (t) => {
-    for (let round = 0; round < rounds; round++) {
-      const path = `set/${round}`
-      const answers = await atOnce('addAndSet', (value) => ({ path, value }))
-      t.same({ created: created(answers), strays: strays(answers) }, { created: 1, strays: [] }, `round ${round}: one creates`)
-      const { text } = await post('fetch', { path })
-      t.match(text, /^{"path":"set\/\d+","type":"json","value":\d+}$/, `round ${round}: one value`)
-    }
-  })
+  await t.test(
+    'of many that add and set the same topic exactly one creates it, and one of the values stays',
+    async (t) => {
+      for (let round = 0; round < rounds; round++) {
+        const path = `set/${round}`
+        const answers = await atOnce('addAndSet', (value) => ({ path, value }))
+        t.same(
+          { created: created(answers), strays: strays(answers) },
+          { created: 1, strays: [] },
+          `round ${round}: one creates`,
+        )
+        const { text } = await post('fetch', { path })
+        t.match(text, /^{"path":"set\/\d+","type":"json","value":\d+}$/, `round ${round}: one value`)
+      }
+    },
+  )
 
   await t.test('of many that create the same topic as different types one type wins', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `type/${round}`
       const answers = await atOnce('addAndSet', (i) => ({ path, type: i % 2 === 0 ? 'json' : 'string', value: 'x' }))
       const winner = answers.findIndex(({ text }) => text.includes('"created":true')) % 2
-      const right = answers.every(({ status, code }, i) => (i % 2 === winner ? status === 200 : code === 'incompatible_type'))
+      const right = answers.every(({ status, code }, i) =>
+        i % 2 === winner ? status === 200 : code === 'incompatible_type',
+      )
       t.ok(right && created(answers) === 1, `round ${round}`)
     }
   })
@@ -51,7 +60,11 @@ await overWorkers(t, async (t, server) => {
       await post('addAndSet', { path, value: round })
       const answers = await atOnce('remove', (i) => (i % 2 === 0 ? { path } : { selector: `*${path}//` }))
       const removed = answers.map(({ text }) => (JSON.parse(text) as { removed: number }).removed)
-      t.equal(removed.reduce((a, b) => a + b), 1, `round ${round}`)
+      t.equal(
+        removed.reduce((a, b) => a + b),
+        1,
+        `round ${round}`,
+      )
     }
   })
 
@@ -61,11 +74,16 @@ await overWorkers(t, async (t, server) => {
       await post('addAndSet', { path, value: 0 })
       const half = round % clients.length
       const answers = await Promise.all(
-        clients.map((client, i) => (i === half ? client.post('remove', { path }) : client.post('set', { path, value: i }))),
+        clients.map((client, i) =>
+          i === half ? client.post('remove', { path }) : client.post('set', { path, value: i }),
+        ),
       )
       t.equal(answers[half].text, '{"removed":1}', `round ${round}: removed`)
       const sets = answers.filter((_, i) => i !== half)
-      t.ok(sets.every(({ status, code }) => status === 200 || code === 'no_such_topic'), `round ${round}: before or after it`)
+      t.ok(
+        sets.every(({ status, code }) => status === 200 || code === 'no_such_topic'),
+        `round ${round}: before or after it`,
+      )
       t.equal((await post('fetch', { path })).code, 'no_such_topic', `round ${round}: it stays away`)
     }
   })
@@ -80,7 +98,11 @@ await overWorkers(t, async (t, server) => {
       ])
       t.equal(removal.text, '{"removed":1}', `round ${round}: removed`)
       const exists = (await post('fetch', { path })).status === 200
-      t.equal(exists, creation.text.includes('"created":true'), `round ${round}: there if and only if it was created after that`)
+      t.equal(
+        exists,
+        creation.text.includes('"created":true'),
+        `round ${round}: there if and only if it was created after that`,
+      )
     }
   })
 })

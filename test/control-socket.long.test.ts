@@ -8,7 +8,7 @@ import { connect, type Socket } from 'node:net'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { seededRandom } from './support/random.js'
-import { startServer, until, type Server } from './support/server.js'
+import { type Server, startServer, until } from './support/server.js'
 
 t.setTimeout(180_000)
 
@@ -53,13 +53,14 @@ async function servesOn(t: Test): Promise<void> {
 }
 
 const record = { name: 'made', tokenHash: '0'.repeat(64), allow: ['fetch'], under: ['a/b'], madeMs: 1 }
-const adding = (changed: object): string => JSON.stringify({ command: 'ask', question: { about: 'addKey', record: { ...record, ...changed } } })
+const adding = (changed: object): string =>
+  JSON.stringify({ command: 'ask', question: { about: 'addKey', record: { ...record, ...changed } } })
 
 const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'an empty line': '',
   'text that is not JSON': 'keys list',
   'bytes that are not UTF-8': Buffer.from([0x22, 0xff, 0xfe, 0x22]),
-  'null': 'null',
+  null: 'null',
   'a number': '1',
   'an array': '[]',
   'an empty object': '{}',
@@ -121,7 +122,9 @@ await t.test('a well-formed record is what makes a key', async (t) => {
 
 await t.test('a flood of malformed lines is answered, and requests are served meanwhile', async (t) => {
   const random = seededRandom(t)
-  const whole = [adding({}), ...Object.values(malformed).filter((line) => line.length < 500)].map((line) => Buffer.from(line))
+  const whole = [adding({}), ...Object.values(malformed).filter((line) => line.length < 500)].map((line) =>
+    Buffer.from(line),
+  )
   function broken(): Buffer {
     const bytes = random.oneIn(4) ? Buffer.alloc(random.below(200), 1) : Buffer.from(random.pick(whole))
     for (let changes = random.oneIn(4) ? bytes.length : 3; changes > 0 && bytes.length > 0; changes--) {
@@ -177,7 +180,11 @@ await t.test('a connection that sends no whole line is closed', async (t) => {
 await t.test('connections are bounded, and beyond the bound refused with a reason', async (t) => {
   const held: Socket[] = []
   for (let opened = 0; opened < waitingMax; opened++) held.push(await open(server))
-  t.match(await answerTo(await open(server)), '{"error":"more than 64 connections wait to send their request"}\n', 'limit + 1')
+  t.match(
+    await answerTo(await open(server)),
+    '{"error":"more than 64 connections wait to send their request"}\n',
+    'limit + 1',
+  )
   held[0].write('{"command":"ask","question":{"about":"listKeys"}}\n')
   t.match(await answerTo(held[0]), '{"answer":[', 'the limit')
   for (const socket of held) socket.destroy()
@@ -196,7 +203,9 @@ await t.test('callers that keep their connections once they are answered do not 
     // Its answer is there; it is not read.
     await once(socket, 'readable')
   }
-  await until('commands are heard again', async () => ((await server.command('keys', 'list')).code === 0 ? true : undefined))
+  await until('commands are heard again', async () =>
+    (await server.command('keys', 'list')).code === 0 ? true : undefined,
+  )
   await servesOn(t)
 })
 
@@ -230,7 +239,9 @@ await t.test('questions are answered while workers are replaced', async (t) => {
 await t.test('six thousand keys are listed', async (t) => {
   const keys = 6500
   const names = Array.from({ length: keys }, (_, number) => `many-${number}`)
-  const lines = names.map((name) => JSON.stringify({ key: { ...record, name, under: ['a/b/c', 'd/e/f', 'g'.repeat(100)] } }))
+  const lines = names.map((name) =>
+    JSON.stringify({ key: { ...record, name, under: ['a/b/c', 'd/e/f', 'g'.repeat(100)] } }),
+  )
   const socket = await open(server)
   socket.write('{"command":"tool","tool":"import","options":{"fromLine":1,"withKeys":true}}\n')
   await once(socket, 'readable')
@@ -253,7 +264,7 @@ await t.test('six thousand keys are listed', async (t) => {
   await servesOn(t)
 })
 
-await t.test('the socket is its owner\'s alone, whatever the umask', async (t) => {
+await t.test("the socket is its owner's alone, whatever the umask", async (t) => {
   const before = process.umask(0)
   t.teardown(() => process.umask(before))
   const open = await startServer(t)
@@ -266,6 +277,9 @@ await t.test('a data directory that others can reach is warned of', async (t) =>
   mkdirSync(dataDir)
   chmodSync(dataDir, 0o755)
   const exposed = await startServer(t, { dataDir })
-  t.match(await exposed.logged('other accounts can reach the data directory; chmod 700 keeps them out'), { level: 40, mode: '755' })
+  t.match(await exposed.logged('other accounts can reach the data directory; chmod 700 keeps them out'), {
+    level: 40,
+    mode: '755',
+  })
   t.equal((statSync(join(dataDir, 'control.sock')).mode & 0o777).toString(8), '600')
 })

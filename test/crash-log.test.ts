@@ -14,7 +14,10 @@ function stackOf(line: LogLine): string {
   return (line.err as { stack: string }).stack
 }
 
-for (const [signal, message] of [['SIGUSR2', 'planted: thrown'], ['SIGPROF', 'planted: rejected']] as const) {
+for (const [signal, message] of [
+  ['SIGUSR2', 'planted: thrown'],
+  ['SIGPROF', 'planted: rejected'],
+] as const) {
   await t.test(`in a worker (${message}): it is logged with its stack, and the worker is replaced`, async (t) => {
     const server = await startServer(t, { workers: 2, env })
     const [pid] = server.workerPids()
@@ -43,18 +46,22 @@ for (const [signal, message] of [['SIGUSR2', 'planted: thrown'], ['SIGPROF', 'pl
   })
 }
 
-await t.test('in a tool without a service: its stack is on standard error, and the command says how it ended', async (t) => {
-  const data = join(t.testdir(), 'db')
-  // More than pipes hold, so that the tool is still at work while nobody reads.
-  const line = (index: number): string => `${JSON.stringify({ path: `a/${index}`, type: 'json', value: 'x'.repeat(10_000) })}\n`
-  const lines = Array.from({ length: 1000 }, (_, index) => line(index)).join('')
-  t.equal((await runCommand(['import', '--data', data], {}, lines)).code, 0)
-  const command = startCommand(t, ['export', '--data', data], undefined, env)
-  await begun(command)
-  process.kill(await toolOf(command.child.pid ?? 0), 'SIGUSR2')
-  command.stdout.resume()
-  const { code, stderr } = await command.ended
-  t.equal(code, 1)
-  t.match(stderr, /^<3>\{.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
-  t.match(stderr, /^topicd: the process that did the work ended unexpectedly \(exit code 1\)$/m)
-})
+await t.test(
+  'in a tool without a service: its stack is on standard error, and the command says how it ended',
+  async (t) => {
+    const data = join(t.testdir(), 'db')
+    // More than pipes hold, so that the tool is still at work while nobody reads.
+    const line = (index: number): string =>
+      `${JSON.stringify({ path: `a/${index}`, type: 'json', value: 'x'.repeat(10_000) })}\n`
+    const lines = Array.from({ length: 1000 }, (_, index) => line(index)).join('')
+    t.equal((await runCommand(['import', '--data', data], {}, lines)).code, 0)
+    const command = startCommand(t, ['export', '--data', data], undefined, env)
+    await begun(command)
+    process.kill(await toolOf(command.child.pid ?? 0), 'SIGUSR2')
+    command.stdout.resume()
+    const { code, stderr } = await command.ended
+    t.equal(code, 1)
+    t.match(stderr, /^<3>\{.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
+    t.match(stderr, /^topicd: the process that did the work ended unexpectedly \(exit code 1\)$/m)
+  },
+)

@@ -9,7 +9,11 @@ const seconds = Number(process.env.TORTURE_SECONDS ?? 10)
 t.setTimeout((seconds + 90) * 1000)
 
 const { load, server, workersKilled, primariesKilled } = await torture(t, { seconds })
-t.strictSame(load.violations(), [], 'every history is that of one copy: nothing lost, nothing stale, nothing resurrected')
+t.strictSame(
+  load.violations(),
+  [],
+  'every history is that of one copy: nothing lost, nothing stale, nothing resurrected',
+)
 // A second on a quiet machine.
 t.ok(load.slowest.ms < 5000, `nobody who was answered waited long: ${load.slowest.ms.toFixed(0)} ms at most`)
 t.ok(workersKilled > 1 && primariesKilled > 0, 'workers and primaries were killed')

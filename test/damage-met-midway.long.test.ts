@@ -22,32 +22,38 @@ async function filled(name: string): Promise<string> {
 
 const fileOf = (data: string): string => join(data, 'topics', 'data.mdb')
 
-await t.test('without a service, a file that is cut short under a command is called damaged, with its name', async (t) => {
-  const data = await filled('alone')
-  const running = startCommand(t, ['export', '--data', data])
-  await begun(running)
-  truncateSync(fileOf(data), 16 * 4096)
-  running.stdout.resume()
-  const { code, stderr } = await running.ended
-  t.equal(code, 1)
-  t.equal(
-    stderr,
-    `topicd: the store in ${data} is damaged: reading ${fileOf(data)} ended the process that did (SIGBUS); put a backup in its place\n`,
-  )
-})
+await t.test(
+  'without a service, a file that is cut short under a command is called damaged, with its name',
+  async (t) => {
+    const data = await filled('alone')
+    const running = startCommand(t, ['export', '--data', data])
+    await begun(running)
+    truncateSync(fileOf(data), 16 * 4096)
+    running.stdout.resume()
+    const { code, stderr } = await running.ended
+    t.equal(code, 1)
+    t.equal(
+      stderr,
+      `topicd: the store in ${data} is damaged: reading ${fileOf(data)} ended the process that did (SIGBUS); put a backup in its place\n`,
+    )
+  },
+)
 
-await t.test('beside a service the command says that its process ended, and that the store may be damaged', async (t) => {
-  const data = await filled('served')
-  const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
-  const running = startCommand(t, ['export', '--data', data])
-  await begun(running)
-  truncateSync(fileOf(data), 16 * 4096)
-  running.stdout.resume()
-  const { code, stderr } = await running.ended
-  t.equal(code, 1)
-  t.match(stderr, /^topicd: the process that did the work ended .*: the store in \S+served may be damaged .*\n$/)
-  server.signal('SIGKILL')
-})
+await t.test(
+  'beside a service the command says that its process ended, and that the store may be damaged',
+  async (t) => {
+    const data = await filled('served')
+    const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
+    const running = startCommand(t, ['export', '--data', data])
+    await begun(running)
+    truncateSync(fileOf(data), 16 * 4096)
+    running.stdout.resume()
+    const { code, stderr } = await running.ended
+    t.equal(code, 1)
+    t.match(stderr, /^topicd: the process that did the work ended .*: the store in \S+served may be damaged .*\n$/)
+    server.signal('SIGKILL')
+  },
+)
 
 await t.test('a process that is killed is said to have been', async (t) => {
   const data = await filled('killed')

@@ -17,7 +17,10 @@ const topics = 20_000
 const directory = t.testdir()
 const compact = join(directory, 'compact.mdb')
 const source = openLmdbStore({ directory: join(directory, 'source') })
-await load(source, Array.from({ length: topics }, (_, i) => `t/${i}`))
+await load(
+  source,
+  Array.from({ length: topics }, (_, i) => `t/${i}`),
+)
 // In a compacted file every page is in use.
 await source.backup?.(compact, 0, () => {})
 await source.close()
@@ -47,7 +50,10 @@ const damages: Readonly<Record<string, (bytes: Buffer, at: number) => void>> = {
 
 await t.test('of a store without damage each of them says so', async (t) => {
   const data = store('sound', sound)
-  t.match(await runCommand(['check', '--data', data]), { code: 0, stdout: `${2 * topics} records checked, 0 findings\n` })
+  t.match(await runCommand(['check', '--data', data]), {
+    code: 0,
+    stdout: `${2 * topics} records checked, 0 findings\n`,
+  })
   const exported = await runCommand(['export', '--data', data])
   t.equal(exported.code, 0)
   t.equal(exported.stdout.split('\n').length, topics + 1)
@@ -66,7 +72,8 @@ for (const [what, damage] of Object.entries(damages)) {
 
       const check = await runCommand(['check', '--data', data])
       t.not(check.code, 0, 'check')
-      if (what !== zeros || check.code === 1) t.match(check.stdout + check.stderr, /(damaged|not in its place|no item|no such specification)/)
+      if (what !== zeros || check.code === 1)
+        t.match(check.stdout + check.stderr, /(damaged|not in its place|no item|no such specification)/)
       t.comment(check.stdout.split('\n').slice(0, 2).join('\n'))
 
       const exported = await runCommand(['export', '--data', again])

@@ -5,11 +5,23 @@
  */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, openSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { examine } from '../dist/store/lmdb/preflight.js'
 import { openLmdbStore } from '../dist/store/lmdb/open.js'
+import { examine } from '../dist/store/lmdb/preflight.js'
 import type { Path } from '../dist/topics/path.js'
 import { runCommand } from './support/server.js'
 import { makeDirectory } from './support/store.js'
@@ -19,7 +31,10 @@ const pageHeaderBytes = 24
 const directory = t.testdir()
 const sound = join(directory, 'sound')
 const dataFile = (store: string): string => join(store, 'topics', 'data.mdb')
-await makeDirectory(sound, Array.from({ length: 5000 }, (_, i) => `t/${i}`))
+await makeDirectory(
+  sound,
+  Array.from({ length: 5000 }, (_, i) => `t/${i}`),
+)
 
 let copies = 0
 
@@ -36,7 +51,15 @@ function overwrite(file: string, offset: number, bytes: Buffer): void {
 }
 
 /** Offsets in a meta page. */
-const meta = { magic: 24, version: 28, pageSize: 48, freeRoot: 88, mainRoot: 136, lastPage: 144, transaction: 152 } as const
+const meta = {
+  magic: 24,
+  version: 28,
+  pageSize: 48,
+  freeRoot: 88,
+  mainRoot: 136,
+  lastPage: 144,
+  transaction: 152,
+} as const
 
 /** Where the meta page that LMDB goes by begins. */
 function latestMeta(file: string): number {
@@ -59,7 +82,11 @@ function word(value: bigint): Buffer {
 }
 
 const damages: readonly { readonly what: string; readonly damage: (file: string) => void; readonly says: RegExp }[] = [
-  { what: 'an empty file', damage: (file) => truncateSync(file, 0), says: /is empty\. If nothing was ever stored here, .*remove the file/ },
+  {
+    what: 'an empty file',
+    damage: (file) => truncateSync(file, 0),
+    says: /is empty\. If nothing was ever stored here, .*remove the file/,
+  },
   {
     what: 'one page, as of a first start that was cut off',
     damage: (file) => truncateSync(file, pageBytes),
@@ -70,9 +97,21 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     damage: (file) => writeFileSync(file, Buffer.alloc(2 * pageBytes)),
     says: /all zeros\. If nothing was ever stored here, .*remove the file/,
   },
-  { what: 'a hundred bytes', damage: (file) => truncateSync(file, 100), says: /no LMDB file, or its first page is damaged/ },
-  { what: 'less than two pages', damage: (file) => truncateSync(file, 2 * pageBytes - 1), says: /ends after 8191 bytes/ },
-  { what: 'two pages', damage: (file) => truncateSync(file, 2 * pageBytes), says: /is damaged: page \d+ should be the root/ },
+  {
+    what: 'a hundred bytes',
+    damage: (file) => truncateSync(file, 100),
+    says: /no LMDB file, or its first page is damaged/,
+  },
+  {
+    what: 'less than two pages',
+    damage: (file) => truncateSync(file, 2 * pageBytes - 1),
+    says: /ends after 8191 bytes/,
+  },
+  {
+    what: 'two pages',
+    damage: (file) => truncateSync(file, 2 * pageBytes),
+    says: /is damaged: page \d+ should be the root/,
+  },
   {
     what: 'half of the file',
     damage: (file) => truncateSync(file, statSync(file).size / 2),
@@ -83,23 +122,43 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     damage: (file) => truncateSync(file, statSync(file).size - 1),
     says: /is (truncated: it has|damaged: page)/,
   },
-  { what: 'zeros', damage: (file) => writeFileSync(file, Buffer.alloc(statSync(file).size)), says: /first page is all zeros\. Put a backup/ },
-  { what: 'another program\'s file', damage: (file) => writeFileSync(file, 'SQLite format 3\0'.repeat(10_000)), says: /is no LMDB file/ },
-  { what: 'a zeroed first page', damage: (file) => overwrite(file, 0, Buffer.alloc(pageBytes)), says: /first page is all zeros/ },
+  {
+    what: 'zeros',
+    damage: (file) => writeFileSync(file, Buffer.alloc(statSync(file).size)),
+    says: /first page is all zeros\. Put a backup/,
+  },
+  {
+    what: "another program's file",
+    damage: (file) => writeFileSync(file, 'SQLite format 3\0'.repeat(10_000)),
+    says: /is no LMDB file/,
+  },
+  {
+    what: 'a zeroed first page',
+    damage: (file) => overwrite(file, 0, Buffer.alloc(pageBytes)),
+    says: /first page is all zeros/,
+  },
   {
     what: 'a zeroed second page, behind which a commit would be lost',
     damage: (file) => overwrite(file, pageBytes, Buffer.alloc(pageBytes)),
     says: /its second page is no meta page/,
   },
-  { what: 'a page size of 0', damage: (file) => overwrite(file, meta.pageSize, Buffer.alloc(4)), says: /its page size as 0/ },
+  {
+    what: 'a page size of 0',
+    damage: (file) => overwrite(file, meta.pageSize, Buffer.alloc(4)),
+    says: /its page size as 0/,
+  },
   {
     what: 'a page size that is no power of two',
     damage: (file) => overwrite(file, meta.pageSize, Buffer.from([0, 0x18, 0, 0])),
     says: /its page size as 6144/,
   },
-  { what: 'another format of LMDB', damage: (file) => overwrite(file, meta.version, Buffer.from([3])), says: /data format 3; this program reads format 2/ },
   {
-    what: 'meta pages in each other\'s place',
+    what: 'another format of LMDB',
+    damage: (file) => overwrite(file, meta.version, Buffer.from([3])),
+    says: /data format 3; this program reads format 2/,
+  },
+  {
+    what: "meta pages in each other's place",
     damage(file) {
       const bytes = readFileSync(file).subarray(0, 2 * pageBytes)
       overwrite(file, 0, Buffer.concat([bytes.subarray(pageBytes), bytes.subarray(0, pageBytes)]))
@@ -181,7 +240,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     says: /symbolic link to something that does not exist/,
   },
   {
-    what: 'a directory in the lock file\'s place',
+    what: "a directory in the lock file's place",
     damage(file) {
       rmSync(join(dirname(file), 'lock.mdb'), { force: true })
       mkdirSync(join(dirname(file), 'lock.mdb'))
@@ -217,15 +276,24 @@ await t.test('files that this process may not use are refused with their owner a
     const store = copy(() => {})
     const topics = join(store, 'topics')
     for (const path of [store, topics]) chmodSync(path, 0o777)
-    for (const path of ['lock.mdb', 'data.mdb']) chmodSync(join(topics, path), path === name ? (isRoot ? 0o600 : 0o000) : 0o666)
+    for (const path of ['lock.mdb', 'data.mdb'])
+      chmodSync(join(topics, path), path === name ? (isRoot ? 0o600 : 0o000) : 0o666)
     const script = `import { examine } from ${JSON.stringify(join(import.meta.dirname, '../dist/store/lmdb/preflight.js'))}
       examine(${JSON.stringify(dataFile(store))})`
     const user = isRoot ? { uid: nobody, gid: nobody } : {}
-    const { status, stderr, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', ...user })
+    const { status, stderr, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      encoding: 'utf8',
+      ...user,
+    })
     assert.equal(error, undefined)
     t.equal(status, 1, name)
     const owner = String(process.getuid?.())
-    t.match(stderr, new RegExp(`${name}: this process .* cannot read and write it .*belongs to uid ${owner}, .* mode 0${isRoot ? 6 : 0}00`))
+    t.match(
+      stderr,
+      new RegExp(
+        `${name}: this process .* cannot read and write it .*belongs to uid ${owner}, .* mode 0${isRoot ? 6 : 0}00`,
+      ),
+    )
   }
 })
 
@@ -243,7 +311,11 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   t.ok(bytes.length / pageBytes <= lastPage, `${bytes.length / pageBytes} pages, the last one is ${lastPage}`)
   t.match(await runCommand(['check', '--data', store]), { code: 0, stderr: '' })
   truncateSync(dataFile(store), bytes.length - pageBytes)
-  t.match(await runCommand(['check', '--data', store]), { code: 1, stderr: /is (truncated|damaged)/ }, 'a page less is too little')
+  t.match(
+    await runCommand(['check', '--data', store]),
+    { code: 1, stderr: /is (truncated|damaged)/ },
+    'a page less is too little',
+  )
 })
 
 await t.test('a meta page with a torn content is left to LMDB, which goes by the other one', async (t) => {

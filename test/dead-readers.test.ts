@@ -34,7 +34,9 @@ async function startReader(t: Test, directory: string): Promise<ChildProcess> {
       await store.close()
       process.disconnect()
     })`
-  const reader = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const reader = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   t.teardown(() => reader.kill('SIGKILL'))
   await once(reader, 'message')
   return reader
@@ -46,33 +48,42 @@ async function overwriteAll(store: TopicStore): Promise<void> {
 
 const bytesOf = async (store: TopicStore): Promise<number> => (await store.figures()).bytes
 
-await t.test('after a reader was killed the file stops growing within seconds, and nobody had to open it', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await makeDirectory(directory, Array.from({ length: topics }, (_, i) => `t/${i}`))
-  const reader = await startReader(t, directory)
-  const store = openLmdbStore({ directory })
-  t.teardown(() => store.close())
-  for (let round = 0; round < 5; round++) await overwriteAll(store)
-  const before = await bytesOf(store)
-  await overwriteAll(store)
-  t.ok((await bytesOf(store)) > before, 'while it lives its snapshot is kept, so the file grows')
-  reader.kill('SIGKILL')
-  await once(reader, 'exit')
-  const killedAt = performance.now()
-  let steadyRounds = 0
-  let bytes = await bytesOf(store)
-  while (steadyRounds < 10 && performance.now() - killedAt < 20_000) {
+await t.test(
+  'after a reader was killed the file stops growing within seconds, and nobody had to open it',
+  async (t) => {
+    const directory = join(t.testdir(), 'db')
+    await makeDirectory(
+      directory,
+      Array.from({ length: topics }, (_, i) => `t/${i}`),
+    )
+    const reader = await startReader(t, directory)
+    const store = openLmdbStore({ directory })
+    t.teardown(() => store.close())
+    for (let round = 0; round < 5; round++) await overwriteAll(store)
+    const before = await bytesOf(store)
     await overwriteAll(store)
-    const now = await bytesOf(store)
-    steadyRounds = now === bytes ? steadyRounds + 1 : 0
-    bytes = now
-  }
-  t.equal(steadyRounds, 10, `ten overwrites of everything without growth; ${bytes} bytes`)
-})
+    t.ok((await bytesOf(store)) > before, 'while it lives its snapshot is kept, so the file grows')
+    reader.kill('SIGKILL')
+    await once(reader, 'exit')
+    const killedAt = performance.now()
+    let steadyRounds = 0
+    let bytes = await bytesOf(store)
+    while (steadyRounds < 10 && performance.now() - killedAt < 20_000) {
+      await overwriteAll(store)
+      const now = await bytesOf(store)
+      steadyRounds = now === bytes ? steadyRounds + 1 : 0
+      bytes = now
+    }
+    t.equal(steadyRounds, 10, `ten overwrites of everything without growth; ${bytes} bytes`)
+  },
+)
 
 await t.test('a living reader keeps its snapshot for as long as it reads', async (t) => {
   const directory = join(t.testdir(), 'db')
-  await makeDirectory(directory, Array.from({ length: topics }, (_, i) => `t/${i}`))
+  await makeDirectory(
+    directory,
+    Array.from({ length: topics }, (_, i) => `t/${i}`),
+  )
   const reader = await startReader(t, directory)
   const store = openLmdbStore({ directory })
   t.teardown(() => store.close())

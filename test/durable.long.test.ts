@@ -3,8 +3,8 @@
  * the answer and the visibility wait for it.
  */
 import t from 'tap'
-import { Strace, whyNoStrace } from './support/strace.js'
 import { startServer } from './support/server.js'
+import { Strace, whyNoStrace } from './support/strace.js'
 
 const slowMs = 800
 
@@ -22,10 +22,13 @@ for (const workers of [1, 3]) {
       const before = (await server.post('fetch', { path: 'durable' })).text
       const startMs = performance.now()
       let answeredMs = Infinity
-      const written = server.connect().post(route, { path: 'durable', value }).then((answer) => {
-        answeredMs = performance.now() - startMs
-        return answer
-      })
+      const written = server
+        .connect()
+        .post(route, { path: 'durable', value })
+        .then((answer) => {
+          answeredMs = performance.now() - startMs
+          return answer
+        })
       let reads = 0
       while (performance.now() - startMs < slowMs - 100) {
         const { text } = await server.post('fetch', { path: 'durable' })

@@ -56,7 +56,8 @@ async function steadyServer(t: Test, program?: string): Promise<Server> {
   return server
 }
 
-const exportOf = (t: Test, dataDir: string, program?: string): Running => startCommand(t, ['export', '--data', dataDir], program)
+const exportOf = (t: Test, dataDir: string, program?: string): Running =>
+  startCommand(t, ['export', '--data', dataDir], program)
 
 await t.test('beside a service', { timeout: 120_000 }, async (t) => {
   const server = await steadyServer(t)
@@ -94,7 +95,9 @@ await t.test('beside a service', { timeout: 120_000 }, async (t) => {
   })
 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
-    await t.test(`ended by ${signal} it leaves nothing behind`, (t) => breaksOff(t, ({ child }) => void child.kill(signal)))
+    await t.test(`ended by ${signal} it leaves nothing behind`, (t) =>
+      breaksOff(t, ({ child }) => void child.kill(signal)),
+    )
   }
 
   await t.test('when its process is told to end, it says why', async (t) => {
@@ -139,21 +142,25 @@ await t.test('nobody reads', { timeout: 120_000 }, async (t) => {
   })
 })
 
-await t.test('without a service, a broken export lets go of the directory, and of its snapshot', { timeout: 120_000 }, async (t) => {
-  const server = await steadyServer(t)
-  await server.stop()
-  for (const how of ['SIGKILL', 'SIGINT', 'head'] as const) {
-    const running = exportOf(t, server.dataDir)
-    await begun(running)
-    const tool = await toolOf(running.child.pid ?? 0)
-    if (how === 'head') running.stdout.destroy()
-    else running.child.kill(how)
-    const { code } = await running.ended
-    t.equal(code, how === 'head' ? 0 : null, how)
-    await gone(tool)
-  }
-  const again = await startServer(t, { workers: 2, dataDir: server.dataDir, token: server.token })
-  await growth(again)
-  const grown = await growth(again)
-  t.ok(grown < steadyBytesMax, `the file grew by ${grown} bytes`)
-})
+await t.test(
+  'without a service, a broken export lets go of the directory, and of its snapshot',
+  { timeout: 120_000 },
+  async (t) => {
+    const server = await steadyServer(t)
+    await server.stop()
+    for (const how of ['SIGKILL', 'SIGINT', 'head'] as const) {
+      const running = exportOf(t, server.dataDir)
+      await begun(running)
+      const tool = await toolOf(running.child.pid ?? 0)
+      if (how === 'head') running.stdout.destroy()
+      else running.child.kill(how)
+      const { code } = await running.ended
+      t.equal(code, how === 'head' ? 0 : null, how)
+      await gone(tool)
+    }
+    const again = await startServer(t, { workers: 2, dataDir: server.dataDir, token: server.token })
+    await growth(again)
+    const grown = await growth(again)
+    t.ok(grown < steadyBytesMax, `the file grew by ${grown} bytes`)
+  },
+)

@@ -6,8 +6,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { importTool } from '../dist/tools/import.js'
 import { openLmdbStore } from '../dist/store/lmdb/open.js'
+import { importTool } from '../dist/tools/import.js'
 import type { Path } from '../dist/topics/path.js'
 import { runCommand, startServer } from './support/server.js'
 import { openStore } from './support/store.js'
@@ -36,8 +36,8 @@ const odd = [
   '{"path":"a/c","type":"string","properties":{"REMOVAL":"when no updates for 30d remove \'*a//\'"},"value":""}',
   '{"path":"a/d/e/f","type":"string","properties":{}}',
   '{"path":"a-b","type":"json","properties":{"VALIDATE_VALUES":"true"}}',
-  '{"path":"deep","type":"json","properties":{},"value":' + '['.repeat(1000) + ']'.repeat(1000) + '}',
-  '{"path":"large","type":"string","properties":{},"value":"' + 'é'.repeat(200_000) + '"}',
+  `{"path":"deep","type":"json","properties":{},"value":${'['.repeat(1000)}${']'.repeat(1000)}}`,
+  `{"path":"large","type":"string","properties":{},"value":"${'é'.repeat(200_000)}"}`,
   '{"path":"null","type":"json","properties":{},"value":null}',
   '{"path":"é/日本","type":"json","properties":{},"value":"{\\"path\\":\\"x\\",\\"value\\":1}"}',
 ].sort((a, b) => (treeKey(a) < treeKey(b) ? -1 : 1))
@@ -59,7 +59,11 @@ await t.test('a round trip gives the same bytes, with a service and without', as
   t.equal(await exported('second'), all, 'beside a service')
   const { text } = await server.post('fetch', { path: 'a' })
   t.equal(text, '{"path":"a","type":"json","value":{"b":1.10,"a":12345678901234567890,"b":[ ] , "" : null}}')
-  t.match(await imported('second', all), { code: 0, stdout: /^12 topics imported, 0 of them new/ }, 'once more changes nothing')
+  t.match(
+    await imported('second', all),
+    { code: 0, stdout: /^12 topics imported, 0 of them new/ },
+    'once more changes nothing',
+  )
   t.equal(await exported('second'), all)
   t.match(await imported('third', all.slice(0, -1)), { code: 0 }, 'without the last line end')
   t.match(await imported('third', `\n\n${all}\n`), { code: 0 }, 'with empty lines')
@@ -68,9 +72,18 @@ await t.test('a round trip gives the same bytes, with a service and without', as
 
 await t.test('a selector exports what it matches', async (t) => {
   const lines = await exported('first', '--selector', '*a//')
-  t.equal(lines, odd.filter((line) => /^\{"path":"a["/]/.test(line)).map((line) => `${line}\n`).join(''))
+  t.equal(
+    lines,
+    odd
+      .filter((line) => /^\{"path":"a["/]/.test(line))
+      .map((line) => `${line}\n`)
+      .join(''),
+  )
   t.equal(await exported('first', '--selector', '>nothing'), '')
-  t.match(await runCommand(['export', '--data', dataDir('first'), '--selector', '$a']), { code: 2, stderr: /^topicd: --selector / })
+  t.match(await runCommand(['export', '--data', dataDir('first'), '--selector', '$a']), {
+    code: 2,
+    stderr: /^topicd: --selector /,
+  })
 })
 
 await t.test('a wrong line is named, with what is wrong; everything before it is there', async (t) => {
@@ -86,16 +99,27 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
     ['{"path":"x","value":1,"value":2}', /given more than once/],
     ['{"path":"before","type":"string","value":"1"}', /The topic at the path "before" is of type json, not string\./],
     ['{"path":"before","type":"string"}', /The topic at the path "before" is of type json, not string\./],
-    ['{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}', /at the path "before" already, with other properties/],
+    [
+      '{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}',
+      /at the path "before" already, with other properties/,
+    ],
   ]
   const [[firstLine, firstReason]] = cases
   const input = (line: string | Buffer): Buffer =>
-    Buffer.concat([Buffer.from('{"path":"before","value":1}\n\n'), Buffer.from(line), Buffer.from('\n{"path":"later","value":1}\n')])
+    Buffer.concat([
+      Buffer.from('{"path":"before","value":1}\n\n'),
+      Buffer.from(line),
+      Buffer.from('\n{"path":"later","value":1}\n'),
+    ])
   const { code, stdout, stderr } = await imported('wrong', input(firstLine))
   t.strictSame({ code, stdout }, { code: 1, stdout: '' })
   t.match(stderr, firstReason)
   t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; go on with --from-line 3\.\n$/)
-  t.equal(await exported('wrong'), '{"path":"before","type":"json","properties":{},"value":1}\n', 'nothing behind it was stored')
+  t.equal(
+    await exported('wrong'),
+    '{"path":"before","type":"json","properties":{},"value":1}\n',
+    'nothing behind it was stored',
+  )
 
   const store = openStore(t, dataDir('cases'))
   for (const [line, reason] of cases) {
@@ -124,15 +148,22 @@ await t.test('an import that the store or its caller ends names the first line t
       return store.readTopic(...args)
     },
   })
-  const io = { emit: async () => {}, input: lines(), signal: new AbortController().signal, directory, diskFreeBytesMin: 0 }
+  const io = {
+    emit: async () => {},
+    input: lines(),
+    signal: new AbortController().signal,
+    directory,
+    diskFreeBytesMin: 0,
+  }
   await t.rejects(importTool(failing, { fromLine: 1, withKeys: false }, io), {
-    message: 'line 2001: the engine cannot be reached. Every line before it has been imported; go on with --from-line 2001.',
+    message:
+      'line 2001: the engine cannot be reached. Every line before it has been imported; go on with --from-line 2001.',
   })
   t.equal(await stored(), 2000)
 
   const stop = new AbortController()
   async function* stopped(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from('{"path":"m/1","value":1}\n'.repeat(2) + '{"path":"m/2","value":1}\n')
+    yield Buffer.from(`${'{"path":"m/1","value":1}\n'.repeat(2)}{"path":"m/2","value":1}\n`)
     stop.abort(new Error('nobody waits for it any more'))
     throw new Error('the connection ended')
   }
@@ -145,7 +176,10 @@ await t.test('an import that the store or its caller ends names the first line t
 })
 
 await t.test('lines of one path take effect in their order', async (t) => {
-  const lines = Array.from({ length: 500 }, (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`)
+  const lines = Array.from(
+    { length: 500 },
+    (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`,
+  )
   t.match(await imported('ordered', lines.join('')), { code: 0, stdout: /^1000 topics imported, 501 of them new/ })
   t.match(await exported('ordered'), /^\{"path":"same","type":"json","properties":\{\},"value":499\}$/m)
 })
@@ -155,7 +189,11 @@ await t.test('an import goes on from a line', async (t) => {
   t.match(await imported('later', input), { code: 1, stderr: /line 1:/ })
   t.match(await imported('later', input, '--from-line', '2'), { code: 0, stdout: /^12 topics imported/ })
   t.equal(await exported('later'), all)
-  t.match(await imported('later', input, '--from-line', '13'), { code: 0, stdout: /^1 topics imported/ }, 'the last line')
+  t.match(
+    await imported('later', input, '--from-line', '13'),
+    { code: 0, stdout: /^1 topics imported/ },
+    'the last line',
+  )
   t.match(await imported('later', input, '--from-line', '14'), {
     code: 1,
     stdout: '',
@@ -165,12 +203,28 @@ await t.test('an import goes on from a line', async (t) => {
 })
 
 await t.test('API keys travel only when both sides ask for them, and never as tokens', async (t) => {
-  const { stdout: token } = await runCommand(['keys', 'add', 'carried', '--allow', 'fetch', '--under', 'a', '--data', dataDir('first')])
+  const { stdout: token } = await runCommand([
+    'keys',
+    'add',
+    'carried',
+    '--allow',
+    'fetch',
+    '--under',
+    'a',
+    '--data',
+    dataDir('first'),
+  ])
   t.equal(await exported('first'), all, 'not by themselves')
   const lines = await exported('first', '--with-keys')
-  t.match(lines, /^\{"key":\{"name":"carried","tokenHash":"[0-9a-f]{64}","allow":\["fetch"\],"under":\["a"\],"madeMs":\d+\}\}\n/)
+  t.match(
+    lines,
+    /^\{"key":\{"name":"carried","tokenHash":"[0-9a-f]{64}","allow":\["fetch"\],"under":\["a"\],"madeMs":\d+\}\}\n/,
+  )
   t.notOk(lines.includes(token.trim()))
-  t.match(await imported('keyless', lines), { code: 0, stdout: /0 API keys imported; 1 API keys left out \(see --with-keys\)\n$/ })
+  t.match(await imported('keyless', lines), {
+    code: 0,
+    stdout: /0 API keys imported; 1 API keys left out \(see --with-keys\)\n$/,
+  })
   t.match(await imported('keyed', lines, '--with-keys'), { code: 0, stdout: /1 API keys imported\n$/ })
   t.equal(await exported('keyed', '--with-keys'), lines)
   const server = await startServer(t, { dataDir: dataDir('keyed'), token: token.trim() })
@@ -186,7 +240,8 @@ await t.test(`${topics} topics make the round trip`, { timeout: 600_000 }, async
     const writes: Promise<unknown>[] = []
     for (const end = Math.min(i + 2000, topics); i < end; i++) {
       const type = i % 10 === 0 ? 'string' : 'json'
-      const value = type === 'string' ? `"value ${i}"` : `{"t":${(i * 0.1).toFixed(2)},"n":12345678901234567890,"u":"é${i}"}`
+      const value =
+        type === 'string' ? `"value ${i}"` : `{"t":${(i * 0.1).toFixed(2)},"n":12345678901234567890,"u":"é${i}"}`
       const path = `site/${i % 100}/device/${Math.floor(i / 100)}/temperature` as Path
       writes.push(store.addAndSet({ path, type, properties: {} }, Buffer.from(value)))
     }

@@ -18,7 +18,8 @@ function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
         answer = !keys.some(({ name }) => name === question.record.name)
         if (answer === true) keys.push(question.record)
       }
-      if (question.about === 'revokeKey') keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== question.name))
+      if (question.about === 'revokeKey')
+        keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== question.name))
       if (dies(++asked)) throw new Error('process 4711 was ended by SIGKILL')
       return answer
     },
@@ -28,17 +29,26 @@ function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
 
 async function printed(serving: Parameters<typeof makeFirstKey>[0], canShow = true): Promise<string> {
   let printed = ''
-  await makeFirstKey(serving, () => false, 'http://x', 'nowhere', (text) => {
-    if (canShow) printed += text
-    return canShow
-  })
+  await makeFirstKey(
+    serving,
+    () => false,
+    'http://x',
+    'nowhere',
+    (text) => {
+      if (canShow) printed += text
+      return canShow
+    },
+  )
   return printed
 }
 
 t.test('while there is no key, one is made', async (t) => {
   const keys: Key[] = []
   t.match(await printed(play(keys).serving), /topicd_[\w-]{43}/)
-  t.strictSame(keys.map(({ name }) => name), ['first'])
+  t.strictSame(
+    keys.map(({ name }) => name),
+    ['first'],
+  )
 })
 
 t.test('a key that cannot be shown is not kept', async (t) => {
@@ -58,7 +68,11 @@ for (const lost of [1, 2]) {
     const keys: Key[] = []
     const { serving, asked } = play(keys, (asked) => asked === lost)
     t.match(await printed(serving), /topicd_[\w-]{43}/, 'the token is printed')
-    t.strictSame(keys.map(({ name }) => name), ['first'], 'there is one key')
+    t.strictSame(
+      keys.map(({ name }) => name),
+      ['first'],
+      'there is one key',
+    )
     t.ok(asked() > 2)
   })
 }

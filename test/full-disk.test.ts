@@ -60,7 +60,10 @@ t.test('a disk that fills up', { skip: whyNoSmallDisk() }, async (t) => {
       }
     }),
   )
-  t.ok(last.every((status) => status === 507), `from then on they are answered ${[...new Set(last)].join()}`)
+  t.ok(
+    last.every((status) => status === 507),
+    `from then on they are answered ${[...new Set(last)].join()}`,
+  )
   // What was under way was counted as there; when it has settled, little by little the rest is filled.
   await until('it stays full', async () => {
     const path = `fill/slowly/${acknowledged.length}`
@@ -79,20 +82,30 @@ t.test('a disk that fills up', { skip: whyNoSmallDisk() }, async (t) => {
     ]) {
       refuses(t, answer, 507, 'disk_nearly_full', 'a write', 'disk', 'fetch and remove')
     }
-    await until('it is not ready for more', async () => (await fetch(`${server.adminUrl}/readyz`)).status === 503 || undefined)
+    await until(
+      'it is not ready for more',
+      async () => (await fetch(`${server.adminUrl}/readyz`)).status === 503 || undefined,
+    )
   })
 
   await t.test('fetches and removes go on', async (t) => {
     const pages = await server.client.walk('*fill//', { size: 100 })
     const found = new Set(pages.flatMap(({ results }) => results.map(({ path }) => path)))
-    t.strictSame(acknowledged.filter((path) => !found.has(path)), [], 'everything acknowledged is there')
+    t.strictSame(
+      acknowledged.filter((path) => !found.has(path)),
+      [],
+      'everything acknowledged is there',
+    )
     t.match(await post('remove', { path: acknowledged[0] }), { status: 200, text: '{"removed":1}' }, 'a remove')
     t.match(await post('remove', { selector: '*fill/3//' }), { status: 200 }, 'a remove by selector')
   })
 
   await t.test('with room again writes are carried out', async (t) => {
     disk.resize(192 * mebibyte)
-    await until('a write is carried out', async () => (await post('addAndSet', { path: 'more', value: 1 })).status === 200 || undefined)
+    await until(
+      'a write is carried out',
+      async () => (await post('addAndSet', { path: 'more', value: 1 })).status === 200 || undefined,
+    )
     await until('it is ready', async () => (await fetch(`${server.adminUrl}/readyz`)).status === 200 || undefined)
     t.match(await post('fetch', { path: 'more' }), { status: 200 }, 'and seen')
   })

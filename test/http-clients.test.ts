@@ -31,7 +31,8 @@ async function run(command: string, args: readonly string[], input = ''): Promis
   const child = spawn(command, args, { env: environment, stdio: 'pipe', timeout: clientMsMax })
   child.stdin.on('error', () => {}).end(input)
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   await once(child, 'close')
   return output.trim().split('\n')
 }
@@ -80,7 +81,17 @@ t.test('fetch with a stream, and then calls with a length over the same pool', a
 })
 
 t.test('curl -T -', { skip: missing('curl', '--version') }, async (t) => {
-  const common = ['-s', '-X', 'POST', '-T', '-', '-H', `authorization: ${headers.authorization}`, '-H', 'content-type: application/json']
+  const common = [
+    '-s',
+    '-X',
+    'POST',
+    '-T',
+    '-',
+    '-H',
+    `authorization: ${headers.authorization}`,
+    '-H',
+    'content-type: application/json',
+  ]
   const lines: string[] = []
   for (const call of [1, 2, 3]) {
     const output = await run('curl', [...common, '-w', '\n%{http_code}', url], pieces('curl', call).join(''))
@@ -112,16 +123,20 @@ for call in (1, 2, 3):
   t.strictSame(await run('python3', ['-c', script]), expected('http.client'))
 })
 
-t.test('Python: a session of requests with a generator', { skip: missing('python3', '-c', 'import requests') }, async (t) => {
-  const script = `${pythonBodies}
+t.test(
+  'Python: a session of requests with a generator',
+  { skip: missing('python3', '-c', 'import requests') },
+  async (t) => {
+    const script = `${pythonBodies}
 import requests
 session = requests.Session()
 for call in (1, 2, 3):
     response = session.post(url, data=pieces('requests', call), headers=headers)
     show(response.status_code, response.text)
 `
-  t.strictSame(await run('python3', ['-c', script]), expected('requests'))
-})
+    t.strictSame(await run('python3', ['-c', script]), expected('requests'))
+  },
+)
 
 const java = `
 import java.io.ByteArrayInputStream;
@@ -144,11 +159,19 @@ public class Chunks {
 }
 `
 
-t.test('Java: HttpClient with an input stream, and with expectContinue', { skip: missing('java', '-version') }, async (t) => {
-  const file = join(t.testdir(), 'Chunks.java')
-  writeFileSync(file, java)
-  t.strictSame(await run('java', [file]), [...expected('java'), '200 {"path":"java","created":false}'], 'the 100 that it waits for comes')
-})
+t.test(
+  'Java: HttpClient with an input stream, and with expectContinue',
+  { skip: missing('java', '-version') },
+  async (t) => {
+    const file = join(t.testdir(), 'Chunks.java')
+    writeFileSync(file, java)
+    t.strictSame(
+      await run('java', [file]),
+      [...expected('java'), '200 {"path":"java","created":false}'],
+      'the 100 that it waits for comes',
+    )
+  },
+)
 
 const go = `
 package main

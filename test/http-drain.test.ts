@@ -2,8 +2,9 @@
  * A worker that drains answers large requests whole: the answer is the client's to read, as slowly as it likes within the
  * time that a drain may take.
  */
-import { connect } from 'node:net'
+
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import t from 'tap'
 import { beginDrain } from './support/drain.js'
 import { requestText } from './support/raw.js'

@@ -15,7 +15,16 @@ await overWorkers(t, async (t, server) => {
   const item = '{"path":"a","type":"json","value":1}'
 
   await t.test('an unknown route is a 404 that names the routes', async (t) => {
-    for (const path of ['/', '/topics', '/topics/', '/topics/fetch/', '/topics/fetchx', '/topics/Fetch', '/topics//fetch', '/x/topics/fetch']) {
+    for (const path of [
+      '/',
+      '/topics',
+      '/topics/',
+      '/topics/fetch/',
+      '/topics/fetchx',
+      '/topics/Fetch',
+      '/topics//fetch',
+      '/x/topics/fetch',
+    ]) {
       const answer = await client.send(path, { path: 'a' })
       refuses(t, answer, 404, 'unknown_route', path, ...routes.map((route) => `/topics/${route}`))
     }
@@ -42,17 +51,33 @@ await overWorkers(t, async (t, server) => {
   })
 
   await t.test('the content type is application/json, whatever its parameters', async (t) => {
-    for (const type of ['application/json', 'application/json; charset=utf-8', 'application/json;charset=UTF-8', 'APPLICATION/JSON', 'application/json ;x=y']) {
+    for (const type of [
+      'application/json',
+      'application/json; charset=utf-8',
+      'application/json;charset=UTF-8',
+      'APPLICATION/JSON',
+      'application/json ;x=y',
+    ]) {
       gives(t, await post('fetch', { path: 'a' }, { headers: { 'content-type': type } }), item, type)
     }
-    for (const type of [undefined, '', 'text/plain', 'application/jsonx', 'application/json-patch+json', 'text/json', 'application/x-www-form-urlencoded', 'application']) {
+    for (const type of [
+      undefined,
+      '',
+      'text/plain',
+      'application/jsonx',
+      'application/json-patch+json',
+      'text/json',
+      'application/x-www-form-urlencoded',
+      'application',
+    ]) {
       const answer = await post('fetch', { path: 'a' }, { headers: { 'content-type': type } })
       refuses(t, answer, 415, 'unsupported_media_type', String(type), 'application/json')
     }
   })
 
   await t.test('a body that is not UTF-8 is a 400', async (t) => {
-    const inPath = (...bytes: number[]) => Buffer.concat([Buffer.from('{"path":"'), Buffer.from(bytes), Buffer.from('"}')])
+    const inPath = (...bytes: number[]) =>
+      Buffer.concat([Buffer.from('{"path":"'), Buffer.from(bytes), Buffer.from('"}')])
     for (const [claim, body] of [
       ['a byte that is never UTF-8', inPath(0xff)],
       ['a continuation byte alone', inPath(0x80)],
@@ -68,7 +93,25 @@ await overWorkers(t, async (t, server) => {
   })
 
   await t.test('a body that is not JSON is a 400', async (t) => {
-    for (const body of ['', ' ', 'x', '{', '{"path":"a"', '{"path":"a"}}', '{"path":"a"} x', "{'path':'a'}", '{path:"a"}', '{"path":"a",}', '{"path":"a\n"}', '{"path":NaN}', '{"path":"\\x61"}', '{"path":01}', '\0', '\ufeff{"path":"a"}', '{"path":"a"}\0']) {
+    for (const body of [
+      '',
+      ' ',
+      'x',
+      '{',
+      '{"path":"a"',
+      '{"path":"a"}}',
+      '{"path":"a"} x',
+      "{'path':'a'}",
+      '{path:"a"}',
+      '{"path":"a",}',
+      '{"path":"a\n"}',
+      '{"path":NaN}',
+      '{"path":"\\x61"}',
+      '{"path":01}',
+      '\0',
+      '\ufeff{"path":"a"}',
+      '{"path":"a"}\0',
+    ]) {
       refuses(t, await post('fetch', body), 400, 'invalid_json', JSON.stringify(body))
     }
   })
@@ -92,14 +135,39 @@ await overWorkers(t, async (t, server) => {
 
   for (const route of routes) {
     await t.test(`${route} names a member that it does not know`, async (t) => {
-      for (const name of ['pth', 'Path', 'paht', 'Type', 'x y', '', 'é', '__proto__', 'constructor', 'a.b', 'a"b', 'a[0]']) {
+      for (const name of [
+        'pth',
+        'Path',
+        'paht',
+        'Type',
+        'x y',
+        '',
+        'é',
+        '__proto__',
+        'constructor',
+        'a.b',
+        'a"b',
+        'a[0]',
+      ]) {
         const body = `{${JSON.stringify(name)}:1,${JSON.stringify(accepted[route]).slice(1)}`
-        refuses(t, await post(route, body), 400, 'unknown_parameter', `${route} with ${JSON.stringify(name)}`, JSON.stringify(name))
+        refuses(
+          t,
+          await post(route, body),
+          400,
+          'unknown_parameter',
+          `${route} with ${JSON.stringify(name)}`,
+          JSON.stringify(name),
+        )
       }
     })
 
     await t.test(`${route} takes each member once`, async (t) => {
-      for (const twice of ['"path":"a","path":"a"', '"path":"a","p\\u0061th":"b"', '"path":"a","path":null', '"type":1,"type":2']) {
+      for (const twice of [
+        '"path":"a","path":"a"',
+        '"path":"a","p\\u0061th":"b"',
+        '"path":"a","path":null',
+        '"type":1,"type":2',
+      ]) {
         const rest = route.toLowerCase().endsWith('set') ? ',"value":1' : ''
         refuses(t, await post(route, `{${twice}${rest}}`), 400, 'duplicate_parameter', `${route} with ${twice}`)
       }
@@ -108,7 +176,13 @@ await overWorkers(t, async (t, server) => {
 
   await t.test('a value that is given twice is a 400, though a value may hold a member twice', async (t) => {
     refuses(t, await post('set', '{"path":"a","value":1,"value":2}'), 400, 'duplicate_parameter', 'value twice')
-    refuses(t, await post('set', '{"path":"a","value":1,"v\\u0061lue":2}'), 400, 'duplicate_parameter', 'value twice, once escaped')
+    refuses(
+      t,
+      await post('set', '{"path":"a","value":1,"v\\u0061lue":2}'),
+      400,
+      'duplicate_parameter',
+      'value twice, once escaped',
+    )
     gives(t, await post('fetch', { path: 'a' }), item, 'nothing was set')
   })
 
@@ -116,17 +190,58 @@ await overWorkers(t, async (t, server) => {
     for (const found of [5, null, true, [], {}, ['a']]) {
       for (const [route, members] of Object.entries(accepted)) {
         const answer = await post(route, { ...members, path: found })
-        refuses(t, answer, 400, 'invalid_parameter', `${route} with the path ${JSON.stringify(found)}`, '"path"', 'string')
+        refuses(
+          t,
+          answer,
+          400,
+          'invalid_parameter',
+          `${route} with the path ${JSON.stringify(found)}`,
+          '"path"',
+          'string',
+        )
       }
       const claim = JSON.stringify(found)
-      refuses(t, await post('fetch', { selector: found }), 400, 'invalid_parameter', `selector ${claim}`, '"selector"', 'string')
-      refuses(t, await post('remove', { selector: found }), 400, 'invalid_parameter', `selector ${claim}`, '"selector"', 'string')
-      refuses(t, await post('fetch', { selector: 'a', after: found }), 400, 'invalid_parameter', `after ${claim}`, '"after"', 'string')
+      refuses(
+        t,
+        await post('fetch', { selector: found }),
+        400,
+        'invalid_parameter',
+        `selector ${claim}`,
+        '"selector"',
+        'string',
+      )
+      refuses(
+        t,
+        await post('remove', { selector: found }),
+        400,
+        'invalid_parameter',
+        `selector ${claim}`,
+        '"selector"',
+        'string',
+      )
+      refuses(
+        t,
+        await post('fetch', { selector: 'a', after: found }),
+        400,
+        'invalid_parameter',
+        `after ${claim}`,
+        '"after"',
+        'string',
+      )
     }
     for (const found of ['JSON', 'String', '', 'int64', 5, null, ['json']]) {
       for (const route of ['fetch', 'set', 'add', 'addAndSet']) {
         const answer = await post(route, { ...accepted[route], type: found })
-        refuses(t, answer, 400, 'invalid_parameter', `${route} with the type ${JSON.stringify(found)}`, '"type"', '"json"', '"string"')
+        refuses(
+          t,
+          answer,
+          400,
+          'invalid_parameter',
+          `${route} with the type ${JSON.stringify(found)}`,
+          '"type"',
+          '"json"',
+          '"string"',
+        )
       }
     }
     for (const found of [5, null, 'x', true, [], ['a']]) {
@@ -135,17 +250,45 @@ await overWorkers(t, async (t, server) => {
     }
     for (const found of [5, null, true, [], {}]) {
       const answer = await post('addAndSet', { path: 'a', value: 1, properties: { colour: found } })
-      refuses(t, answer, 400, 'invalid_parameter', `a property ${JSON.stringify(found)}`, 'properties', 'colour', 'string')
+      refuses(
+        t,
+        answer,
+        400,
+        'invalid_parameter',
+        `a property ${JSON.stringify(found)}`,
+        'properties',
+        'colour',
+        'string',
+      )
     }
   })
 
   await t.test('a size that is not an integer from 1 to 1000 is a 400, never clamped', async (t) => {
-    for (const size of ['0', '-1', '1001', '1.5', '"5"', 'null', 'true', '1e9', '4294967297', '18446744073709551617', '[]', '-0', '0.9999']) {
+    for (const size of [
+      '0',
+      '-1',
+      '1001',
+      '1.5',
+      '"5"',
+      'null',
+      'true',
+      '1e9',
+      '4294967297',
+      '18446744073709551617',
+      '[]',
+      '-0',
+      '0.9999',
+    ]) {
       const answer = await post('fetch', `{"selector":"*a//","size":${size}}`)
       refuses(t, answer, 400, 'invalid_parameter', `size ${size}`, '"size"', 'integer', '1 to 1000')
     }
     for (const size of ['1', '1000', '1e3', '10.0']) {
-      gives(t, await post('fetch', `{"selector":"*a//","size":${size}}`), `{"has_more":false,"results":[${item}]}`, `size ${size}`)
+      gives(
+        t,
+        await post('fetch', `{"selector":"*a//","size":${size}}`),
+        `{"has_more":false,"results":[${item}]}`,
+        `size ${size}`,
+      )
     }
   })
 
@@ -162,5 +305,12 @@ await t.test('the routes lie under the base path, and only there', async (t) => 
   gives(t, await server.post('add', { path: 'a' }), '{"path":"a","created":true}', 'below it')
   const outside = new Client(new URL(server.url).origin, server.token, 1)
   t.teardown(() => outside.close())
-  refuses(t, await outside.post('fetch', { path: 'a' }), 404, 'unknown_route', 'at the root', '/diffusion/v1/topics/fetch')
+  refuses(
+    t,
+    await outside.post('fetch', { path: 'a' }),
+    404,
+    'unknown_route',
+    'at the root',
+    '/diffusion/v1/topics/fetch',
+  )
 })

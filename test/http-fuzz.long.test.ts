@@ -16,11 +16,47 @@ const documented = new Set([200, 400, 401, 403, 404, 405, 411, 413, 415, 417, 43
 t.setTimeout(60_000 + requests * 20)
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove'] as const
-const selectors = ['?.*//', '*fuzz//', '#a////?b/', '>a', '?(a+)+b', '*[', '#', '$', '?a{1000}', '?\\Q', '', '*\\p{L}//']
-const properties = [{}, { REMOVAL: 'when time after 1' }, { VALIDATE_VALUES: 'x' }, { DONT_RETAIN_VALUE: 'true' }, { '': '' }, 5]
+const selectors = [
+  '?.*//',
+  '*fuzz//',
+  '#a////?b/',
+  '>a',
+  '?(a+)+b',
+  '*[',
+  '#',
+  '$',
+  '?a{1000}',
+  '?\\Q',
+  '',
+  '*\\p{L}//',
+]
+const properties = [
+  {},
+  { REMOVAL: 'when time after 1' },
+  { VALIDATE_VALUES: 'x' },
+  { DONT_RETAIN_VALUE: 'true' },
+  { '': '' },
+  5,
+]
 
 function text(random: Random): string {
-  const pieces = ['a', 'fuzz', '/', '//', '\u0000', 'é', '\ud800', '😀', '"', '\\', '.', '*', '?', ' ', 'x'.repeat(3000)]
+  const pieces = [
+    'a',
+    'fuzz',
+    '/',
+    '//',
+    '\u0000',
+    'é',
+    '\ud800',
+    '😀',
+    '"',
+    '\\',
+    '.',
+    '*',
+    '?',
+    ' ',
+    'x'.repeat(3000),
+  ]
   return Array.from({ length: random.below(6) }, () => random.pick(pieces)).join('')
 }
 
@@ -102,7 +138,11 @@ function mutate(random: Random, bytes: Buffer): Buffer {
         mutated = Buffer.concat([mutated.subarray(0, at), mutated.subarray(at + 1 + random.below(10))])
         break
       case 2:
-        mutated = Buffer.concat([mutated.subarray(0, at), Buffer.from(random.pick(['\r\n', '\n', ': ', '\0', ' ', ',', '0', 'é'])), rest])
+        mutated = Buffer.concat([
+          mutated.subarray(0, at),
+          Buffer.from(random.pick(['\r\n', '\n', ': ', '\0', ' ', ',', '0', 'é'])),
+          rest,
+        ])
         break
       case 3:
         mutated = Buffer.concat([mutated.subarray(0, at), rest.subarray(0, 20), rest])
@@ -137,8 +177,10 @@ async function fuzz(t: Test, server: Server, random: Random): Promise<void> {
     connection.close()
     const status = answer?.status ?? 0
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    if (status !== 0 && !documented.has(status)) t.fail(`${status} for ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`)
-    if (bytes === whole && status === 0) t.fail(`no answer to ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`)
+    if (status !== 0 && !documented.has(status))
+      t.fail(`${status} for ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`)
+    if (bytes === whole && status === 0)
+      t.fail(`no answer to ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`)
   }
   for (let sent = 0; sent < requests; sent += 20) await Promise.all(Array.from({ length: 20 }, one))
   t.comment(JSON.stringify(Object.fromEntries([...statuses].sort(([a], [b]) => a - b))))
@@ -161,6 +203,10 @@ t.test('random requests', async (t) => {
   server.token = all
   t.strictSame(server.workerPids(), pids, 'no worker died')
   for (let i = 0; i < 10; i++) {
-    t.equal((await post('fetch', { path: `kept/${i}` })).text, `{"path":"kept/${i}","type":"json","value":${i}}`, 'others are untouched')
+    t.equal(
+      (await post('fetch', { path: `kept/${i}` })).text,
+      `{"path":"kept/${i}","type":"json","value":${i}}`,
+      'others are untouched',
+    )
   }
 })

@@ -4,11 +4,14 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { cleanEnv, type CommandResult, mainFile, startServer } from './support/server.js'
+import { type CommandResult, cleanEnv, mainFile, startServer } from './support/server.js'
 
 async function importFrom(path: string, data: string): Promise<Omit<CommandResult, 'stdout'>> {
   const input = openSync(path, 'r')
-  const child = spawn(process.execPath, [mainFile, 'import', '--data', data], { env: cleanEnv(), stdio: [input, 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, [mainFile, 'import', '--data', data], {
+    env: cleanEnv(),
+    stdio: [input, 'ignore', 'pipe'],
+  })
   closeSync(input)
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))

@@ -34,7 +34,10 @@ async function beside(t: Test, server: Server, attack: () => Promise<unknown>): 
   await Promise.all(attacking)
   const slowestMs = Math.max(...waitedMs)
   t.ok(attacks > 0, `${attacks} attacks`)
-  t.ok(slowestMs < slowestMsMax, `${waitedMs.length} requests of the other client, the slowest after ${slowestMs.toFixed(0)} ms`)
+  t.ok(
+    slowestMs < slowestMsMax,
+    `${waitedMs.length} requests of the other client, the slowest after ${slowestMs.toFixed(0)} ms`,
+  )
 }
 
 t.test('on one worker', async (t) => {
@@ -55,20 +58,28 @@ t.test('on one worker', async (t) => {
   )
   await t.test('bodies that are too large', (t) => beside(t, server, () => attacker.post('set', 'x'.repeat(3_000_000))))
   await t.test('the deepest values', (t) =>
-    beside(t, server, () => attacker.post('addAndSet', `{"path":"deep","value":${'['.repeat(1000)}${']'.repeat(1000)}}`)),
+    beside(t, server, () =>
+      attacker.post('addAndSet', `{"path":"deep","value":${'['.repeat(1000)}${']'.repeat(1000)}}`),
+    ),
   )
-  await t.test('the largest pages', (t) => beside(t, server, () => attacker.post('fetch', { selector: '*many//', size: 1000 })))
+  await t.test('the largest pages', (t) =>
+    beside(t, server, () => attacker.post('fetch', { selector: '*many//', size: 1000 })),
+  )
   await t.test('patterns that match nothing, over everything', (t) =>
     beside(t, server, () => attacker.post('fetch', { selector: '?.*/.*/.*(a+)+x', size: 1000 })),
   )
-  await t.test('patterns that are wrong', (t) => beside(t, server, () => attacker.post('fetch', { selector: `?${'('.repeat(90)}` })))
+  await t.test('patterns that are wrong', (t) =>
+    beside(t, server, () => attacker.post('fetch', { selector: `?${'('.repeat(90)}` })),
+  )
   await t.test('bulk removals', (t) =>
     beside(t, server, async () => {
       await attacker.post('addAndSet', { path: 'bulk/a', value: 1 })
       await attacker.post('remove', { selector: '?bulk//' })
     }),
   )
-  await t.test('unknown keys', (t) => beside(t, server, () => attacker.post('fetch', { path: 'a' }, { token: 'unknown' })))
+  await t.test('unknown keys', (t) =>
+    beside(t, server, () => attacker.post('fetch', { path: 'a' }, { token: 'unknown' })),
+  )
   await t.test('half a request, then silence', (t) =>
     beside(t, server, async () => {
       const connection = await server.raw()

@@ -19,7 +19,9 @@ function problemOf(body: string | Uint8Array): string | undefined {
 
 /** The byte that a body's problem names. */
 function byteOf(body: string): number | undefined {
-  const found = /^The request body is not valid JSON: found .+ at byte (\d+), expected .+\.$/s.exec(problemOf(body) ?? '')
+  const found = /^The request body is not valid JSON: found .+ at byte (\d+), expected .+\.$/s.exec(
+    problemOf(body) ?? '',
+  )
   return found === null ? undefined : Number(found[1])
 }
 
@@ -68,8 +70,14 @@ const problems: readonly (readonly [body: string, problem: string])[] = [
   ['<a/>', 'found "<" at byte 1, expected a value'],
   ['{"a":\u201cb\u201d}', 'found "\u201c" (U+201C) at byte 6, expected a value'],
   ['{"é":1,x}', 'found "x" at byte 9, expected a member name in double quotes'],
-  ['{"a":"b\nc"}', 'found the control character U+000A at byte 8, expected an escape such as \\n or \\u0000 in its place'],
-  ['{"a":"\0"}', 'found the control character U+0000 at byte 7, expected an escape such as \\n or \\u0000 in its place'],
+  [
+    '{"a":"b\nc"}',
+    'found the control character U+000A at byte 8, expected an escape such as \\n or \\u0000 in its place',
+  ],
+  [
+    '{"a":"\0"}',
+    'found the control character U+0000 at byte 7, expected an escape such as \\n or \\u0000 in its place',
+  ],
   ['{"a":\v1}', 'found the control character U+000B at byte 6, expected a value'],
   ['{"a":"\\x41"}', 'found "x41" at byte 8, expected one of " \\ / b f n r t u after the backslash'],
   ['{"a":"\\u12g4"}', 'found "g4" at byte 11, expected a hexadecimal digit'],
@@ -92,12 +100,50 @@ t.test('each mistake is named at its byte, with what was found and what was expe
 
 /** Texts whose pieces the mutations are made of. */
 const valid: readonly string[] = [
-  '{}', '{"path":"a/b","value":[1,2.5,-0,1e400,{"x":null}],"type":"json"}', '{"a":"\\u00e9\\n\\"\\\\","b":[[],{},[{}]]}',
-  ' {\t"a" :\r\n true , "b" : false } ', '{"é😀":"日本","":[0.1E-5,10]}', '{"properties":{"a":"b","c":"d"},"size":10.0}',
+  '{}',
+  '{"path":"a/b","value":[1,2.5,-0,1e400,{"x":null}],"type":"json"}',
+  '{"a":"\\u00e9\\n\\"\\\\","b":[[],{},[{}]]}',
+  ' {\t"a" :\r\n true , "b" : false } ',
+  '{"é😀":"日本","":[0.1E-5,10]}',
+  '{"properties":{"a":"b","c":"d"},"size":10.0}',
 ]
 const pieces = [
-  '"', '\\', '{', '}', '[', ']', ',', ':', '0', '1', '-', '+', '.', 'e', 'E', 'u', 'n', 'null', 'tru', ' ', '\n', '\t', '\u0001', '\ufeff',
-  'é', '\u2028', "'", '/', '//', '\u007f', '\u00a0', '00', '\\u', '\\u00', '"a":', '[]',
+  '"',
+  '\\',
+  '{',
+  '}',
+  '[',
+  ']',
+  ',',
+  ':',
+  '0',
+  '1',
+  '-',
+  '+',
+  '.',
+  'e',
+  'E',
+  'u',
+  'n',
+  'null',
+  'tru',
+  ' ',
+  '\n',
+  '\t',
+  '\u0001',
+  '\ufeff',
+  'é',
+  '\u2028',
+  "'",
+  '/',
+  '//',
+  '\u007f',
+  '\u00a0',
+  '00',
+  '\\u',
+  '\\u00',
+  '"a":',
+  '[]',
 ]
 
 function mutated(text: string, { below, pick }: Random): string {
@@ -124,7 +170,30 @@ t.test('a body is called invalid exactly when JSON.parse refuses it', async (t) 
 })
 
 /** Ends that make a text of some beginnings: the rest of a token, then all that is open is closed. */
-const inners = ['', '0', '"', '":0', ':0', '"":0', '"":0}', '0"', '00"', '000"', '0000"', 'n"', '"0', 'ull', 'll', 'l', 'rue', 'ue', 'e', 'alse', 'lse', 'se']
+const inners = [
+  '',
+  '0',
+  '"',
+  '":0',
+  ':0',
+  '"":0',
+  '"":0}',
+  '0"',
+  '00"',
+  '000"',
+  '0000"',
+  'n"',
+  '"0',
+  'ull',
+  'll',
+  'l',
+  'rue',
+  'ue',
+  'e',
+  'alse',
+  'lse',
+  'se',
+]
 const ends = [...inners, ...['0', '00', '000', '0000', 'n'].map((rest) => `${rest}":0`)]
 
 /** Whether some end makes `start` valid, found by trying them: knows nothing of how the byte was found. */
@@ -149,8 +218,12 @@ t.test('up to the byte that is named the text can go on to be valid, with it no 
       continue
     }
     looked++
-    const before = Buffer.from(text).subarray(0, byte - 1).toString()
-    const [wrong = ''] = Buffer.from(text).subarray(byte - 1).toString()
+    const before = Buffer.from(text)
+      .subarray(0, byte - 1)
+      .toString()
+    const [wrong = ''] = Buffer.from(text)
+      .subarray(byte - 1)
+      .toString()
     if (!canGoOn(before)) t.fail(`${JSON.stringify(text)}: wrong before byte ${byte} already`)
     if (wrong !== '' && canGoOn(before + wrong)) t.fail(`${JSON.stringify(text)}: right at byte ${byte}`)
     if (wrong === '' && isJson(before)) t.fail(`${JSON.stringify(text)}: right at the end`)
@@ -177,7 +250,11 @@ const sweepsMax = 5
  * What it costs to judge a text of 4 MiB that is wrong at its end only, in ms of CPU, each the least of five times: in a
  * process of its own, where no coverage is counted.
  */
-function costsOf(start: string, piece: string, end: string): { readonly problemMs: number; readonly parseMs: number; readonly sweepMs: number } {
+function costsOf(
+  start: string,
+  piece: string,
+  end: string,
+): { readonly problemMs: number; readonly parseMs: number; readonly sweepMs: number } {
   const script = `
     import { jsonProblem } from '${join(import.meta.dirname, '../dist/api/json-problem.js')}'
     const [start, piece, end] = ${JSON.stringify([start, piece, end])}
@@ -195,23 +272,26 @@ function costsOf(start: string, piece: string, end: string): { readonly problemM
   return JSON.parse(stdout) as ReturnType<typeof costsOf>
 }
 
-t.test('a long body that is invalid at its end costs about what JSON.parse does, whatever it consists of', async (t) => {
-  for (const [start, piece, end] of [
-    ['{"value":[', '1,', 'x]}'],
-    ['{"value":[', '[],', 'x]}'],
-    ['{"value":[', '{"a":1},', 'x]}'],
-    ['{"value":[', '-12.5e+3,', 'x]}'],
-    ['{"value":[', 'true,', 'x]}'],
-    ['{"value":[', '"ab",', 'x]}'],
-    ['{"value":"', '\\n', '\\x"}'],
-    ['{"value":[', ' ', 'x]}'],
-  ] as const) {
-    const { problemMs, parseMs, sweepMs } = costsOf(start, piece, end)
-    // JSON.parse takes some texts in whole words at a time; no search is quicker than one look at each byte, on whatever machine.
-    const figures = `${piece}: ${problemMs.toFixed(1)} ms of CPU, JSON.parse ${parseMs.toFixed(1)} ms, a look at each byte ${sweepMs.toFixed(1)} ms`
-    t.ok(problemMs < parseMs + sweepsMax * sweepMs, figures)
-  }
-})
+t.test(
+  'a long body that is invalid at its end costs about what JSON.parse does, whatever it consists of',
+  async (t) => {
+    for (const [start, piece, end] of [
+      ['{"value":[', '1,', 'x]}'],
+      ['{"value":[', '[],', 'x]}'],
+      ['{"value":[', '{"a":1},', 'x]}'],
+      ['{"value":[', '-12.5e+3,', 'x]}'],
+      ['{"value":[', 'true,', 'x]}'],
+      ['{"value":[', '"ab",', 'x]}'],
+      ['{"value":"', '\\n', '\\x"}'],
+      ['{"value":[', ' ', 'x]}'],
+    ] as const) {
+      const { problemMs, parseMs, sweepMs } = costsOf(start, piece, end)
+      // JSON.parse takes some texts in whole words at a time; no search is quicker than one look at each byte, on whatever machine.
+      const figures = `${piece}: ${problemMs.toFixed(1)} ms of CPU, JSON.parse ${parseMs.toFixed(1)} ms, a look at each byte ${sweepMs.toFixed(1)} ms`
+      t.ok(problemMs < parseMs + sweepsMax * sweepMs, figures)
+    }
+  },
+)
 
 t.test('the first of many members that is given twice is named without a look at those behind it', async (t) => {
   const members = Array.from({ length: 80_000 }, (_, i) => `"name${i}":1`)
@@ -223,8 +303,16 @@ t.test('the first of many members that is given twice is named without a look at
   const earlyMs = cpuMsOf(() => repeatedName(early))
   const lateMs = cpuMsOf(() => repeatedName(late))
   t.ok(earlyMs < parseMs / 10, `${earlyMs.toFixed(1)} ms of CPU for the first two, JSON.parse ${parseMs.toFixed(1)} ms`)
-  t.ok(lateMs < 2 * parseMs, `${lateMs.toFixed(1)} ms of CPU for the first and the last, JSON.parse ${parseMs.toFixed(1)} ms`)
-  const spelt = [['"\\u0061":1,"a":2', 'a'], ['"é":1,"\\u00e9":2', 'é'], ['"a":1,"b":2,"b":3,"a":4', 'b'], ['"\\"":1,"\\u0022":2', '"']] as const
+  t.ok(
+    lateMs < 2 * parseMs,
+    `${lateMs.toFixed(1)} ms of CPU for the first and the last, JSON.parse ${parseMs.toFixed(1)} ms`,
+  )
+  const spelt = [
+    ['"\\u0061":1,"a":2', 'a'],
+    ['"é":1,"\\u00e9":2', 'é'],
+    ['"a":1,"b":2,"b":3,"a":4', 'b'],
+    ['"\\"":1,"\\u0022":2', '"'],
+  ] as const
   for (const [text, name] of spelt) t.equal(repeatedName(Buffer.from(`{${text}}`)), name, text)
   t.equal(repeatedName(Buffer.from('{"a":1,"A":2,"é":3,"e":4,"":5}')), undefined, 'different names')
 })

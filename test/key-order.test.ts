@@ -3,11 +3,11 @@
  */
 import t from 'tap'
 import { pathBytesMax } from '../dist/limits.js'
-import { decodeKey, encodeKey, writeKey } from '../dist/topics/key.js'
-import { parsePath, type Path } from '../dist/topics/path.js'
 import { compareBytes } from '../dist/selectors/pattern-prefixes.js'
+import { decodeKey, encodeKey, writeKey } from '../dist/topics/key.js'
+import { type Path, parsePath } from '../dist/topics/path.js'
 import * as range from '../dist/topics/range.js'
-import { seededRandom, type Random } from './support/random.js'
+import { type Random, seededRandom } from './support/random.js'
 
 const ascii = ['a', 'b', '+', '.', '-', '!', ' ', '~', '\x01', '\x7f']
 const alphabet = [...ascii, 'é', '\ud7ff', '\ue000', '\uffff', '😀', '\u{10ffff}']
@@ -30,18 +30,26 @@ function treeOrder(a: string, b: string): number {
   return left.length - right.length
 }
 
-const holds = ({ start, end }: range.KeyRange, key: Buffer) => Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0
+const holds = ({ start, end }: range.KeyRange, key: Buffer) =>
+  Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0
 
 t.test('the example of the documentation sorts in tree order', async (t) => {
   const paths = ['a', 'a/b', 'a/c', 'a/c/x', 'a!', 'a-b', 'a.b', 'b']
-  const sorted = [...paths].reverse().map(encodeKey).sort(Buffer.compare).map((key) => decodeKey(key))
+  const sorted = [...paths]
+    .reverse()
+    .map(encodeKey)
+    .sort(Buffer.compare)
+    .map((key) => decodeKey(key))
   t.same(sorted, paths)
 })
 
 t.test('random keys sort in tree order and come back as their paths', async (t) => {
   const random = seededRandom(t)
   const paths = Array.from({ length: 3000 }, () => randomPath(random))
-  const byKey = paths.map(encodeKey).sort(Buffer.compare).map((key) => decodeKey(key))
+  const byKey = paths
+    .map(encodeKey)
+    .sort(Buffer.compare)
+    .map((key) => decodeKey(key))
   t.same(byKey, [...paths].sort(treeOrder))
 })
 
@@ -63,8 +71,10 @@ t.test('a key written into a buffer is the same, where it was asked to stand', a
     const path = randomPath(random)
     const position = random.below(100)
     const end = writeKey(path, target, position)
-    if (!target.subarray(position, end).equals(encodeKey(path))) return void t.fail(`${JSON.stringify(path)} at ${position}`)
-    if (decodeKey(target, position, end) !== path) return void t.fail(`${JSON.stringify(path)} read back from ${position}`)
+    if (!target.subarray(position, end).equals(encodeKey(path)))
+      return void t.fail(`${JSON.stringify(path)} at ${position}`)
+    if (decodeKey(target, position, end) !== path)
+      return void t.fail(`${JSON.stringify(path)} read back from ${position}`)
   }
   t.pass('1000 paths')
 })
@@ -76,7 +86,9 @@ t.test('paths of the longest length are paths, one byte more is not', async (t) 
     t.equal(parsePath(longest), longest)
     t.equal(parsePath(`/${longest}/`), longest, 'the slashes that are dropped do not count')
     t.equal(encodeKey(longest).length, pathBytesMax)
-    t.match(parsePath(`${longest}x`), { problem: `is ${pathBytesMax + 1} bytes of UTF-8; at most ${pathBytesMax} are allowed` })
+    t.match(parsePath(`${longest}x`), {
+      problem: `is ${pathBytesMax + 1} bytes of UTF-8; at most ${pathBytesMax} are allowed`,
+    })
   }
 })
 
@@ -84,7 +96,13 @@ t.test('texts that are no paths are refused', async (t) => {
   for (const text of ['', '/', '//', 'a//b', '//a', 'a//', 'a\0b', '\0', '\ud800', 'a/\udc00b', 'é\0']) {
     t.type(parsePath(text), 'object', JSON.stringify(text))
   }
-  for (const [text, path] of [['/a/b/', 'a/b'], ['a/', 'a'], ['/a', 'a'], ['\uffff', '\uffff']]) t.equal(parsePath(text), path)
+  for (const [text, path] of [
+    ['/a/b/', 'a/b'],
+    ['a/', 'a'],
+    ['/a', 'a'],
+    ['\uffff', '\uffff'],
+  ])
+    t.equal(parsePath(text), path)
 })
 
 t.test('each range holds its topics and no others', async (t) => {
@@ -115,11 +133,13 @@ t.test('merged and intersected ranges hold what any and what both hold', async (
       const inLeft = one.some((each) => holds(each, key))
       const inRight = two.some((each) => holds(each, key))
       if (left.some((each) => holds(each, key)) !== inLeft) return void t.fail(`merged: ${key.toString('hex')}`)
-      if (common.some((each) => holds(each, key)) !== (inLeft && inRight)) return void t.fail(`common: ${key.toString('hex')}`)
+      if (common.some((each) => holds(each, key)) !== (inLeft && inRight))
+        return void t.fail(`common: ${key.toString('hex')}`)
     }
     for (const ranges of [left, common]) {
       for (let j = 1; j < ranges.length; j++) {
-        if (Buffer.compare(ranges[j - 1].end, ranges[j].start) > 0) return void t.fail('ranges overlap or are out of order')
+        if (Buffer.compare(ranges[j - 1].end, ranges[j].start) > 0)
+          return void t.fail('ranges overlap or are out of order')
       }
     }
   }

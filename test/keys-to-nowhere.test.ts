@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cleanEnv, mainFile, overWorkers, runCommand, type CommandResult } from './support/server.js'
+import { type CommandResult, cleanEnv, mainFile, overWorkers, runCommand } from './support/server.js'
 
 /** Runs `keys add` with its output to a device that is always full. */
 function addToNowhere(args: readonly string[]): Omit<CommandResult, 'stdout'> {

@@ -32,8 +32,16 @@ const accepted: Readonly<Record<string, readonly Operation[]>> = {
     write(9, 10, 'c'),
     read(11, 12, 'c'),
   ],
-  'a write without an answer that shows only in that the topic is found': [write(0, undefined, 'a'), write(2, 3, 'b', true)],
-  'a removal without an answer that happened late': [write(0, 1, 'a'), write(2, undefined, null), read(5, 6, 'a'), read(7, 8, null)],
+  'a write without an answer that shows only in that the topic is found': [
+    write(0, undefined, 'a'),
+    write(2, 3, 'b', true),
+  ],
+  'a removal without an answer that happened late': [
+    write(0, 1, 'a'),
+    write(2, undefined, null),
+    read(5, 6, 'a'),
+    read(7, 8, null),
+  ],
   'two removals without an answer, each once': [
     write(0, undefined, null),
     write(0, undefined, null),

@@ -2,11 +2,16 @@
 import t from 'tap'
 import { listenProblem } from '../dist/cluster/listen-problem.js'
 
-const failed = (code: string | undefined): NodeJS.ErrnoException => Object.assign(new Error('the system says no'), { code })
+const failed = (code: string | undefined): NodeJS.ErrnoException =>
+  Object.assign(new Error('the system says no'), { code })
 
 for (const [code, port, message] of [
   ['EACCES', 80, 'cannot listen on 0.0.0.0:80: a port below 1024 needs the capability CAP_NET_BIND_SERVICE (EACCES)'],
-  ['EACCES', 1023, 'cannot listen on 0.0.0.0:1023: a port below 1024 needs the capability CAP_NET_BIND_SERVICE (EACCES)'],
+  [
+    'EACCES',
+    1023,
+    'cannot listen on 0.0.0.0:1023: a port below 1024 needs the capability CAP_NET_BIND_SERVICE (EACCES)',
+  ],
   ['EACCES', 1024, 'cannot listen on 0.0.0.0:1024: EACCES'],
   ['EADDRINUSE', 8080, 'cannot listen on 0.0.0.0:8080: another process listens there (EADDRINUSE)'],
   ['EADDRNOTAVAIL', 8080, 'cannot listen on 0.0.0.0:8080: this machine does not have that address (EADDRNOTAVAIL)'],
@@ -19,7 +24,7 @@ for (const [code, port, message] of [
   })
 }
 
-t.test('the listener is named where it is not the routes\' own', (t) => {
+t.test("the listener is named where it is not the routes' own", (t) => {
   t.equal(
     listenProblem(failed('EADDRINUSE'), '::1', 8081, ' (the admin listener)'),
     'cannot listen on [::1]:8081 (the admin listener): another process listens there (EADDRINUSE)',

@@ -21,7 +21,11 @@ const requests = 20
 async function refusals({ url }: BareService, count = requests): Promise<number> {
   let refused = 0
   for (let i = 0; i < count; i++) {
-    const { status } = await fetch(`${url}/topics/fetch`, { method: 'POST', body: '{}', headers: { connection: 'close' } })
+    const { status } = await fetch(`${url}/topics/fetch`, {
+      method: 'POST',
+      body: '{}',
+      headers: { connection: 'close' },
+    })
     if (status === 401) refused++
   }
   return refused
@@ -48,48 +52,59 @@ await t.test('a full device: requests are answered, and the stop is an ordinary 
   t.strictSame(await ended, [0, null])
 })
 
-await t.test('a terminal that is gone: requests are answered, and the stop is an ordinary one', { skip: whyNoTerminal() }, async (t) => {
-  const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
-  const terminal = await onTerminal(t, service.command)
-  await service.ready()
-  await until('the log', async () => (terminal.shown().includes('listening') ? true : undefined))
-  terminal.close()
-  t.equal(await refusals(service), requests)
-  await unharmed(t, service)
-  process.kill(terminal.pid, 'SIGTERM')
-  t.equal(await terminal.ended, 0)
-})
+await t.test(
+  'a terminal that is gone: requests are answered, and the stop is an ordinary one',
+  { skip: whyNoTerminal() },
+  async (t) => {
+    const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
+    const terminal = await onTerminal(t, service.command)
+    await service.ready()
+    await until('the log', async () => (terminal.shown().includes('listening') ? true : undefined))
+    terminal.close()
+    t.equal(await refusals(service), requests)
+    await unharmed(t, service)
+    process.kill(terminal.pid, 'SIGTERM')
+    t.equal(await terminal.ended, 0)
+  },
+)
 
-await t.test('a pipe that nobody reads: requests are answered; once it is read, a line tells how many are missing', async (t) => {
-  const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
-  const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(child, 'exit')
-  t.teardown(() => child.kill('SIGKILL'))
-  child.stdout.pause()
-  await service.ready()
-  const dropped = async (): Promise<number> => (await scrape(service.adminUrl)).value('topicd_log_lines_dropped_total')
-  const full = async (): Promise<true | undefined> => {
-    await refusals(service, 100)
-    return (await dropped()) >= requests ? true : undefined
-  }
-  await until('the pipe is full', full, 120_000)
-  await unharmed(t, service)
+await t.test(
+  'a pipe that nobody reads: requests are answered; once it is read, a line tells how many are missing',
+  async (t) => {
+    const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
+    const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'exit')
+    t.teardown(() => child.kill('SIGKILL'))
+    child.stdout.pause()
+    await service.ready()
+    const dropped = async (): Promise<number> =>
+      (await scrape(service.adminUrl)).value('topicd_log_lines_dropped_total')
+    const full = async (): Promise<true | undefined> => {
+      await refusals(service, 100)
+      return (await dropped()) >= requests ? true : undefined
+    }
+    await until('the pipe is full', full, 120_000)
+    await unharmed(t, service)
 
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk)).resume()
-  const told = await until('the line that tells', async () => {
-    await refusals(service, 1)
-    return /^.*log lines were lost.*$/m.exec(text)?.[0]
-  })
-  const { level, count, role } = JSON.parse(told) as { level: number; count: number; role: string }
-  t.equal(count, await dropped(), 'it tells of all of them')
-  t.match({ level, role }, { level: 40, role: 'worker' })
-  await refusals(service, 5)
-  child.kill('SIGTERM')
-  t.strictSame(await ended, [0, null])
-  for (const line of text.trimEnd().split('\n')) JSON.parse(line)
-  t.equal(text.match(/log lines were lost/g)?.length, 1, 'once')
-})
+    let text = ''
+    child.stdout
+      .setEncoding('utf8')
+      .on('data', (chunk: string) => (text += chunk))
+      .resume()
+    const told = await until('the line that tells', async () => {
+      await refusals(service, 1)
+      return /^.*log lines were lost.*$/m.exec(text)?.[0]
+    })
+    const { level, count, role } = JSON.parse(told) as { level: number; count: number; role: string }
+    t.equal(count, await dropped(), 'it tells of all of them')
+    t.match({ level, role }, { level: 40, role: 'worker' })
+    await refusals(service, 5)
+    child.kill('SIGTERM')
+    t.strictSame(await ended, [0, null])
+    for (const line of text.trimEnd().split('\n')) JSON.parse(line)
+    t.equal(text.match(/log lines were lost/g)?.length, 1, 'once')
+  },
+)
 
 await t.test('a reader that is gone: requests are answered, and what nobody read is counted', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
@@ -114,7 +129,9 @@ await t.test('a start that is refused has its exit code, though nobody can be to
   const dataDir = join(t.testdir(), 'db')
   const code = async (...flags: readonly string[]): Promise<unknown> => {
     const args = ['serve', '--data', dataDir, '--admin-port', '0', ...flags]
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../dist/main.js'), ...args], { stdio: ['ignore', full, full] })
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../dist/main.js'), ...args], {
+      stdio: ['ignore', full, full],
+    })
     const [code] = (await once(child, 'exit')) as [number | null]
     return code
   }

@@ -43,15 +43,24 @@ await t.test('without it requests leave no line, but start, refused keys, restar
     return refused().reduce((sum, line) => sum + Number(line.count), 0) >= 20 ? true : undefined
   })
   const seconds = Math.ceil((performance.now() - startedMs) / 1000)
-  t.ok(refused().length <= 2 * (seconds + 1), `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`)
+  t.ok(
+    refused().length <= 2 * (seconds + 1),
+    `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`,
+  )
   process.kill(server.workerPids()[0], 'SIGKILL')
   await server.logged('worker replaced')
   t.strictSame(await server.stop(), { code: 0, signal: null })
   const count = (msg: string): number => server.log.filter((line) => line.msg === msg).length
   t.equal(count('request'), 0)
   t.equal(count('settings'), 1, 'the settings once')
-  t.match(server.log.find(({ msg }) => msg === 'settings'), { config: { workers: 2, bodyBytesMax: 1048576 }, node: process.version })
-  t.match(server.log.find(({ msg }) => msg === 'worker died'), { level: 50, signal: 'SIGKILL' })
+  t.match(
+    server.log.find(({ msg }) => msg === 'settings'),
+    { config: { workers: 2, bodyBytesMax: 1048576 }, node: process.version },
+  )
+  t.match(
+    server.log.find(({ msg }) => msg === 'worker died'),
+    { level: 50, signal: 'SIGKILL' },
+  )
   t.equal(count('worker replaced'), 1)
   t.equal(count('stopped'), 1)
   t.notOk(server.output.includes(secret), 'no path and no token is in it')

@@ -12,16 +12,26 @@ import { bareService } from './support/bare-service.js'
 import { get, scrape } from './support/metrics.js'
 import { startServer, until } from './support/server.js'
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { version: string }
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as {
+  version: string
+}
 
 const now = (): number => Date.now() / 1000
 
 await t.test('each bound stands beside what it bounds', async (t) => {
   const mark = 16 * 1024 * 1024
-  const server = await startServer(t, { workers: 2, descriptorsMax: 1000, flags: ['--disk-free-bytes-min', String(mark)] })
+  const server = await startServer(t, {
+    workers: 2,
+    descriptorsMax: 1000,
+    flags: ['--disk-free-bytes-min', String(mark)],
+  })
   const metrics = await scrape(server.adminUrl)
   t.equal(metrics.value('topicd_disk_free_bytes_min'), mark)
-  t.equal(metrics.value('topicd_connections_max'), 2 * (1000 - 200), 'connections: descriptors less those reserved, of both workers')
+  t.equal(
+    metrics.value('topicd_connections_max'),
+    2 * (1000 - 200),
+    'connections: descriptors less those reserved, of both workers',
+  )
   t.equal(metrics.value('process_max_fds'), 1000)
   const open = metrics.value('process_open_fds')
   t.ok(open > 10 && open < 100, `the primary has ${open} descriptors open`)
@@ -33,7 +43,10 @@ await t.test('each bound stands beside what it bounds', async (t) => {
   const connections = Array.from({ length: 50 }, () => server.raw())
   await Promise.all(connections)
   await until('descriptors of connections', async () => {
-    return (await scrape(server.adminUrl)).value('topicd_worker_open_fds') >= metrics.value('topicd_worker_open_fds') + 50 || undefined
+    return (
+      (await scrape(server.adminUrl)).value('topicd_worker_open_fds') >= metrics.value('topicd_worker_open_fds') + 50 ||
+      undefined
+    )
   })
 })
 
@@ -96,14 +109,27 @@ await t.test('the last backup: absent without one, and known after a restart', a
   t.equal((await scrape(again.adminUrl)).value(name), seen)
 })
 
-const noOpenssl = spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: certificates were NOT tested'
+const noOpenssl =
+  spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: certificates were NOT tested'
 
 await t.test("the certificate's end", { skip: noOpenssl }, async (t) => {
   const directory = t.testdir()
   const cert = join(directory, 'cert.pem')
   const key = join(directory, 'key.pem')
   const make = (days: number): number => {
-    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=test', '-days', String(days)]
+    const args = [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-subj',
+      '/CN=test',
+      '-days',
+      String(days),
+    ]
     const { status, stderr } = spawnSync('openssl', [...args, '-keyout', key, '-out', cert])
     t.equal(status, 0, String(stderr))
     const { stdout } = spawnSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
@@ -120,7 +146,11 @@ await t.test("the certificate's end", { skip: noOpenssl }, async (t) => {
   const second = make(60)
   t.equal((await scrape(service.adminUrl)).value(name), first, 'a new file that is not in use yet is not told of')
   child.kill('SIGHUP')
-  await until('the new one', async () => ((await scrape(service.adminUrl)).value(name) === second ? true : undefined), 60_000)
+  await until(
+    'the new one',
+    async () => ((await scrape(service.adminUrl)).value(name) === second ? true : undefined),
+    60_000,
+  )
   child.kill('SIGTERM')
   t.strictSame(await ended, [0, null])
 })
@@ -130,21 +160,24 @@ await t.test('without a certificate there is no end of one', async (t) => {
   t.notMatch((await get(`${server.adminUrl}/metrics`)).text, 'certificate')
 })
 
-await t.test('the certificate is looked at again and again, and its end is warned of when it is near or past', async (t) => {
-  const said: string[] = []
-  const weekMs = 7 * 24 * 60 * 60 * 1000
-  const watch = watchCertificate({ warn: (_: object, message: string) => said.push(message) } as never, 20)
-  // The watch keeps no process alive.
-  const alive = setInterval(() => {}, 1000)
-  t.teardown(() => clearInterval(alive))
-  watch.use({ endMs: Date.now() + weekMs + 60_000 })
-  t.strictSame(said, [], 'more than a week is no reason')
-  watch.use({ endMs: Date.now() + weekMs + 500 })
-  t.strictSame(said, [], 'not yet')
-  await until('a warning at a later look', async () => (said.length > 1 ? true : undefined))
-  t.equal(said[0], 'the certificate ends soon')
-  watch.use({ endMs: Date.now() + 500 })
-  await until('its end', async () => (said.includes('the certificate has ended') ? true : undefined))
-  watch.use(undefined)
-  t.equal(watch.endMs(), undefined)
-})
+await t.test(
+  'the certificate is looked at again and again, and its end is warned of when it is near or past',
+  async (t) => {
+    const said: string[] = []
+    const weekMs = 7 * 24 * 60 * 60 * 1000
+    const watch = watchCertificate({ warn: (_: object, message: string) => said.push(message) } as never, 20)
+    // The watch keeps no process alive.
+    const alive = setInterval(() => {}, 1000)
+    t.teardown(() => clearInterval(alive))
+    watch.use({ endMs: Date.now() + weekMs + 60_000 })
+    t.strictSame(said, [], 'more than a week is no reason')
+    watch.use({ endMs: Date.now() + weekMs + 500 })
+    t.strictSame(said, [], 'not yet')
+    await until('a warning at a later look', async () => (said.length > 1 ? true : undefined))
+    t.equal(said[0], 'the certificate ends soon')
+    watch.use({ endMs: Date.now() + 500 })
+    await until('its end', async () => (said.includes('the certificate has ended') ? true : undefined))
+    watch.use(undefined)
+    t.equal(watch.endMs(), undefined)
+  },
+)

@@ -25,7 +25,8 @@ await raw.write('POST /topics/fetch HTTP/1.1\r\nhost: a\r\n\r\n')
 await raw.closed
 const after = await scrape(adminUrl)
 
-const more = (name: string, labels: Record<string, string> = {}): number => after.value(name, labels) - before.value(name, labels)
+const more = (name: string, labels: Record<string, string> = {}): number =>
+  after.value(name, labels) - before.value(name, labels)
 
 await t.test('requests are counted by route and status, over all workers', async (t) => {
   t.equal(more('topicd_requests_total', { route: '/topics/addAndSet', status: '200' }), requests)
@@ -55,32 +56,38 @@ await t.test('what is refused is counted by its cause', async (t) => {
   t.equal(more('topicd_rejected_total', { cause: 'length_required' }), 1, 'a request without a length')
 })
 
-await t.test('what a refused request announces is not counted, nor does a length that is none spoil the count', async (t) => {
-  const start = await scrape(adminUrl)
-  const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
-  for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
-    for (const [status, ...lengths] of [
-      [400, 'content-length: 2', 'content-length: abc'],
-      [400, 'content-length: 2', 'content-length: -5000000000'],
-      [401, 'content-length: 999999999999999'],
-    ] as const) {
-      const connection = await server.raw()
-      await connection.write(head(first, ...lengths))
-      // A page waits for the body, and has no key to ask for.
-      const waits = first.startsWith('GET') && status === 401
-      if (waits) connection.abort()
-      else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
-      await connection.closed
+await t.test(
+  'what a refused request announces is not counted, nor does a length that is none spoil the count',
+  async (t) => {
+    const start = await scrape(adminUrl)
+    const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
+    for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
+      for (const [status, ...lengths] of [
+        [400, 'content-length: 2', 'content-length: abc'],
+        [400, 'content-length: 2', 'content-length: -5000000000'],
+        [401, 'content-length: 999999999999999'],
+      ] as const) {
+        const connection = await server.raw()
+        await connection.write(head(first, ...lengths))
+        // A page waits for the body, and has no key to ask for.
+        const waits = first.startsWith('GET') && status === 401
+        if (waits) connection.abort()
+        else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
+        await connection.closed
+      }
     }
-  }
-  await post('fetch', '{"path":"m/one"}')
-  const end = await scrape(adminUrl)
-  for (const [route, bytes] of [['/topics/fetch', 16], ['other', 0]] as const) {
-    const labels = { route }
-    const name = 'topicd_request_bytes_total'
-    t.equal(end.value(name, labels) - start.value(name, labels), bytes, route)
-  }
-})
+    await post('fetch', '{"path":"m/one"}')
+    const end = await scrape(adminUrl)
+    for (const [route, bytes] of [
+      ['/topics/fetch', 16],
+      ['other', 0],
+    ] as const) {
+      const labels = { route }
+      const name = 'topicd_request_bytes_total'
+      t.equal(end.value(name, labels) - start.value(name, labels), bytes, route)
+    }
+  },
+)
 
 await t.test('commits tell how long they took and how many writes they held', async (t) => {
   const writes = more('topicd_writes_total')
@@ -91,7 +98,10 @@ await t.test('commits tell how long they took and how many writes they held', as
   const batched = await scrape(adminUrl)
   const commits = batched.value('topicd_commit_writes_count') - after.value('topicd_commit_writes_count')
   const batchedWrites = batched.value('topicd_commit_writes_sum') - after.value('topicd_commit_writes_sum')
-  t.ok(commits < batchedWrites && batchedWrites >= 60, `writes at the same time share commits: ${commits} for ${batchedWrites}`)
+  t.ok(
+    commits < batchedWrites && batchedWrites >= 60,
+    `writes at the same time share commits: ${commits} for ${batchedWrites}`,
+  )
 })
 
 await t.test('every write is in one commit, or waits for its commit, at any moment', async (t) => {
@@ -140,14 +150,18 @@ await t.test('names, types and help follow the conventions', async (t) => {
   t.equal(new Set(seen).size, seen.length, 'each sample once')
 })
 
-const noPromtool = spawnSync('promtool', ['--version']).error !== undefined && 'promtool is not installed: the metrics were NOT linted'
+const noPromtool =
+  spawnSync('promtool', ['--version']).error !== undefined && 'promtool is not installed: the metrics were NOT linted'
 
 await t.test('promtool finds nothing to mend, with workers and without any', { skip: noPromtool }, async (t) => {
   for (const what of ['with workers', 'while both are being replaced']) {
     const { text } = await get(`${adminUrl}/metrics`)
     const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
     t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' }, what)
-    const spoilt = spawnSync('promtool', ['check', 'metrics'], { input: text.replace(/^# HELP .*$/gm, ''), encoding: 'utf8' })
+    const spoilt = spawnSync('promtool', ['check', 'metrics'], {
+      input: text.replace(/^# HELP .*$/gm, ''),
+      encoding: 'utf8',
+    })
     t.not(spoilt.status, 0, 'it would have')
     if (what === 'with workers') for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   }
@@ -175,7 +189,9 @@ await t.test('no counter falls when workers are replaced or killed', async (t) =
   process.kill(server.workerPids()[0], 'SIGKILL')
   const restarted = await until('a worker in the place of the killed one', async () => {
     const metrics = await unfallen('after a kill')
-    return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2 ? metrics : undefined
+    return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2
+      ? metrics
+      : undefined
   })
   const { value } = restarted
   t.ok(value('topicd_requests_total', { status: '200' }) >= 2 * requests, 'what the former workers counted is kept')

@@ -18,14 +18,17 @@ const commands = (file: string): readonly (readonly string[])[] => [
 ]
 
 for (const command of commands(join(directory, 'copy.mdb'))) {
-  t.test(`${command.slice(0, 2).join(' ')} where there is nothing ends with 1, says so and makes nothing`, async (t) => {
-    const mistyped = join(directory, `mistyped-${command.join('-').replaceAll('/', '')}`)
-    const { code, stdout, stderr } = await runCommand([...command, '--data', mistyped])
-    t.strictSame({ code, stdout }, { code: 1, stdout: '' })
-    t.equal(stderr, `topicd: there is no directory ${mistyped}; --data, or TOPICD_DATA, names the data directory\n`)
-    t.notOk(existsSync(mistyped), 'no directory')
-    t.notOk(existsSync(join(directory, 'copy.mdb')), 'no file')
-  })
+  t.test(
+    `${command.slice(0, 2).join(' ')} where there is nothing ends with 1, says so and makes nothing`,
+    async (t) => {
+      const mistyped = join(directory, `mistyped-${command.join('-').replaceAll('/', '')}`)
+      const { code, stdout, stderr } = await runCommand([...command, '--data', mistyped])
+      t.strictSame({ code, stdout }, { code: 1, stdout: '' })
+      t.equal(stderr, `topicd: there is no directory ${mistyped}; --data, or TOPICD_DATA, names the data directory\n`)
+      t.notOk(existsSync(mistyped), 'no directory')
+      t.notOk(existsSync(join(directory, 'copy.mdb')), 'no file')
+    },
+  )
 
   t.test(`${command.slice(0, 2).join(' ')} in a directory of something else leaves it as it is`, async (t) => {
     const other = join(directory, `other-${command.join('-').replaceAll('/', '')}`)
@@ -33,7 +36,10 @@ for (const command of commands(join(directory, 'copy.mdb'))) {
     writeFileSync(join(other, 'letter.txt'), '')
     const { code, stdout, stderr } = await runCommand([...command, '--data', other])
     t.strictSame({ code, stdout }, { code: 1, stdout: '' })
-    t.match(stderr, `topicd: there is no store in ${other}, which would be the file ${join(other, 'topics', 'data.mdb')}; --data`)
+    t.match(
+      stderr,
+      `topicd: there is no store in ${other}, which would be the file ${join(other, 'topics', 'data.mdb')}; --data`,
+    )
     t.strictSame(readdirSync(other), ['letter.txt'])
   })
 }
@@ -41,7 +47,10 @@ for (const command of commands(join(directory, 'copy.mdb'))) {
 t.test('a data directory that is a file is named', async (t) => {
   const file = join(directory, 'file')
   writeFileSync(file, '')
-  t.match(await runCommand(['check', '--data', file]), { code: 1, stderr: /^topicd: there is no store in \S+file, which would be / })
+  t.match(await runCommand(['check', '--data', file]), {
+    code: 1,
+    stderr: /^topicd: there is no store in \S+file, which would be /,
+  })
 })
 
 t.test('keys add makes a store, and says so; once there is one it is silent', async (t) => {

@@ -15,7 +15,13 @@ const requests = 3000
 const segments = ['a', 'b', 'ab', 'a-b', 'a!', 'a.b', 'a+b', 'é', 'A', ' ']
 const values = ['1', '1.10', '-0', '"x"', '"\\u0041"', 'null', '[]', '{"a":1,"a":2}', '12345678901234567890']
 const strings = ['"x"', '""', '"\\ud800"', '"é"']
-const properties: readonly Readonly<Record<string, string>>[] = [{}, { VALIDATE_VALUES: 'true' }, { VALIDATE_VALUES: 'false' }, { DONT_RETAIN_VALUE: 'true' }, { colour: 'green' }]
+const properties: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { VALIDATE_VALUES: 'true' },
+  { VALIDATE_VALUES: 'false' },
+  { DONT_RETAIN_VALUE: 'true' },
+  { colour: 'green' },
+]
 const patterns = ['.*', 'a', 'a.*', '[ab]+', 'a|b', '.', 'a\\.b', '[^a]', '(ab?)+', 'A?']
 
 await overWorkers(t, async (t, { post }) => {
@@ -54,7 +60,10 @@ function randomRequest(random: Random): [route: string, members: Members] {
       return ['add', given({ path, type, properties: random.oneIn(3) ? random.pick(properties) : undefined })]
     case 2:
     case 3:
-      return ['addAndSet', given({ path, value, type, properties: random.oneIn(3) ? random.pick(properties) : undefined })]
+      return [
+        'addAndSet',
+        given({ path, value, type, properties: random.oneIn(3) ? random.pick(properties) : undefined }),
+      ]
     case 4:
       return ['set', given({ path, value, type })]
     case 5:

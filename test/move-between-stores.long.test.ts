@@ -28,7 +28,15 @@ await t.test('a tree moves', { skip: engine === undefined && skipReason, timeout
   const back = ['--store', 'lmdb', '--data', join(t.testdir(), 'back')]
 
   const source = await openStore('lmdb', { directory })
-  const values = ['1.10', '-0', '1e400', '12345678901234567890', '{"b":1,"a":[],"b":"\\u0000"}', 'null', '"é 𝄞 \\ud800"']
+  const values = [
+    '1.10',
+    '-0',
+    '1e400',
+    '12345678901234567890',
+    '{"b":1,"a":[],"b":"\\u0000"}',
+    'null',
+    '"é 𝄞 \\ud800"',
+  ]
   const writes: Promise<unknown>[] = []
   for (let i = 0; i < 1200; i++) {
     const path = `tree/${i % 7}/é ${i}` as Path
@@ -37,7 +45,13 @@ await t.test('a tree moves', { skip: engine === undefined && skipReason, timeout
     else writes.push(source.addAndSet({ path, type: 'json', properties }, Buffer.from(values[i % values.length])))
   }
   await Promise.all(writes)
-  await source.addKey({ name: 'mover', tokenHash: 'ab'.repeat(32), allow: ['fetch', 'set'], under: ['tree/1' as Path], madeMs: 5 })
+  await source.addKey({
+    name: 'mover',
+    tokenHash: 'ab'.repeat(32),
+    allow: ['fetch', 'set'],
+    under: ['tree/1' as Path],
+    madeMs: 5,
+  })
   await source.close()
 
   const nothing = Buffer.alloc(0)
@@ -48,10 +62,14 @@ await t.test('a tree moves', { skip: engine === undefined && skipReason, timeout
 
   run(exported, 'import', ...postgresStore)
   t.ok(run(nothing, 'export', ...postgresStore).equals(withoutKeys), 'from lmdb to PostgreSQL')
-  t.notOk(run(nothing, 'export', '--with-keys', ...postgresStore).includes('mover'), 'keys are imported where they are asked for')
+  t.notOk(
+    run(nothing, 'export', '--with-keys', ...postgresStore).includes('mover'),
+    'keys are imported where they are asked for',
+  )
   run(exported, 'import', '--with-keys', ...postgresStore)
   t.ok(run(nothing, 'export', '--with-keys', ...postgresStore).equals(exported), 'with the keys')
   run(run(nothing, 'export', '--with-keys', ...postgresStore), 'import', '--with-keys', ...back)
   t.ok(run(nothing, 'export', '--with-keys', ...back).equals(exported), 'and back to lmdb')
-  for (const store of [from, postgresStore, back]) t.match(run(nothing, 'check', ...store).toString(), / 0 findings\n$/, 'sound')
+  for (const store of [from, postgresStore, back])
+    t.match(run(nothing, 'check', ...store).toString(), / 0 findings\n$/, 'sound')
 })

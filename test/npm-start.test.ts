@@ -7,9 +7,19 @@ import t from 'tap'
 import { cleanEnv } from './support/server.js'
 
 t.test('a SIGTERM to npm start drains the service', async (t) => {
-  const env = { ...cleanEnv(), TOPICD_DATA: join(t.testdir(), 'db'), TOPICD_PORT: '0', TOPICD_ADMIN_PORT: '0', TOPICD_WORKERS: '1' }
+  const env = {
+    ...cleanEnv(),
+    TOPICD_DATA: join(t.testdir(), 'db'),
+    TOPICD_PORT: '0',
+    TOPICD_ADMIN_PORT: '0',
+    TOPICD_WORKERS: '1',
+  }
   // Without its prestart, which would build again under the tests that run beside this one.
-  const npm = spawn('npm', ['start', '--ignore-scripts'], { cwd: join(import.meta.dirname, '..'), env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const npm = spawn('npm', ['start', '--ignore-scripts'], {
+    cwd: join(import.meta.dirname, '..'),
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let primary = 0
   t.teardown(() => {
     npm.kill('SIGKILL')

@@ -24,7 +24,10 @@ t.test('answers to overwrites that meet arrive in one piece', async (t) => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true })
       let text = ''
       let left = answersPerConnection
-      socket.setEncoding('latin1').on('error', reject).on('connect', () => socket.write(request))
+      socket
+        .setEncoding('latin1')
+        .on('error', reject)
+        .on('connect', () => socket.write(request))
       socket.on('data', (piece: string) => {
         pieces++
         text += piece

@@ -16,12 +16,22 @@ const { stdout } = await runCommand(['openapi'])
 const document = JSON.parse(stdout) as Json
 
 // Words of OpenAPI that JSON Schema does not know are no mistake.
-const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).addVocabulary(['openapi', 'info', 'paths', 'servers', 'security', 'tags', 'components'])
+const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).addVocabulary([
+  'openapi',
+  'info',
+  'paths',
+  'servers',
+  'security',
+  'tags',
+  'components',
+])
 ajv.addSchema(document, 'api')
 
 /** A validator of the schema at a place in the document. */
 function validator(...place: readonly string[]): ValidateFunction {
-  const pointer = place.map((name) => `/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
+  const pointer = place
+    .map((name) => `/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
+    .join('')
   return ajv.compile({ $ref: `api#${pointer}` })
 }
 
@@ -29,7 +39,9 @@ const content = ['content', 'application/json', 'schema'] as const
 
 const bodies = new Map<string, ValidateFunction>()
 const answers = new Map<string, ValidateFunction>()
-const operations = Object.entries(document.paths).flatMap(([path, { post }]) => (post === undefined ? [] : [[path, post] as const]))
+const operations = Object.entries(document.paths).flatMap(([path, { post }]) =>
+  post === undefined ? [] : [[path, post] as const],
+)
 for (const [path, post] of operations) {
   bodies.set(path, validator('paths', path, 'post', 'requestBody', ...content))
   answers.set(`${path} 200`, validator('paths', path, 'post', 'responses', '200', ...content))
@@ -70,36 +82,70 @@ function withSetExample(value: object): object {
 await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and nothing in it leads nowhere', async (t) => {
   t.match(String(document.openapi), /^3\.1\./)
   const routes = ['/topics/fetch', '/topics/set', '/topics/addAndSet', '/topics/add', '/topics/remove']
-  t.strictSame(operations.map(([path]) => path), routes)
+  t.strictSame(
+    operations.map(([path]) => path),
+    routes,
+  )
   t.strictSame(Object.keys(document.paths), [...routes, '/healthz', '/openapi.json'])
   const references = [...new Set([...stdout.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, reference]) => reference))]
-  const lost = references.filter((reference) => reference.split('/').reduce((place, name) => place?.[name], document) === undefined)
+  const lost = references.filter(
+    (reference) => reference.split('/').reduce((place, name) => place?.[name], document) === undefined,
+  )
   t.ok(references.length > 10)
   t.strictSame(lost, [])
   t.notMatch(stdout, 'readOnly', 'no member is kept out of requests')
 })
 
 await t.test('a generated client hides no function of its platform', async (t) => {
-  const ids = Object.values(document.paths).flatMap((item) => Object.values(item).map(({ operationId }) => String(operationId)))
-  t.strictSame(ids, ['fetchTopics', 'setTopic', 'addAndSetTopic', 'addTopic', 'removeTopics', 'getHealth', 'getDescription'])
-  t.strictSame(ids.filter((id) => id in globalThis), [])
+  const ids = Object.values(document.paths).flatMap((item) =>
+    Object.values(item).map(({ operationId }) => String(operationId)),
+  )
+  t.strictSame(ids, [
+    'fetchTopics',
+    'setTopic',
+    'addAndSetTopic',
+    'addTopic',
+    'removeTopics',
+    'getHealth',
+    'getDescription',
+  ])
+  t.strictSame(
+    ids.filter((id) => id in globalThis),
+    [],
+  )
 })
 
 await t.test('both spellings of the key are described, and each operation has its tag', async (t) => {
   t.strictSame(document.security, [{ apiKey: [] }, { bearer: [] }])
-  t.match(document.components.securitySchemes, { apiKey: { type: 'apiKey', in: 'header', name: 'authorization' }, bearer: { type: 'http', scheme: 'bearer' } })
-  t.strictSame(operations.map(([, post]) => post.tags), operations.map(() => ['topics']))
+  t.match(document.components.securitySchemes, {
+    apiKey: { type: 'apiKey', in: 'header', name: 'authorization' },
+    bearer: { type: 'http', scheme: 'bearer' },
+  })
+  t.strictSame(
+    operations.map(([, post]) => post.tags),
+    operations.map(() => ['topics']),
+  )
 })
 
-await t.test('a request by path and one by selector have a schema each, with the bounds of their members', async (t) => {
-  const { FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector } = document.components.schemas
-  t.strictSame([FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector].map((schema) => schema?.required), [['path'], ['selector'], ['path'], ['selector']])
-  t.match(FetchBySelector.properties.size, { type: 'integer', minimum: 1, maximum: 1000, default: 10 })
-  t.match(FetchByPath.properties.path, { minLength: 1, maxLength: 1980, description: /1978 bytes of UTF-8/ })
-  t.match(RemoveBySelector.properties.selector, { minLength: 1, maxLength: 8192, description: /8192 bytes of UTF-8/ })
-  const larger = JSON.parse((await runCommand(['openapi', '--page-size-max', '5000'])).stdout) as Json
-  t.match(larger.components.schemas.FetchBySelector.properties.size, { maximum: 5000 }, 'the largest size is the setting')
-})
+await t.test(
+  'a request by path and one by selector have a schema each, with the bounds of their members',
+  async (t) => {
+    const { FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector } = document.components.schemas
+    t.strictSame(
+      [FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector].map((schema) => schema?.required),
+      [['path'], ['selector'], ['path'], ['selector']],
+    )
+    t.match(FetchBySelector.properties.size, { type: 'integer', minimum: 1, maximum: 1000, default: 10 })
+    t.match(FetchByPath.properties.path, { minLength: 1, maxLength: 1980, description: /1978 bytes of UTF-8/ })
+    t.match(RemoveBySelector.properties.selector, { minLength: 1, maxLength: 8192, description: /8192 bytes of UTF-8/ })
+    const larger = JSON.parse((await runCommand(['openapi', '--page-size-max', '5000'])).stdout) as Json
+    t.match(
+      larger.components.schemas.FetchBySelector.properties.size,
+      { maximum: 5000 },
+      'the largest size is the setting',
+    )
+  },
+)
 
 await t.test('its examples are what a new service answers, and keep to the schemas', async (t) => {
   const { post } = await startServer(t)
@@ -112,8 +158,16 @@ await t.test('its examples are what a new service answers, and keep to the schem
       const { status, text } = await post(route, request)
       t.strictSame({ status, answer: JSON.parse(text) }, { status: 200, answer }, `${route} ${name}: as answered`)
       const described = document.paths[path].post
-      t.strictSame(described.requestBody.content['application/json'].examples[name]?.value, request, `${route} ${name}: described`)
-      t.strictSame(described.responses['200'].content['application/json'].examples[name]?.value, answer, `${route} ${name}: described`)
+      t.strictSame(
+        described.requestBody.content['application/json'].examples[name]?.value,
+        request,
+        `${route} ${name}: described`,
+      )
+      t.strictSame(
+        described.responses['200'].content['application/json'].examples[name]?.value,
+        answer,
+        `${route} ${name}: described`,
+      )
       count++
     }
   }
@@ -199,7 +253,10 @@ await t.test('it describes the other refusals', async (t) => {
     await post('set', { path: 'b', value: 'x'.repeat(2 ** 20) }),
     await post('set', { path: 'b', value: 1 }, { headers: { 'content-type': 'text/plain' } }),
   ]
-  t.strictSame(refusals.map(({ status }) => status), [401, 403, 413, 415])
+  t.strictSame(
+    refusals.map(({ status }) => status),
+    [401, 403, 413, 415],
+  )
   for (const { status, text } of refusals) holds(t, answers.get(`/topics/set ${status}`), JSON.parse(text), text)
 })
 

@@ -3,9 +3,10 @@
  * uploads of a byte a second, answers that nobody reads, more writes than the disk can take, more connections than there are
  * descriptors. Memory is the workers' resident pages, from /proc.
  */
+
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { refuses } from './support/claims.js'
 import type { FetchedPage } from './support/client.js'
@@ -42,7 +43,10 @@ async function open(server: Server): Promise<Socket> {
 }
 
 /** Does `work` while another client asks for something small all the time; answers how long that one waited at most. */
-async function besideOthers(server: Server, work: () => Promise<void>): Promise<{ slowestMs: number; bytesMax: number }> {
+async function besideOthers(
+  server: Server,
+  work: () => Promise<void>,
+): Promise<{ slowestMs: number; bytesMax: number }> {
   const client = server.connect()
   let slowestMs = 0
   let bytesMax = 0
@@ -154,7 +158,9 @@ t.test('three hundred scans for large pages at once', async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
   const value = 'x'.repeat(50_000)
-  await Promise.all(Array.from({ length: 200 }, (_, i) => server.connect().post('addAndSet', { path: `scanned/${i}`, value })))
+  await Promise.all(
+    Array.from({ length: 200 }, (_, i) => server.connect().post('addAndSet', { path: `scanned/${i}`, value })),
+  )
   const figures = await besideOthers(server, async () => {
     const answers = await Promise.all(
       Array.from({ length: 300 }, async () => {
@@ -209,14 +215,20 @@ t.test('more connections than descriptors', async (t) => {
   await kept.post('fetch', { path: 'small' })
   const sockets = await Promise.all(Array.from({ length: 1500 }, () => open(server)))
   for (const socket of sockets) socket.resume()
-  await until('those too many are closed', async () => sockets.filter(({ destroyed }) => destroyed).length > 1000 || undefined)
+  await until(
+    'those too many are closed',
+    async () => sockets.filter(({ destroyed }) => destroyed).length > 1000 || undefined,
+  )
   t.match(await kept.post('fetch', { path: 'small' }), { status: 200 }, 'who was there before is served')
   const cpuBefore = cpuTicks(server)
   await new Promise((resolve) => setTimeout(resolve, 1000))
   t.ok(cpuTicks(server) - cpuBefore < 50, 'and the worker rests')
   for (const socket of sockets) socket.destroy()
   await until('there is room again', async () => {
-    const { status } = await server.connect().post('fetch', { path: 'small' }).catch(() => ({ status: 0 }))
+    const { status } = await server
+      .connect()
+      .post('fetch', { path: 'small' })
+      .catch(() => ({ status: 0 }))
     return status === 200 || undefined
   })
 })

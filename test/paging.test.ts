@@ -2,13 +2,28 @@
  * Paging: a walk gives exactly the subtree, in tree order, each topic once, whatever the size of its pages.
  */
 import t from 'tap'
-import { type FetchedPage, pathsOf } from './support/client.js'
 import { gives, refuses } from './support/claims.js'
+import { type FetchedPage, pathsOf } from './support/client.js'
 import { treeOrder } from './support/model.js'
 import { overWorkers } from './support/server.js'
 
 /** The subtree of `t` in tree order: all of `t/a`'s descendants before `t/a!` and `t/a-b`, though both sort before a slash. */
-const subtree = ['t', 't/A', 't/a', 't/a/a', 't/a/b', 't/a/b/c', 't/a/é', 't/a!', 't/a-b', 't/a-b/c', 't/aa', 't/b', 't/é', 't/é/a']
+const subtree = [
+  't',
+  't/A',
+  't/a',
+  't/a/a',
+  't/a/b',
+  't/a/b/c',
+  't/a/é',
+  't/a!',
+  't/a-b',
+  't/a-b/c',
+  't/aa',
+  't/b',
+  't/é',
+  't/é/a',
+]
 
 /** Topics of the same tree outside the subtree: just before it, just after it, and of its own prefix. */
 const others = ['s', 's/t', 'sz', 't!', 't-a', 'ta', 'u', 'é']
@@ -26,7 +41,10 @@ await overWorkers(t, async (t, { post, client }) => {
       t.strictSame(pathsOf(pages), subtree, 'exactly the subtree, in order')
       t.equal(pages.length, Math.ceil(subtree.length / size), 'as few pages as hold it: has_more ends the walk')
       for (const page of pages.slice(0, -1)) t.equal(page.results.length, size, 'a page that has more is full')
-      t.ok(pages.every((page) => page.results.every((item) => item.value === item.path)), 'each with its own value')
+      t.ok(
+        pages.every((page) => page.results.every((item) => item.value === item.path)),
+        'each with its own value',
+      )
     })
   }
 
@@ -66,7 +84,14 @@ await overWorkers(t, async (t, { post, client }) => {
 
   await t.test('after that is no path is refused', async (t) => {
     for (const after of ['', '/', 'a//b', 'a\0']) {
-      refuses(t, await post('fetch', { selector: '*t//', after }), 400, 'invalid_path', JSON.stringify(after), '"after"')
+      refuses(
+        t,
+        await post('fetch', { selector: '*t//', after }),
+        400,
+        'invalid_path',
+        JSON.stringify(after),
+        '"after"',
+      )
     }
     refuses(t, await post('fetch', { selector: '*t//', after: 5 }), 400, 'invalid_parameter', 'a number', '"after"')
   })
@@ -81,7 +106,11 @@ await overWorkers(t, async (t, { post, client }) => {
       // One comes right behind the walk, one right before it, and what came before goes.
       for (const path of [`${after}/!new`, 't/!new']) await post(turn % 2 === 0 ? 'add' : 'remove', { path })
     }
-    t.strictSame(seen.filter((path) => !path.endsWith('new')), subtree, 'those that stayed, in order, once')
+    t.strictSame(
+      seen.filter((path) => !path.endsWith('new')),
+      subtree,
+      'those that stayed, in order, once',
+    )
     t.strictSame([...seen].sort(treeOrder), seen, 'the newcomers in order too')
     await post('remove', { selector: '*t/.*!new' })
   })

@@ -3,7 +3,7 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from './support/claims.js'
-import { type Answer } from './support/client.js'
+import type { Answer } from './support/client.js'
 import { overWorkers, type Server } from './support/server.js'
 
 /** What each route needs; addAndSet needs both. */
@@ -36,7 +36,8 @@ async function operations(t: Test, { post, addKey }: Server): Promise<void> {
     const allowed = kind.split(',')
     for (const [route, needed] of Object.entries(needs)) {
       const answer = await post(route, bodies[route], { token: tokens[i] })
-      if (needed.every((operation) => allowed.includes(operation))) t.equal(answer.status, 200, `--allow ${kind} may ${route}`)
+      if (needed.every((operation) => allowed.includes(operation)))
+        t.equal(answer.status, 200, `--allow ${kind} may ${route}`)
       else refuses(t, answer, 403, 'forbidden_operation', `--allow ${kind} may not ${route}`)
     }
   }
@@ -44,7 +45,12 @@ async function operations(t: Test, { post, addKey }: Server): Promise<void> {
   await post('addAndSet', { path: 'q', value: 1 })
   await post('addAndSet', { path: 'q', value: 3 }, { token: set })
   await post('addAndSet', { path: 'new', value: 3 }, { token: add })
-  gives(t, await post('fetch', { path: 'q' }), '{"path":"q","type":"json","value":1}', 'addAndSet does not set with half a right')
+  gives(
+    t,
+    await post('fetch', { path: 'q' }),
+    '{"path":"q","type":"json","value":1}',
+    'addAndSet does not set with half a right',
+  )
   refuses(t, await post('fetch', { path: 'new' }), 400, 'no_such_topic', 'nor add with the other half')
 }
 
@@ -84,7 +90,8 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
     for (const selector of ['*.*', '?.*//', '*a//', '#*a//////*x//', '*a/b//']) {
       gives(t, await act('fetch', { selector }), page(...inside), selector)
     }
-    for (const selector of ['*x//', '>a', 'a', '>b', '?[ab]']) gives(t, await act('fetch', { selector }), page(), selector)
+    for (const selector of ['*x//', '>a', 'a', '>b', '?[ab]'])
+      gives(t, await act('fetch', { selector }), page(), selector)
     gives(t, await act('fetch', { selector: '>a/b/c' }), page('a/b/c'), 'a path inside')
     const two = await act('fetch', { selector: '*.*' }, both)
     gives(t, two, page('a/b/c', 'a/b/c/d', 'x', 'x/y'), 'two subtrees, in tree order')

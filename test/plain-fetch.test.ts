@@ -32,11 +32,46 @@ t.test('what nearly every client sends goes the short way', (t) => {
 
 t.test('everything else goes the long way', (t) => {
   const bodies = [
-    '', '{', '}', '{}', '{"', '{"}', '{"path"}', '{"path":}', '{"path":"}', '{"path":"a"', '{"path":"a",}', '{"path":"a"}}', '[]',
-    '{"path":"a"} ', ' {"path":"a"}', '{"path":"a","path":"b"}', '{"path":"a","":"b"}', '{"path":"a","value":"b"}',
-    '{"path":"a\\u0041"}', '{"path":"ä"}', '{"path":"a\tb"}', '{"path":null}', '{"path":5}', '{"size":"5"}', '{"size":0}',
-    '{"size":05}', '{"size":-1}', '{"size":1.5}', '{"size":10.0}', '{"size":1.0000000000000000001}', '{"size":1E1}', '{"size":-0}', '{"size":1e3}', '{"size":1234567}', '{"type":"text"}', '{"type":"JSON"}',
-    '{"p\\u0061th":"a"}', '{"path":"a"  ,"type":"json"}', '{"path":"a";"type":"json"}', '{"path"="a"}',
+    '',
+    '{',
+    '}',
+    '{}',
+    '{"',
+    '{"}',
+    '{"path"}',
+    '{"path":}',
+    '{"path":"}',
+    '{"path":"a"',
+    '{"path":"a",}',
+    '{"path":"a"}}',
+    '[]',
+    '{"path":"a"} ',
+    ' {"path":"a"}',
+    '{"path":"a","path":"b"}',
+    '{"path":"a","":"b"}',
+    '{"path":"a","value":"b"}',
+    '{"path":"a\\u0041"}',
+    '{"path":"ä"}',
+    '{"path":"a\tb"}',
+    '{"path":null}',
+    '{"path":5}',
+    '{"size":"5"}',
+    '{"size":0}',
+    '{"size":05}',
+    '{"size":-1}',
+    '{"size":1.5}',
+    '{"size":10.0}',
+    '{"size":1.0000000000000000001}',
+    '{"size":1E1}',
+    '{"size":-0}',
+    '{"size":1e3}',
+    '{"size":1234567}',
+    '{"type":"text"}',
+    '{"type":"JSON"}',
+    '{"p\\u0061th":"a"}',
+    '{"path":"a"  ,"type":"json"}',
+    '{"path":"a";"type":"json"}',
+    '{"path"="a"}',
   ]
   for (const text of bodies) t.equal(readPlainFetch(Buffer.from(text)), undefined, text)
   t.end()
@@ -45,8 +80,31 @@ t.test('everything else goes the long way', (t) => {
 t.test('random bodies mean the same both ways', (t) => {
   const { below, pick } = seededRandom(t)
   const pieces = [
-    '{', '}', '"', ':', ',', ' ', '\\', '"path"', '"selector"', '"type"', '"size"', '"after"', '"json"', '"string"', '"a/b"', '"?a//"',
-    '10', '0', '1e2', '-', 'null', 'é', '\n', '{"path":"x"}', '"x"',
+    '{',
+    '}',
+    '"',
+    ':',
+    ',',
+    ' ',
+    '\\',
+    '"path"',
+    '"selector"',
+    '"type"',
+    '"size"',
+    '"after"',
+    '"json"',
+    '"string"',
+    '"a/b"',
+    '"?a//"',
+    '10',
+    '0',
+    '1e2',
+    '-',
+    'null',
+    'é',
+    '\n',
+    '{"path":"x"}',
+    '"x"',
   ]
   let short = 0
   for (let round = 0; round < 50_000; round++) {
@@ -63,7 +121,8 @@ t.test('random bodies mean the same both ways', (t) => {
     if (quick === undefined) continue
     short++
     const slow = slowly(text)
-    if (JSON.stringify(slow) !== JSON.stringify(quick)) t.fail(`${text}: ${JSON.stringify(quick)}, but ${JSON.stringify(slow)}`)
+    if (JSON.stringify(slow) !== JSON.stringify(quick))
+      t.fail(`${text}: ${JSON.stringify(quick)}, but ${JSON.stringify(slow)}`)
   }
   t.ok(short > 1000, `${short} bodies went the short way`)
   t.end()

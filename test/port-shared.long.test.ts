@@ -77,7 +77,10 @@ t.test('a UDP port that something else has is named', async (t) => {
   const { port } = other.address()
   const { code, stderr } = await serve(t, 'udp', '127.0.0.1', port)
   t.equal(code, 10)
-  t.match(stderr, `the UDP port ${port} is taken, which a topicd holds beside its port so that no other shares it (EADDRINUSE)`)
+  t.match(
+    stderr,
+    `the UDP port ${port} is taken, which a topicd holds beside its port so that no other shares it (EADDRINUSE)`,
+  )
 })
 
 t.test('addresses', async (t) => {

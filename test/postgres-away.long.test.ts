@@ -35,38 +35,47 @@ await t.test('a service that starts while its engine is away waits for it', { sk
   const pids = server.workerPids()
   await primary.start()
   const startedMs = performance.now()
-  await until('the keys are known', async () => ((await server.post('fetch', { path: 'a' })).status === 401 ? true : undefined))
-  t.ok(performance.now() - startedMs < 2000, `back ${(performance.now() - startedMs).toFixed(0)} ms after it took connections`)
+  await until('the keys are known', async () =>
+    (await server.post('fetch', { path: 'a' })).status === 401 ? true : undefined,
+  )
+  t.ok(
+    performance.now() - startedMs < 2000,
+    `back ${(performance.now() - startedMs).toFixed(0)} ms after it took connections`,
+  )
   await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
   await server.logged('the store is back')
   t.strictSame(server.workerPids(), pids, 'by the same workers')
 })
 
-await t.test('an engine that goes away while it is used, and a stop meanwhile', { skip, timeout: 180_000 }, async (t) => {
-  const address = (await engine?.database()) ?? ''
-  const proxy = await FaultProxy.start(t, address)
-  const server = await startServer(t, { store: proxy.addressOf(address), workers: 1, check: false })
-  const { post } = server
-  gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
-  const metrics = async (): Promise<string> => (await fetch(`${server.adminUrl}/metrics`)).text()
-  await until('the figures', async () => (/^topicd_topics 1$/m.test(await metrics()) ? true : undefined))
-  proxy.set('refuse')
-  refuses(t, await post('fetch', { path: 'a' }), 503, 'store_unavailable', 'a fetch')
-  await server.logged('the store is unavailable')
-  const text = await metrics()
-  t.match(text, /^topicd_topics 1$/m, 'what was stored is still told')
-  t.match(text, /^topicd_event_loop_delay_max_seconds/m, 'and so are the other figures')
-  await new Promise((resolve) => setTimeout(resolve, 3000))
-  t.strictSame(told(server.log), ['the store is unavailable'], 'it is said once')
-  proxy.set('pass')
-  const startedMs = performance.now()
-  await until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
-  t.ok(performance.now() - startedMs < 2000, `back after ${(performance.now() - startedMs).toFixed(0)} ms`)
-  proxy.set('refuse')
-  await server.stop()
-  const loud = server.log.filter(({ level, msg }) => Number(level) >= 50 && msg !== 'the store is unavailable')
-  t.strictSame(loud, [], 'a stop without the engine is no error')
-})
+await t.test(
+  'an engine that goes away while it is used, and a stop meanwhile',
+  { skip, timeout: 180_000 },
+  async (t) => {
+    const address = (await engine?.database()) ?? ''
+    const proxy = await FaultProxy.start(t, address)
+    const server = await startServer(t, { store: proxy.addressOf(address), workers: 1, check: false })
+    const { post } = server
+    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+    const metrics = async (): Promise<string> => (await fetch(`${server.adminUrl}/metrics`)).text()
+    await until('the figures', async () => (/^topicd_topics 1$/m.test(await metrics()) ? true : undefined))
+    proxy.set('refuse')
+    refuses(t, await post('fetch', { path: 'a' }), 503, 'store_unavailable', 'a fetch')
+    await server.logged('the store is unavailable')
+    const text = await metrics()
+    t.match(text, /^topicd_topics 1$/m, 'what was stored is still told')
+    t.match(text, /^topicd_event_loop_delay_max_seconds/m, 'and so are the other figures')
+    await new Promise((resolve) => setTimeout(resolve, 3000))
+    t.strictSame(told(server.log), ['the store is unavailable'], 'it is said once')
+    proxy.set('pass')
+    const startedMs = performance.now()
+    await until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
+    t.ok(performance.now() - startedMs < 2000, `back after ${(performance.now() - startedMs).toFixed(0)} ms`)
+    proxy.set('refuse')
+    await server.stop()
+    const loud = server.log.filter(({ level, msg }) => Number(level) >= 50 && msg !== 'the store is unavailable')
+    t.strictSame(loud, [], 'a stop without the engine is no error')
+  },
+)
 
 await t.test('an engine that does not let the service in', { skip, timeout: 60_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
@@ -85,16 +94,30 @@ await t.test('an engine that does not let the service in', { skip, timeout: 60_0
   }
 })
 
-await t.test('the lease of a holder that the clock has left behind is no obstacle', { skip, timeout: 60_000 }, async (t) => {
-  const address = (await engine?.database()) ?? ''
-  await execute(address, `update topicd.leases set holder = 'another', expires = floor(extract(epoch from now()) * 1000)::bigint + 3600000`)
-  const { post } = await startServer(t, { store: address, workers: 1 })
-  const removal = `when time after ${Date.now() - 1000}`
-  gives(t, await post('addAndSet', { path: 'a', value: 1, properties: { REMOVAL: removal } }), '{"path":"a","created":true}', 'a topic that is due')
-  const startedMs = performance.now()
-  await until('it is gone', async () => ((await post('fetch', { path: 'a' })).code === 'no_such_topic' ? true : undefined))
-  t.ok(performance.now() - startedMs < 5000, `after ${(performance.now() - startedMs).toFixed(0)} ms`)
-})
+await t.test(
+  'the lease of a holder that the clock has left behind is no obstacle',
+  { skip, timeout: 60_000 },
+  async (t) => {
+    const address = (await engine?.database()) ?? ''
+    await execute(
+      address,
+      `update topicd.leases set holder = 'another', expires = floor(extract(epoch from now()) * 1000)::bigint + 3600000`,
+    )
+    const { post } = await startServer(t, { store: address, workers: 1 })
+    const removal = `when time after ${Date.now() - 1000}`
+    gives(
+      t,
+      await post('addAndSet', { path: 'a', value: 1, properties: { REMOVAL: removal } }),
+      '{"path":"a","created":true}',
+      'a topic that is due',
+    )
+    const startedMs = performance.now()
+    await until('it is gone', async () =>
+      (await post('fetch', { path: 'a' })).code === 'no_such_topic' ? true : undefined,
+    )
+    t.ok(performance.now() - startedMs < 5000, `after ${(performance.now() - startedMs).toFixed(0)} ms`)
+  },
+)
 
 /** Posts over 64 connections, each of them `count` times a write and a fetch; answers the statuses with their numbers. */
 async function statusesOf(server: Server, count: number): Promise<[number, number][]> {
@@ -103,7 +126,10 @@ async function statusesOf(server: Server, count: number): Promise<[number, numbe
   const lanes = Array.from({ length: 64 }, async (_, lane) => {
     for (let i = 0; i < count; i++) {
       const path = `${lane}/${i}`
-      for (const { status } of [await client.post('addAndSet', { path, value: i }), await client.post('fetch', { path })]) {
+      for (const { status } of [
+        await client.post('addAndSet', { path, value: i }),
+        await client.post('fetch', { path }),
+      ]) {
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
       }
     }
@@ -112,16 +138,23 @@ async function statusesOf(server: Server, count: number): Promise<[number, numbe
   return [...statuses]
 }
 
-await t.test('two hosts with eight workers each, and an engine as it is installed', { skip, timeout: 180_000 }, async (t) => {
-  const { primary, addressAt } = await startPair(t, ['max_connections=100'])
-  const options = { store: addressAt(primary), workers: 8, check: false }
-  const first = await startServer(t, options)
-  const second = await startServer(t, { ...options, token: first.token, dataDir: `${t.testdirName}/second` })
-  const found = await Promise.all([statusesOf(first, 40), statusesOf(second, 40)])
-  t.strictSame(found, [[[200, 64 * 40 * 2]], [[200, 64 * 40 * 2]]], 'every request was answered')
-  const [row] = await execute(addressAt(primary), `select count(*) as count from pg_stat_activity where application_name = 'topicd'`)
-  t.ok(Number(row.count) <= 78, `${String(row.count)} sessions of the 97 are theirs`)
-})
+await t.test(
+  'two hosts with eight workers each, and an engine as it is installed',
+  { skip, timeout: 180_000 },
+  async (t) => {
+    const { primary, addressAt } = await startPair(t, ['max_connections=100'])
+    const options = { store: addressAt(primary), workers: 8, check: false }
+    const first = await startServer(t, options)
+    const second = await startServer(t, { ...options, token: first.token, dataDir: `${t.testdirName}/second` })
+    const found = await Promise.all([statusesOf(first, 40), statusesOf(second, 40)])
+    t.strictSame(found, [[[200, 64 * 40 * 2]], [[200, 64 * 40 * 2]]], 'every request was answered')
+    const [row] = await execute(
+      addressAt(primary),
+      `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
+    )
+    t.ok(Number(row.count) <= 78, `${String(row.count)} sessions of the 97 are theirs`)
+  },
+)
 
 await t.test('an engine without a slot for one more session', { skip, timeout: 180_000 }, async (t) => {
   const { primary, addressAt } = await startPair(t, ['max_connections=100'])

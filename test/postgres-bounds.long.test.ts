@@ -6,9 +6,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import t from 'tap'
+import { planSelector } from '../dist/selectors/planner.js'
 import { openPostgresStore } from '../dist/store/postgres/open.js'
 import type { Path } from '../dist/topics/path.js'
-import { planSelector } from '../dist/selectors/planner.js'
 import { execute, postgres, skipReason } from './support/postgres.js'
 import { runCommand, type Server, startServer, until } from './support/server.js'
 import { begun, startCommand, toolOf } from './support/tool-client.js'
@@ -49,20 +49,29 @@ async function fetchedBytes({ url, token }: Server, agent: Agent, path: string):
   return answer.statusCode === 200 ? bytes : 0
 }
 
-await t.test('as many fetches of big values at once as there are connections', { skip, timeout: 300_000 }, async (t) => {
-  const [topics, valueBytes] = [128, 16 * mebibyte]
-  const store = (await engine?.database()) ?? ''
-  await insertBig(store, topics, valueBytes)
-  const server = await startServer(t, { store, workers: 1 })
-  const [worker] = server.workerPids()
-  const before = peakBytes(worker)
-  const agent = new Agent({ keepAlive: true, maxSockets: topics })
-  t.teardown(() => agent.destroy())
-  const fetched = await Promise.all(Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)))
-  t.ok(Math.min(...fetched) > valueBytes, `each came whole, ${Math.min(...fetched)} bytes at least`)
-  const grown = peakBytes(worker) - before
-  t.ok(grown < bytesMax, `${topics} of ${valueBytes} bytes took ${Math.round(grown / mebibyte)} MiB of the worker at most`)
-})
+await t.test(
+  'as many fetches of big values at once as there are connections',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    const [topics, valueBytes] = [128, 16 * mebibyte]
+    const store = (await engine?.database()) ?? ''
+    await insertBig(store, topics, valueBytes)
+    const server = await startServer(t, { store, workers: 1 })
+    const [worker] = server.workerPids()
+    const before = peakBytes(worker)
+    const agent = new Agent({ keepAlive: true, maxSockets: topics })
+    t.teardown(() => agent.destroy())
+    const fetched = await Promise.all(
+      Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)),
+    )
+    t.ok(Math.min(...fetched) > valueBytes, `each came whole, ${Math.min(...fetched)} bytes at least`)
+    const grown = peakBytes(worker) - before
+    t.ok(
+      grown < bytesMax,
+      `${topics} of ${valueBytes} bytes took ${Math.round(grown / mebibyte)} MiB of the worker at most`,
+    )
+  },
+)
 
 await t.test('big values that many ask for have their turns', { skip, timeout: 120_000 }, async (t) => {
   const store = (await engine?.database()) ?? ''
@@ -86,17 +95,28 @@ await t.test('pages of large items that are read side by side', { skip, timeout:
   for (const root of roots) await insertBig(store, 12, 200_000, root)
   const opened = await openPostgresStore(store)
   t.teardown(() => opened.close())
-  const readPage = async (root: string, bytesMax: number): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
+  const readPage = async (
+    root: string,
+    bytesMax: number,
+  ): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
     const plan = planSelector(`*${root}//`)
     if ('problem' in plan) throw new Error(plan.problem)
     const query = { plan, type: 'json', after: undefined, size: 20, bytesMax } as const
     const { buffer, start, end, hasMore } = await opened.readPage(query, { cancelled: false })
     return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
   }
-  for (const [bytesMax, items] of [[300_000, 1], [1_500_000, 7], [16 * mebibyte, 12]] as const) {
+  for (const [bytesMax, items] of [
+    [300_000, 1],
+    [1_500_000, 7],
+    [16 * mebibyte, 12],
+  ] as const) {
     const pages = await Promise.all(roots.map((root) => readPage(root, bytesMax)))
     const found = pages.map(([hasMore, some]) => [hasMore, some.length, some[0].path.split('/')[0]])
-    t.same(found, roots.map((root) => [items < 12, items, root]), `of ${bytesMax} bytes at most`)
+    t.same(
+      found,
+      roots.map((root) => [items < 12, items, root]),
+      `of ${bytesMax} bytes at most`,
+    )
   }
 })
 
@@ -111,7 +131,10 @@ await t.test('an export whose process stands still', { skip, timeout: 180_000 },
   t.teardown(() => process.kill(tool, 'SIGKILL'))
   process.kill(tool, 'SIGSTOP')
   const idle = (): Promise<readonly unknown[]> =>
-    execute(store, `select 1 from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`)
+    execute(
+      store,
+      `select 1 from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
+    )
   t.equal((await idle()).length, 1, 'its transaction is open')
   const startedMs = performance.now()
   await until('the engine ends it', async () => ((await idle()).length === 0 ? true : undefined))

@@ -2,7 +2,7 @@
  * What PostgreSQL refuses, and what that becomes: a conflict is tried again, and only one that does not end is told; a full
  * disk, an engine that only reads and one that is lost in the middle each have their word. Triggers make it refuse.
  */
-import { createServer, connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { gives, refuses } from './support/claims.js'
@@ -27,12 +27,18 @@ await t.test('failures', { skip: engine === undefined && skipReason, timeout: 60
      create trigger refuse before insert or update on topicd.topics for each row execute function refuse()`,
   )
   const fault = (text: string, state: string, times: number) =>
-    execute(store, `alter sequence refusals restart; delete from faults; insert into faults values ('${text}', '${state}', ${times})`)
+    execute(
+      store,
+      `alter sequence refusals restart; delete from faults; insert into faults values ('${text}', '${state}', ${times})`,
+    )
   const { post } = await startServer(t, { store, workers: 1 })
   const write = (path: string) => post('addAndSet', { path, value: 1 })
 
   await t.test('a conflict is tried again until it is won', async (t) => {
-    for (const [path, state] of [['won/a', '40001'], ['won/b', '40P01']] as const) {
+    for (const [path, state] of [
+      ['won/a', '40001'],
+      ['won/b', '40P01'],
+    ] as const) {
       await fault(path, state, 4)
       gives(t, await write(path), `{"path":"${path}","created":true}`, `${state}, four times`)
     }
@@ -64,46 +70,61 @@ await t.test('failures', { skip: engine === undefined && skipReason, timeout: 60
   })
 })
 
-await t.test('a connection lost in a commit is an unknown outcome', { skip: engine === undefined && skipReason, timeout: 60_000 }, async (t) => {
-  const address = (await engine?.database()) ?? ''
-  const { searchParams, pathname, hostname, port } = new URL(address.replace(':///', '://unix/'))
-  const socketFile = searchParams.get('host')
-  const upstream = (): Socket => (socketFile === null ? connect(Number(port || 5432), hostname) : connect(join(socketFile, '.s.PGSQL.5432')))
-  let isCut: (bytes: Buffer) => boolean = () => false
-  const open = new Set<Socket>()
-  const proxy = createServer((client) => {
-    const server = upstream()
-    for (const socket of [client, server]) {
-      open.add(socket)
-      socket.on('error', () => {})
-      // Ended, not destroyed: what was sent is to arrive.
-      socket.on('close', () => {
-        client.end()
-        server.end()
+await t.test(
+  'a connection lost in a commit is an unknown outcome',
+  { skip: engine === undefined && skipReason, timeout: 60_000 },
+  async (t) => {
+    const address = (await engine?.database()) ?? ''
+    const { searchParams, pathname, hostname, port } = new URL(address.replace(':///', '://unix/'))
+    const socketFile = searchParams.get('host')
+    const upstream = (): Socket =>
+      socketFile === null ? connect(Number(port || 5432), hostname) : connect(join(socketFile, '.s.PGSQL.5432'))
+    let isCut: (bytes: Buffer) => boolean = () => false
+    const open = new Set<Socket>()
+    const proxy = createServer((client) => {
+      const server = upstream()
+      for (const socket of [client, server]) {
+        open.add(socket)
+        socket.on('error', () => {})
+        // Ended, not destroyed: what was sent is to arrive.
+        socket.on('close', () => {
+          client.end()
+          server.end()
+        })
+      }
+      client.on('data', (bytes: Buffer) => {
+        server.write(bytes)
+        // The engine gets the whole statement and carries it out; nobody hears of it.
+        if (isCut(bytes)) client.destroy()
       })
-    }
-    client.on('data', (bytes: Buffer) => {
-      server.write(bytes)
-      // The engine gets the whole statement and carries it out; nobody hears of it.
-      if (isCut(bytes)) client.destroy()
+      server.on('data', (bytes: Buffer) => client.write(bytes))
     })
-    server.on('data', (bytes: Buffer) => client.write(bytes))
-  })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of open) socket.destroy()
-    proxy.close()
-  })
-  const { port: proxyPort } = proxy.address() as { port: number }
-  const user = searchParams.get('user') ?? (new URL(address).username || 'postgres')
-  const store = `postgres://${user}@127.0.0.1:${proxyPort}${pathname}`
-  const { post } = await startServer(t, { store, workers: 1 })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      for (const socket of open) socket.destroy()
+      proxy.close()
+    })
+    const { port: proxyPort } = proxy.address() as { port: number }
+    const user = searchParams.get('user') ?? (new URL(address).username || 'postgres')
+    const store = `postgres://${user}@127.0.0.1:${proxyPort}${pathname}`
+    const { post } = await startServer(t, { store, workers: 1 })
 
-  isCut = (bytes) => bytes.includes('"path":"cut"')
-  refuses(t, await post('addAndSet', { path: 'cut', value: 1 }), 503, 'unknown_outcome', 'lost in the middle')
-  isCut = () => false
-  gives(t, await post('addAndSet', { path: 'other', value: 1 }), '{"path":"other","created":true}', 'the service goes on')
-  let cuts = 1
-  isCut = (bytes) => bytes.includes('read_items') && cuts-- > 0
-  gives(t, await post('fetch', { path: 'other' }), '{"path":"other","type":"json","value":1}', 'a read is made again by itself')
-})
+    isCut = (bytes) => bytes.includes('"path":"cut"')
+    refuses(t, await post('addAndSet', { path: 'cut', value: 1 }), 503, 'unknown_outcome', 'lost in the middle')
+    isCut = () => false
+    gives(
+      t,
+      await post('addAndSet', { path: 'other', value: 1 }),
+      '{"path":"other","created":true}',
+      'the service goes on',
+    )
+    let cuts = 1
+    isCut = (bytes) => bytes.includes('read_items') && cuts-- > 0
+    gives(
+      t,
+      await post('fetch', { path: 'other' }),
+      '{"path":"other","type":"json","value":1}',
+      'a read is made again by itself',
+    )
+  },
+)

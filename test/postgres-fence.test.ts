@@ -49,7 +49,10 @@ t.test('while one primary follows another nothing counts', async (t) => {
     engine.timeline++
     return proof
   })
-  await t.rejects(fenced(statement, []), { kind: 'unavailable', message: 'one primary followed another while this was read' })
+  await t.rejects(fenced(statement, []), {
+    kind: 'unavailable',
+    message: 'one primary followed another while this was read',
+  })
 })
 
 t.test('an engine without a synchronous standby proves nothing', async (t) => {
@@ -62,13 +65,19 @@ t.test('an engine that does not answer proves nothing', async (t) => {
   const { fenced } = play(() => {
     throw new StoreError('unknown_outcome', 'the engine was lost')
   })
-  await t.rejects(fenced(statement, []), { kind: 'unavailable', message: /did not prove that it is the primary: the engine was lost/ })
+  await t.rejects(fenced(statement, []), {
+    kind: 'unavailable',
+    message: /did not prove that it is the primary: the engine was lost/,
+  })
 })
 
 t.test('a proof serves all that wait when it begins', async (t) => {
   const { engine, fenced } = play(() => proof)
   await Promise.all(Array.from({ length: 100 }, () => fenced(statement, [])))
   t.equal(engine.proofs, 1)
-  await Promise.all([fenced(statement, []), new Promise((resolve) => setTimeout(resolve, 2)).then(() => fenced(statement, []))])
+  await Promise.all([
+    fenced(statement, []),
+    new Promise((resolve) => setTimeout(resolve, 2)).then(() => fenced(statement, [])),
+  ])
   t.equal(engine.proofs, 3, 'and not one that comes later')
 })

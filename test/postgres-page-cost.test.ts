@@ -3,10 +3,10 @@
  * the tree, not on how deep in it the page begins; and what is written or read by its path goes by an index too. Held by the blocks that the engine touches, whatever the machine's speed.
  */
 import t from 'tap'
+import { planSelector } from '../dist/selectors/planner.js'
 import { openPostgresStore } from '../dist/store/postgres/open.js'
 import type { TopicStore } from '../dist/store/store.js'
 import type { Path } from '../dist/topics/path.js'
-import { planSelector } from '../dist/selectors/planner.js'
 import { execute, postgres, skipReason } from './support/postgres.js'
 import { until } from './support/server.js'
 
@@ -34,7 +34,10 @@ await t.test('the cost of a page', { skip: engine === undefined && skipReason, t
   /** Blocks of the topics and their indexes that were touched by connections that have ended. */
   async function blocks(): Promise<number> {
     await until('the connections to end', async () => {
-      const others = await execute(store, `select 1 from pg_stat_activity where application_name = 'topicd' and datname = current_database()`)
+      const others = await execute(
+        store,
+        `select 1 from pg_stat_activity where application_name = 'topicd' and datname = current_database()`,
+      )
       return others.length === 0 ? true : undefined
     })
     const [{ sum }] = await execute(
@@ -55,7 +58,12 @@ await t.test('the cost of a page', { skip: engine === undefined && skipReason, t
     return ((await blocks()) - before) / times
   }
 
-  async function readPage(opened: TopicStore, selector: string, after: string | undefined, results: number): Promise<void> {
+  async function readPage(
+    opened: TopicStore,
+    selector: string,
+    after: string | undefined,
+    results: number,
+  ): Promise<void> {
     const plan = planSelector(selector)
     if ('problem' in plan) throw new Error(`${selector} ${plan.problem}`)
     const query = { plan, type: 'json', size: 10, bytesMax: 2 ** 20, after: after as Path | undefined } as const
@@ -79,7 +87,8 @@ await t.test('the cost of a page', { skip: engine === undefined && skipReason, t
   const works: Readonly<Record<string, (opened: TopicStore, time: number) => Promise<unknown>>> = {
     'a fetch by path': async (opened, time) => opened.readTopic(path(time), 'json'),
     'a set': (opened, time) => opened.set(path(time), 'json', Buffer.from('1')),
-    'an addAndSet': (opened, time) => opened.addAndSet({ path: path(time), type: 'json', properties: {} }, Buffer.from('2')),
+    'an addAndSet': (opened, time) =>
+      opened.addAndSet({ path: path(time), type: 'json', properties: {} }, Buffer.from('2')),
     'a removal': (opened, time) => opened.remove(path(time)),
   }
   for (const [name, work] of Object.entries(works)) {

@@ -5,8 +5,8 @@
  */
 import t, { type Test } from 'tap'
 import { migratePostgresStore } from '../dist/store/postgres/open.js'
-import { execute } from './support/postgres.js'
 import { PatroniCluster, patroniSkip } from './support/patroni.js'
+import { execute } from './support/postgres.js'
 import { type Server, startServer, until } from './support/server.js'
 
 const topics = 16
@@ -63,7 +63,12 @@ class Load {
 type Fault = readonly [name: string, fault: (node: number) => void, mend: (node: number) => void | Promise<void>]
 
 /** Load over both hosts while the leader has the fault, and until the cluster is whole again. */
-async function failOver(t: Test, cluster: PatroniCluster, hosts: readonly [Server, Server], [name, fault, mend]: Fault): Promise<void> {
+async function failOver(
+  t: Test,
+  cluster: PatroniCluster,
+  hosts: readonly [Server, Server],
+  [name, fault, mend]: Fault,
+): Promise<void> {
   const leader = await cluster.healthy()
   const load = new Load(hosts)
   const seconds: string[] = []
@@ -105,14 +110,27 @@ await t.test('fail-overs', { skip: patroniSkip, timeout: 900_000 }, async (t) =>
   await execute(cluster.address('postgres'), `create database topicd encoding 'UTF8' template template0`)
   const store = cluster.address('topicd')
   await migratePostgresStore(store)
-  const killed: Fault = ['leader killed', (node) => cluster.signal(node, 'SIGKILL', 'all'), (node) => cluster.startNode(node)]
-  const frozen: Fault = ['leader frozen', (node) => cluster.signal(node, 'SIGSTOP', 'all'), (node) => cluster.thaw(node)]
-  const alone: Fault = ['Patroni frozen', (node) => cluster.signal(node, 'SIGSTOP', 'patroni'), (node) => cluster.thaw(node)]
+  const killed: Fault = [
+    'leader killed',
+    (node) => cluster.signal(node, 'SIGKILL', 'all'),
+    (node) => cluster.startNode(node),
+  ]
+  const frozen: Fault = [
+    'leader frozen',
+    (node) => cluster.signal(node, 'SIGSTOP', 'all'),
+    (node) => cluster.thaw(node),
+  ]
+  const alone: Fault = [
+    'Patroni frozen',
+    (node) => cluster.signal(node, 'SIGSTOP', 'patroni'),
+    (node) => cluster.thaw(node),
+  ]
 
   const first = await startServer(t, { store, workers: 2, check: false })
   const { token } = first
   const second = await startServer(t, { store, workers: 2, check: false, token, dataDir: `${t.testdirName}/second` })
-  for (const fault of [killed, frozen, alone]) await t.test(fault[0], (t) => failOver(t, cluster, [first, second], fault))
+  for (const fault of [killed, frozen, alone])
+    await t.test(fault[0], (t) => failOver(t, cluster, [first, second], fault))
 
   // The engine of a leader whose Patroni is frozen lives on, and nothing but the fence keeps what it says from being believed.
   const options = { store: cluster.hostsAddress('topicd'), workers: 2, check: false, token, flags: ['--fenced-reads'] }

@@ -62,8 +62,13 @@ t.test('no more sessions than may be, handed on in the order of asking', async (
   const { engine, pool } = play(2)
   const [first, second] = await Promise.all([pool.acquire(), pool.acquire()])
   const order: string[] = []
-  const third = pool.acquire().then((session) => (order.push('third'), session))
-  const fourth = pool.acquire().then((session) => (order.push('fourth'), session))
+  const acquire = async (name: string): Promise<Session> => {
+    const session = await pool.acquire()
+    order.push(name)
+    return session
+  }
+  const third = acquire('third')
+  const fourth = acquire('fourth')
   pool.release(first)
   t.equal(await third, first)
   pool.release(second)

@@ -13,13 +13,21 @@ const awayMs = 700
 
 const engine = await postgres()
 const cluster = engine?.cluster
-const skip = engine === undefined ? skipReason : cluster === undefined && 'THE POSTGRESQL OF TOPICD_TEST_POSTGRES IS NOT OURS TO STOP'
+const skip =
+  engine === undefined
+    ? skipReason
+    : cluster === undefined && 'THE POSTGRESQL OF TOPICD_TEST_POSTGRES IS NOT OURS TO STOP'
 
 await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, async (t) => {
   if (engine === undefined || cluster === undefined) return
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2, store: await engine.database() })
-  const load = new Load({ connections: 16, topics: 20, random, target: () => ({ url: server.url, token: server.token }) })
+  const load = new Load({
+    connections: 16,
+    topics: 20,
+    random,
+    target: () => ({ url: server.url, token: server.token }),
+  })
   load.start()
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     await t.test(`after ${signal}`, async (t) => {
@@ -54,8 +62,15 @@ await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, asyn
     `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, slowest answer ${load.slowest.ms.toFixed(0)} ms`,
   )
-  t.strictSame(load.violations(), [], 'every history is that of one copy: nothing lost, nothing stale, nothing resurrected')
+  t.strictSame(
+    load.violations(),
+    [],
+    'every history is that of one copy: nothing lost, nothing stale, nothing resurrected',
+  )
   t.equal(load.unanswered, 0, 'every request was answered')
-  t.ok([...load.refused.keys()].every((name) => /^503 (store_unavailable|unknown_outcome)$/.test(name)), 'by nothing else than 503')
+  t.ok(
+    [...load.refused.keys()].every((name) => /^503 (store_unavailable|unknown_outcome)$/.test(name)),
+    'by nothing else than 503',
+  )
   t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died of it')
 })

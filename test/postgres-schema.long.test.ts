@@ -12,7 +12,8 @@ const engine = await postgres()
 await t.test('the schema', { skip: engine === undefined && skipReason, timeout: 60_000 }, async (t) => {
   const store = (await engine?.database('bare')) ?? ''
   const data = join(t.testdir(), 'db')
-  const serve = () => runCommand(['serve', '--port', '0', '--admin-port', '0', '--workers', '1', '--data', data, '--store', store])
+  const serve = () =>
+    runCommand(['serve', '--port', '0', '--admin-port', '0', '--workers', '1', '--data', data, '--store', store])
   const migrate = () => runCommand(['migrate', '--store', store])
 
   await t.test('without a schema nothing starts', async (t) => {
@@ -23,7 +24,8 @@ await t.test('the schema', { skip: engine === undefined && skipReason, timeout: 
   })
 
   await t.test('many migrate at once, and again', async (t) => {
-    for (const { code, stderr } of await Promise.all([migrate(), migrate(), migrate()])) t.equal(code, 0, `done ${stderr}`)
+    for (const { code, stderr } of await Promise.all([migrate(), migrate(), migrate()]))
+      t.equal(code, 0, `done ${stderr}`)
     const again = await migrate()
     t.strictSame(again, { code: 0, stdout: 'the schema has version 1 already\n', stderr: '' }, 'nothing is left to do')
     const check = await runCommand(['check', '--store', store, '--data', data])
@@ -66,7 +68,12 @@ await t.test('the schema', { skip: engine === undefined && skipReason, timeout: 
 
   await t.test('an address of no kind is refused', async (t) => {
     for (const command of ['migrate', 'check']) {
-      const { code, stderr } = await runCommand([command, '--store', 'mysql://x', ...(command === 'check' ? ['--data', data] : [])])
+      const { code, stderr } = await runCommand([
+        command,
+        '--store',
+        'mysql://x',
+        ...(command === 'check' ? ['--data', data] : []),
+      ])
       t.not(code, 0, command)
       t.match(stderr, /it must be lmdb or postgres:\/\//, `${command} says what it may be`)
     }

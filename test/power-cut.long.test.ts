@@ -29,7 +29,8 @@ class Writers {
           client.post('addAndSet', { path: `new/${i}/${next}`, value: next }),
           client.post('addAndSet', { path: `counters/${i}`, value: next }),
         ])
-        for (const { status, text } of answers) if (status !== 200) throw new Error(`a write was answered ${status}: ${text}`)
+        for (const { status, text } of answers)
+          if (status !== 200) throw new Error(`a write was answered ${status}: ${text}`)
         this.acknowledged[i] = next
       }
     })

@@ -8,13 +8,23 @@ import { environmentName, settingTable } from '../dist/settings.js'
 const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
 
 t.test('the table of errors is the one that answers are made of', (t) => {
-  const listed = [...readme.matchAll(/^\| `(\w+)` \| (\d{3}) \| (.+) \|$/gm)].map(([, code, status, wording]) => `${code} ${status} ${wording}`)
-  t.strictSame(listed, Object.entries(problemTable).map(([code, { status, wording }]) => `${code} ${status} ${wording}`))
+  const listed = [...readme.matchAll(/^\| `(\w+)` \| (\d{3}) \| (.+) \|$/gm)].map(
+    ([, code, status, wording]) => `${code} ${status} ${wording}`,
+  )
+  t.strictSame(
+    listed,
+    Object.entries(problemTable).map(([code, { status, wording }]) => `${code} ${status} ${wording}`),
+  )
   t.end()
 })
 
 t.test('the table of settings is the one that the command line knows', (t) => {
-  const listed = [...readme.matchAll(/^\| `--([\w-]+)` \| `(TOPICD_\w+)` \|/gm)].map(([, flag, name]) => `${flag} ${name}`)
-  t.strictSame(listed, Object.keys(settingTable).map((flag) => `${flag} ${environmentName(flag)}`))
+  const listed = [...readme.matchAll(/^\| `--([\w-]+)` \| `(TOPICD_\w+)` \|/gm)].map(
+    ([, flag, name]) => `${flag} ${name}`,
+  )
+  t.strictSame(
+    listed,
+    Object.keys(settingTable).map((flag) => `${flag} ${environmentName(flag)}`),
+  )
   t.end()
 })

@@ -18,7 +18,12 @@ await overWorkers(t, async (t, { post }) => {
       { REMOVAL: 'when no updates for 10m' },
     ].entries()) {
       const claim = JSON.stringify(properties)
-      gives(t, await post('add', { path: `taken/add${i}`, properties }), `{"path":"taken/add${i}","created":true}`, `add ${claim}`)
+      gives(
+        t,
+        await post('add', { path: `taken/add${i}`, properties }),
+        `{"path":"taken/add${i}","created":true}`,
+        `add ${claim}`,
+      )
       const answer = await post('addAndSet', { path: `taken/set${i}`, value: 1, properties })
       gives(t, answer, `{"path":"taken/set${i}","created":true}`, `addAndSet ${claim}`)
     }
@@ -48,7 +53,14 @@ await overWorkers(t, async (t, { post }) => {
     ]) {
       const claim = `${name} ${JSON.stringify(value)}`
       const properties = { [name]: value }
-      refuses(t, await post('add', { path: 'no', properties }), 400, 'invalid_property', `add with ${claim}`, `"${name}"`)
+      refuses(
+        t,
+        await post('add', { path: 'no', properties }),
+        400,
+        'invalid_property',
+        `add with ${claim}`,
+        `"${name}"`,
+      )
       const answer = await post('addAndSet', { path: 'no', value: 1, properties })
       refuses(t, answer, 400, 'invalid_property', `addAndSet with ${claim}`, `"${name}"`)
     }
@@ -109,12 +121,22 @@ await overWorkers(t, async (t, { post }) => {
 
   await t.test('a topic that does not retain takes and checks values, and keeps none', async (t) => {
     const properties = { DONT_RETAIN_VALUE: 'true' }
-    gives(t, await post('addAndSet', { path: 'd', value: 1, properties }), '{"path":"d","created":true}', 'addAndSet creates')
+    gives(
+      t,
+      await post('addAndSet', { path: 'd', value: 1, properties }),
+      '{"path":"d","created":true}',
+      'addAndSet creates',
+    )
     gives(t, await post('fetch', { path: 'd' }), '{"path":"d","type":"json"}', 'no value')
     gives(t, await post('set', { path: 'd', value: 2 }), '{"path":"d"}', 'set')
     gives(t, await post('addAndSet', { path: 'd', value: 3 }), '{"path":"d","created":false}', 'addAndSet updates')
     gives(t, await post('fetch', { path: 'd' }), '{"path":"d","type":"json"}', 'still no value')
-    gives(t, await post('fetch', { selector: '>d' }), '{"has_more":false,"results":[{"path":"d","type":"json"}]}', 'nor on a page')
+    gives(
+      t,
+      await post('fetch', { selector: '>d' }),
+      '{"has_more":false,"results":[{"path":"d","type":"json"}]}',
+      'nor on a page',
+    )
     await post('add', { path: 'ds', type: 'string', properties })
     const wrong = await post('set', { path: 'ds', type: 'string', value: 5 })
     refuses(t, wrong, 400, 'invalid_parameter', 'a value of the wrong kind', '"value"')

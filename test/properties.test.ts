@@ -70,7 +70,10 @@ t.test('the member __proto__ is checked, counted and compared like any other', a
   t.equal(compatible(parsed('{"__proto__":"x"}'), parsed('{"__proto__":"x"}')), true)
   t.equal(compatible(parsed('{"__proto__":"x"}'), parsed('{"__proto__":"y"}')), false)
   t.equal(compatible({}, parsed('{"__proto__":"x"}')), false)
-  const inherited = Object.create({ own: 'x', DONT_RETAIN_VALUE: 'true', REMOVAL: 'when time after 5' }) as Record<string, string>
+  const inherited = Object.create({ own: 'x', DONT_RETAIN_VALUE: 'true', REMOVAL: 'when time after 5' }) as Record<
+    string,
+    string
+  >
   t.equal(compatible(inherited, { own: 'x' }), false, 'what is inherited is no property')
   t.equal(retainsValue(inherited), true)
   t.equal(removalOf(inherited), undefined)
@@ -85,7 +88,10 @@ t.test('a request fits a topic that has the value of every property it names', a
     [{}, { VALIDATE_VALUES: 'false' }],
     [{}, { DONT_RETAIN_VALUE: 'false', VALIDATE_VALUES: 'false' }],
     [{ DONT_RETAIN_VALUE: 'false' }, { DONT_RETAIN_VALUE: 'false' }],
-    [{ own: 'x', other: 'y' }, { other: 'y', own: 'x' }],
+    [
+      { own: 'x', other: 'y' },
+      { other: 'y', own: 'x' },
+    ],
     [{ ...minutes, own: '' }, minutes],
   ] as const) {
     t.equal(compatible(existing, requested), true, JSON.stringify([existing, requested]))

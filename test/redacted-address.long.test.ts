@@ -43,9 +43,26 @@ t.test('what is shown of an address', (t) => {
 })
 
 t.test('an address whose password could be read in two ways is refused', (t) => {
-  const right = ['lmdb', 'postgres://u:p@s@h/d', 'postgres://u:p@/d?host=/run/p', 'postgres:///d?host=/run/p', 'postgresql://h?user=a@b']
+  const right = [
+    'lmdb',
+    'postgres://u:p@s@h/d',
+    'postgres://u:p@/d?host=/run/p',
+    'postgres:///d?host=/run/p',
+    'postgresql://h?user=a@b',
+  ]
   for (const address of right) t.equal(addressProblem(address), undefined, address)
-  const wrong = ['', 'LMDB', 'sqlite', 'postgres:/h', 'postgres//h', 'mysql://h/d', 'postgres://u:12#s@h/d', 'postgres://u:12/s@h/d', 'postgres://u:12?s@h/d', 'postgres://h:port/d']
+  const wrong = [
+    '',
+    'LMDB',
+    'sqlite',
+    'postgres:/h',
+    'postgres//h',
+    'mysql://h/d',
+    'postgres://u:12#s@h/d',
+    'postgres://u:12/s@h/d',
+    'postgres://u:12?s@h/d',
+    'postgres://h:port/d',
+  ]
   for (const address of wrong) t.type(addressProblem(address), 'string', address)
   t.end()
 })
@@ -54,26 +71,43 @@ t.test('an address whose password could be read in two ways is refused', (t) => 
 const engineAwayMsMax = 120_000
 
 t.test('no command repeats a password, of a wrong address or of an engine that is away', async (t) => {
-  const addresses = ['postgres://u:s3cret@127.0.0.1:1/d', 'postgres://u:12#s3cret@h/d', 'mysql://u:s3cret@h/d', 'postgres://u:s3cret@h:port/d', 'postgres://u@127.0.0.1:1/d?password=s3cret']
+  const addresses = [
+    'postgres://u:s3cret@127.0.0.1:1/d',
+    'postgres://u:12#s3cret@h/d',
+    'mysql://u:s3cret@h/d',
+    'postgres://u:s3cret@h:port/d',
+    'postgres://u@127.0.0.1:1/d?password=s3cret',
+  ]
   const data = join(t.testdir(), 'db')
   await Promise.all(
     addresses.flatMap((address) =>
-      [['migrate'], ['keys', 'list'], ['check'], ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']].map(async (args) => {
-        const { code, stdout, stderr } = await runCommand([...args, '--store', address], { TOPICD_DATA: data }, '', engineAwayMsMax)
-        t.not(code, 0, `${args[0]} ${address}`)
-        t.match(stderr, /^topicd: /m)
-        t.notMatch(stdout + stderr, 's3cret', `${args[0]} ${address}`)
-      }),
+      [['migrate'], ['keys', 'list'], ['check'], ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']].map(
+        async (args) => {
+          const { code, stdout, stderr } = await runCommand(
+            [...args, '--store', address],
+            { TOPICD_DATA: data },
+            '',
+            engineAwayMsMax,
+          )
+          t.not(code, 0, `${args[0]} ${address}`)
+          t.match(stderr, /^topicd: /m)
+          t.notMatch(stdout + stderr, 's3cret', `${args[0]} ${address}`)
+        },
+      ),
     ),
   )
 })
 
 const engine = await postgres()
 
-t.test('the log of a running service shows its address without the password', { skip: engine === undefined && skipReason }, async (t) => {
-  const address = (await engine?.database()) ?? ''
-  const server = await startServer(t, { store: `${address}${address.includes('?') ? '&' : '?'}password=s3cret` })
-  const { config } = await server.logged('settings')
-  t.match((config as { store: string }).store, 'password=***')
-  t.notMatch(server.output, 's3cret')
-})
+t.test(
+  'the log of a running service shows its address without the password',
+  { skip: engine === undefined && skipReason },
+  async (t) => {
+    const address = (await engine?.database()) ?? ''
+    const server = await startServer(t, { store: `${address}${address.includes('?') ? '&' : '?'}password=s3cret` })
+    const { config } = await server.logged('settings')
+    t.match((config as { store: string }).store, 'password=***')
+    t.notMatch(server.output, 's3cret')
+  },
+)

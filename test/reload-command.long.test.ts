@@ -4,12 +4,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { patchedProgram } from './support/patched.js'
-import { runCommand, startServer, until, type Server } from './support/server.js'
+import { runCommand, type Server, startServer, until } from './support/server.js'
 
 t.setTimeout(300_000)
 
@@ -25,7 +25,12 @@ async function start(
   const settings = join(directory, 'topicd.env')
   const set = (lines: string): void => writeFileSync(settings, lines)
   set('')
-  const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), flags: ['--settings', settings], program })
+  const server = await startServer(t, {
+    workers: 2,
+    dataDir: join(directory, 'db'),
+    flags: ['--settings', settings],
+    program,
+  })
   return { server, file: settings, set }
 }
 
@@ -50,7 +55,10 @@ await t.test('it ends when every worker is a new one with the new settings', asy
   t.equal(code, 0, stderr)
   t.match(stdout, reloaded)
   t.equal(after.length, 2)
-  t.notOk(after.some((pid) => before.includes(pid)), 'no old worker is left')
+  t.notOk(
+    after.some((pid) => before.includes(pid)),
+    'no old worker is left',
+  )
   for (let i = 0; i < server.client.connections; i++) {
     t.match(await server.post('fetch', { selector: '*.*', size: 8 }), { code: 'invalid_parameter' })
   }
@@ -72,7 +80,11 @@ await t.test('a wrong setting is named with its value and bound, and changes not
 
 await t.test('a setting that takes a restart is named', async (t) => {
   set('TOPICD_ADMIN_HOST=127.0.0.2\nTOPICD_DRAIN_MS=2000\n')
-  t.match(await server.command('reload'), { code: 0, stdout: reloaded, stderr: 'topicd: TOPICD_ADMIN_HOST has changed; that takes a restart\n' })
+  t.match(await server.command('reload'), {
+    code: 0,
+    stdout: reloaded,
+    stderr: 'topicd: TOPICD_ADMIN_HOST has changed; that takes a restart\n',
+  })
 })
 
 await t.test('another build', async (t) => {
@@ -160,7 +172,10 @@ await t.test('where the service may not be reached it says that, and not that no
   chmodSync(socket, 0o600)
   t.equal(status, 1)
   // The test runner's own hook complains behind it.
-  t.equal(stderr.split('\n')[0], `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run the command as its account`)
+  t.equal(
+    stderr.split('\n')[0],
+    `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run the command as its account`,
+  )
 })
 
 await t.test('a caller that goes away does not stop it', async (t) => {

@@ -34,7 +34,7 @@ t.test('the time passed between two moments includes sleep', { skip }, async (t)
   t.ok(passedMs < (sleptSeconds + 60) * 1000)
 })
 
-t.test('in a container with an uptime of its own the clock is the machine\'s', { skip }, async (t) => {
+t.test("in a container with an uptime of its own the clock is the machine's", { skip }, async (t) => {
   const uptime = join(t.testdir({ uptime: '60.00 1.00\n' }), 'uptime')
   const container = ['unshare', '--mount', 'sh', '-c', `mount --bind '${uptime}' /proc/uptime && exec "$@"`, 'sh']
   const [before, inside] = [[], container].map((command) => run(command, 'console.log(clock.now().steadyMs)') as number)
@@ -47,17 +47,27 @@ t.test('a moment stored before sleep counted goes by the wall clock', { skip }, 
   t.equal(run(asleep, `console.log(clock.wallMsOf(${JSON.stringify(old)}, clock.now()))`), moment.wallMs)
 })
 
-t.test('a topic without updates for longer than it may be, sleep included, is removed; another is not', { skip }, async (t) => {
-  const directory = join(t.testdir(), 'db')
-  const open = `const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })\n`
-  const add = (path: string, removal: string): string =>
-    `await store.add({ path: '${path}', type: 'json', properties: { REMOVAL: '${removal}' } })\n`
-  run([], `${open}${add('due', 'when no updates for 1h')}${add('kept', 'when no updates for 3h')}console.log(1)\nawait store.close()`)
-  t.strictSame(run([], `${open}const { removed } = await store.removeDue(); console.log(removed)\nawait store.close()`), 0)
-  const left = run(
-    asleep,
-    `${open}await store.removeDue(); console.log(JSON.stringify(['due', 'kept'].filter((path) => typeof store.readTopic(path, 'json') !== 'string')))
+t.test(
+  'a topic without updates for longer than it may be, sleep included, is removed; another is not',
+  { skip },
+  async (t) => {
+    const directory = join(t.testdir(), 'db')
+    const open = `const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })\n`
+    const add = (path: string, removal: string): string =>
+      `await store.add({ path: '${path}', type: 'json', properties: { REMOVAL: '${removal}' } })\n`
+    run(
+      [],
+      `${open}${add('due', 'when no updates for 1h')}${add('kept', 'when no updates for 3h')}console.log(1)\nawait store.close()`,
+    )
+    t.strictSame(
+      run([], `${open}const { removed } = await store.removeDue(); console.log(removed)\nawait store.close()`),
+      0,
+    )
+    const left = run(
+      asleep,
+      `${open}await store.removeDue(); console.log(JSON.stringify(['due', 'kept'].filter((path) => typeof store.readTopic(path, 'json') !== 'string')))
     await store.close()`,
-  )
-  t.strictSame(left, ['kept'])
-})
+    )
+    t.strictSame(left, ['kept'])
+  },
+)

@@ -171,7 +171,8 @@ await t.test('two processes that look at once remove each topic once', async (t)
 await t.test('a clause removes what its selector matches, once, and keeps the topic itself', async (t) => {
   const { clocks, store, add, isThere, look } = await withStore(t)
   await add('guard', "when no updates for 10m remove '*guarded//'")
-  for (const path of ['guarded', 'guarded/a', 'other'] as Path[]) await store.addAndSet({ path, type: 'json', properties: {} }, value)
+  for (const path of ['guarded', 'guarded/a', 'other'] as Path[])
+    await store.addAndSet({ path, type: 'json', properties: {} }, value)
   clocks.pass(10 * minute)
   t.equal(await lookUntil(2, look), 2)
   t.ok(isThere('guard') && isThere('other') && !isThere('guarded/a'))
@@ -184,7 +185,11 @@ await t.test('a clause removes what its selector matches, once, and keeps the to
 await t.test('topics that are due do not wait for clauses, however long these take', async (t) => {
   const { clocks, store, add, isThere, look } = await withStore(t)
   for (let i = 0; i < 20; i++) await add(`guard/${i}`, `when no updates for 10m remove '*.*nothing${i}.*'`)
-  await Promise.all(Array.from({ length: 20_000 }, (_, i) => store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value)))
+  await Promise.all(
+    Array.from({ length: 20_000 }, (_, i) =>
+      store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value),
+    ),
+  )
   await add('plain', 'when no updates for 10m')
   clocks.pass(10 * minute)
   const start = performance.now()
@@ -202,7 +207,11 @@ await t.test('topics that are due do not wait for clauses, however long these ta
 await t.test('an update that comes while a clause waits for its turn keeps its matches', async (t) => {
   const { clocks, store, add, isThere, look } = await withStore(t)
   for (const path of ['kept', 'gone'] as Path[]) await store.addAndSet({ path, type: 'json', properties: {} }, value)
-  await Promise.all(Array.from({ length: 20_000 }, (_, i) => store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value)))
+  await Promise.all(
+    Array.from({ length: 20_000 }, (_, i) =>
+      store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value),
+    ),
+  )
   await add('guard/1', "when no updates for 10m remove '*.*nothing.*'")
   await add('guard/2', "when no updates for 10m remove '>kept'")
   await add('guard/3', "when no updates for 10m remove '>gone'")
@@ -222,7 +231,11 @@ await t.test('a store that is closed in the middle of a clause carries it out wh
   const removal = "when no updates for 10m remove '*many//'"
   await first.addAndSet({ path: 'guard' as Path, type: 'json', properties: { REMOVAL: removal } }, value)
   const many = 20_000
-  await Promise.all(Array.from({ length: many }, (_, i) => first.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value)))
+  await Promise.all(
+    Array.from({ length: many }, (_, i) =>
+      first.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value),
+    ),
+  )
   clocks.pass(10 * minute)
   await first.removeDue()
   const topics = (): number => (first.figures() as { topics: number }).topics
@@ -248,7 +261,10 @@ await t.test('a clause that a stop finds at its last step is carried out once', 
   const first = openLmdbStore(options)
   const target = { path: 'target' as Path, type: 'json', properties: {} } as const
   await first.removeDue()
-  await first.addAndSet({ path: 'guard' as Path, type: 'json', properties: { REMOVAL: "when no updates for 10m remove '>target'" } }, value)
+  await first.addAndSet(
+    { path: 'guard' as Path, type: 'json', properties: { REMOVAL: "when no updates for 10m remove '>target'" } },
+    value,
+  )
   await first.addAndSet(target, value)
   clocks.pass(10 * minute)
   await first.removeDue()

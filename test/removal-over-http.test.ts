@@ -20,7 +20,10 @@ async function goneAt({ post }: Server, path: string): Promise<number> {
 
 function inTime(t: Test, sentMs: number, answeredMs: number, goneMs: number, what: string): void {
   t.ok(goneMs - sentMs >= quietMs, `${what}: not early, ${Math.round(goneMs - sentMs)} ms after its last set was sent`)
-  t.ok(goneMs - answeredMs <= quietMs + lateMsMax, `${what}: not late, ${Math.round(goneMs - answeredMs)} ms after it was answered`)
+  t.ok(
+    goneMs - answeredMs <= quietMs + lateMsMax,
+    `${what}: not late, ${Math.round(goneMs - answeredMs)} ms after it was answered`,
+  )
 }
 
 const dataDir = `${t.testdir()}/db`
@@ -53,7 +56,11 @@ await t.test('a topic is gone between 2 and 7 seconds after its last set', async
 await t.test('a clause removes what its selector matches', async (t) => {
   await post('addAndSet', { path: 'group/a', value: 1 })
   await post('addAndSet', { path: 'group/b', value: 1 })
-  await post('addAndSet', { path: 'guard', value: 1, properties: { REMOVAL: "when no updates for 1s remove '?group/[a]'" } })
+  await post('addAndSet', {
+    path: 'guard',
+    value: 1,
+    properties: { REMOVAL: "when no updates for 1s remove '?group/[a]'" },
+  })
   await goneAt(server, 'group/a')
   for (const path of ['group/b', 'guard']) t.match(await post('fetch', { path }), { status: 200 }, `${path} stays`)
 })
@@ -67,7 +74,10 @@ await t.test('it goes on when every worker dies, the one that removes among them
   const replacedMs = performance.now()
   const goneMs = await goneAt(server, 'orphan')
   t.ok(goneMs - sentMs >= quietMs, 'not early')
-  t.ok(goneMs - replacedMs <= quietMs + lateMsMax, `${Math.round(goneMs - replacedMs)} ms after the workers were replaced`)
+  t.ok(
+    goneMs - replacedMs <= quietMs + lateMsMax,
+    `${Math.round(goneMs - replacedMs)} ms after the workers were replaced`,
+  )
 })
 
 await t.test('a topic that came due while the service was down is gone soon after it is up again', async (t) => {

@@ -9,7 +9,7 @@ import {
   removalPeriodMsMax,
   removalTimeMsMax,
 } from '../dist/limits.js'
-import { dueMs, parseRemoval, tracksUpdates, type RemovalPolicy } from '../dist/topics/removal-policy.js'
+import { dueMs, parseRemoval, type RemovalPolicy, tracksUpdates } from '../dist/topics/removal-policy.js'
 
 const second = 1000
 const minute = 60 * second
@@ -167,7 +167,8 @@ t.test('the remove clause is the selector as meant, quotes and escapes undone', 
 })
 
 t.test('conditions on sessions and subscriptions are recognised and refused as such', async (t) => {
-  const refused = /^goes wrong at character \d+, "[^"]+": conditions on sessions or subscriptions do not exist here, only "time after" and "no updates for"$/
+  const refused =
+    /^goes wrong at character \d+, "[^"]+": conditions on sessions or subscriptions do not exist here, only "time after" and "no updates for"$/
   for (const condition of [
     'subscriptions < 1 for 10m',
     'local subscriptions < 1 for 10m',
@@ -190,8 +191,14 @@ t.test('a problem names the character, what stands there and what may', async (t
   const cases: readonly (readonly [string, string])[] = [
     ['', 'ends too early, at character 1: "when", as in "when no updates for 10m", is expected there'],
     ['  ', 'ends too early, at character 3: "when", as in "when no updates for 10m", is expected there'],
-    ['no updates for 1s', 'goes wrong at character 1, "no": "when", as in "when no updates for 10m", is expected there'],
-    ['whenno updates for 1s', 'goes wrong at character 1, "whenno": "when", as in "when no updates for 10m", is expected there'],
+    [
+      'no updates for 1s',
+      'goes wrong at character 1, "no": "when", as in "when no updates for 10m", is expected there',
+    ],
+    [
+      'whenno updates for 1s',
+      'goes wrong at character 1, "whenno": "when", as in "when no updates for 10m", is expected there',
+    ],
     ['when', `ends too early, at character 5: ${condition} is expected there`],
     ['when remove "a"', `goes wrong at character 6, "remove": ${condition} is expected there`],
     ['when not time after 5', `goes wrong at character 6, "not": ${condition} is expected there`],
@@ -200,16 +207,31 @@ t.test('a problem names the character, what stands there and what may', async (t
     ['when and time after 5', `goes wrong at character 6, "and": ${condition} is expected there`],
     ['when time after 5 and', `ends too early, at character 22: ${condition} is expected there`],
     ['when time after 5 or or time after 6', `goes wrong at character 22, "or": ${condition} is expected there`],
-    ['when time after 5 time after 6', 'goes wrong at character 19, "time": "and", "or", "remove" or the end is expected there'],
+    [
+      'when time after 5 time after 6',
+      'goes wrong at character 19, "time": "and", "or", "remove" or the end is expected there',
+    ],
     ['when time after 5)', 'goes wrong at character 18, ")": "and", "or", "remove" or the end is expected there'],
-    ['when time after 5 && time after 6', 'goes wrong at character 19, "&&": "and", "or", "remove" or the end is expected there'],
+    [
+      'when time after 5 && time after 6',
+      'goes wrong at character 19, "&&": "and", "or", "remove" or the end is expected there',
+    ],
     ['when (time after 5', 'ends too early, at character 19: "and", "or" or ")" is expected there'],
     ['when (time after 5 remove "a")', 'goes wrong at character 20, "remove": "and", "or" or ")" is expected there'],
     ['when time 5', 'goes wrong at character 11, "5": "after" is expected there'],
     ['when time', 'ends too early, at character 10: "after" is expected there'],
-    ['when time after', "ends too early, at character 16: milliseconds since 1970 or a quoted date such as 'Sun, 3 Jun 2018 11:05:30 GMT' is expected there"],
-    ['when time after 10m', "goes wrong at character 17, \"10m\": milliseconds since 1970 or a quoted date such as 'Sun, 3 Jun 2018 11:05:30 GMT' is expected there"],
-    ['when time after -5', "goes wrong at character 17, \"-5\": milliseconds since 1970 or a quoted date such as 'Sun, 3 Jun 2018 11:05:30 GMT' is expected there"],
+    [
+      'when time after',
+      "ends too early, at character 16: milliseconds since 1970 or a quoted date such as 'Sun, 3 Jun 2018 11:05:30 GMT' is expected there",
+    ],
+    [
+      'when time after 10m',
+      'goes wrong at character 17, "10m": milliseconds since 1970 or a quoted date such as \'Sun, 3 Jun 2018 11:05:30 GMT\' is expected there',
+    ],
+    [
+      'when time after -5',
+      'goes wrong at character 17, "-5": milliseconds since 1970 or a quoted date such as \'Sun, 3 Jun 2018 11:05:30 GMT\' is expected there',
+    ],
     ['when no', 'ends too early, at character 8: "updates" is expected there'],
     ['when no update for 5m', 'goes wrong at character 9, "update": "updates" is expected there'],
     ['when no updates 5m', 'goes wrong at character 17, "5m": "for" is expected there'],
@@ -227,19 +249,40 @@ t.test('a problem names the character, what stands there and what may', async (t
     ['when no updates for 0s', `goes wrong at character 21, "0s": ${range}`],
     ['when no updates for 5m after', `ends too early, at character 29: ${period} is expected there`],
     ['when no updates for 5m after 0d', `goes wrong at character 30, "0d": ${range}`],
-    ['when no updates for 5m after 1518780068112', `goes wrong at character 30, "1518780068112": ${period} is expected there`],
+    [
+      'when no updates for 5m after 1518780068112',
+      `goes wrong at character 30, "1518780068112": ${period} is expected there`,
+    ],
     ['when no updates for 5m remove', 'ends too early, at character 30: a selector in quotes is expected there'],
-    ['when no updates for 5m remove *a//', 'goes wrong at character 31, "*a//": a selector in quotes is expected there'],
-    ['when no updates for 5m remove "a" and time after 5', 'goes wrong at character 35, "and": the end is expected there'],
+    [
+      'when no updates for 5m remove *a//',
+      'goes wrong at character 31, "*a//": a selector in quotes is expected there',
+    ],
+    [
+      'when no updates for 5m remove "a" and time after 5',
+      'goes wrong at character 35, "and": the end is expected there',
+    ],
     ['when no updates for 5m remove "a" "b"', 'goes wrong at character 35, ""b"": the end is expected there'],
     ['when no updates for 5m remove "a', 'goes wrong at character 31, ""a": this quote is never closed'],
     [`when no updates for 5m remove "a'`, `goes wrong at character 31, ""a'": this quote is never closed`],
-    [String.raw`when no updates for 5m remove "a\"`, String.raw`goes wrong at character 31, ""a\"": this quote is never closed`],
-    [String.raw`when no updates for 5m remove "?\d//"`, String.raw`goes wrong at character 33, "\d//"": within quotes a backslash is written as \\, and \ escapes only quotes and backslashes`],
-    ['when no updates for 5m remove "a\\', 'goes wrong at character 33, "\\": within quotes a backslash is written as \\\\, and \\ escapes only quotes and backslashes'],
+    [
+      String.raw`when no updates for 5m remove "a\"`,
+      String.raw`goes wrong at character 31, ""a\"": this quote is never closed`,
+    ],
+    [
+      String.raw`when no updates for 5m remove "?\d//"`,
+      String.raw`goes wrong at character 33, "\d//"": within quotes a backslash is written as \\, and \ escapes only quotes and backslashes`,
+    ],
+    [
+      'when no updates for 5m remove "a\\',
+      'goes wrong at character 33, "\\": within quotes a backslash is written as \\\\, and \\ escapes only quotes and backslashes',
+    ],
     ["when no updates' for 5m", 'goes wrong at character 16, "\' for 5m": this quote is never closed'],
     ['when 😀😀 x', `goes wrong at character 6, "😀😀": ${condition} is expected there`],
-    [`when (no updates for 1m) 😀 '\ud800`, 'goes wrong at character 26, "😀": "and", "or", "remove" or the end is expected there'],
+    [
+      `when (no updates for 1m) 😀 '\ud800`,
+      'goes wrong at character 26, "😀": "and", "or", "remove" or the end is expected there',
+    ],
     [`when \ud800`, `goes wrong at character 6, "\ufffd": ${condition} is expected there`],
     [`when ${'x'.repeat(17)}`, `goes wrong at character 6, "${'x'.repeat(16)}…": ${condition} is expected there`],
     [`when ${'😀'.repeat(17)}`, `goes wrong at character 6, "${'😀'.repeat(16)}…": ${condition} is expected there`],
@@ -256,7 +299,11 @@ t.test('periods and times are bounded', async (t) => {
   t.match(problemOf(`when time after ${removalTimeMsMax + 1}`), /must lie in the years 1970 to 9999/)
   t.match(problemOf(`when time after ${'9'.repeat(400)}`), /must lie in the years 1970 to 9999/)
   t.match(problemOf(`when time after ${createdMs * 1000}`), /must lie/, 'microseconds, sent by mistake')
-  t.ok(Number.isSafeInteger(dueMs(policyOf('when no updates for 36500d after 36500d'), removalTimeMsMax, removalTimeMsMax)))
+  t.ok(
+    Number.isSafeInteger(
+      dueMs(policyOf('when no updates for 36500d after 36500d'), removalTimeMsMax, removalTimeMsMax),
+    ),
+  )
 })
 
 t.test('the length is bounded in bytes of UTF-8', async (t) => {
@@ -266,14 +313,21 @@ t.test('the length is bounded in bytes of UTF-8', async (t) => {
   }
   t.equal(Buffer.byteLength(text(removalBytesMax)), removalBytesMax)
   t.equal(due(text(removalBytesMax)), updatedMs + second)
-  t.equal(problemOf(text(removalBytesMax + 1)), `is ${removalBytesMax + 1} bytes of UTF-8; at most ${removalBytesMax} are allowed`)
+  t.equal(
+    problemOf(text(removalBytesMax + 1)),
+    `is ${removalBytesMax + 1} bytes of UTF-8; at most ${removalBytesMax} are allowed`,
+  )
 })
 
 t.test('the number of conditions is bounded, however they are joined', async (t) => {
   for (const joint of [' and ', ' or ']) {
-    const text = (count: number): string => `when ${Array.from({ length: count }, () => 'no updates for 1s').join(joint)}`
+    const text = (count: number): string =>
+      `when ${Array.from({ length: count }, () => 'no updates for 1s').join(joint)}`
     t.equal(due(text(removalConditionsMax)), updatedMs + second)
-    t.match(problemOf(text(removalConditionsMax + 1)), new RegExp(`at most ${removalConditionsMax} conditions are allowed$`))
+    t.match(
+      problemOf(text(removalConditionsMax + 1)),
+      new RegExp(`at most ${removalConditionsMax} conditions are allowed$`),
+    )
   }
   const nested = `when (${Array.from({ length: removalConditionsMax }, () => 'time after 5').join(') and (')}) or time after 6`
   t.match(problemOf(nested), /conditions are allowed$/)
@@ -282,14 +336,32 @@ t.test('the number of conditions is bounded, however they are joined', async (t)
 t.test('the depth of parentheses is bounded, their number is not', async (t) => {
   const text = (depth: number): string => `when ${'('.repeat(depth)}time after 5${')'.repeat(depth)}`
   t.equal(due(text(removalDepthMax)), 6)
-  t.match(problemOf(text(removalDepthMax + 1)), new RegExp(`at most ${removalDepthMax} parentheses may enclose each other$`))
+  t.match(
+    problemOf(text(removalDepthMax + 1)),
+    new RegExp(`at most ${removalDepthMax} parentheses may enclose each other$`),
+  )
   t.match(problemOf(`when ${'('.repeat(removalBytesMax - 5)}`), /may enclose each other$/)
   t.equal(due('when (time after 5) and (time after 6) and ((time after 7) or (time after 8))'), 8)
 })
 
 t.test('a text at the bound is read in a moment, whatever it is made of', async (t) => {
   const startMs = performance.now()
-  for (const part of [' ', '(', ')', '"', "'", '\\', 'when ', 'no ', '1', '\\"', '"a"', 'time after 5 or ', '\ud800', '\u00a0']) {
+  for (const part of [
+    ' ',
+    '(',
+    ')',
+    '"',
+    "'",
+    '\\',
+    'when ',
+    'no ',
+    '1',
+    '\\"',
+    '"a"',
+    'time after 5 or ',
+    '\ud800',
+    '\u00a0',
+  ]) {
     const text = `when no updates for 1s remove "${part.repeat(removalBytesMax)}`.slice(0, removalBytesMax >> 1)
     parseRemoval(text)
     parseRemoval(`${text}"`)
@@ -361,7 +433,8 @@ function sample(random: Random, level: number, depth: number): Sample {
   const text = own > level || random.integer(0, 4) === 0 ? `(${bare})` : bare
   return {
     text,
-    holds: (...at) => (kind === 'or' ? parts.some((part) => part.holds(...at)) : parts.every((part) => part.holds(...at))),
+    holds: (...at) =>
+      kind === 'or' ? parts.some((part) => part.holds(...at)) : parts.every((part) => part.holds(...at)),
   }
 }
 
@@ -384,7 +457,8 @@ t.test('random policies are due in the first millisecond in which they hold', as
     const disguised = disguise(random, `when ${text}`)
     const policy = parseRemoval(disguised)
     if ('problem' in policy) {
-      if (!policy.problem.endsWith(`at most ${removalConditionsMax} conditions are allowed`)) t.fail(policy.problem, { disguised })
+      if (!policy.problem.endsWith(`at most ${removalConditionsMax} conditions are allowed`))
+        t.fail(policy.problem, { disguised })
       continue
     }
     parsed++
@@ -392,7 +466,8 @@ t.test('random policies are due in the first millisecond in which they hold', as
     const dueAt = dueMs(policy, createdMs, updated)
     if (!holds(dueAt, createdMs, updated)) t.fail('it does not hold when due', { disguised, dueAt, updated })
     if (holds(dueAt - 1, createdMs, updated)) t.fail('it held before', { disguised, dueAt, updated })
-    if (!holds(dueAt + random.integer(0, 90 * day), createdMs, updated)) t.fail('it holds no more', { disguised, dueAt, updated })
+    if (!holds(dueAt + random.integer(0, 90 * day), createdMs, updated))
+      t.fail('it holds no more', { disguised, dueAt, updated })
     const later = dueMs(policy, createdMs, updated + random.integer(1, 30 * day))
     if (later < dueAt) t.fail('an update brought it forward', { disguised, dueAt, updated })
     if (later !== dueAt && !tracksUpdates(policy)) t.fail('an update moved it', { disguised, dueAt, updated })
@@ -402,7 +477,28 @@ t.test('random policies are due in the first millisecond in which they hold', as
 
 t.test('random damage is refused in words that fit the answer, or still makes sense', async (t) => {
   const random = seeded(t)
-  const scraps = ['when', 'and', 'or', '(', ')', "'", '"', '\\', ' ', 'no', 'updates', 'for', '5m', 'after', 'time', 'remove', '7', '😀', '\ud83d', '\0']
+  const scraps = [
+    'when',
+    'and',
+    'or',
+    '(',
+    ')',
+    "'",
+    '"',
+    '\\',
+    ' ',
+    'no',
+    'updates',
+    'for',
+    '5m',
+    'after',
+    'time',
+    'remove',
+    '7',
+    '😀',
+    '\ud83d',
+    '\0',
+  ]
   for (let round = 0; round < 5000; round++) {
     let text = disguise(random, `when ${sample(random, 2, 2).text} remove '*a//'`)
     for (let damage = random.integer(1, 3); damage > 0; damage--) {
@@ -412,7 +508,10 @@ t.test('random damage is refused in words that fit the answer, or still makes se
     const policy = parseRemoval(text)
     if (!('problem' in policy)) {
       if (!Number.isSafeInteger(dueMs(policy, createdMs, updatedMs))) t.fail('no due time', { text })
-    } else if (!/^(goes wrong|ends too early,) at character \d+/.test(policy.problem) || policy.problem.length > problemMax) {
+    } else if (
+      !/^(goes wrong|ends too early,) at character \d+/.test(policy.problem) ||
+      policy.problem.length > problemMax
+    ) {
       t.fail('unfit words', { text, problem: policy.problem })
     }
   }

@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { type Client, pathsOf } from './support/client.js'
 import { gives } from './support/claims.js'
+import { type Client, pathsOf } from './support/client.js'
 import { treeOrder } from './support/model.js'
 import { seededRandom } from './support/random.js'
 import { overWorkers, startServer, until } from './support/server.js'
@@ -108,7 +108,12 @@ t.test('a removal that a death interrupts has removed a prefix, and is repeated 
   t.equal(await interrupted, 'died', 'nobody was told that it was done')
   await server.logged('worker died')
   const after = server.connect()
-  await until('the next worker serves', () => after.post('fetch', { path: paths[0] }).then(() => true, () => undefined))
+  await until('the next worker serves', () =>
+    after.post('fetch', { path: paths[0] }).then(
+      () => true,
+      () => undefined,
+    ),
+  )
   const standing = pathsOf(await after.walk('?r//', { size: 1000 }))
   t.ok(standing.length > 0 && standing.length <= paths.length - 3000, `${standing.length} of ${paths.length} stand`)
   t.strictSame(standing, paths.slice(paths.length - standing.length), 'they are the last ones, without a gap')
@@ -134,6 +139,10 @@ t.test('a restricted key removes in its subtrees only, whatever it selects', asy
     const answer = await restricted.post('remove', { selector })
     gives(t, answer, `{"removed":${gone.length}}`, `${selector} removes ${gone.length}`)
     const standing = pathsOf(await server.client.walk('?.*//', { size: 1000 }))
-    t.strictSame(standing, paths.filter((path) => !gone.includes(path)), `after ${selector} everything else stands`)
+    t.strictSame(
+      standing,
+      paths.filter((path) => !gone.includes(path)),
+      `after ${selector} everything else stands`,
+    )
   }
 })

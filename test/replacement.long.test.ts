@@ -57,7 +57,8 @@ class Writers {
 
 async function missing(server: Server, acknowledged: readonly string[]): Promise<string[]> {
   const found = new Set<string>()
-  for (const { results } of await server.client.walk('*full//', { size: 1000 })) for (const { path } of results) found.add(path)
+  for (const { results } of await server.client.walk('*full//', { size: 1000 }))
+    for (const { path } of results) found.add(path)
   return acknowledged.filter((path) => !found.has(path))
 }
 
@@ -127,11 +128,17 @@ interface Trial {
   readonly done: Promise<void>
 }
 
-async function openOften(t: Test, options: StartOptions, isOver: (openings: readonly number[], own: number) => boolean): Promise<Trial> {
+async function openOften(
+  t: Test,
+  options: StartOptions,
+  isOver: (openings: readonly number[], own: number) => boolean,
+): Promise<Trial> {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 3, ...options })
   const commits = (): number[] =>
-    server.log.filter(({ msg, directory }) => msg === 'store opened' && directory === server.dataDir).map((line) => Number(line.commits))
+    server.log
+      .filter(({ msg, directory }) => msg === 'store opened' && directory === server.dataDir)
+      .map((line) => Number(line.commits))
   // Two of the three workers opened a store that was there, before anybody wrote.
   const first = commits()
   const own = Math.max(...first)
@@ -194,18 +201,29 @@ t.test('without the hold others commit during openings, so that the hazard is re
   await t.test('the control', async (t) => {
     // What such a store does afterwards is nobody's claim: it is not asked, not checked, and ended with force.
     const unsound = { program, check: false, exitCode: undefined }
-    const disturbed = (openings: readonly number[], own: number): number => openings.filter((commits) => commits > own).length
+    const disturbed = (openings: readonly number[], own: number): number =>
+      openings.filter((commits) => commits > own).length
     const endMs = performance.now() + (hazardSeconds === undefined ? 0 : seconds * 1000)
-    const isOver = (openings: readonly number[], own: number): boolean => performance.now() > endMs && disturbed(openings, own) > 0
+    const isOver = (openings: readonly number[], own: number): boolean =>
+      performance.now() > endMs && disturbed(openings, own) > 0
     const { server, writers, own, openings, done } = await openOften(t, unsound, isOver)
-    const failed = done.then(() => undefined, (error: Error) => t.comment(`an unsound store: ${error.message}`))
+    const failed = done.then(
+      () => undefined,
+      (error: Error) => t.comment(`an unsound store: ${error.message}`),
+    )
     try {
       await until('an opening that others disturbed', async () => isOver(openings(), own) || undefined)
-      t.not(disturbed(openings(), own), 0, `others committed during ${disturbed(openings(), own)} of ${openings().length} openings`)
+      t.not(
+        disturbed(openings(), own),
+        0,
+        `others committed during ${disturbed(openings(), own)} of ${openings().length} openings`,
+      )
       if (hazardSeconds !== undefined) {
         await failed
         await writers.stop()
-        t.comment(`${(await missing(server, writers.acknowledged)).length} of ${writers.acknowledged.length} acknowledged writes were lost`)
+        t.comment(
+          `${(await missing(server, writers.acknowledged)).length} of ${writers.acknowledged.length} acknowledged writes were lost`,
+        )
       }
     } finally {
       for (const pid of [server.pid, ...server.workerPids()]) process.kill(pid, 'SIGKILL')

@@ -64,7 +64,8 @@ class SteadyLoad {
       this.acknowledged[i] = next
       const read = await this.#sendTwice(agent, 'fetch', { path: `steady/${i}` })
       if (read === undefined) break
-      if (read.text !== `{"path":"steady/${i}","type":"json","value":${next}}`) this.errors.push(`read ${read.text} after ${next}`)
+      if (read.text !== `{"path":"steady/${i}","type":"json","value":${next}}`)
+        this.errors.push(`read ${read.text} after ${next}`)
     }
     agent.destroy()
   }

@@ -25,7 +25,11 @@ interface Sent {
 /** One request on the agent's connection; rejects with an error that says whether the connection had been used before. */
 function send(agent: Agent, url: string, token: string, body: object): Promise<Sent> {
   const bytes = Buffer.from(JSON.stringify(body))
-  const headers = { 'content-type': 'application/json', 'content-length': bytes.length, authorization: `Apikey ${token}` }
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': bytes.length,
+    authorization: `Apikey ${token}`,
+  }
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method: 'POST', headers, agent }, (incoming) => {
       let text = ''
@@ -37,7 +41,13 @@ function send(agent: Agent, url: string, token: string, body: object): Promise<S
 }
 
 /** Writes and reads back on one keep-alive connection until told to stop. */
-async function load(url: string, token: string, place: number, outcome: Outcome, stopped: () => boolean): Promise<void> {
+async function load(
+  url: string,
+  token: string,
+  place: number,
+  outcome: Outcome,
+  stopped: () => boolean,
+): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   async function ask(route: string, body: object): Promise<string> {
     outcome.sent++
@@ -84,7 +94,10 @@ await t.test('no request fails while workers are replaced', async (t) => {
   t.comment(`${outcome.sent} requests, ${outcome.again} of them sent again`)
   t.strictSame(outcome.failed, [])
   t.ok(outcome.sent > 1000, 'there was load')
-  t.notOk(server.workerPids().some((pid) => first.includes(pid)), 'every worker is a new one')
+  t.notOk(
+    server.workerPids().some((pid) => first.includes(pid)),
+    'every worker is a new one',
+  )
 })
 
 await t.test('every worker has the settings of the file as it stands', async (t) => {

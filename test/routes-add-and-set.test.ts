@@ -11,14 +11,24 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":1}', 'with its value')
     const string = await post('addAndSet', { path: 's', type: 'string', value: 'x' })
     gives(t, string, '{"path":"s","created":true}', 'a string topic')
-    gives(t, await post('fetch', { path: 's', type: 'string' }), '{"path":"s","type":"string","value":"x"}', 'its value')
+    gives(
+      t,
+      await post('fetch', { path: 's', type: 'string' }),
+      '{"path":"s","type":"string","value":"x"}',
+      'its value',
+    )
   })
 
   await t.test('addAndSet updates a compatible topic', async (t) => {
     gives(t, await post('addAndSet', { path: '/a/b/', value: 2 }), '{"path":"a/b","created":false}', 'updated')
     gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":2}', 'the new value')
     await post('add', { path: 'bare' })
-    gives(t, await post('addAndSet', { path: 'bare', value: null }), '{"path":"bare","created":false}', 'one without a value')
+    gives(
+      t,
+      await post('addAndSet', { path: 'bare', value: null }),
+      '{"path":"bare","created":false}',
+      'one without a value',
+    )
     gives(t, await post('fetch', { path: 'bare' }), '{"path":"bare","type":"json","value":null}', 'null is a value')
   })
 
@@ -27,14 +37,24 @@ await overWorkers(t, async (t, { post }) => {
     refuses(t, asString, 400, 'incompatible_type', 'a json topic', '"a/b"', 'json', 'string')
     gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":2}', 'its value stays')
     refuses(t, await post('addAndSet', { path: 's', value: 'y' }), 400, 'incompatible_type', 'a string topic', '"s"')
-    gives(t, await post('fetch', { path: 's', type: 'string' }), '{"path":"s","type":"string","value":"x"}', 'its value stays')
+    gives(
+      t,
+      await post('fetch', { path: 's', type: 'string' }),
+      '{"path":"s","type":"string","value":"x"}',
+      'its value stays',
+    )
   })
 
   await t.test('a removed topic can be created anew, as the other type too', async (t) => {
     await post('remove', { path: 'a/b' })
     const again = await post('addAndSet', { path: 'a/b', type: 'string', value: 'new' })
     gives(t, again, '{"path":"a/b","created":true}', 'created again')
-    gives(t, await post('fetch', { path: 'a/b', type: 'string' }), '{"path":"a/b","type":"string","value":"new"}', 'as a string')
+    gives(
+      t,
+      await post('fetch', { path: 'a/b', type: 'string' }),
+      '{"path":"a/b","type":"string","value":"new"}',
+      'as a string',
+    )
   })
 
   await t.test('path and value are required, and a string topic takes strings only', async (t) => {

@@ -10,7 +10,12 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('add', { path: 'a' }), '{"path":"a","created":true}', 'the first time')
     gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json"}', 'no value member')
     gives(t, await post('add', { path: 's', type: 'string' }), '{"path":"s","created":true}', 'a string topic')
-    gives(t, await post('fetch', { path: 's', type: 'string' }), '{"path":"s","type":"string"}', 'no value member either')
+    gives(
+      t,
+      await post('fetch', { path: 's', type: 'string' }),
+      '{"path":"s","type":"string"}',
+      'no value member either',
+    )
     const page = '{"has_more":false,"results":[{"path":"a","type":"json"}]}'
     gives(t, await post('fetch', { selector: '*a//' }), page, 'on a page as well')
   })
@@ -39,9 +44,28 @@ await overWorkers(t, async (t, { post }) => {
   })
 
   await t.test('any text without empty segments, U+0000 and lone surrogates is a path', async (t) => {
-    for (const path of [' ', 'a b', 'é', 'e\u0301', '日本/語', '😀', '\u0001\u001f\u007f', '"\\', '*?#>', '..', '.', 'a\nb', '\ufeff']) {
+    for (const path of [
+      ' ',
+      'a b',
+      'é',
+      'e\u0301',
+      '日本/語',
+      '😀',
+      '\u0001\u001f\u007f',
+      '"\\',
+      '*?#>',
+      '..',
+      '.',
+      'a\nb',
+      '\ufeff',
+    ]) {
       gives(t, await post('add', { path }), `${JSON.stringify({ path, created: true })}`, JSON.stringify(path))
-      gives(t, await post('fetch', { path }), JSON.stringify({ path, type: 'json' }), `fetch of ${JSON.stringify(path)}`)
+      gives(
+        t,
+        await post('fetch', { path }),
+        JSON.stringify({ path, type: 'json' }),
+        `fetch of ${JSON.stringify(path)}`,
+      )
     }
     for (const path of ['', '/', '//', 'a//b', '//a', 'a//', 'a\0b', '\0']) {
       refuses(t, await post('add', { path }), 400, 'invalid_path', JSON.stringify(path), '"path"')

@@ -18,7 +18,12 @@ await overWorkers(t, async (t, { post }) => {
   await t.test('a path gives the fetch result item', async (t) => {
     gives(t, await post('fetch', { path: 'a' }), item('a'), 'a topic with descendants')
     gives(t, await post('fetch', { path: 'a/c/x' }), item('a/c/x'), 'a descendant')
-    gives(t, await post('fetch', { path: 'a/s', type: 'string' }), '{"path":"a/s","type":"string","value":"text"}', 'a string')
+    gives(
+      t,
+      await post('fetch', { path: 'a/s', type: 'string' }),
+      '{"path":"a/s","type":"string","value":"text"}',
+      'a string',
+    )
     gives(t, await post('fetch', { path: 'a', type: 'json' }), item('a'), 'the default type, named')
   })
 
@@ -32,18 +37,48 @@ await overWorkers(t, async (t, { post }) => {
   await t.test('a path where no topic is, or one of the other type, is refused', async (t) => {
     refuses(t, await post('fetch', { path: 'a/none' }), 400, 'no_such_topic', 'no topic', '"a/none"')
     refuses(t, await post('fetch', { path: 'many' }), 400, 'no_such_topic', 'only descendants', '"many"')
-    refuses(t, await post('fetch', { path: 'a/s' }), 400, 'incompatible_type', 'a string topic', '"a/s"', 'string', 'json')
-    refuses(t, await post('fetch', { path: 'a', type: 'string' }), 400, 'incompatible_type', 'a json topic', 'string', 'json')
+    refuses(
+      t,
+      await post('fetch', { path: 'a/s' }),
+      400,
+      'incompatible_type',
+      'a string topic',
+      '"a/s"',
+      'string',
+      'json',
+    )
+    refuses(
+      t,
+      await post('fetch', { path: 'a', type: 'string' }),
+      400,
+      'incompatible_type',
+      'a json topic',
+      'string',
+      'json',
+    )
   })
 
-  await t.test('an asterisk, a path and a double slash give that topic and all its descendants in tree order', async (t) => {
-    gives(t, await post('fetch', { selector: '*a//' }), page('a', 'a/b', 'a/c', 'a/c/x'), 'a subtree without its sibling a-b')
-    gives(t, await post('fetch', { selector: '*a/c//' }), page('a/c', 'a/c/x'), 'a deeper one')
-    gives(t, await post('fetch', { selector: '*a/c/x//' }), page('a/c/x'), 'a leaf')
-  })
+  await t.test(
+    'an asterisk, a path and a double slash give that topic and all its descendants in tree order',
+    async (t) => {
+      gives(
+        t,
+        await post('fetch', { selector: '*a//' }),
+        page('a', 'a/b', 'a/c', 'a/c/x'),
+        'a subtree without its sibling a-b',
+      )
+      gives(t, await post('fetch', { selector: '*a/c//' }), page('a/c', 'a/c/x'), 'a deeper one')
+      gives(t, await post('fetch', { selector: '*a/c/x//' }), page('a/c/x'), 'a leaf')
+    },
+  )
 
   await t.test('the subtree of a path that reads as a regular expression is found all the same', async (t) => {
-    gives(t, await post('fetch', { selector: '*a+b//' }), page('a+b', 'a+b/c', 'aab'), 'the path itself, and what it matches')
+    gives(
+      t,
+      await post('fetch', { selector: '*a+b//' }),
+      page('a+b', 'a+b/c', 'aab'),
+      'the path itself, and what it matches',
+    )
     gives(t, await post('fetch', { selector: '*\\Qa+b\\E//' }), page('a+b', 'a+b/c'), 'quoted, the path itself alone')
   })
 
@@ -54,7 +89,12 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('fetch', { selector: '?a/c/' }), page('a/c/x'), 'the descendants alone')
     gives(t, await post('fetch', { selector: '?a/c//' }), page('a/c', 'a/c/x'), 'the topic and its descendants')
     gives(t, await post('fetch', { selector: '*a/' }), page('a/b', 'a/c', 'a/c/x'), 'the descendants of a whole path')
-    gives(t, await post('fetch', { selector: '#>b////?a/c//////>a-b' }), page('a/c', 'a/c/x', 'a-b', 'b'), 'a set of selectors')
+    gives(
+      t,
+      await post('fetch', { selector: '#>b////?a/c//////>a-b' }),
+      page('a/c', 'a/c/x', 'a-b', 'b'),
+      'a set of selectors',
+    )
   })
 
   await t.test('a selector gives topics of the requested type only', async (t) => {
@@ -75,7 +115,12 @@ await overWorkers(t, async (t, { post }) => {
         const path = `many/${String(from + i).padStart(2, '0')}`
         return `{"path":"${path}","type":"json","value":${from + i}}`
       }).join(',')
-    gives(t, await post('fetch', { selector: '*many//' }), `{"has_more":true,"results":[${many(0, 10)}]}`, 'ten by default')
+    gives(
+      t,
+      await post('fetch', { selector: '*many//' }),
+      `{"has_more":true,"results":[${many(0, 10)}]}`,
+      'ten by default',
+    )
     const last = await post('fetch', { selector: '*many//', after: 'many/09' })
     gives(t, last, `{"has_more":false,"results":[${many(10, 12)}]}`, 'after is exclusive')
     const two = await post('fetch', { selector: '*many//', size: 2 })
@@ -86,11 +131,35 @@ await overWorkers(t, async (t, { post }) => {
 
   await t.test('exactly one of path and selector is required', async (t) => {
     refuses(t, await post('fetch', {}), 400, 'path_or_selector', 'neither', '"path"', '"selector"')
-    refuses(t, await post('fetch', { path: 'a', selector: '*a//' }), 400, 'path_or_selector', 'both', '"path"', '"selector"')
+    refuses(
+      t,
+      await post('fetch', { path: 'a', selector: '*a//' }),
+      400,
+      'path_or_selector',
+      'both',
+      '"path"',
+      '"selector"',
+    )
   })
 
   await t.test('a selector that cannot be understood is refused', async (t) => {
-    for (const selector of ['', '?', '*', '$a', '%a', '&a', '<a', '?a/(', '*(?=a)b', '*(a)\\1', '*a(b', '*a(b/', '>a//b', '#', '#>a////%b']) {
+    for (const selector of [
+      '',
+      '?',
+      '*',
+      '$a',
+      '%a',
+      '&a',
+      '<a',
+      '?a/(',
+      '*(?=a)b',
+      '*(a)\\1',
+      '*a(b',
+      '*a(b/',
+      '>a//b',
+      '#',
+      '#>a////%b',
+    ]) {
       refuses(t, await post('fetch', { selector }), 400, 'invalid_selector', `"${selector}"`, '"selector"')
     }
   })

@@ -2,8 +2,8 @@
  * remove: one topic by its path, or all that a selector matches, and how many those were.
  */
 import t from 'tap'
-import { pathsOf } from './support/client.js'
 import { gives, refuses } from './support/claims.js'
+import { pathsOf } from './support/client.js'
 import { overWorkers } from './support/server.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']
@@ -52,7 +52,15 @@ await overWorkers(t, async (t, { post, client }) => {
   await t.test('exactly one of path and selector is required, and nothing else is taken', async (t) => {
     await plant()
     refuses(t, await post('remove', {}), 400, 'path_or_selector', 'neither', '"path"', '"selector"')
-    refuses(t, await post('remove', { path: 'a', selector: '*a//' }), 400, 'path_or_selector', 'both', '"path"', '"selector"')
+    refuses(
+      t,
+      await post('remove', { path: 'a', selector: '*a//' }),
+      400,
+      'path_or_selector',
+      'both',
+      '"path"',
+      '"selector"',
+    )
     refuses(t, await post('remove', { path: 'a', type: 'json' }), 400, 'unknown_parameter', 'a type', '"type"')
     refuses(t, await post('remove', { selector: '*a//', size: 1 }), 400, 'unknown_parameter', 'a size', '"size"')
     refuses(t, await post('remove', { selector: '%a' }), 400, 'invalid_selector', 'no selector', '"selector"')

@@ -12,22 +12,38 @@ await overWorkers(t, async (t, { post }) => {
   await t.test('set puts a value in the place of the one before', async (t) => {
     for (const value of ['1', '"text"', 'true', 'false', 'null', '[]', '{}', '[1,[2,{"a":null}]]', '{"a":{"b":[]}}']) {
       gives(t, await post('set', `{"path":"a/b","value":${value}}`), '{"path":"a/b"}', `set to ${value}`)
-      gives(t, await post('fetch', { path: 'a/b' }), `{"path":"a/b","type":"json","value":${value}}`, `fetch of ${value}`)
+      gives(
+        t,
+        await post('fetch', { path: 'a/b' }),
+        `{"path":"a/b","type":"json","value":${value}}`,
+        `fetch of ${value}`,
+      )
     }
   })
 
   await t.test('set to the value that the topic already has is a 200', async (t) => {
-    for (const _ of [1, 2, 3]) gives(t, await post('set', { path: 'a/b', value: 'same' }), '{"path":"a/b"}', 'the same value')
+    for (const _ of [1, 2, 3])
+      gives(t, await post('set', { path: 'a/b', value: 'same' }), '{"path":"a/b"}', 'the same value')
   })
 
   await t.test('set answers the path as it is kept', async (t) => {
     gives(t, await post('set', { path: '/a/b/', value: 'slashes' }), '{"path":"a/b"}', 'without the outer slashes')
-    gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":"slashes"}', 'it is the same topic')
+    gives(
+      t,
+      await post('fetch', { path: 'a/b' }),
+      '{"path":"a/b","type":"json","value":"slashes"}',
+      'it is the same topic',
+    )
   })
 
   await t.test('a string topic is set with its type named', async (t) => {
     gives(t, await post('set', { path: 's', type: 'string', value: 'x' }), '{"path":"s"}', 'a string')
-    gives(t, await post('fetch', { path: 's', type: 'string' }), '{"path":"s","type":"string","value":"x"}', 'its value')
+    gives(
+      t,
+      await post('fetch', { path: 's', type: 'string' }),
+      '{"path":"s","type":"string","value":"x"}',
+      'its value',
+    )
     const answer = await post('set', { path: 's', type: 'string', value: 5 })
     refuses(t, answer, 400, 'invalid_parameter', 'a number', '"value"', 'string')
   })
@@ -36,7 +52,14 @@ await overWorkers(t, async (t, { post }) => {
     refuses(t, await post('set', { path: 'a', value: 1 }), 400, 'no_such_topic', 'a path with descendants only', '"a"')
     refuses(t, await post('fetch', { path: 'a' }), 400, 'no_such_topic', 'it was not created')
     await post('set', { path: 'a/b', value: 'kept' })
-    refuses(t, await post('set', { path: 'a/b', type: 'string', value: 'x' }), 400, 'incompatible_type', 'a json topic', '"a/b"')
+    refuses(
+      t,
+      await post('set', { path: 'a/b', type: 'string', value: 'x' }),
+      400,
+      'incompatible_type',
+      'a json topic',
+      '"a/b"',
+    )
     gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":"kept"}', 'its value stays')
     refuses(t, await post('set', { path: 's', value: 'x' }), 400, 'incompatible_type', 'a string topic', '"s"')
   })

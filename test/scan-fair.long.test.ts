@@ -53,7 +53,8 @@ async function latenciesDuring(client: Client, work: () => Promise<unknown>): Pr
     const startedAt = performance.now()
     const { status, text } = await client.post('fetch', { path })
     latencies.push(performance.now() - startedAt)
-    if (status !== 200 || !text.endsWith(`"value":"${path}"}`)) throw new Error(`${path} was answered ${status}: ${text}`)
+    if (status !== 200 || !text.endsWith(`"value":"${path}"}`))
+      throw new Error(`${path} was answered ${status}: ${text}`)
   }
   await works
   latencies.sort((a, b) => a - b)
@@ -109,7 +110,15 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
   })
 
   await t.test('whatever the pattern, others are served meanwhile', async (t) => {
-    const patterns = ['(a+)+$', '(a|aa)+b', '(x+x+)+y', '(.*)*(.*)*z', '(a|b)*a(a|b){300}', '((a?){20}){15}c', '(.*a){300}']
+    const patterns = [
+      '(a+)+$',
+      '(a|aa)+b',
+      '(x+x+)+y',
+      '(.*)*(.*)*z',
+      '(a|b)*a(a|b){300}',
+      '((a?){20}){15}c',
+      '(.*a){300}',
+    ]
     const plainMs = await scan('?h/[0-9].*')
     for (const pattern of patterns) {
       for (const selector of [`?h/${pattern}`, `*h/${pattern}`]) {

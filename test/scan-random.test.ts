@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { sliceMs } from '../dist/store/time-slices.js'
-import type { TopicStore } from '../dist/store/store.js'
 import type { Plan } from '../dist/selectors/plan.js'
+import type { TopicStore } from '../dist/store/store.js'
+import { sliceMs } from '../dist/store/time-slices.js'
 import type { TopicType } from '../dist/topics/topic.js'
 import { treeOrder } from './support/model.js'
 import { type Random, seededRandom } from './support/random.js'
@@ -77,7 +77,9 @@ t.test('random selectors, page by page, find what a naive matcher finds: all of 
         const type = random.pick(types)
         const after = random.oneIn(3) ? random.pick([...paths.json, ...paths.string, randomPath(random)]) : undefined
         const { found, visits, seeks, pages } = await walk(store, planned(text), type, random, after)
-        const wanted = paths[type].filter((path) => matches(path) && (after === undefined || treeOrder(path, after) > 0))
+        const wanted = paths[type].filter(
+          (path) => matches(path) && (after === undefined || treeOrder(path, after) > 0),
+        )
         sum.matches += found.length
         sum.visits += visits
         sum.seeks += seeks

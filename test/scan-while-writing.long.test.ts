@@ -8,14 +8,14 @@ import t, { type Test } from 'tap'
 import { now } from '../dist/store/clock.js'
 import { createCommits } from '../dist/store/lmdb/commits.js'
 import { openEnvironment } from '../dist/store/lmdb/environment.js'
+import { createSnapshots } from '../dist/store/lmdb/fresh-snapshots.js'
 import { createPageBuffer } from '../dist/store/lmdb/page-buffer.js'
 import { createReads } from '../dist/store/lmdb/reads.js'
-import { createSnapshots } from '../dist/store/lmdb/fresh-snapshots.js'
 import { walk } from '../dist/store/lmdb/walk.js'
 import { createWrites } from '../dist/store/lmdb/writes.js'
-import { everyTopic } from '../dist/topics/range.js'
 import type { TopicStore } from '../dist/store/store.js'
 import type { Path } from '../dist/topics/path.js'
+import { everyTopic } from '../dist/topics/range.js'
 import { treeOrder } from './support/model.js'
 import { type Random, seededRandom } from './support/random.js'
 import { load, openStore, planned, readItems, spin, watched } from './support/store.js'
@@ -63,7 +63,11 @@ for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp
     const found: string[] = []
     for (const size of [1000, 1000, 17]) {
       // The commits of others come back between the slices, so each must have some time to itself.
-      const plan = watched({ ranges, matcher }, () => random.oneIn(8) && (slices++, spin(1.5)))
+      const plan = watched({ ranges, matcher }, () => {
+        if (!random.oneIn(8)) return
+        slices++
+        spin(1.5)
+      })
       found.length = 0
       for (let after: string | undefined; ; ) {
         const { items, hasMore } = await readItems(store, { plan, after, size })
@@ -71,7 +75,11 @@ for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp
         if (!hasMore) break
         after = items.at(-1)?.path
       }
-      t.strictSame([...new Set(found)].sort(treeOrder), found, `in pages of ${size}, ${found.length} in order, none twice`)
+      t.strictSame(
+        [...new Set(found)].sort(treeOrder),
+        found,
+        `in pages of ${size}, ${found.length} in order, none twice`,
+      )
       const missed = wanted.filter((path) => !found.includes(path))
       t.strictSame(missed, [], 'nothing that stood was missed')
     }

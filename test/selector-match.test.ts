@@ -2,12 +2,13 @@
  * What selectors match: a table of examples, and random selectors over random trees against a naive reference that was
  * written for this test. The scan is simulated as a store runs it: ranges in order, seeks followed, over sorted keys.
  */
-import t from 'tap'
+
 import { RE2JS, RE2JSException } from 're2js'
-import { encodeKey } from '../dist/topics/key.js'
-import { compileTest, harmlessExpression, linearTest, readPattern, type Pattern } from '../dist/selectors/pattern.js'
-import { planSelector } from '../dist/selectors/planner.js'
+import t from 'tap'
+import { compileTest, harmlessExpression, linearTest, type Pattern, readPattern } from '../dist/selectors/pattern.js'
 import type { Plan } from '../dist/selectors/plan.js'
+import { planSelector } from '../dist/selectors/planner.js'
+import { encodeKey } from '../dist/topics/key.js'
 import { seededRandom } from './support/random.js'
 import { randomPath, randomSelector } from './support/selectors.js'
 
@@ -105,22 +106,46 @@ t.test('every example matches what the table says', async (t) => {
 })
 
 t.test('an asterisk, a path and two slashes find the topic and its descendants, whatever the path', async (t) => {
-  const regular = ['a+b', '?', '*', '**', '{2}', 'a|b', '^', '$', '.', 'c++', 'x{2,1}', '\n', 'é', '😀', '>a', '#a', '%a']
+  const regular = [
+    'a+b',
+    '?',
+    '*',
+    '**',
+    '{2}',
+    'a|b',
+    '^',
+    '$',
+    '.',
+    'c++',
+    'x{2,1}',
+    '\n',
+    'é',
+    '😀',
+    '>a',
+    '#a',
+    '%a',
+  ]
   const broken = ['a(b', '[', ')', '(?', '[[:x:]]', 'Q\\', '\\Q', '\\E', 'a\\', '\\p{Nope}', 'C:\\Users\\x']
   const paths = [...regular, ...broken].flatMap((path) => [path, `x/${path}`, `${path}/x/y/z`])
   const tree = new Tree(paths.flatMap((path) => [path, `${path}/x`, `${path}/x/y`]))
   for (const path of paths) {
     const { found } = tree.scan(planned(`*${path}//`))
-    t.ok([path, `${path}/x`, `${path}/x/y`].every((wanted) => found.includes(wanted)), JSON.stringify(path))
+    t.ok(
+      [path, `${path}/x`, `${path}/x/y`].every((wanted) => found.includes(wanted)),
+      JSON.stringify(path),
+    )
   }
   for (const path of broken.filter((text) => 'problem' in planSelector(`?${text}`))) {
-    for (const tail of ['', '/']) t.match(planSelector(`*${path}${tail}`), { problem: /^has at character \d+ / }, `*${path}${tail}`)
+    for (const tail of ['', '/'])
+      t.match(planSelector(`*${path}${tail}`), { problem: /^has at character \d+ / }, `*${path}${tail}`)
   }
 })
 
 t.test('a quoted path is that topic and nothing that its characters would match as a pattern', async (t) => {
   const paths = ['a+b', 'a.b', '?', '**', '{2}', 'a|b', '$', 'a(b', '[', '(?', 'a\\', 'C:\\Users\\x', 'é.', 'x/a+']
-  const tree = new Tree([...paths, 'aab', 'ab', 'a/b', 'axb', 'a', 'b', 'éx', 'x/aa'].flatMap((path) => [path, `${path}/y`]))
+  const tree = new Tree(
+    [...paths, 'aab', 'ab', 'a/b', 'axb', 'a', 'b', 'éx', 'x/aa'].flatMap((path) => [path, `${path}/y`]),
+  )
   for (const path of paths) {
     const quoted = `*\\Q${path}\\E`
     const subtree = tree.paths.filter((other) => other === path || other.startsWith(`${path}/`))
@@ -130,27 +155,30 @@ t.test('a quoted path is that topic and nothing that its characters would match 
   }
 })
 
-t.test('random selectors find in random trees what a naive matcher finds, in order, once, skipping nothing', async (t) => {
-  const random = seededRandom(t)
-  let visits = 0
-  let matches = 0
-  for (let round = 0; round < 8; round++) {
-    const paths = Array.from({ length: 1500 }, () => randomPath(random))
-    const tree = new Tree(paths)
-    for (let i = 0; i < 150; i++) {
-      const { text, matches: reference } = randomSelector(random)
-      const { found, visited } = tree.scan(planned(text))
-      const wanted = tree.paths.filter(reference)
-      visits += visited
-      matches += found.length
-      if (found.join('\n') === wanted.join('\n')) continue
-      const wrong = [...found.filter((path) => !reference(path)), ...wanted.filter((path) => !found.includes(path))]
-      return void t.fail(`${JSON.stringify(text)} is wrong about ${JSON.stringify(wrong.slice(0, 5))}`)
+t.test(
+  'random selectors find in random trees what a naive matcher finds, in order, once, skipping nothing',
+  async (t) => {
+    const random = seededRandom(t)
+    let visits = 0
+    let matches = 0
+    for (let round = 0; round < 8; round++) {
+      const paths = Array.from({ length: 1500 }, () => randomPath(random))
+      const tree = new Tree(paths)
+      for (let i = 0; i < 150; i++) {
+        const { text, matches: reference } = randomSelector(random)
+        const { found, visited } = tree.scan(planned(text))
+        const wanted = tree.paths.filter(reference)
+        visits += visited
+        matches += found.length
+        if (found.join('\n') === wanted.join('\n')) continue
+        const wrong = [...found.filter((path) => !reference(path)), ...wanted.filter((path) => !found.includes(path))]
+        return void t.fail(`${JSON.stringify(text)} is wrong about ${JSON.stringify(wrong.slice(0, 5))}`)
+      }
     }
-  }
-  t.comment(`${matches} matches in ${visits} visits`)
-  t.ok(matches > 0)
-})
+    t.comment(`${matches} matches in ${visits} visits`)
+    t.ok(matches > 0)
+  },
+)
 
 t.test('the reference can fail: a matcher that skips one topic too many is caught', async (t) => {
   const tree = new Tree(['a', 'a/x/temp', 'a/y/temp'])
@@ -191,10 +219,13 @@ t.test('the built-in engine, where it is used, agrees with the linear-time engin
   const repeats = ['', '', '', '*', '+', '?', '{2}', '{1,3}', '{2,}', '*?', '{0}']
   const texts = ['', 'a', '\n', '\v', '\u2028', '\u00a0', 'K', '\u212a', 'ſ', '_', '0', '٣']
   const parts = ['a', 'b', '1', '-', '.', '/', 'é', '😀', '😁', '\n', '\t', 'x/y']
-  for (let i = 0; i < 300; i++) texts.push(Array.from({ length: 1 + random.below(5) }, () => random.pick(parts)).join(''))
+  for (let i = 0; i < 300; i++)
+    texts.push(Array.from({ length: 1 + random.below(5) }, () => random.pick(parts)).join(''))
   let compared = 0
   for (let i = 0; i < 600; i++) {
-    const source = Array.from({ length: 1 + random.below(4) }, () => random.pick(single) + random.pick(repeats)).join('')
+    const source = Array.from({ length: 1 + random.below(4) }, () => random.pick(single) + random.pick(repeats)).join(
+      '',
+    )
     const read = pattern(source)
     if (read === undefined) return void t.fail(`${source} is refused`)
     for (const tail of ['match', 'descendants', 'both'] as const) {
@@ -231,7 +262,8 @@ t.test('what is read as a pattern is what the engine takes as one', async (t) =>
       error = thrown.message
     }
     const problem = 'problem' in read ? read.problem : undefined
-    if ((problem === undefined) !== (error === undefined)) return void t.fail(`${text}: read: ${problem}; engine: ${error}`)
+    if ((problem === undefined) !== (error === undefined))
+      return void t.fail(`${text}: read: ${problem}; engine: ${error}`)
   }
   t.ok(taken > 3000, `${taken} of 20000 are patterns`)
 })

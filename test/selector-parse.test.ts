@@ -2,9 +2,16 @@
  * Selector texts become values, and what is wrong with the others is told at the character.
  */
 import t from 'tap'
-import { enginesSizeMax, groupDepthMax, patternSizeMax, repeatMax, selectorBytesMax, selectorEnginesMax } from '../dist/limits.js'
-import { planSelector } from '../dist/selectors/planner.js'
+import {
+  enginesSizeMax,
+  groupDepthMax,
+  patternSizeMax,
+  repeatMax,
+  selectorBytesMax,
+  selectorEnginesMax,
+} from '../dist/limits.js'
 import { parseSelector } from '../dist/selectors/parse-selector.js'
+import { planSelector } from '../dist/selectors/planner.js'
 
 function sourceOf(text: string): unknown {
   const selector = parseSelector(text)
@@ -68,7 +75,13 @@ t.test('a set is cut at the last four of a run of slashes', async (t) => {
     ['#?a////?b//', [split('a', 'match'), split('b', 'both')]],
     ['##a////#b', ['a', 'b']],
     ['#a////>b////*c', ['a', 'b', { full: 'c', literal: undefined, tail: 'match' }]],
-    ['#*a(b//////*c+//', [{ full: undefined, literal: 'a(b', tail: 'both' }, { full: 'c+', literal: 'c+', tail: 'both' }]],
+    [
+      '#*a(b//////*c+//',
+      [
+        { full: undefined, literal: 'a(b', tail: 'both' },
+        { full: 'c+', literal: 'c+', tail: 'both' },
+      ],
+    ],
   ]
   for (const [text, value] of sets) t.same(sourceOf(text), value, text)
 })
@@ -121,7 +134,10 @@ t.test('what is no selector is told at its character', async (t) => {
     ['?(?<n>a)(?<n>b)', /^has at character 9 a second group named "n"; /],
     ['?\\Qa/b\\E(', /^has at character 9 a group that is not closed; /],
     ['*a//(b', /^has at character 5 a group that is not closed; a regular expression is allowed, in which /],
-    ['*a(b', /^has at character 3 a group that is not closed; a regular expression is allowed, in which \\Q…\\E quotes a path$/],
+    [
+      '*a(b',
+      /^has at character 3 a group that is not closed; a regular expression is allowed, in which \\Q…\\E quotes a path$/,
+    ],
     ['*a(b/', /^has at character 3 a group that is not closed; /],
     ['*a{2,1}', /^has at character 3 the repetition \{2,1\}, whose bounds are in the wrong order; /],
     ['*a\\', /^has at character 3 a backslash with nothing after it; /],
@@ -167,11 +183,16 @@ t.test('what linear time cannot do is refused by its name, in every form', async
       t.ok('problem' in found && found.problem.startsWith(`has at character ${at} ${problem}`), text)
     }
   }
-  t.same(sourceOf('*\\Q(?=b)\\E//'), { full: '\\Q(?=b)\\E', literal: '\\Q(?=b)\\E', tail: 'both' }, 'quoted it is plain text')
+  t.same(
+    sourceOf('*\\Q(?=b)\\E//'),
+    { full: '\\Q(?=b)\\E', literal: '\\Q(?=b)\\E', tail: 'both' },
+    'quoted it is plain text',
+  )
 })
 
 t.test('each limit is allowed, and one more is refused', async (t) => {
-  const refused = (text: string, problem: RegExp) => t.match(parseSelector(text), { problem }, `${text.slice(0, 20)}… refused`)
+  const refused = (text: string, problem: RegExp) =>
+    t.match(parseSelector(text), { problem }, `${text.slice(0, 20)}… refused`)
   const allowed = (text: string) => t.notOk('problem' in parseSelector(text), `${text.slice(0, 20)}… allowed`)
   const nested = (depth: number) => `?${'('.repeat(depth)}a${')'.repeat(depth)}`
   allowed(nested(groupDepthMax))

@@ -4,9 +4,9 @@
  */
 import t, { type Test } from 'tap'
 import { keyBytesMax, pathBytesMax } from '../dist/limits.js'
-import type { Path } from '../dist/topics/path.js'
-import { planPath, planSelector, planSubtree } from '../dist/selectors/planner.js'
 import type { Plan } from '../dist/selectors/plan.js'
+import { planPath, planSelector, planSubtree } from '../dist/selectors/planner.js'
+import type { Path } from '../dist/topics/path.js'
 
 const everything = '<01> … <ff>'
 
@@ -40,7 +40,16 @@ t.test('a path is its one key', async (t) => {
 })
 
 t.test('a literal subtree is one range without a matcher, in every form', async (t) => {
-  for (const text of ['?a/b//', '*a/b//', '*/a/b//', '?\\Qa/b\\E//', '?a/(b)//', '?^a$/b//', '?[a]/b//', '?\\x61/b//']) {
+  for (const text of [
+    '?a/b//',
+    '*a/b//',
+    '*/a/b//',
+    '?\\Qa/b\\E//',
+    '?a/(b)//',
+    '?^a$/b//',
+    '?[a]/b//',
+    '?\\x61/b//',
+  ]) {
     t.same(outline(planned(text)), ['a/b … a/b<01>'], text)
   }
   check(t, {
@@ -137,9 +146,20 @@ t.test('what no path can be is no range', async (t) => {
 t.test('bounds and seeks are at most one byte longer than the longest key', async (t) => {
   const longest = `a/${'b'.repeat(pathBytesMax - 2)}`
   const beyond = `?a/.*/${'c'.repeat(pathBytesMax)}`
-  for (const text of [longest, `?${longest}//`, `*${longest}/`, `?${longest}/.*`, `?${longest}.*//`, `*${longest}.*`, beyond]) {
+  for (const text of [
+    longest,
+    `?${longest}//`,
+    `*${longest}/`,
+    `?${longest}/.*`,
+    `?${longest}.*//`,
+    `*${longest}.*`,
+    beyond,
+  ]) {
     for (const { start, end } of planned(text).ranges) {
-      t.ok(start.length <= keyBytesMax + 1 && end.length <= keyBytesMax + 1, `${text.slice(0, 20)}…, ${text.length} long`)
+      t.ok(
+        start.length <= keyBytesMax + 1 && end.length <= keyBytesMax + 1,
+        `${text.slice(0, 20)}…, ${text.length} long`,
+      )
     }
   }
   const { matcher } = planned(`?a/.*/${'c'.repeat(100)}`)

@@ -9,7 +9,9 @@ import { cleanEnv, mainFile, runCommand } from './support/server.js'
 t.test('it prints every setting, its value and where that comes from', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, '# ours\nTOPICD_PAGE_SIZE_MAX=500\n')
-  const { code, stdout, stderr } = await runCommand(['settings', '--settings', file, '--port', '8443'], { TOPICD_WORKERS: '3' })
+  const { code, stdout, stderr } = await runCommand(['settings', '--settings', file, '--port', '8443'], {
+    TOPICD_WORKERS: '3',
+  })
   t.equal(code, 0, stderr)
   for (const name of Object.keys(settingTable)) t.match(stdout, new RegExp(`^${name} `, 'm'))
   t.match(stdout, /^port +8443 +--port$/m)
@@ -36,7 +38,13 @@ t.test('it names everything that is wrong, not only the first, and ends with 2',
 })
 
 t.test('it tries the certificate with its key', async (t) => {
-  const { code, stderr } = await runCommand(['settings', '--tls-cert', '/nonexistent.pem', '--tls-key', '/nonexistent.key'])
+  const { code, stderr } = await runCommand([
+    'settings',
+    '--tls-cert',
+    '/nonexistent.pem',
+    '--tls-key',
+    '/nonexistent.key',
+  ])
   t.equal(code, 2)
   t.match(stderr, /--tls-cert.*\/nonexistent\.pem/)
 })
@@ -65,14 +73,27 @@ t.test('a data directory of somebody else is named as such', { skip: otherAccoun
   const data = join(directory, 'db')
   mkdirSync(data)
   chmodSync(data, 0o700)
-  const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, mainFile, 'settings', '--data', data]
+  const asNobody = [
+    '--reuid=65534',
+    '--regid=65534',
+    '--clear-groups',
+    process.execPath,
+    mainFile,
+    'settings',
+    '--data',
+    data,
+  ]
   const { status, stderr } = spawnSync('setpriv', asNobody, { env: cleanEnv(), encoding: 'utf8' })
   t.equal(status, 2)
   t.match(stderr, /db .*(belongs to|owned by).*0/)
 })
 
 t.test('no password is printed, wherever it is in the address', async (t) => {
-  for (const address of ['postgres://u:s3cret@h/d', 'postgresql://u:p@s3cret@h/d', 'postgres://h/d?user=u&password=s3cret']) {
+  for (const address of [
+    'postgres://u:s3cret@h/d',
+    'postgresql://u:p@s3cret@h/d',
+    'postgres://h/d?user=u&password=s3cret',
+  ]) {
     for (const flags of [[], ['--json']]) {
       const { code, stdout, stderr } = await runCommand(['settings', ...flags], { TOPICD_STORE: address })
       t.equal(code, 0, stderr)

@@ -33,22 +33,29 @@ t.test('every command that opens a store finds the data directory of the setting
   t.match(byFlag.stdout, /"path":"a"/, 'the file may also be named by a flag')
 })
 
-t.test('a command takes a flag before the environment, that before the settings file, that before the default', async (t) => {
-  const file = settingsFile(t)
-  const directory = (name: string): string => join(t.testdirName, name)
-  writeFileSync(file, `TOPICD_DATA=${directory('file')}\n`)
-  for (const name of ['flag', 'environment', 'file', 'cwd/data']) {
-    mkdirSync(directory(name), { recursive: true })
-    await runCommand(['import', '--data', directory(name)], {}, `{"path":"${name}","type":"json","value":1}\n`)
-  }
-  const exported = (args: readonly string[], env: Readonly<Record<string, string>>): string =>
-    spawnSync(process.execPath, [mainFile, 'export', ...args], { env: { ...cleanEnv(), ...env }, cwd: directory('cwd'), encoding: 'utf8' }).stdout
-  const both = { TOPICD_SETTINGS: file, TOPICD_DATA: directory('environment') }
-  t.match(exported(['--data', directory('flag')], both), '"path":"flag"')
-  t.match(exported([], both), '"path":"environment"')
-  t.match(exported([], { TOPICD_SETTINGS: file }), '"path":"file"')
-  t.match(exported([], {}), '"path":"cwd/data"')
-})
+t.test(
+  'a command takes a flag before the environment, that before the settings file, that before the default',
+  async (t) => {
+    const file = settingsFile(t)
+    const directory = (name: string): string => join(t.testdirName, name)
+    writeFileSync(file, `TOPICD_DATA=${directory('file')}\n`)
+    for (const name of ['flag', 'environment', 'file', 'cwd/data']) {
+      mkdirSync(directory(name), { recursive: true })
+      await runCommand(['import', '--data', directory(name)], {}, `{"path":"${name}","type":"json","value":1}\n`)
+    }
+    const exported = (args: readonly string[], env: Readonly<Record<string, string>>): string =>
+      spawnSync(process.execPath, [mainFile, 'export', ...args], {
+        env: { ...cleanEnv(), ...env },
+        cwd: directory('cwd'),
+        encoding: 'utf8',
+      }).stdout
+    const both = { TOPICD_SETTINGS: file, TOPICD_DATA: directory('environment') }
+    t.match(exported(['--data', directory('flag')], both), '"path":"flag"')
+    t.match(exported([], both), '"path":"environment"')
+    t.match(exported([], { TOPICD_SETTINGS: file }), '"path":"file"')
+    t.match(exported([], {}), '"path":"cwd/data"')
+  },
+)
 
 /** Nobody listens on port 1, so that a command which goes there says so: after some patience, and all of them at once here. */
 const engineAwayMsMax = 120_000
@@ -56,7 +63,15 @@ const nobodysStore = 'postgres://topicd@127.0.0.1:1/none'
 
 t.test('every command goes to the PostgreSQL that the settings file names', async (t) => {
   const file = settingsFile(t, `TOPICD_STORE=${nobodysStore}`)
-  const commands = [['check'], ['export'], ['import'], ['keys', 'list'], ['keys', 'add', 'a'], ['keys', 'revoke', 'a'], ['migrate']]
+  const commands = [
+    ['check'],
+    ['export'],
+    ['import'],
+    ['keys', 'list'],
+    ['keys', 'add', 'a'],
+    ['keys', 'revoke', 'a'],
+    ['migrate'],
+  ]
   await Promise.all(
     commands.map(async (args) => {
       const { code, stderr } = await runCommand(args, { TOPICD_SETTINGS: file }, '', engineAwayMsMax)
@@ -86,32 +101,39 @@ const wrongLines: Readonly<Record<string, readonly [line: string, ...mentions: s
 for (const [claim, [line, ...mentions]] of Object.entries(wrongLines)) {
   t.test(`${claim} in the settings file ends a command with 2 and is named with its line`, async (t) => {
     const file = settingsFile(t, `TOPICD_DATA=${t.testdirName}/db`, line)
-    for (const args of [['keys', 'list'], ['serve', '--port', '0']]) {
+    for (const args of [
+      ['keys', 'list'],
+      ['serve', '--port', '0'],
+    ]) {
       const { code, stdout, stderr } = await runCommand(args, { TOPICD_SETTINGS: file })
       t.equal(code, 2, args[0])
       t.equal(stdout, '')
       t.match(stderr, /^topicd: .+\n$/, 'one line')
-      for (const mention of [file, ...mentions]) t.ok(stderr.includes(mention), `"${stderr.trim()}" mentions ${mention}`)
+      for (const mention of [file, ...mentions])
+        t.ok(stderr.includes(mention), `"${stderr.trim()}" mentions ${mention}`)
     }
   })
 }
 
-t.test('a settings file is read as it is written: comments, quotes, blanks, export, and a # within a value', async (t) => {
-  const file = settingsFile(
-    t,
-    '\uFEFF# a comment',
-    '',
-    '  export TOPICD_HOST = "127.0.0.2"  # the other one',
-    "TOPICD_BASE_PATH='/quoted'\r",
-    'TOPICD_ADMIN_HOST=a#b',
-    'TOPICD_WORKERS=3 # three',
-  )
-  const { stdout, stderr } = await runCommand(['settings', '--json'], { TOPICD_SETTINGS: file })
-  const settings = JSON.parse(stdout || stderr) as Record<string, { value: string; from: string }>
-  t.match(settings, {
-    host: { value: '127.0.0.2', from: `${file} line 3` },
-    'base-path': { value: '/quoted', from: `${file} line 4` },
-    workers: { value: '3', from: `${file} line 6` },
-    'admin-host': { value: 'a#b', from: `${file} line 5` },
-  })
-})
+t.test(
+  'a settings file is read as it is written: comments, quotes, blanks, export, and a # within a value',
+  async (t) => {
+    const file = settingsFile(
+      t,
+      '\uFEFF# a comment',
+      '',
+      '  export TOPICD_HOST = "127.0.0.2"  # the other one',
+      "TOPICD_BASE_PATH='/quoted'\r",
+      'TOPICD_ADMIN_HOST=a#b',
+      'TOPICD_WORKERS=3 # three',
+    )
+    const { stdout, stderr } = await runCommand(['settings', '--json'], { TOPICD_SETTINGS: file })
+    const settings = JSON.parse(stdout || stderr) as Record<string, { value: string; from: string }>
+    t.match(settings, {
+      host: { value: '127.0.0.2', from: `${file} line 3` },
+      'base-path': { value: '/quoted', from: `${file} line 4` },
+      workers: { value: '3', from: `${file} line 6` },
+      'admin-host': { value: 'a#b', from: `${file} line 5` },
+    })
+  },
+)

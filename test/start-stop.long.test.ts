@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { get } from './support/metrics.js'
 import { patchedProgram } from './support/patched.js'
-import { runCommand, type Server, startServer, type StartOptions, until } from './support/server.js'
+import { runCommand, type Server, type StartOptions, startServer, until } from './support/server.js'
 
 t.test('a second service on the same data directory is refused', async (t) => {
   const server = await startServer(t)
@@ -20,7 +20,15 @@ t.test('a port in use is refused in a clear line, and no worker was forked', asy
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   t.teardown(() => taken.close())
   const { port } = taken.address() as { port: number }
-  const { code, stderr, stdout } = await runCommand(['serve', '--port', String(port), '--admin-port', '0', '--data', join(t.testdir(), 'db')])
+  const { code, stderr, stdout } = await runCommand([
+    'serve',
+    '--port',
+    String(port),
+    '--admin-port',
+    '0',
+    '--data',
+    join(t.testdir(), 'db'),
+  ])
   t.equal(code, 10)
   t.match(stderr, new RegExp(`127\\.0\\.0\\.1:${port}`))
   t.notMatch(stdout, /"role":"worker"/)
@@ -28,7 +36,15 @@ t.test('a port in use is refused in a clear line, and no worker was forked', asy
 
 t.test('the port of another topicd is refused too', async (t) => {
   const server = await startServer(t)
-  const { code } = await runCommand(['serve', '--port', String(server.port), '--admin-port', '0', '--data', join(t.testdirName, 'other')])
+  const { code } = await runCommand([
+    'serve',
+    '--port',
+    String(server.port),
+    '--admin-port',
+    '0',
+    '--data',
+    join(t.testdirName, 'other'),
+  ])
   t.equal(code, 10)
 })
 
@@ -40,7 +56,9 @@ for (const workers of [1, 3]) {
     const inFlight = clients.map((client, i) => client.post('addAndSet', { path: `p/${i}`, value: i }))
     t.strictSame(await server.stop(), { code: 0, signal: null })
     const answers = await Promise.allSettled(inFlight)
-    const acknowledged = answers.flatMap((answer, i) => (answer.status === 'fulfilled' && answer.value.status === 200 ? [i] : []))
+    const acknowledged = answers.flatMap((answer, i) =>
+      answer.status === 'fulfilled' && answer.value.status === 200 ? [i] : [],
+    )
     const again = await startServer(t, { dataDir: server.dataDir, token: server.token })
     for (const i of acknowledged) {
       const { text } = await again.post('fetch', { path: `p/${i}` })
@@ -86,23 +104,37 @@ t.test('two signals at once, as GNU timeout sends them, are one', async (t) => {
   await server.logged('stopping')
   for (let i = 0; i < 5; i++) server.signal(i % 2 === 0 ? 'SIGTERM' : 'SIGINT')
   t.strictSame(await server.exited, { code: 0, signal: null })
-  t.ok(server.log.some(({ msg }) => msg === 'stopped'), 'it drained to the end')
+  t.ok(
+    server.log.some(({ msg }) => msg === 'stopped'),
+    'it drained to the end',
+  )
 })
 
-t.test('workers that are killed from outside are replaced, however many and however soon', { timeout: 180_000 }, async (t) => {
-  const server = await startServer(t)
-  const killed = new Set<number>()
-  for (const deaths = 14; killed.size < deaths; ) {
-    const pid = await until('a worker', async () => server.workerPids().find((pid) => !killed.has(pid)), 60_000)
-    const served = killed.size === 0 || killed.size % 2 === 1
-    if (served) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
-    killed.add(pid)
-    process.kill(pid, 'SIGKILL')
-  }
-  // A connection may still meet the one that was killed last.
-  const post = (): Promise<number> => server.connect().post('add', { path: 'a' }).then(({ status }) => status, () => 0)
-  await until('requests are answered again', async () => ((await post()) === 200 ? true : undefined), 60_000)
-})
+t.test(
+  'workers that are killed from outside are replaced, however many and however soon',
+  { timeout: 180_000 },
+  async (t) => {
+    const server = await startServer(t)
+    const killed = new Set<number>()
+    for (const deaths = 14; killed.size < deaths; ) {
+      const pid = await until('a worker', async () => server.workerPids().find((pid) => !killed.has(pid)), 60_000)
+      const served = killed.size === 0 || killed.size % 2 === 1
+      if (served) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
+      killed.add(pid)
+      process.kill(pid, 'SIGKILL')
+    }
+    // A connection may still meet the one that was killed last.
+    const post = (): Promise<number> =>
+      server
+        .connect()
+        .post('add', { path: 'a' })
+        .then(
+          ({ status }) => status,
+          () => 0,
+        )
+    await until('requests are answered again', async () => ((await post()) === 200 ? true : undefined), 60_000)
+  },
+)
 
 async function readiness(server: Server): Promise<number> {
   return (await get(`${server.adminUrl}/readyz`)).status
@@ -129,7 +161,10 @@ t.test('workers that die before they serve, over and over', { timeout: 240_000 }
     await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
     t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
     t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
-    t.match(server.log.find(({ msg }) => msg === 'worker could not be started'), { reason: 'told not to serve' })
+    t.match(
+      server.log.find(({ msg }) => msg === 'worker could not be started'),
+      { reason: 'told not to serve' },
+    )
     rmSync(refusal)
     await until('ready again', async () => (await readiness(server)) === 200 || undefined)
   })

@@ -12,13 +12,21 @@ const directory = t.testdir()
 
 function toFullDevice(args: readonly string[]): { readonly code: number | null; readonly stderr: string } {
   const full = openSync('/dev/full', 'w')
-  const { status, stderr } = spawnSync(process.execPath, [mainFile, ...args], { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' })
+  const { status, stderr } = spawnSync(process.execPath, [mainFile, ...args], {
+    stdio: ['ignore', full, 'pipe'],
+    encoding: 'utf8',
+  })
   closeSync(full)
   return { code: status, stderr }
 }
 
 async function claims(t: Test, data: string): Promise<void> {
-  const commands = [['export'], ['check'], ['keys', 'list'], ['backup', join(directory, `${data.replaceAll('/', '')}.mdb`)]]
+  const commands = [
+    ['export'],
+    ['check'],
+    ['keys', 'list'],
+    ['backup', join(directory, `${data.replaceAll('/', '')}.mdb`)],
+  ]
   for (const command of commands) {
     const { code, stderr } = toFullDevice([...command, '--data', data])
     t.equal(code, 1, `${command[0]} > /dev/full`)
@@ -30,7 +38,9 @@ async function claims(t: Test, data: string): Promise<void> {
     await once(stdout, 'close')
     // A check that was broken off has not found the store sound.
     const expected =
-      command[0] === 'check' ? { code: 1, stderr: 'topicd: nobody reads standard output; the check was broken off\n' } : { code: 0, stderr: '' }
+      command[0] === 'check'
+        ? { code: 1, stderr: 'topicd: nobody reads standard output; the check was broken off\n' }
+        : { code: 0, stderr: '' }
     t.strictSame(await ended, expected, `${command[0]} with a reader that has gone`)
   }
 }

@@ -4,11 +4,11 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Plan } from '../dist/selectors/plan.js'
+import { planSelector } from '../dist/selectors/planner.js'
 import { openStore } from '../dist/store/open.js'
 import { Cancelled, type Finding, type KeyRecord, type TopicStore } from '../dist/store/store.js'
 import type { Path } from '../dist/topics/path.js'
-import { planSelector } from '../dist/selectors/planner.js'
-import type { Plan } from '../dist/selectors/plan.js'
 import type { Properties, TopicType } from '../dist/topics/topic.js'
 import { treeOrder } from './support/model.js'
 import { seededRandom } from './support/random.js'
@@ -23,7 +23,11 @@ function planned(selector: string): Plan {
 }
 
 const valueText = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
-const creation = (path: string, type: TopicType = 'json', properties: Properties = {}) => ({ path: path as Path, type, properties })
+const creation = (path: string, type: TopicType = 'json', properties: Properties = {}) => ({
+  path: path as Path,
+  type,
+  properties,
+})
 
 await eachStore(t, async (t, address) => {
   const store = await openStore(address, { directory: join(t.testdir(), 'db') })
@@ -42,7 +46,10 @@ await eachStore(t, async (t, address) => {
     readonly after?: string
   }
 
-  async function page(selector: string, options: PageOptions = {}): Promise<{ readonly text: string; readonly hasMore: boolean }> {
+  async function page(
+    selector: string,
+    options: PageOptions = {},
+  ): Promise<{ readonly text: string; readonly hasMore: boolean }> {
     const { type = 'json', size = 1000, bytesMax = 2 ** 30, after } = options
     const query = { plan: planned(selector), type, size, bytesMax, after: after as Path | undefined }
     const { buffer, start, end, hasMore } = await store.readPage(query, waiting)
@@ -57,15 +64,24 @@ await eachStore(t, async (t, address) => {
   await clear()
 
   await t.test('of many at once on one path each has its place in an order', async (t) => {
-    const outcomes = await Promise.all(Array.from({ length: 200 }, (_, i) => store.addAndSet(creation('hot'), valueText(i))))
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => store.addAndSet(creation('hot'), valueText(i))),
+    )
     t.equal(outcomes.filter((outcome) => outcome === 'created').length, 1, 'one creates')
     t.equal(outcomes.filter((outcome) => outcome === 'updated').length, 199, 'the others update')
-    const sets = await Promise.all(Array.from({ length: 200 }, (_, i) => store.set('hot' as Path, 'json', valueText(i))))
-    t.ok(sets.every((outcome) => outcome === 'set'), 'each set finds it')
+    const sets = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => store.set('hot' as Path, 'json', valueText(i))),
+    )
+    t.ok(
+      sets.every((outcome) => outcome === 'set'),
+      'each set finds it',
+    )
     t.match(await read('hot'), /^{"path":"hot","type":"json","value":\d+}$/, 'one of the values stands')
     const removals = await Promise.all(Array.from({ length: 50 }, () => store.remove('hot' as Path)))
     t.equal(removals.filter(Boolean).length, 1, 'one removes')
-    const adds = await Promise.all(Array.from({ length: 50 }, (_, i) => store.add(creation('hot', i % 2 === 0 ? 'json' : 'string'))))
+    const adds = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => store.add(creation('hot', i % 2 === 0 ? 'json' : 'string'))),
+    )
     t.equal(adds.filter((outcome) => outcome === 'created').length, 1, 'one adds')
     const mixed = await Promise.all([
       store.set('hot' as Path, 'json', valueText(1)),
@@ -73,27 +89,47 @@ await eachStore(t, async (t, address) => {
       store.addAndSet(creation('hot', 'string'), valueText('2')),
       store.addAndSet(creation('hot', 'json'), valueText(2)),
     ])
-    t.strictSame(mixed, ['set', 'incompatible_type', 'incompatible_type', 'updated'], 'the wrong type is refused beside the right one')
+    t.strictSame(
+      mixed,
+      ['set', 'incompatible_type', 'incompatible_type', 'updated'],
+      'the wrong type is refused beside the right one',
+    )
   })
 
   await t.test('properties that ask for the same in other words are compatible', async (t) => {
-    const ask = (properties: Properties, value: unknown) => store.addAndSet(creation('props', 'json', properties), valueText(value))
+    const ask = (properties: Properties, value: unknown) =>
+      store.addAndSet(creation('props', 'json', properties), valueText(value))
     t.equal(await ask({ colour: 'red', VALIDATE_VALUES: 'true' }, 1), 'created')
-    const same: readonly Properties[] = [{ VALIDATE_VALUES: 'true', colour: 'red' }, { colour: 'red' }, { DONT_RETAIN_VALUE: 'false' }, {}]
+    const same: readonly Properties[] = [
+      { VALIDATE_VALUES: 'true', colour: 'red' },
+      { colour: 'red' },
+      { DONT_RETAIN_VALUE: 'false' },
+      {},
+    ]
     for (const properties of same) {
       t.equal(await ask(properties, properties), 'updated', JSON.stringify(properties))
-      t.equal(await read('props'), `{"path":"props","type":"json","value":${JSON.stringify(properties)}}`, 'with its value')
+      t.equal(
+        await read('props'),
+        `{"path":"props","type":"json","value":${JSON.stringify(properties)}}`,
+        'with its value',
+      )
     }
     const before = await read('props')
-    const other: readonly Properties[] = [{ colour: 'blue' }, { VALIDATE_VALUES: 'false' }, { DONT_RETAIN_VALUE: 'true' }, { shape: 'round' }]
+    const other: readonly Properties[] = [
+      { colour: 'blue' },
+      { VALIDATE_VALUES: 'false' },
+      { DONT_RETAIN_VALUE: 'true' },
+      { shape: 'round' },
+    ]
     for (const properties of other) {
       t.equal(await ask(properties, 0), 'incompatible_properties', JSON.stringify(properties))
     }
     t.equal(await read('props'), before, 'nothing was changed by them')
-    const many = await Promise.all(
-      Array.from({ length: 60 }, (_, i) => ask(same[i % 2], i)),
+    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(same[i % 2], i)))
+    t.ok(
+      many.every((outcome) => outcome === 'updated'),
+      'many at once, in both words',
     )
-    t.ok(many.every((outcome) => outcome === 'updated'), 'many at once, in both words')
   })
 
   await t.test('a topic that keeps no values has none, however it is written', async (t) => {
@@ -104,7 +140,14 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test('what is stored comes back to the byte', async (t) => {
-    for (const text of ['1.10', '-0', '1e400', '12345678901234567890', '{"b":1,"a":{"b":[]},"b":2}', '"\\u0000 \\ud800 é 𝄞"']) {
+    for (const text of [
+      '1.10',
+      '-0',
+      '1e400',
+      '12345678901234567890',
+      '{"b":1,"a":{"b":[]},"b":2}',
+      '"\\u0000 \\ud800 é 𝄞"',
+    ]) {
       await store.addAndSet(creation('é/𝄞'), Buffer.from(text))
       t.equal(await read('é/𝄞'), `{"path":"é/𝄞","type":"json","value":${text}}`, text)
     }
@@ -112,7 +155,12 @@ await eachStore(t, async (t, address) => {
 
   await clear()
   await t.test('a page holds its first item, and then as many as fit in its bytes', async (t) => {
-    for (const [path, length] of [['b/1', 100], ['b/2', 200], ['b/3', 50], ['b/4', 50]] as const) {
+    for (const [path, length] of [
+      ['b/1', 100],
+      ['b/2', 200],
+      ['b/3', 50],
+      ['b/4', 50],
+    ] as const) {
       await store.addAndSet(creation(path), valueText('x'.repeat(length)))
     }
     const items = (await page('*b//')).text
@@ -125,7 +173,11 @@ await eachStore(t, async (t, address) => {
         t.strictSame(await page(selector, { bytesMax: bytes }), whole, `${selector}: ${place + 1} fit exactly`)
         const one = place === 0
         const less = one ? whole : { text: items.slice(0, bytes - length - 1), hasMore: true }
-        t.strictSame(await page(selector, { bytesMax: bytes - 1 }), less, `${selector}: a byte less, and the last has to wait`)
+        t.strictSame(
+          await page(selector, { bytesMax: bytes - 1 }),
+          less,
+          `${selector}: a byte less, and the last has to wait`,
+        )
       }
     }
   })
@@ -133,7 +185,8 @@ await eachStore(t, async (t, address) => {
   await t.test('a page of many ranges is one page', async (t) => {
     for (let i = 0; i < 40; i++) await store.addAndSet(creation(`r/${String(i).padStart(2, '0')}/x`), valueText(i))
     const selector = `#${Array.from({ length: 40 }, (_, i) => `>r/${String(i).padStart(2, '0')}/x`).join('////')}`
-    const paths = ({ text }: { text: string }): string[] => (JSON.parse(`[${text}]`) as { path: string }[]).map((item) => item.path)
+    const paths = ({ text }: { text: string }): string[] =>
+      (JSON.parse(`[${text}]`) as { path: string }[]).map((item) => item.path)
     t.equal(paths(await page(selector)).length, 40, 'all of them')
     t.strictSame(paths(await page(selector, { size: 12, after: 'r/20/x' }))[11], 'r/32/x', 'from the middle')
     t.equal((await page(selector, { size: 40 })).hasMore, false, 'exactly as many as there are')
@@ -154,7 +207,9 @@ await eachStore(t, async (t, address) => {
   await t.test('a removal takes every match of either type, and nothing else', async (t) => {
     await clear()
     const paths = Array.from({ length: 1500 }, (_, i) => `m/${i % 3}/${i}`)
-    await Promise.all(paths.map((path, i) => store.addAndSet(creation(path, i % 2 === 0 ? 'json' : 'string'), valueText('x'))))
+    await Promise.all(
+      paths.map((path, i) => store.addAndSet(creation(path, i % 2 === 0 ? 'json' : 'string'), valueText('x'))),
+    )
     t.equal(await store.removeMatches(planned('*m/1//'), waiting), 500, 'a subtree')
     t.equal(await store.removeMatches(planned('?m/0/.*[05]'), waiting), 100, 'what matches a pattern')
     t.equal(await store.removeMatches(planned('*m//'), waiting), 900, 'the rest')
@@ -179,39 +234,49 @@ await eachStore(t, async (t, address) => {
     ])
   })
 
-  await t.test('topics are removed when they are due, never before, and a clause removes its matches once', async (t) => {
-    await clear()
-    const policies: Readonly<Record<string, string>> = {
-      idle: 'when no updates for 1s',
-      kept: 'when no updates for 1s',
-      past: 'when time after 5',
-      later: 'when time after 4102444800000',
-      clause: "when time after 5 remove '*swept//'",
-    }
-    await store.addAndSet(creation('swept/1'), valueText(1))
-    const startMs = Date.now()
-    for (const [path, REMOVAL] of Object.entries(policies)) await store.addAndSet(creation(path, 'json', { REMOVAL }), valueText(1))
-    for (let idleGoneMs = 0; idleGoneMs === 0; ) {
-      await store.set('kept' as Path, 'json', valueText(2))
+  await t.test(
+    'topics are removed when they are due, never before, and a clause removes its matches once',
+    async (t) => {
+      await clear()
+      const policies: Readonly<Record<string, string>> = {
+        idle: 'when no updates for 1s',
+        kept: 'when no updates for 1s',
+        past: 'when time after 5',
+        later: 'when time after 4102444800000',
+        clause: "when time after 5 remove '*swept//'",
+      }
+      await store.addAndSet(creation('swept/1'), valueText(1))
+      const startMs = Date.now()
+      for (const [path, REMOVAL] of Object.entries(policies))
+        await store.addAndSet(creation(path, 'json', { REMOVAL }), valueText(1))
+      for (let idleGoneMs = 0; idleGoneMs === 0; ) {
+        await store.set('kept' as Path, 'json', valueText(2))
+        await store.removeDue()
+        if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
+        if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one went after ${idleGoneMs} ms`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      t.equal(await read('past'), 'no_such_topic', 'the past one is gone')
+      while ((await read('swept/1')) !== 'no_such_topic') await new Promise((resolve) => setTimeout(resolve, 20))
+      t.equal(await read('later'), '{"path":"later","type":"json","value":1}', 'the later one stays')
+      t.equal(await read('kept'), '{"path":"kept","type":"json","value":2}', 'the one that is updated stays')
+      const ended = async (): Promise<boolean> => ((await store.removeDue()).nextMs ?? Infinity) > Date.now()
+      while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 20))
+      await store.addAndSet(creation('swept/1'), valueText(1))
       await store.removeDue()
-      if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
-      if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one went after ${idleGoneMs} ms`)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    t.equal(await read('past'), 'no_such_topic', 'the past one is gone')
-    while ((await read('swept/1')) !== 'no_such_topic') await new Promise((resolve) => setTimeout(resolve, 20))
-    t.equal(await read('later'), '{"path":"later","type":"json","value":1}', 'the later one stays')
-    t.equal(await read('kept'), '{"path":"kept","type":"json","value":2}', 'the one that is updated stays')
-    const ended = async (): Promise<boolean> => ((await store.removeDue()).nextMs ?? Infinity) > Date.now()
-    while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 20))
-    await store.addAndSet(creation('swept/1'), valueText(1))
-    await store.removeDue()
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is carried out once')
-  })
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is carried out once')
+    },
+  )
 
   await t.test('keys are added once, restored, revoked, and every change moves the revision', async (t) => {
-    const record = (name: string, tokenHash = name): KeyRecord => ({ name, tokenHash, allow: ['set'], under: ['a/é' as Path], madeMs: 5 })
+    const record = (name: string, tokenHash = name): KeyRecord => ({
+      name,
+      tokenHash,
+      allow: ['set'],
+      under: ['a/é' as Path],
+      madeMs: 5,
+    })
     const revisions = [await store.keysRevision()]
     t.equal(await store.addKey(record('one')), true)
     revisions.push(await store.keysRevision())
@@ -220,7 +285,12 @@ await eachStore(t, async (t, address) => {
     await store.restoreKey(record('one', 'restored'))
     revisions.push(await store.keysRevision())
     t.strictSame(await store.readKeys(), [record('one', 'restored')])
-    await store.touchKeys(new Map([['one', 7], ['nobody', 8]]))
+    await store.touchKeys(
+      new Map([
+        ['one', 7],
+        ['nobody', 8],
+      ]),
+    )
     await store.touchKeys(new Map([['one', 6]]))
     t.strictSame([...(await store.keyUses())], [['one', 7]], 'the latest use of a key that is there')
     t.equal(await store.keysRevision(), revisions[2], 'a use is no change')
@@ -258,7 +328,10 @@ async function againstMap(
   t: Test,
   store: TopicStore,
   read: (path: string, type?: TopicType) => Promise<string>,
-  page: (selector: string, options: { size: number; type: TopicType; after?: string }) => Promise<{ text: string; hasMore: boolean }>,
+  page: (
+    selector: string,
+    options: { size: number; type: TopicType; after?: string },
+  ) => Promise<{ text: string; hasMore: boolean }>,
 ): Promise<void> {
   const random = seededRandom(t)
   const topics = new Map<string, { readonly type: TopicType; readonly value: string | undefined }>()
@@ -271,14 +344,17 @@ async function againstMap(
   }
   const wrong: string[] = []
   const expect = (what: string, found: unknown, expected: unknown): void => {
-    if (JSON.stringify(found) !== JSON.stringify(expected)) wrong.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`)
+    if (JSON.stringify(found) !== JSON.stringify(expected))
+      wrong.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`)
   }
   const matches = (selector: string): string[] => {
     const { ranges, matcher } = planned(selector)
     const key = (path: string): Buffer => Buffer.from(path.replaceAll('/', '\0'))
     const within = (path: string): boolean =>
       ranges.some(({ start, end }) => Buffer.compare(start, key(path)) <= 0 && Buffer.compare(key(path), end) < 0)
-    return [...topics.keys()].filter((path) => within(path) && (matcher === undefined || matcher(path) === true)).sort(treeOrder)
+    return [...topics.keys()]
+      .filter((path) => within(path) && (matcher === undefined || matcher(path) === true))
+      .sort(treeOrder)
   }
 
   for (let step = 0; step < 600 && wrong.length === 0; step++) {
@@ -317,7 +393,9 @@ async function againstMap(
         const selector = random.pick(selectors)
         const size = 1 + random.below(5)
         const after = random.oneIn(2) ? path : undefined
-        const all = matches(selector).filter((match) => topics.get(match)?.type === type && (after === undefined || treeOrder(match, after) > 0))
+        const all = matches(selector).filter(
+          (match) => topics.get(match)?.type === type && (after === undefined || treeOrder(match, after) > 0),
+        )
         const expected = { text: all.slice(0, size).map(item).join(','), hasMore: all.length > size }
         expect(`page of ${size} of ${selector} after ${after}`, await page(selector, { size, type, after }), expected)
         if (!random.oneIn(10)) break

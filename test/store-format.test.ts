@@ -49,7 +49,8 @@ await t.test('a newer store is refused with what to do, and left as it is', asyn
     meta.putSync('format', record(2))
     return meta.get('stretch')
   })
-  const says = /topics\/data\.mdb has the format 2 of a newer topicd, and this one knows formats up to 1: run the newer one/
+  const says =
+    /topics\/data\.mdb has the format 2 of a newer topicd, and this one knows formats up to 1: run the newer one/
   t.throws(() => openLmdbStore({ directory }), says)
   t.throws(() => openLmdbStore({ directory }), says, 'the first attempt left it closed')
   t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: says })
@@ -59,7 +60,12 @@ await t.test('a newer store is refused with what to do, and left as it is', asyn
 /** How many stretches of numbers have been taken, read past the version. */
 async function stretchOf(directory: string): Promise<number | undefined> {
   const { open } = await import('lmdb')
-  const root = open<Buffer, string>({ path: join(directory, 'topics'), overlappingSync: false, maxDbs: 16, encoding: 'binary' })
+  const root = open<Buffer, string>({
+    path: join(directory, 'topics'),
+    overlappingSync: false,
+    maxDbs: 16,
+    encoding: 'binary',
+  })
   const stretch = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' }).get('stretch')?.readDoubleBE()
   await root.close()
   return stretch

@@ -62,7 +62,9 @@ await t.test('a worker that hangs keeps the pings back until another has taken i
   t.ok(pings() <= before + 1, `${pings() - before} pings meanwhile`)
   await server.logged('worker replaced')
   await until('pings', more(pings()))
-  await until('the status text is good again', async () => (/ STATUS=2 workers serve,/.test(states().at(-1) ?? '') ? true : undefined))
+  await until('the status text is good again', async () =>
+    / STATUS=2 workers serve,/.test(states().at(-1) ?? '') ? true : undefined,
+  )
   await until('ready', async () => ((await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
 })
 

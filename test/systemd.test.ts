@@ -21,12 +21,15 @@ const exposureMax = 1.3
 
 const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' })
 
-const missing = analyze('--version').error !== undefined && 'systemd-analyze is not installed: the unit was NOT verified'
+const missing =
+  analyze('--version').error !== undefined && 'systemd-analyze is not installed: the unit was NOT verified'
 
 await t.test('systemd finds nothing wrong with the unit', { skip: missing }, async (t) => {
   const { stdout, stderr } = analyze('verify', shipped('topicd.service'))
   // It also reports other units of the machine, and a program that is not installed where the unit will run.
-  const own = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('topicd') && !line.includes('is not executable'))
+  const own = `${stdout}${stderr}`
+    .split('\n')
+    .filter((line) => line.includes('topicd') && !line.includes('is not executable'))
   t.strictSame(own, [])
 })
 
@@ -81,8 +84,14 @@ await t.test('the unit gives what the program needs', async (t) => {
 await t.test('a reload waits for what it reports, and is given the time for it', async (t) => {
   const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
   const program = directives.get('ExecStart')?.split(' serve ')[0]
-  t.equal(directives.get('ExecReload'), `${program} reload --data ${/--data (\S+)/.exec(directives.get('ExecStart') ?? '')?.[1]}`)
-  t.ok(spanMs(directives.get('TimeoutStartSec')) > 16 * (drainMs + drainMsMore), 'sixteen workers may each drain as long as they can')
+  t.equal(
+    directives.get('ExecReload'),
+    `${program} reload --data ${/--data (\S+)/.exec(directives.get('ExecStart') ?? '')?.[1]}`,
+  )
+  t.ok(
+    spanMs(directives.get('TimeoutStartSec')) > 16 * (drainMs + drainMsMore),
+    'sixteen workers may each drain as long as they can',
+  )
 })
 
 await t.test('starts are never used up, and come with a pause; only a wrong setting is final', async (t) => {

@@ -57,7 +57,11 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: (
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ${killed} hosts killed, ` +
       `slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
   )
-  t.strictSame(load.violations(), [], 'every history is that of one copy: nothing lost, nothing stale, nothing resurrected')
+  t.strictSame(
+    load.violations(),
+    [],
+    'every history is that of one copy: nothing lost, nothing stale, nothing resurrected',
+  )
   t.ok(load.acknowledged > 10 && killed > 1, 'there was load, and hosts were killed')
   t.strictSame([...load.refused.keys()], [], 'nothing but broken connections was seen of it')
   const check = await hosts[0].command('check')

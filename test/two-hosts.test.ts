@@ -49,41 +49,53 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: 1
   await t.test('of writers on both hosts that create one topic exactly one does', async (t) => {
     for (let round = 0; round < 20; round++) {
       const answers = await Promise.all(
-        Array.from({ length: 12 }, (_, i) => (i % 2 === 0 ? first : second).post('addAndSet', { path: `meet/${round}`, value: i })),
+        Array.from({ length: 12 }, (_, i) =>
+          (i % 2 === 0 ? first : second).post('addAndSet', { path: `meet/${round}`, value: i }),
+        ),
       )
       t.equal(answers.filter(({ text }) => text.includes('"created":true')).length, 1, `round ${round}`)
     }
   })
 
-  await t.test('a key made on one host works on the other, and revoked there it is refused here within a second', async (t) => {
-    const key = await first.addKey('shared')
-    const client = second.connect(6, key)
-    const claim = async (): Promise<true | undefined> =>
-      (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
-    await until('the key to be known', claim)
-    const revoked = await second.command('keys', 'revoke', 'shared')
-    t.equal(revoked.code, 0, 'revoked beside the other host')
-    const revokedMs = Date.now()
-    const stillKnown = async (server: Server): Promise<number> => {
-      const own = server.connect(6, key)
-      await until('the key to be refused', async () => ((await own.post('fetch', { selector: '>none' })).status === 401 ? true : undefined))
-      return Date.now() - revokedMs
-    }
-    for (const ms of await Promise.all([stillKnown(first), stillKnown(second)])) t.ok(ms < 5000, `refused after ${ms} ms`)
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, revokedMs + 1000 - Date.now())))
-    for (const server of [first, second]) {
-      const own = server.connect(12, key)
-      const answers = await Promise.all(Array.from({ length: 12 }, () => own.post('fetch', { selector: '>none' })))
-      for (const answer of answers) refuses(t, answer, 401, 'unauthorized', 'a second later by every worker')
-    }
-  })
+  await t.test(
+    'a key made on one host works on the other, and revoked there it is refused here within a second',
+    async (t) => {
+      const key = await first.addKey('shared')
+      const client = second.connect(6, key)
+      const claim = async (): Promise<true | undefined> =>
+        (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
+      await until('the key to be known', claim)
+      const revoked = await second.command('keys', 'revoke', 'shared')
+      t.equal(revoked.code, 0, 'revoked beside the other host')
+      const revokedMs = Date.now()
+      const stillKnown = async (server: Server): Promise<number> => {
+        const own = server.connect(6, key)
+        await until('the key to be refused', async () =>
+          (await own.post('fetch', { selector: '>none' })).status === 401 ? true : undefined,
+        )
+        return Date.now() - revokedMs
+      }
+      for (const ms of await Promise.all([stillKnown(first), stillKnown(second)]))
+        t.ok(ms < 5000, `refused after ${ms} ms`)
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, revokedMs + 1000 - Date.now())))
+      for (const server of [first, second]) {
+        const own = server.connect(12, key)
+        const answers = await Promise.all(Array.from({ length: 12 }, () => own.post('fetch', { selector: '>none' })))
+        for (const answer of answers) refuses(t, answer, 401, 'unauthorized', 'a second later by every worker')
+      }
+    },
+  )
 
-  await t.test('exactly one host evaluates removals, and when it is killed the other one does', (t) => evaluators(t, store, first, second))
+  await t.test('exactly one host evaluates removals, and when it is killed the other one does', (t) =>
+    evaluators(t, store, first, second),
+  )
 })
 
 async function evaluators(t: Test, store: string, first: Server, second: Server): Promise<void> {
   const removals = (server: Server): number =>
-    server.log.filter(({ msg }) => msg === 'topics removed by their policies').reduce((sum, { removed }) => sum + Number(removed), 0)
+    server.log
+      .filter(({ msg }) => msg === 'topics removed by their policies')
+      .reduce((sum, { removed }) => sum + Number(removed), 0)
 
   /** Creates topics that are due soon, over both hosts; gives how late the last of them went. */
   async function round(name: string, servers: readonly Server[]): Promise<number> {
@@ -100,12 +112,15 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
     if (Date.now() - createdMs < 1000) t.equal(JSON.parse(early.text).results.length, 20, `${name}: none goes early`)
     const answeredMs = Date.now()
     const empty = '{"has_more":false,"results":[]}'
-    await until('removal', async () => ((await clients[0].post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined))
+    await until('removal', async () =>
+      (await clients[0].post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
+    )
     t.ok(Date.now() - createdMs >= 1000, `${name}: they went after ${Date.now() - createdMs} ms`)
     return Date.now() - answeredMs - 1000
   }
 
-  const holder = async (): Promise<unknown> => (await execute(store, `select holder from topicd.leases where name = 'removals'`))[0].holder
+  const holder = async (): Promise<unknown> =>
+    (await execute(store, `select holder from topicd.leases where name = 'removals'`))[0].holder
   const holders = new Set<unknown>()
   for (const name of ['one', 'two', 'three']) {
     const lateMs = await round(name, [first, second])
@@ -124,5 +139,10 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
   t.ok(lateMs < lateMsMax, `after its end: ${lateMs} ms late`)
   await until('the log', async () => (removals(other) === 20 ? true : undefined))
   t.notOk(holders.has(await holder()), 'the other one has the lease now')
-  gives(t, await other.connect().post('fetch', { selector: '*due//' }), '{"has_more":false,"results":[]}', 'nothing is left')
+  gives(
+    t,
+    await other.connect().post('fetch', { selector: '*due//' }),
+    '{"has_more":false,"results":[]}',
+    'nothing is left',
+  )
 }

@@ -2,8 +2,8 @@
  * Types: a topic has one for as long as it exists, a fetch sees one at a time, and the other one costs it nothing.
  */
 import t from 'tap'
-import { pathsOf } from './support/client.js'
 import { gives, refuses } from './support/claims.js'
+import { pathsOf } from './support/client.js'
 import { overWorkers } from './support/server.js'
 
 await overWorkers(t, async (t, { post, client }) => {
@@ -26,22 +26,42 @@ await overWorkers(t, async (t, { post, client }) => {
     await post('add', { path: 's', type: 'string' })
     for (const value of ['"x"', '""', '"\\u0000"', '"5"']) {
       gives(t, await post('set', `{"path":"s","type":"string","value":${value}}`), '{"path":"s"}', value)
-      gives(t, await post('fetch', { path: 's', type: 'string' }), `{"path":"s","type":"string","value":${value}}`, value)
+      gives(
+        t,
+        await post('fetch', { path: 's', type: 'string' }),
+        `{"path":"s","type":"string","value":${value}}`,
+        value,
+      )
     }
     for (const value of ['5', 'null', 'true', '[]', '{}', '["x"]']) {
       const answer = await post('set', `{"path":"s","type":"string","value":${value}}`)
       refuses(t, answer, 400, 'invalid_parameter', value, '"value"', 'string')
     }
-    gives(t, await post('fetch', { path: 's', type: 'string' }), '{"path":"s","type":"string","value":"5"}', 'the last one stays')
+    gives(
+      t,
+      await post('fetch', { path: 's', type: 'string' }),
+      '{"path":"s","type":"string","value":"5"}',
+      'the last one stays',
+    )
   })
 
   await t.test('a path holds one topic, of one type, until it is removed', async (t) => {
     await post('add', { path: 'one', type: 'string' })
-    gives(t, await post('add', { path: 'one', type: 'json' }), '{"path":"one","created":false}', 'add as the other type')
+    gives(
+      t,
+      await post('add', { path: 'one', type: 'json' }),
+      '{"path":"one","created":false}',
+      'add as the other type',
+    )
     refuses(t, await post('addAndSet', { path: 'one', value: 1 }), 400, 'incompatible_type', 'addAndSet', '"one"')
     refuses(t, await post('set', { path: 'one', value: 1 }), 400, 'incompatible_type', 'set', '"one"')
     refuses(t, await post('fetch', { path: 'one' }), 400, 'incompatible_type', 'fetch', '"one"')
-    gives(t, await post('fetch', { path: 'one', type: 'string' }), '{"path":"one","type":"string"}', 'it is a string still')
+    gives(
+      t,
+      await post('fetch', { path: 'one', type: 'string' }),
+      '{"path":"one","type":"string"}',
+      'it is a string still',
+    )
     gives(t, await post('remove', { path: 'one' }), '{"removed":1}', 'remove')
     gives(t, await post('add', { path: 'one', type: 'json' }), '{"path":"one","created":true}', 'now it can be json')
     refuses(t, await post('fetch', { path: 'one', type: 'string' }), 400, 'incompatible_type', 'and is no string')
@@ -62,8 +82,16 @@ await overWorkers(t, async (t, { post, client }) => {
     for (const [i, path] of paths.entries()) await post('add', { path, type: i % 3 === 0 ? 'string' : 'json' })
     const ofType = (string: boolean) => paths.filter((_, i) => (i % 3 === 0) === string)
     for (const size of [1, 2, 10, 20, 1000]) {
-      t.strictSame(pathsOf(await client.walk('*mixed//', { size, type: 'string' })), ofType(true), `strings, ${size} a page`)
-      t.strictSame(pathsOf(await client.walk('*mixed//', { size, type: 'json' })), ofType(false), `json, ${size} a page`)
+      t.strictSame(
+        pathsOf(await client.walk('*mixed//', { size, type: 'string' })),
+        ofType(true),
+        `strings, ${size} a page`,
+      )
+      t.strictSame(
+        pathsOf(await client.walk('*mixed//', { size, type: 'json' })),
+        ofType(false),
+        `json, ${size} a page`,
+      )
     }
     const page = await post('fetch', { selector: '*mixed//', size: 20 })
     t.match(page.text, /^{"has_more":false/, 'only strings follow the twentieth')
@@ -76,17 +104,27 @@ await overWorkers(t, async (t, { post, client }) => {
     const sparse: number[] = []
     const dense: number[] = []
     for (let turn = 0; turn < 101; turn++) {
-      for (const [tree, times] of [['sparse', sparse], ['dense', dense]] as const) {
+      for (const [tree, times] of [
+        ['sparse', sparse],
+        ['dense', dense],
+      ] as const) {
         const start = performance.now()
         const { text } = await post('fetch', { selector: `*${tree}//` })
         times.push(performance.now() - start)
         if (turn > 0) continue
-        t.equal(text, `{"has_more":false,"results":[{"path":"${tree}/a","type":"json"},{"path":"${tree}/c","type":"json"}]}`, tree)
+        t.equal(
+          text,
+          `{"has_more":false,"results":[{"path":"${tree}/a","type":"json"},{"path":"${tree}/c","type":"json"}]}`,
+          tree,
+        )
       }
     }
     const median = (times: number[]) => times.sort((a, b) => a - b)[times.length >> 1]
     // Passing over 6,000 topics takes several times as long as the whole of a request.
     const [sparseMs, denseMs] = [median(sparse), median(dense)]
-    t.ok(sparseMs < 2 * denseMs + 0.5, `${sparseMs.toFixed(2)} ms across 6,000 strings, ${denseMs.toFixed(2)} ms across none`)
+    t.ok(
+      sparseMs < 2 * denseMs + 0.5,
+      `${sparseMs.toFixed(2)} ms across 6,000 strings, ${denseMs.toFixed(2)} ms across none`,
+    )
   })
 })

@@ -100,7 +100,8 @@ await overWorkers(t, async (t, { post }) => {
     await post('set', `{"path":"v","value":${spaced}}`)
     const { text } = await post('fetch', { path: 'v' })
     const value = text.slice('{"path":"v","type":"json","value":'.length, -1)
-    const withoutSpace = (json: string) => json.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part[0] === '"' ? part : ''))
+    const withoutSpace = (json: string) =>
+      json.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part[0] === '"' ? part : ''))
     t.equal(withoutSpace(value), withoutSpace(spaced), 'everything else is as it was')
     t.notMatch(value, /[\t\r\n]/, 'an answer is one line')
   })
@@ -108,15 +109,17 @@ await overWorkers(t, async (t, { post }) => {
   await t.test('a value nested a thousand levels deep comes back', async (t) => {
     const levels = 1000
     await comesBack(t, '['.repeat(levels) + ']'.repeat(levels), 'arrays')
-    await comesBack(t, '{"a":'.repeat(levels) + '1.10' + '}'.repeat(levels), 'objects')
-    await comesBack(t, '[{"a":'.repeat(levels / 2) + '"]}"' + '}]'.repeat(levels / 2), 'both')
+    await comesBack(t, `${'{"a":'.repeat(levels)}1.10${'}'.repeat(levels)}`, 'objects')
+    await comesBack(t, `${'[{"a":'.repeat(levels / 2)}"]}"${'}]'.repeat(levels / 2)}`, 'both')
     const open = await post('set', `{"path":"v","value":${'['.repeat(levels)}}`)
     refuses(t, open, 400, 'invalid_json', 'brackets that never close')
   })
 
   await t.test('long strings come back, at every length around the size of a chunk', async (t) => {
-    for (const length of [100_000, 65_535, 65_536, 65_537, 524_288]) await comesBack(t, `"${'x'.repeat(length)}"`, `${length} bytes`)
-    for (const length of [1, 2, 3]) await comesBack(t, `"${'😀é'.repeat(20_000)}${'x'.repeat(length)}"`, `${length} and 120,000 bytes`)
+    for (const length of [100_000, 65_535, 65_536, 65_537, 524_288])
+      await comesBack(t, `"${'x'.repeat(length)}"`, `${length} bytes`)
+    for (const length of [1, 2, 3])
+      await comesBack(t, `"${'😀é'.repeat(20_000)}${'x'.repeat(length)}"`, `${length} and 120,000 bytes`)
     await comesBack(t, `"${'\\\\'.repeat(50_000)}"`, 'backslashes')
     await comesBack(t, `"${'\\u0041'.repeat(20_000)}"`, 'escapes')
   })

@@ -13,7 +13,9 @@ t.setTimeout(240_000)
 
 /** Resolves once so many workers live and the service is ready. */
 async function settles(t: Test, server: Server, workers: number): Promise<void> {
-  await until('the service is ready', async () => ((await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+  await until('the service is ready', async () =>
+    (await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,
+  )
   await until(`${workers} workers live`, async () => (server.workerPids().length === workers ? true : undefined))
   const { text } = await get(`${server.adminUrl}/metrics`)
   t.match(text, new RegExp(`^topicd_workers ${workers}$`, 'm'))
@@ -51,7 +53,10 @@ t.test('a worker that is killed while others are replaced', async (t) => {
   server.signal('SIGHUP')
   await server.logged('rolling restart')
   process.kill(first[1], 'SIGKILL')
-  await until('the restart is over', async () => times(server, 'rolling restart done') + times(server, 'rolling restart failed') || undefined)
+  await until(
+    'the restart is over',
+    async () => times(server, 'rolling restart done') + times(server, 'rolling restart failed') || undefined,
+  )
   await settles(t, server, 2)
 })
 
@@ -83,7 +88,12 @@ export async function startHttpServer(...args) {
 t.test('new workers that end soon after they began to serve: the reload fails, and what served goes on', async (t) => {
   const soon = join(t.testdir(), 'soon')
   const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', endingSoon)
-  const server = await startServer(t, { workers: 2, program, env: { END_SOON: soon }, dataDir: join(t.testdirName, 'db') })
+  const server = await startServer(t, {
+    workers: 2,
+    program,
+    env: { END_SOON: soon },
+    dataDir: join(t.testdirName, 'db'),
+  })
   const first = server.workerPids()
   writeFileSync(soon, '')
   server.signal('SIGHUP')
@@ -122,7 +132,11 @@ t.test('a stop waits for a worker that was killed while it drained, so that its 
 t.test('more and fewer workers by a reload', async (t) => {
   const settings = join(t.testdir(), 'topicd.env')
   writeFileSync(settings, 'TOPICD_WORKERS=1\n')
-  const server = await startServer(t, { workersFlag: false, dataDir: join(t.testdirName, 'db'), flags: ['--settings', settings] })
+  const server = await startServer(t, {
+    workersFlag: false,
+    dataDir: join(t.testdirName, 'db'),
+    flags: ['--settings', settings],
+  })
   for (const [round, workers] of [4, 2, 1, 3].entries()) {
     writeFileSync(settings, `TOPICD_WORKERS=${workers}\n`)
     server.signal('SIGHUP')

@@ -3,11 +3,11 @@
  * same constant, of the size that topicd's answers have in this workload.
  */
 import { fileURLToPath } from 'node:url'
+import { packageVersion } from '../measure/machine.js'
 import { rightAnswers, type Script } from '../work/operation.js'
-import { freePort, startChild, type Child } from './child.js'
+import { type Child, freePort, startChild } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
 import { topicdRequest } from './topicd.js'
-import { packageVersion } from '../measure/machine.js'
 
 const program = fileURLToPath(new URL('bare-server.js', import.meta.url))
 

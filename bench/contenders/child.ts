@@ -2,9 +2,9 @@
  * Child processes of a benchmark: each is started here, waited for, and ended here by its own handle. Whatever happens to
  * the benchmark, its children end with it. What a child writes to stderr is shown only when it fails.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 

@@ -29,12 +29,21 @@ async function start(setting: Setting): Promise<Running> {
   const child = await startChild({
     command: 'etcd',
     args: [
-      ...['--data-dir', join(setting.home, 'data'), '--quota-backend-bytes', String(8 * 1024 ** 3), '--log-level', 'error'],
+      ...[
+        '--data-dir',
+        join(setting.home, 'data'),
+        '--quota-backend-bytes',
+        String(8 * 1024 ** 3),
+        '--log-level',
+        'error',
+      ],
       ...['--listen-client-urls', clients, '--advertise-client-urls', clients],
       ...['--listen-peer-urls', peers, '--initial-advertise-peer-urls', peers, '--initial-cluster', `default=${peers}`],
     ],
     environment: { GOMAXPROCS: String(setting.workers) },
-    ready: { poll: async () => (await ask(port, {}, { method: 'GET', path: '/health', body: '' })).body.includes('true') },
+    ready: {
+      poll: async () => (await ask(port, {}, { method: 'GET', path: '/health', body: '' })).body.includes('true'),
+    },
   })
   return {
     port,
@@ -51,7 +60,9 @@ function exchange(operation: Operation): Exchange | undefined {
     case 'fetch':
       return {
         ...post('range', { key: base64(operation.path) }),
-        answers: operation.values.map((value) => `{${header},"kvs":[${pair({ path: operation.path, value })}],"count":""}`),
+        answers: operation.values.map(
+          (value) => `{${header},"kvs":[${pair({ path: operation.path, value })}],"count":""}`,
+        ),
       }
     case 'page': {
       if (!('subtree' in operation.selector)) return undefined
@@ -65,7 +76,10 @@ function exchange(operation: Operation): Exchange | undefined {
     }
     case 'overwrite':
     case 'create':
-      return { ...post('put', { key: base64(operation.path), value: base64(operation.value) }), answers: [`{${header}}`] }
+      return {
+        ...post('put', { key: base64(operation.path), value: base64(operation.value) }),
+        answers: [`{${header}}`],
+      }
     case 'add':
       return { ...post('put', { key: base64(operation.path) }), answers: [`{${header}}`] }
     case 'remove':

@@ -65,7 +65,8 @@ async function serve(): Promise<FastifyInstance> {
       const { path, selector, type, size, after } = request.body
       if (path !== undefined) {
         const topic = db.get(path.split('/'))
-        if (topic?.type !== type) return reply.code(400).send({ code: 'no_such_topic', message: 'There is no such topic.' })
+        if (topic?.type !== type)
+          return reply.code(400).send({ code: 'no_such_topic', message: 'There is no such topic.' })
         return { path, type, value: topic.value }
       }
       const subtree = selector?.match(/^\*([\w/-]+)\/\/$/)?.[1].split('/')

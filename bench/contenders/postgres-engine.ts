@@ -74,12 +74,22 @@ export async function startStandby(home: string, address: string): Promise<Child
   await run(command, [...args, ...copy], { cwd: '/' })
   const child = await startChild({
     command,
-    args: [...args, join(binaries, 'postgres'), '-D', data, ...settingsAt(sockets), '-c', `primary_conninfo=${conninfo}`],
+    args: [
+      ...args,
+      join(binaries, 'postgres'),
+      '-D',
+      data,
+      ...settingsAt(sockets),
+      '-c',
+      `primary_conninfo=${conninfo}`,
+    ],
     ready: { poll: async () => (await query(address, 'select count(*) from pg_stat_replication')) === '1' },
   })
-  for (const text of ["alter system set synchronous_standby_names = 'standby'", 'select pg_reload_conf()']) await query(address, text)
+  for (const text of ["alter system set synchronous_standby_names = 'standby'", 'select pg_reload_conf()'])
+    await query(address, text)
   const stop = async (): Promise<void> => {
-    for (const text of ['alter system reset synchronous_standby_names', 'select pg_reload_conf()']) await query(address, text)
+    for (const text of ['alter system reset synchronous_standby_names', 'select pg_reload_conf()'])
+      await query(address, text)
     await child.stop()
     rmSync(sockets, { recursive: true })
   }
@@ -87,7 +97,13 @@ export async function startStandby(home: string, address: string): Promise<Child
 }
 
 function settingsAt(sockets: string): string[] {
-  const settings = ['listen_addresses=', `unix_socket_directories=${sockets}`, 'max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB']
+  const settings = [
+    'listen_addresses=',
+    `unix_socket_directories=${sockets}`,
+    'max_connections=200',
+    'shared_buffers=256MB',
+    'max_wal_size=4GB',
+  ]
   return settings.flatMap((setting) => ['-c', setting])
 }
 
@@ -109,7 +125,9 @@ export async function query(address: string, text: string): Promise<string> {
 
 /** The engine refuses to run as root; its package made this user for it. */
 function asUser(): string[] {
-  return process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', '--'] : ['env']
+  return process.getuid?.() === 0
+    ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', '--']
+    : ['env']
 }
 
 /** Not the vacuuming, which comes now and then. */
@@ -124,7 +142,9 @@ export function isWorkload(pid: number): boolean {
 function findBinaries(): string | undefined {
   const versions = '/usr/lib/postgresql'
   if (!existsSync(versions)) return undefined
-  const majors = readdirSync(versions).map(Number).filter((major) => major >= versionMin)
+  const majors = readdirSync(versions)
+    .map(Number)
+    .filter((major) => major >= versionMin)
   const newest = majors.sort((a, b) => b - a).find((major) => existsSync(join(versions, String(major), 'bin/initdb')))
   return newest === undefined ? undefined : join(versions, String(newest), 'bin')
 }

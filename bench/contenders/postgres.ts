@@ -39,7 +39,9 @@ export function postgresEach(): PostgresContender {
 
 /** The same with a synchronous standby, and with fetches that wait for proof that the engine is the primary still. */
 export function postgresWithStandby(fenced: boolean): PostgresContender {
-  return contender(fenced ? 'postgres-fenced' : 'postgres-standby', () => join(root, 'dist'), true, { TOPICD_FENCED_READS: String(fenced) })
+  return contender(fenced ? 'postgres-fenced' : 'postgres-standby', () => join(root, 'dist'), true, {
+    TOPICD_FENCED_READS: String(fenced),
+  })
 }
 
 function contender(
@@ -59,7 +61,10 @@ function contender(
 }
 
 function missing(): string | undefined {
-  return missingEngine ?? (existsSync(join(root, 'dist/main.js')) ? undefined : 'dist/main.js is not there: run "npm run build" first')
+  return (
+    missingEngine ??
+    (existsSync(join(root, 'dist/main.js')) ? undefined : 'dist/main.js is not there: run "npm run build" first')
+  )
 }
 
 async function start(
@@ -76,7 +81,9 @@ async function start(
   const data = join(setting.home, 'data')
   await run(process.execPath, [main, 'migrate'], { env: { ...plainEnvironment, ...environment } })
   if (!existsSync(tokenFile)) {
-    const { stdout } = await run(process.execPath, [main, 'keys', 'add', 'bench', '--data', data], { env: { ...plainEnvironment, ...environment } })
+    const { stdout } = await run(process.execPath, [main, 'keys', 'add', 'bench', '--data', data], {
+      env: { ...plainEnvironment, ...environment },
+    })
     writeFileSync(tokenFile, stdout.trim(), { mode: 0o600 })
   }
   const { child, port } = await startService({ main, data, workers: setting.workers, environment })

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ask } from '../measure/http.js'
 import { programVersion } from '../measure/machine.js'
-import { itemText, rightAnswers, type Operation } from '../work/operation.js'
+import { itemText, type Operation, rightAnswers } from '../work/operation.js'
 import { freePort, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
 
@@ -55,7 +55,11 @@ async function start(setting: Setting): Promise<Running> {
     args: [config],
     ready: { poll: async () => (await ask(port, {}, { method: 'GET', path: '/PING', body: '' })).status === 200 },
   })
-  const scripts = { add: await loadScript(port, add), remove: await loadScript(port, remove), page: await loadScript(port, page) }
+  const scripts = {
+    add: await loadScript(port, add),
+    remove: await loadScript(port, remove),
+    page: await loadScript(port, page),
+  }
   return {
     port,
     headers: {},
@@ -76,7 +80,12 @@ interface Scripts {
 }
 
 function exchange(operation: Operation, scripts: Scripts): Exchange | undefined {
-  const put = (path: string, body: string, answer: string): Exchange => ({ method: 'PUT', path, body, answers: [answer] })
+  const put = (path: string, body: string, answer: string): Exchange => ({
+    method: 'PUT',
+    path,
+    body,
+    answers: [answer],
+  })
   switch (operation.kind) {
     case 'fetch':
       return { method: 'GET', path: `/GET/${argument(operation.path)}.txt`, body: '', answers: rightAnswers(operation) }
@@ -85,7 +94,12 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
       const { subtree } = operation.selector
       const from = operation.after === undefined ? `[${subtree}/` : `(${operation.after}`
       const bounds = `${argument(from)}/${argument(`(${subtree}0`)}/${operation.size}`
-      return { method: 'GET', path: `/EVALSHA/${scripts.page}/0/${bounds}.txt`, body: '', answers: rightAnswers(operation) }
+      return {
+        method: 'GET',
+        path: `/EVALSHA/${scripts.page}/0/${bounds}.txt`,
+        body: '',
+        answers: rightAnswers(operation),
+      }
     }
     case 'overwrite':
       return put(`/SET/${argument(operation.path)}`, itemText(operation), '{"SET":[true,"OK"]}')
@@ -96,7 +110,12 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
       return put(`/EVALSHA/${scripts.add}/0/${argument(operation.path)}`, item, '{"EVALSHA":1}')
     }
     case 'remove':
-      return { method: 'GET', path: `/EVALSHA/${scripts.remove}/0/${argument(operation.path)}`, body: '', answers: ['{"EVALSHA":1}'] }
+      return {
+        method: 'GET',
+        path: `/EVALSHA/${scripts.remove}/0/${argument(operation.path)}`,
+        body: '',
+        answers: ['{"EVALSHA":1}'],
+      }
   }
 }
 

@@ -13,7 +13,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
-import { itemText, rightAnswers, selectorText, type Operation } from '../work/operation.js'
+import { itemText, type Operation, rightAnswers, selectorText } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
 import { type Child, plainEnvironment, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
@@ -101,7 +101,9 @@ export async function startService(start: ServiceStart): Promise<{ readonly chil
 async function furnished(build: Build, home: string): Promise<{ main: string; data: string; tokenFile: string }> {
   const files = { main: join(build.dist, 'main.js'), data: join(home, 'data'), tokenFile: join(home, 'token') }
   if (existsSync(files.tokenFile)) return files
-  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', '--data', files.data], { env: plainEnvironment })
+  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', '--data', files.data], {
+    env: plainEnvironment,
+  })
   writeFileSync(files.tokenFile, stdout.trim(), { mode: 0o600 })
   return files
 }
@@ -115,7 +117,10 @@ async function canImport(main: string): Promise<boolean> {
 
 async function importTree(build: Build, tree: Tree, home: string): Promise<void> {
   const { main, data } = await furnished(build, home)
-  const child = spawn(process.execPath, [main, 'import', '--data', data], { stdio: ['pipe', 'ignore', 'inherit'], env: plainEnvironment })
+  const child = spawn(process.execPath, [main, 'import', '--data', data], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+    env: plainEnvironment,
+  })
   const ended = once(child, 'exit')
   await pipeline(Readable.from(lines(tree)), child.stdin)
   const [code] = await ended
@@ -125,7 +130,10 @@ async function importTree(build: Build, tree: Tree, home: string): Promise<void>
 /** The tree as an export has it, many lines at a time. */
 function* lines(tree: Tree): Generator<string> {
   for (let i = 0; i < tree.topics; i += linesAtOnce) {
-    yield tree.items(i, linesAtOnce).map((item) => `${itemText(item)}\n`).join('')
+    yield tree
+      .items(i, linesAtOnce)
+      .map((item) => `${itemText(item)}\n`)
+      .join('')
   }
 }
 
@@ -151,7 +159,11 @@ function body(operation: Operation): string {
     case 'remove':
       return JSON.stringify({ path: operation.path })
     case 'page':
-      return JSON.stringify({ selector: selectorText(operation.selector), size: operation.size, after: operation.after })
+      return JSON.stringify({
+        selector: selectorText(operation.selector),
+        size: operation.size,
+        after: operation.after,
+      })
     case 'overwrite':
     case 'create':
       return `{"path":${JSON.stringify(operation.path)},"value":${operation.value}}`

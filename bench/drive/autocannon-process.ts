@@ -12,7 +12,7 @@ import { readFileSync } from 'node:fs'
 import { createHistogram } from 'node:perf_hooks'
 import autocannon from 'autocannon'
 import { blanked } from '../contenders/contender.js'
-import { answerSecondsMax, shownMax, type Burst, type Job } from './driver.js'
+import { answerSecondsMax, type Burst, type Job, shownMax } from './driver.js'
 
 /** autocannon looks at its clock this often. */
 const sampleMs = 100
@@ -55,7 +55,8 @@ async function run(job: Job): Promise<Burst> {
     client.opts.verifyBody = (body) => {
       const { answers, path } = job.exchanges[script[answered[own]++ % script.length]]
       const right = answers.includes(job.blankDigits ? blanked(body) : body)
-      if (!right) firstWrong ??= `${path} answered ${JSON.stringify(body.slice(0, shownMax))}, not ${JSON.stringify(answers[0].slice(0, shownMax))}`
+      if (!right)
+        firstWrong ??= `${path} answered ${JSON.stringify(body.slice(0, shownMax))}, not ${JSON.stringify(answers[0].slice(0, shownMax))}`
       return right
     }
     client.on('done', () => {

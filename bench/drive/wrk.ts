@@ -20,13 +20,27 @@ const graceSeconds = 2 * answerSecondsMax
 export function wrkDriver(directory: string): Driver | undefined {
   const version = programVersion('sh', ['-c', 'wrk --version || true'], /(?<=wrk (?:debian\/)?)[\d.]+/)
   if (version === undefined || version === 'of unknown version') return undefined
-  return { name: 'wrk', version: `wrk ${version}`, run: (job) => run(job, join(directory, 'job.wrk')), stop: async () => undefined }
+  return {
+    name: 'wrk',
+    version: `wrk ${version}`,
+    run: (job) => run(job, join(directory, 'job.wrk')),
+    stop: async () => undefined,
+  }
 }
 
 async function run(job: Job, file: string): Promise<Burst> {
   await writeFile(file, jobFile(job))
   const options = ['-t1', '-c', String(job.scripts.length), '-d', `${Math.max(1, Math.round(job.seconds))}s`]
-  const args = [...options, '--timeout', `${answerSecondsMax}s`, '-s', script, `http://127.0.0.1:${job.port}`, '--', file]
+  const args = [
+    ...options,
+    '--timeout',
+    `${answerSecondsMax}s`,
+    '-s',
+    script,
+    `http://127.0.0.1:${job.port}`,
+    '--',
+    file,
+  ]
   const { stdout } = await promisify(execFile)('wrk', args, { timeout: (job.seconds + graceSeconds) * 1000 })
   await rm(file)
   return burst(stdout)
@@ -41,7 +55,9 @@ function jobFile(job: Job): Buffer {
   }
   const texts = job.exchanges.map((exchange) => requestText(job, exchange))
   const answers = new Set(job.exchanges.flatMap((exchange) => exchange.answers))
-  const blocks = [...order.map((place) => texts[place]), ...answers].map((text) => `${Buffer.byteLength(text)}\n${text}\n`)
+  const blocks = [...order.map((place) => texts[place]), ...answers].map(
+    (text) => `${Buffer.byteLength(text)}\n${text}\n`,
+  )
   return Buffer.from(`${order.length} ${answers.size} ${job.blankDigits ? 1 : 0} 0\n${blocks.join('')}`)
 }
 
@@ -55,7 +71,8 @@ function requestText(job: Job, exchange: Job['exchanges'][number]): string {
 function burst(output: string): Burst {
   const figures = /^figures (.*)$/m.exec(output)?.[1].split(' ').map(Number)
   if (figures === undefined) throw new Error(`wrk gave no figures:\n${output}`)
-  const [requests, microseconds, median, latency99, driverSeconds, wrong, connect, read, write, status, timeouts] = figures
+  const [requests, microseconds, median, latency99, driverSeconds, wrong, connect, read, write, status, timeouts] =
+    figures
   const problems = [
     wrong > 0 && `${wrong} answers were wrong, the first was ${/^first wrong (.*)$/m.exec(output)?.[1]}`,
     connect > 0 && `${connect} connections failed`,

@@ -3,8 +3,9 @@
  * takes a minute, so a loaded home is kept and copied; every run gets a fresh copy, so that no workload sees what another
  * one wrote.
  */
-import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+
 import { constants } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Contender, Running, Setting } from '../contenders/contender.js'
 import type { Operation } from '../work/operation.js'
@@ -34,7 +35,12 @@ export interface Housed {
 }
 
 /** Starts a contender on a fresh copy of a home that holds the tree. */
-export async function house(contender: Contender, tree: Tree, setting: Omit<Setting, 'home'>, homes: Homes): Promise<Housed> {
+export async function house(
+  contender: Contender,
+  tree: Tree,
+  setting: Omit<Setting, 'home'>,
+  homes: Homes,
+): Promise<Housed> {
   await mkdir(homes.temporary, { recursive: true })
   const home = await mkdtemp(join(homes.temporary, 'home-'))
   try {
@@ -64,7 +70,8 @@ export async function removeUnused(kept: string): Promise<void> {
   const names = await readdir(kept).catch(() => [])
   for (const name of names) {
     const found = await stat(join(kept, name)).catch(() => undefined)
-    if (found !== undefined && Date.now() - found.mtimeMs > unusedMsMax) await rm(join(kept, name), { recursive: true, force: true })
+    if (found !== undefined && Date.now() - found.mtimeMs > unusedMsMax)
+      await rm(join(kept, name), { recursive: true, force: true })
   }
 }
 
@@ -108,7 +115,10 @@ function* creations(tree: Tree): Generator<Operation> {
 /** Copies regular files only (a stopped server may have left a socket), sharing blocks where the file system can. */
 async function copy(from: string, to: string): Promise<void> {
   const filter = async (source: string): Promise<boolean> => {
-    const { isFile, isDirectory } = await stat(source).then((found) => ({ isFile: found.isFile(), isDirectory: found.isDirectory() }))
+    const { isFile, isDirectory } = await stat(source).then((found) => ({
+      isFile: found.isFile(),
+      isDirectory: found.isDirectory(),
+    }))
     return isFile || isDirectory
   }
   await cp(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE, filter })

@@ -21,7 +21,14 @@ export function ask(
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = exchange.method === 'GET' ? {} : { 'content-length': String(Buffer.byteLength(exchange.body)) }
-    const options = { port, host: '127.0.0.1', method: exchange.method, path: exchange.path, agent, timeout: answerMsMax }
+    const options = {
+      port,
+      host: '127.0.0.1',
+      method: exchange.method,
+      path: exchange.path,
+      agent,
+      timeout: answerMsMax,
+    }
     const asked = request({ ...options, headers: { ...headers, ...length } }, (response) => {
       let body = ''
       response.setEncoding('utf8')

@@ -4,15 +4,15 @@
  * requests they served; its ratio to the floor is formed round by round.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Contender, Exchange, Running } from '../contenders/contender.js'
 import { bare, meanAnswerBytes } from '../contenders/bare.js'
+import type { Contender, Exchange, Running } from '../contenders/contender.js'
 import type { Burst, Driver, Job } from '../drive/driver.js'
 import type { Operation, Script } from '../work/operation.js'
 import { Tree } from '../work/tree.js'
 import type { Scale, Workload } from '../work/workload.js'
 import { firstProblem, lostWrite } from './check.js'
 import { type CpuReading, cpuSeconds, readCpu } from './cpu.js'
-import { house, perform, type Homes, type Housed } from './home.js'
+import { type Homes, type Housed, house, perform } from './home.js'
 
 /** How a workload is measured. */
 export interface Measuring {
@@ -120,14 +120,18 @@ export async function measure(
     for (let round = 0; round < measuring.rounds; round++) {
       const scripts = scriptsOf(round)
       const bursts = new Map<Entrant, Measured>()
-      for (const entrant of inTurn(entrants.filter((entrant) => entrant.problem === undefined), round)) {
+      for (const entrant of inTurn(
+        entrants.filter((entrant) => entrant.problem === undefined),
+        round,
+      )) {
         const { running } = entrant.housed
         await prepare(running, round)
         const measured = await burst(running, scripts, measuring.seconds, driver)
         bursts.set(entrant, measured)
         entrant.problem = measured.burst.problem
         const { answered } = measured.burst
-        if (entrant.contender !== bare && answered !== undefined) entrant.problem ??= await lostWrite(running, scripts, answered)
+        if (entrant.contender !== bare && answered !== undefined)
+          entrant.problem ??= await lostWrite(running, scripts, answered)
       }
       const floor = [...bursts].find(([entrant]) => entrant.contender === bare)?.[1]
       for (const [entrant, measured] of bursts) entrant.rounds.push(figures(measured, floor))
@@ -135,7 +139,9 @@ export async function measure(
   } finally {
     await Promise.all(entrants.map((entrant) => entrant.housed.close()))
   }
-  outcomes.unshift(...entrants.map(({ contender, rounds, problem }) => ({ contender: contender.name, rounds, problem })))
+  outcomes.unshift(
+    ...entrants.map(({ contender, rounds, problem }) => ({ contender: contender.name, rounds, problem })),
+  )
   const { name, question, ratioMax, latencyMedianMsMax } = workload
   const { workers } = measuring
   return { workload: name, question, scale, workers, driver: driver.name, ratioMax, latencyMedianMsMax, outcomes }

@@ -12,12 +12,12 @@ export const root = fileURLToPath(new URL('../../', import.meta.url))
 const loadAverageMax = 0.5
 
 const fileSystems: Readonly<Record<number, string>> = {
-  0xef53: 'ext4',
-  0x58465342: 'xfs',
-  0x9123683e: 'btrfs',
-  0x2fc12fc1: 'zfs',
-  0x794c7630: 'overlayfs',
-  0x01021994: 'tmpfs',
+  61267: 'ext4',
+  1481003842: 'xfs',
+  2435016766: 'btrfs',
+  801189825: 'zfs',
+  2035054128: 'overlayfs',
+  16914836: 'tmpfs',
 }
 
 export interface Machine {
@@ -43,15 +43,20 @@ export function machine(directory: string, versions: readonly string[]): Machine
     `load average ${load.toFixed(2)}`,
   ]
   const warnings = []
-  if (load > loadAverageMax) warnings.push(`The machine was busy before the run began (load average ${load.toFixed(2)}).`)
-  if (fileSystem === 'tmpfs') warnings.push(`${directory} is in memory: a flush costs nothing there, so figures of writes mean nothing. Use --dir.`)
+  if (load > loadAverageMax)
+    warnings.push(`The machine was busy before the run began (load average ${load.toFixed(2)}).`)
+  if (fileSystem === 'tmpfs')
+    warnings.push(
+      `${directory} is in memory: a flush costs nothing there, so figures of writes mean nothing. Use --dir.`,
+    )
   return { line: parts.join(' · '), warnings }
 }
 
 /** The version of an installed package of this project. */
 export function packageVersion(name: string): string | undefined {
   try {
-    return (JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version
+    return (JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string })
+      .version
   } catch {
     return undefined
   }

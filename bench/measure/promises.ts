@@ -9,8 +9,8 @@ import type { Item, Operation } from '../work/operation.js'
 import { Tree, valueBytesMin } from '../work/tree.js'
 import { problemWith } from './check.js'
 import { house } from './home.js'
-import type { Measuring } from './interleave.js'
 import { ask } from './http.js'
+import type { Measuring } from './interleave.js'
 
 interface Promised {
   readonly words: string
@@ -40,9 +40,19 @@ const probes: readonly Promised[] = [
   {
     words: 'pages come in topic tree order, descendants before siblings',
     kept: async (running) => {
-      const items: Item[] = ['probe/order/a', 'probe/order/a/b', 'probe/order/a-b'].map((path) => ({ path, value: '1' }))
+      const items: Item[] = ['probe/order/a', 'probe/order/a/b', 'probe/order/a-b'].map((path) => ({
+        path,
+        value: '1',
+      }))
       for (const item of items) await problemWith(running, { kind: 'create', ...item })
-      const page = { kind: 'page', selector: { subtree: 'probe/order' }, after: undefined, size: 10, items, hasMore: false } as const
+      const page = {
+        kind: 'page',
+        selector: { subtree: 'probe/order' },
+        after: undefined,
+        size: 10,
+        items,
+        hasMore: false,
+      } as const
       return isRight(running, page)
     },
   },
@@ -129,7 +139,10 @@ export async function promisesKept(
     }
     durability[contender.name] = contender.durability
   }
-  return [{ words: 'a write is on disk when it is answered', kept: durability }, ...probes.map(({ words }, i) => ({ words, kept: kept[i] }))]
+  return [
+    { words: 'a write is on disk when it is answered', kept: durability },
+    ...probes.map(({ words }, i) => ({ words, kept: kept[i] })),
+  ]
 }
 
 async function isRight(running: Running, operation: Operation): Promise<boolean> {

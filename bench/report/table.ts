@@ -1,7 +1,8 @@
 /** Results as text: lines for each workload while the run goes on, and tables in Markdown at its end. */
-import type { PromiseRow } from '../measure/promises.js'
+
 import type { Outcome, Result } from '../measure/interleave.js'
-import { spread, type Spread } from '../measure/statistics.js'
+import type { PromiseRow } from '../measure/promises.js'
+import { type Spread, spread } from '../measure/statistics.js'
 
 /** A driver or a server that uses this share of a core (of its cores) is what bounds a burst. */
 const busyMin = 0.9
@@ -66,7 +67,9 @@ export function resultLines(result: Result): string[] {
   const driven = result.outcomes.filter((outcome) => summary(outcome, workers)?.boundBy === 'driver')
   if (driven.length > 0) {
     const names = driven.map(({ contender }) => contender).join(', ')
-    lines.push(`  ${result.driver} was the bottleneck of ${names}: requests a second are its limit there, not the server's`)
+    lines.push(
+      `  ${result.driver} was the bottleneck of ${names}: requests a second are its limit there, not the server's`,
+    )
   }
   return [...lines, ...verdicts(result).map(({ words }) => `  ${words}`)]
 }
@@ -83,7 +86,10 @@ export function verdicts(result: Result): { words: string; met: boolean }[] {
   }
   if (result.latencyMedianMsMax !== undefined) {
     const met = sum.latencyMedianMs <= result.latencyMedianMsMax
-    found.push({ met, words: `target: median latency at most ${result.latencyMedianMsMax} ms: ${met ? 'met' : 'MISSED'}` })
+    found.push({
+      met,
+      words: `target: median latency at most ${result.latencyMedianMsMax} ms: ${met ? 'met' : 'MISSED'}`,
+    })
   }
   return found
 }
@@ -108,7 +114,10 @@ export function ratioTable(results: readonly Result[]): string[] {
 /** Who keeps which promise. */
 export function promiseTable(rows: readonly PromiseRow[]): string[] {
   const contenders = Object.keys(rows[0]?.kept ?? {})
-  return markdown(['promise', ...contenders], rows.map(({ words, kept }) => [words, ...contenders.map((name) => kept[name])]))
+  return markdown(
+    ['promise', ...contenders],
+    rows.map(({ words, kept }) => [words, ...contenders.map((name) => kept[name])]),
+  )
 }
 
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

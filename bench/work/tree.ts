@@ -83,7 +83,7 @@ export function topicsOfBytes(bytes: number, valueBytes: number): number {
 
 /** A value of `bytes` bytes: never the same text for two variants of one index. */
 export function valueText(index: number, variant: number, bytes: number): string {
-  const number = 10_000_000 + (Math.imul(index + 1, 2_654_435_761) >>> 0) % 90_000_000
+  const number = 10_000_000 + ((Math.imul(index + 1, 2_654_435_761) >>> 0) % 90_000_000)
   const start = `{"v":${number},"k":${variant}`
   if (bytes === valueBytesMin) return `${start}}`
   const offset = number % 1000

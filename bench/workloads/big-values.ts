@@ -1,7 +1,8 @@
 /** What do a fetch and a durable write cost when a value has 100 KB, and how many bytes go through a second of CPU? */
-import { overwrites } from './overwrite.js'
-import { fetchPath } from './fetch-path.js'
+
 import { usualScale, type Workload } from '../work/workload.js'
+import { fetchPath } from './fetch-path.js'
+import { overwrites } from './overwrite.js'
 
 const scale = { ...usualScale, topics: 1000, valueBytes: 100_000, connections: 16 }
 

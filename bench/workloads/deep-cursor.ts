@@ -11,6 +11,8 @@ export const deepCursor: Workload = {
   scripts(tree, scale, round) {
     const start = Math.floor(tree.topics * 0.9)
     const room = tree.topics - start - 1
-    return randomPages(tree, scale, 300 + round, (random) => pageAfter(tree, start + Math.floor(random * room), scale.pageSize))
+    return randomPages(tree, scale, 300 + round, (random) =>
+      pageAfter(tree, start + Math.floor(random * room), scale.pageSize),
+    )
   },
 }

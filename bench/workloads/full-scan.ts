@@ -3,7 +3,7 @@
  * latency of fetches by path while such a scan never stops? (Under 5 ms on one worker.)
  */
 import type { Operation } from '../work/operation.js'
-import { selectorScale, type Scale, type Workload } from '../work/workload.js'
+import { type Scale, selectorScale, type Workload } from '../work/workload.js'
 import { fetchPath } from './fetch-path.js'
 
 /** A pattern that every path must be tried against and none matches. */

@@ -4,7 +4,15 @@
  */
 import type { Operation, Script } from '../work/operation.js'
 import { seeded, type Tree } from '../work/tree.js'
-import { deal, distinctRequests, everyVariant, usualScale, variantsOf, type Scale, type Workload } from '../work/workload.js'
+import {
+  deal,
+  distinctRequests,
+  everyVariant,
+  type Scale,
+  usualScale,
+  variantsOf,
+  type Workload,
+} from '../work/workload.js'
 
 /** Fetches for one write. */
 const fetchesPerWrite = 9

@@ -4,7 +4,7 @@
  */
 import type { Script } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
-import { deal, distinctRequests, usualScale, variantsOf, type Scale, type Workload } from '../work/workload.js'
+import { deal, distinctRequests, type Scale, usualScale, variantsOf, type Workload } from '../work/workload.js'
 
 /** Each connection overwrites its own topics, with one variant and then with the other. */
 export function overwrites(tree: Tree, scale: Scale, round: number): readonly Script[] {

@@ -4,7 +4,7 @@
  */
 import type { Operation } from '../work/operation.js'
 import { seeded, type Tree } from '../work/tree.js'
-import { deal, distinctRequests, usualScale, type Scale, type Workload } from '../work/workload.js'
+import { deal, distinctRequests, type Scale, usualScale, type Workload } from '../work/workload.js'
 
 /** The first `size` topics of one group. */
 function firstPage(tree: Tree, group: number, size: number): Operation {
@@ -30,7 +30,10 @@ export function pageAfter(tree: Tree, index: number, size: number): Operation {
 export function randomPages(tree: Tree, scale: Scale, seed: number, page: (random: number) => Operation) {
   const random = seeded(seed)
   const count = distinctRequests(scale.pageSize * (tree.valueBytes + 64), scale.connections)
-  return deal(Array.from({ length: count }, () => page(random())), scale.connections)
+  return deal(
+    Array.from({ length: count }, () => page(random())),
+    scale.connections,
+  )
 }
 
 function firstPages(name: string, pageSize: number, ratioMax?: number): Workload {
@@ -43,7 +46,9 @@ function firstPages(name: string, pageSize: number, ratioMax?: number): Workload
     ratioMax,
     scripts(tree, scale, round) {
       const groups = tree.topics / tree.group
-      return randomPages(tree, scale, 200 + round, (random) => firstPage(tree, Math.floor(random * groups), scale.pageSize))
+      return randomPages(tree, scale, 200 + round, (random) =>
+        firstPage(tree, Math.floor(random * groups), scale.pageSize),
+      )
     },
   }
 }

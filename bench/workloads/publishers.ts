@@ -30,6 +30,10 @@ export const manyPublishers: Workload = {
   },
   before(scale, round) {
     if (round > 0) return []
-    return publishers(scale.connections).map((i) => ({ kind: 'create', path: path(i), value: valueText(i, 0, scale.valueBytes) }))
+    return publishers(scale.connections).map((i) => ({
+      kind: 'create',
+      path: path(i),
+      value: valueText(i, 0, scale.valueBytes),
+    }))
   },
 }

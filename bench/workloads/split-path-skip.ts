@@ -15,7 +15,9 @@ export const splitPathSkip: Workload = {
   ordered: false,
   scripts(tree, scale, round) {
     const groups = tree.topics / tree.group
-    return randomPages(tree, scale, 700 + round, (random) => temperatures(tree, Math.floor(random * groups), scale.pageSize))
+    return randomPages(tree, scale, 700 + round, (random) =>
+      temperatures(tree, Math.floor(random * groups), scale.pageSize),
+    )
   },
 }
 

@@ -1,12 +1,13 @@
 /**
  * POST /topics/addAndSet: creates the topic if it is missing, and sets its value, in one step.
  */
-import type { Answer } from '../http/answer.js'
+
 import type { Access } from '../auth/access.js'
+import type { Answer } from '../http/answer.js'
 import { addAndSetShape } from './bodies.js'
 import {
-  absentProblem,
   type ApiContext,
+  absentProblem,
   ok,
   operationProblem,
   refuse,

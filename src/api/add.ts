@@ -1,8 +1,9 @@
 /**
  * POST /topics/add: creates a topic without a value; one that is there already, of whatever type, is a success too.
  */
-import type { Answer } from '../http/answer.js'
+
 import type { Access } from '../auth/access.js'
+import type { Answer } from '../http/answer.js'
 import { addShape } from './bodies.js'
 import { type ApiContext, ok, operationProblem, refuse, removalProblem, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, propertiesProblem } from './parse.js'

@@ -1,11 +1,11 @@
 /**
  * What the five handlers share: the store and settings they work with, and how their answers are made.
  */
-import { covers, mayTouch, type Access } from '../auth/access.js'
+import { type Access, covers, mayTouch } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import { planSelector } from '../selectors/planner.js'
 import type { Awaitable, Operation, TopicStore } from '../store/store.js'
 import type { Path } from '../topics/path.js'
-import { planSelector } from '../selectors/planner.js'
 import { removalOf } from '../topics/properties.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { type Problem, problem } from './problems.js'

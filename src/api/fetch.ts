@@ -8,7 +8,7 @@ import type { Answer, Waiting } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
 import { type FetchBody, fetchShape } from './bodies.js'
-import { absentProblem, type ApiContext, operationProblem, refuse, touchProblem, whenKnown } from './context.js'
+import { type ApiContext, absentProblem, operationProblem, refuse, touchProblem, whenKnown } from './context.js'
 import { isProblem, parseBody, pathParameter, selectorParameter, sizeProblem } from './parse.js'
 import { readPlainFetch } from './plain-fetch.js'
 import { type Problem, problem } from './problems.js'
@@ -43,7 +43,8 @@ export function handleFetch(context: ApiContext, bytes: Buffer, access: Access, 
 
 function fetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
   const plain = readPlainFetch(bytes)
-  if (plain !== undefined) return plain.size === undefined || plain.size <= sizeMax ? plain : sizeProblem(plain.size, sizeMax)
+  if (plain !== undefined)
+    return plain.size === undefined || plain.size <= sizeMax ? plain : sizeProblem(plain.size, sizeMax)
   const parsed = parseBody(bytes, fetchShape, sizeMax)
   return isProblem(parsed) ? parsed : parsed.body
 }

@@ -112,18 +112,18 @@ function go(from: number, bytes: string, to: number): void {
 /** The states of a string; @returns the one that its opening quote leads to */
 function addString(closed: number): number {
   const inside = addState('an escape such as \\n or \\u0000 in its place')
-  const escape = addState('one of " \\ / b f n r t u after the backslash')
+  const escaped = addState('one of " \\ / b f n r t u after the backslash')
   transitions.fill(inside, (inside << 8) | space, (inside + 1) << 8)
   go(inside, '"', closed)
-  go(inside, '\\', escape)
-  go(escape, '"\\/bfnrt', inside)
+  go(inside, '\\', escaped)
+  go(escaped, '"\\/bfnrt', inside)
   let rest = inside
   for (let digit = 0; digit < 4; digit++) {
     const hexadecimal = addState('a hexadecimal digit')
     go(hexadecimal, '0123456789abcdefABCDEF', rest)
     rest = hexadecimal
   }
-  go(escape, 'u', rest)
+  go(escaped, 'u', rest)
   return inside
 }
 
@@ -183,7 +183,8 @@ go(afterElement, ',', value)
 for (const state of [nameOrEnd, afterMember]) go(state, '}', close)
 for (const state of [valueOrEnd, afterElement]) go(state, ']', close)
 // JSON's own white space, and no other.
-for (const state of [value, valueOrEnd, name, nameOrEnd, afterName, afterMember, afterElement, afterAll]) go(state, ' \n\r\t', state)
+for (const state of [value, valueOrEnd, name, nameOrEnd, afterName, afterMember, afterElement, afterAll])
+  go(state, ' \n\r\t', state)
 
 /** Bytes that are looked at for what is at a place: a word as long as any that a program would print there by mistake. */
 const foundBytesMax = 20

@@ -25,7 +25,12 @@ export const examples = {
     {
       name: 'string',
       summary: 'A topic of type string that removes itself',
-      request: { path: 'plant/7/alarm', type: 'string', value: 'none', properties: { REMOVAL: 'when no updates for 1d' } },
+      request: {
+        path: 'plant/7/alarm',
+        type: 'string',
+        value: 'none',
+        properties: { REMOVAL: 'when no updates for 1d' },
+      },
       answer: { path: 'plant/7/alarm', created: true },
     },
   ],

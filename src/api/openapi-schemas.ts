@@ -5,7 +5,15 @@
 import typia from 'typia'
 import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
 import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './answers.js'
-import type { AddAndSetBody, AddBody, FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector, SetBody } from './bodies.js'
+import type {
+  AddAndSetBody,
+  AddBody,
+  FetchByPath,
+  FetchBySelector,
+  RemoveByPath,
+  RemoveBySelector,
+  SetBody,
+} from './bodies.js'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
@@ -29,7 +37,9 @@ function tidy(json: Json): Json {
   if (Array.isArray(json)) return json.map(tidy)
   if (!isObject(json)) return json
   const { readOnly: _, required, oneOf, ...rest } = json
-  const tidied: Record<string, Json> = Object.fromEntries(Object.entries(rest).map(([name, member]) => [name, tidy(member)]))
+  const tidied: Record<string, Json> = Object.fromEntries(
+    Object.entries(rest).map(([name, member]) => [name, tidy(member)]),
+  )
   if (Array.isArray(required) && required.length > 0) tidied.required = required
   if (Array.isArray(oneOf)) {
     const constants = oneOf.flatMap((choice: Json) => (isObject(choice) && 'const' in choice ? [choice.const] : []))
@@ -44,14 +54,20 @@ function tidy(json: Json): Json {
 function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject & { readonly description: string }>> {
   const slashes = 'one leading and one trailing slash are dropped'
   // A bound in characters: those slashes do not count among the bytes.
-  const path = { minLength: 1, maxLength: pathBytesMax + 2, description: `At most ${pathBytesMax} bytes of UTF-8; ${slashes}.` }
+  const path = {
+    minLength: 1,
+    maxLength: pathBytesMax + 2,
+    description: `At most ${pathBytesMax} bytes of UTF-8; ${slashes}.`,
+  }
   return {
     path,
     after: path,
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
     type: { default: 'json', description: '' },
     size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The largest is a setting.' },
-    value: { description: `At most ${valueLevelsMax} levels of arrays and objects; kept as it is sent, to the letter.` },
+    value: {
+      description: `At most ${valueLevelsMax} levels of arrays and objects; kept as it is sent, to the letter.`,
+    },
     properties: { description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.` },
   }
 }

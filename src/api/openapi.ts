@@ -2,8 +2,9 @@
  * The OpenAPI 3.1 description of the service: its operations, their examples, and its errors from the table of problems.
  * The schemas are openapi-schemas.ts's.
  */
-import { describeSchemas, type JsonObject } from './openapi-schemas.js'
+
 import { type Example, examples } from './openapi-examples.js'
+import { describeSchemas, type JsonObject } from './openapi-schemas.js'
 import { type ProblemCode, problemTable } from './problems.js'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
@@ -13,7 +14,9 @@ function anyOf(names: readonly string[]): JsonObject {
   return names.length === 1 ? ref(names[0]) : { oneOf: names.map(ref) }
 }
 
-const content = (schema: JsonObject, shown: JsonObject = {}): JsonObject => ({ 'application/json': { schema, ...shown } })
+const content = (schema: JsonObject, shown: JsonObject = {}): JsonObject => ({
+  'application/json': { schema, ...shown },
+})
 
 /** The headers that answers of a status carry beside the body. */
 const headersByStatus: Readonly<Record<string, JsonObject>> = {
@@ -106,7 +109,9 @@ const operations: readonly Operation[] = [
 
 /** The requests or the answers of a route's examples, as a media type shows them. */
 function shown(route: keyof typeof examples, part: 'request' | 'answer'): JsonObject {
-  const named = (examples[route] as readonly Example[]).map(({ name, summary, [part]: value }) => [name, { summary, value }] as const)
+  const named = (examples[route] as readonly Example[]).map(
+    ({ name, summary, [part]: value }) => [name, { summary, value }] as const,
+  )
   return { examples: Object.fromEntries(named) }
 }
 
@@ -154,7 +159,10 @@ const pages: JsonObject = {
       tags: ['service'],
       summary: 'This description, with the URL under which it was asked for.',
       security: [],
-      responses: { 200: { description: 'The description.', content: content({ type: 'object' }) }, ...responseRefs([400]) },
+      responses: {
+        200: { description: 'The description.', content: content({ type: 'object' }) },
+        ...responseRefs([400]),
+      },
     },
   },
 }
@@ -200,7 +208,9 @@ export function describeApi({ basePath, version, pageSizeMax, origin = '' }: Des
       { name: 'service', description: 'The service itself; no key is needed.' },
     ],
     paths: {
-      ...Object.fromEntries(operations.map((operation) => [`/topics/${operation.route}`, describeOperation(operation)])),
+      ...Object.fromEntries(
+        operations.map((operation) => [`/topics/${operation.route}`, describeOperation(operation)]),
+      ),
       ...pages,
     },
     components: { schemas: describeSchemas(pageSizeMax), responses: problemResponses(), securitySchemes },

@@ -30,7 +30,9 @@ export function createPages({ basePath, address, pageSizeMax }: PagesOptions): r
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
   const refused = refuse(problem('draining'))
   const draining: Answer = { ...refused, headers: [...(refused.headers ?? []), ...headers] }
-  const [before, after] = JSON.stringify(describeApi({ basePath, version, pageSizeMax, origin: originPlace })).split(originPlace)
+  const [before, after] = JSON.stringify(describeApi({ basePath, version, pageSizeMax, origin: originPlace })).split(
+    originPlace,
+  )
 
   function originOf({ scheme, host }: Asked): string {
     return `${scheme}://${plainHost.test(host) ? host : address}`
@@ -38,6 +40,9 @@ export function createPages({ basePath, address, pageSizeMax }: PagesOptions): r
 
   return [
     { path: `${basePath}/healthz`, read: (asked) => (asked.draining ? draining : healthy) },
-    { path: `${basePath}/openapi.json`, read: (asked) => ({ status: 200, body: before + originOf(asked) + after, headers }) },
+    {
+      path: `${basePath}/openapi.json`,
+      read: (asked) => ({ status: 200, body: before + originOf(asked) + after, headers }),
+    },
   ]
 }

@@ -5,9 +5,9 @@
 import { strict as assert } from 'node:assert'
 import type { IValidation } from 'typia'
 import { valueLevelsMax } from '../limits.js'
-import { parsePath, type Path } from '../topics/path.js'
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
+import { type Path, parsePath } from '../topics/path.js'
 import { checkProperties } from '../topics/properties.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import type { BodyShape } from './bodies.js'
@@ -59,7 +59,8 @@ export function parseBody<Body>(bytes: Uint8Array, shape: BodyShape<Body>, sizeM
   const repeated = repetitionProblem(bytes, members, input)
   if (repeated !== undefined) return repeated
   const validation = shape.validate(input)
-  if (!validation.success) return problemOf(validation.errors[0], input, { names: shape.names, sizeMax, sizeText: members.size })
+  if (!validation.success)
+    return problemOf(validation.errors[0], input, { names: shape.names, sizeMax, sizeText: members.size })
   if (members.size !== undefined && !isIntegerUpTo(sizeMax, members.size)) return sizeProblem(members.size, sizeMax)
   return { body: validation.data, valueText: members.value }
 }
@@ -73,7 +74,11 @@ function jsonProblemOf(bytes: Uint8Array): Problem | undefined {
 /** The problem of what is too deep, which ends where the levels do. */
 function levelsProblem(name: Uint8Array): Problem {
   const found = `nested more than ${valueLevelsMax} levels deep`
-  return problem('invalid_parameter', { name: unquoted(name), found, allowed: `a value of at most ${valueLevelsMax} levels` })
+  return problem('invalid_parameter', {
+    name: unquoted(name),
+    found,
+    allowed: `a value of at most ${valueLevelsMax} levels`,
+  })
 }
 
 /** A name that is given twice, in the body or in its properties: JSON.parse would take the last one without a word. */
@@ -83,7 +88,8 @@ function repetitionProblem(bytes: Uint8Array, members: Members, input: object): 
   }
   const properties: unknown = members.properties && 'properties' in input && input.properties
   if (members.properties === undefined || typeof properties !== 'object' || properties === null) return undefined
-  if (Array.isArray(properties) || scanMembers(members.properties).count === Object.keys(properties).length) return undefined
+  if (Array.isArray(properties) || scanMembers(members.properties).count === Object.keys(properties).length)
+    return undefined
   const name = repeatedName(members.properties) ?? ''
   return problem('invalid_property', { name, problem: 'is given more than once; each may be given once' })
 }
@@ -109,10 +115,17 @@ interface Expected {
 function problemOf(error: IValidation.IError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
   const name = parameterName(error.path)
   if (error.expected === 'undefined') {
-    return problem('unknown_parameter', { name, allowed: [...names].sort().map((known) => `"${known}"`).join(', ') })
+    return problem('unknown_parameter', {
+      name,
+      allowed: [...names]
+        .sort()
+        .map((known) => `"${known}"`)
+        .join(', '),
+    })
   }
   const own = name.split(/[.[]/)[0]
-  if (own === name && !(name in input)) return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
+  if (own === name && !(name in input))
+    return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
   if (name === 'size' && sizeText !== undefined) {
     return sizeProblem(typeof error.value === 'number' ? sizeText : error.value, sizeMax)
   }
@@ -128,7 +141,8 @@ function parameterName(path: string): string {
 
 /** A `size` that is no integer from 1 to `sizeMax`; a number is told by its text, since it may round to something else. */
 export function sizeProblem(found: unknown, sizeMax: number): Problem {
-  const told = found instanceof Uint8Array ? `the number ${shortened(Buffer.from(found).toString('latin1'))}` : describe(found)
+  const told =
+    found instanceof Uint8Array ? `the number ${shortened(Buffer.from(found).toString('latin1'))}` : describe(found)
   return problem('invalid_parameter', { name: 'size', found: told, allowed: `an integer from 1 to ${sizeMax}` })
 }
 
@@ -184,7 +198,12 @@ export function propertiesProblem(properties: Properties): Problem | undefined {
 
 /** The value's text, checked against the topic's type; undefined when the type is string and the value is not. */
 export function valueProblem(valueText: Uint8Array | undefined, value: unknown, type: TopicType): Problem | undefined {
-  if (valueText === undefined) return problem('missing_parameter', { name: 'value', allowed: `${allowedByName.value} is required` })
+  if (valueText === undefined)
+    return problem('missing_parameter', { name: 'value', allowed: `${allowedByName.value} is required` })
   if (type === 'json' || valueText[0] === quote) return undefined
-  return problem('invalid_parameter', { name: 'value', found: describe(value), allowed: 'a string (the type is string)' })
+  return problem('invalid_parameter', {
+    name: 'value',
+    found: describe(value),
+    allowed: 'a string (the type is string)',
+  })
 }

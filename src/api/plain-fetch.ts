@@ -13,7 +13,10 @@ const nine = 0x39
 /** Digits of a `size` that are read here: more than any page size has. */
 const digitsMax = 6
 
-const names = (['path', 'selector', 'type', 'size', 'after'] as const).map((name) => ({ name, quoted: Buffer.from(`"${name}"`) }))
+const names = (['path', 'selector', 'type', 'size', 'after'] as const).map((name) => ({
+  name,
+  quoted: Buffer.from(`"${name}"`),
+}))
 
 /** @returns what parse.ts would make of these bytes, or undefined: then they are not for here */
 export function readPlainFetch(bytes: Buffer): FetchBody | undefined {

@@ -19,40 +19,80 @@ const table = {
   duplicate_parameter: { status: 400, wording: 'Parameter "{name}" is given more than once; each may be given once.' },
   missing_parameter: { status: 400, wording: 'Parameter "{name}" is missing; {allowed}.' },
   invalid_parameter: { status: 400, wording: 'Parameter "{name}" is {found}; {allowed} is allowed.' },
-  path_or_selector: { status: 400, wording: 'Exactly one of the parameters "path" and "selector" is required, but {found} given.' },
+  path_or_selector: {
+    status: 400,
+    wording: 'Exactly one of the parameters "path" and "selector" is required, but {found} given.',
+  },
   invalid_path: { status: 400, wording: 'Parameter "{name}" {problem}.' },
   invalid_selector: { status: 400, wording: 'Parameter "selector" {problem}.' },
   invalid_property: { status: 400, wording: 'Property "{name}" {problem}.' },
   no_such_topic: { status: 400, wording: 'There is no topic at the path "{path}".' },
   incompatible_type: { status: 400, wording: 'The topic at the path "{path}" is of type {found}, not {wanted}.' },
-  incompatible_properties: { status: 400, wording: 'The topic at the path "{path}" exists with other properties than those requested.' },
-  invalid_framing: { status: 400, wording: 'The headers leave it in doubt where the request ends; one content-length, or "transfer-encoding: chunked" alone, is allowed.' },
-  unauthorized: { status: 401, wording: 'A known API key is required, in the header "authorization: Apikey <API_KEY>", but {found}.' },
+  incompatible_properties: {
+    status: 400,
+    wording: 'The topic at the path "{path}" exists with other properties than those requested.',
+  },
+  invalid_framing: {
+    status: 400,
+    wording:
+      'The headers leave it in doubt where the request ends; one content-length, or "transfer-encoding: chunked" alone, is allowed.',
+  },
+  unauthorized: {
+    status: 401,
+    wording: 'A known API key is required, in the header "authorization: Apikey <API_KEY>", but {found}.',
+  },
   forbidden_operation: { status: 403, wording: 'This API key may not {operation}.' },
   forbidden_path: { status: 403, wording: 'This API key may not touch topics outside its subtrees.' },
   unknown_route: { status: 404, wording: 'There is no such route; the routes are {allowed}.' },
   method_not_allowed: { status: 405, wording: 'This route answers {allowed} only.' },
-  length_required: { status: 411, wording: 'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.' },
+  length_required: {
+    status: 411,
+    wording: 'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.',
+  },
   body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes that are allowed.' },
   unsupported_media_type: { status: 415, wording: 'The content-type must be application/json.' },
-  unsupported_encoding: { status: 415, wording: 'The content-encoding "{found}" is not supported; send the body as it is.' },
-  expectation_failed: { status: 417, wording: 'Of expectations only "100-continue" is met; repeat the request without one.' },
+  unsupported_encoding: {
+    status: 415,
+    wording: 'The content-encoding "{found}" is not supported; send the body as it is.',
+  },
+  expectation_failed: {
+    status: 417,
+    wording: 'Of expectations only "100-continue" is met; repeat the request without one.',
+  },
   internal_error: { status: 500, wording: 'An unexpected problem in the service; its log says more.' },
-  commit_failed: { status: 500, wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.' },
+  commit_failed: {
+    status: 500,
+    wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.',
+  },
   draining: { status: 503, wording: 'This worker is stopping; connect again.' },
   overloaded: { status: 503, wording: 'The service has too much to do at the moment; try again later.' },
-  store_unavailable: { status: 503, wording: 'The store cannot be reached at the moment; nothing was changed; try again later.' },
-  write_conflict: { status: 503, wording: 'Too many concurrent writes to one topic; nothing was changed, or by a removal by selector a part; try again.' },
-  unknown_outcome: { status: 503, wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.' },
+  store_unavailable: {
+    status: 503,
+    wording: 'The store cannot be reached at the moment; nothing was changed; try again later.',
+  },
+  write_conflict: {
+    status: 503,
+    wording:
+      'Too many concurrent writes to one topic; nothing was changed, or by a removal by selector a part; try again.',
+  },
+  unknown_outcome: {
+    status: 503,
+    wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.',
+  },
   timed_out: { status: 503, wording: 'The answer took too long, so the work was given up; ask for less at a time.' },
-  disk_nearly_full: { status: 507, wording: 'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work.' },
+  disk_nearly_full: {
+    status: 507,
+    wording: 'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work.',
+  },
 } as const satisfies Record<string, Row>
 
 /** The codes that an answer can carry. */
 export type ProblemCode = keyof typeof table
 
 /** The words between the braces of a wording, as a union. */
-type Blanks<Wording extends string> = Wording extends `${string}{${infer Name}}${infer Rest}` ? Name | Blanks<Rest> : never
+type Blanks<Wording extends string> = Wording extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Blanks<Rest>
+  : never
 
 /** One refusal, ready to be sent. */
 export interface Problem {

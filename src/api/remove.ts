@@ -1,8 +1,9 @@
 /**
  * POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches.
  */
-import type { Answer, Waiting } from '../http/answer.js'
+
 import { type Access, restrict } from '../auth/access.js'
+import type { Answer, Waiting } from '../http/answer.js'
 import { removeShape } from './bodies.js'
 import { type ApiContext, ok, operationProblem, refuse, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, selectorParameter } from './parse.js'

@@ -2,10 +2,11 @@
  * The service as the HTTP layer sees it: the five routes, who may call them, and what every refusal and failure looks like
  * on the wire.
  */
-import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
+
 import type { Access } from '../auth/access.js'
 import { describeAuthorization } from '../auth/authorization.js'
 import type { Keyring } from '../auth/keyring.js'
+import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
 import { handleAdd } from './add.js'
 import { handleAddAndSet } from './add-and-set.js'
@@ -43,10 +44,12 @@ export interface ServiceOptions {
 
 export function createService(options: ServiceOptions): Service<Access> {
   const { context, keyring, basePath, onFailure, onRefusedKey, answered, closed } = options
-  const routes = Object.entries(handlers).map(([path, handler]): Route<Access> => ({
-    path: basePath + path,
-    handle: (body, access, waiting) => handler(context, body, access, waiting),
-  }))
+  const routes = Object.entries(handlers).map(
+    ([path, handler]): Route<Access> => ({
+      path: basePath + path,
+      handle: (body, access, waiting) => handler(context, body, access, waiting),
+    }),
+  )
   const allowed = routes.map(({ path }) => path).join(', ')
   const refusals = createRefusals(allowed, options.bodyBytesMax)
   const unavailable = refuse(problem('store_unavailable'))
@@ -54,7 +57,8 @@ export function createService(options: ServiceOptions): Service<Access> {
     routes,
     pages: createPages({ basePath, address: options.address, pageSizeMax: context.pageSizeMax }),
     // While the keys have never been read, nobody can say that one is not known.
-    refusal: (refusal, found) => (refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found)),
+    refusal: (refusal, found) =>
+      refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found),
     answered,
     closed,
     admit(authorization) {
@@ -90,7 +94,10 @@ function createRefusals(routes: string, bodyBytesMax: number): Service<Access>['
       case 'unsupported_encoding':
         return refuse(problem('unsupported_encoding', { found }))
       case 'method_not_allowed':
-        return { ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })), headers: [['allow', found]] }
+        return {
+          ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })),
+          headers: [['allow', found]],
+        }
       default:
         return constant[refusal]
     }

@@ -1,10 +1,11 @@
 /**
  * POST /topics/set: a new value for a topic that exists.
  */
-import type { Answer } from '../http/answer.js'
+
 import type { Access } from '../auth/access.js'
+import type { Answer } from '../http/answer.js'
 import { setShape } from './bodies.js'
-import { absentProblem, type ApiContext, ok, operationProblem, refuse, touchProblem } from './context.js'
+import { type ApiContext, absentProblem, ok, operationProblem, refuse, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, valueProblem } from './parse.js'
 import { problem } from './problems.js'
 
@@ -22,5 +23,7 @@ export function handleSet(context: ApiContext, bytes: Buffer, access: Access): A
   if (context.diskNearlyFull(bytes.length)) return refuse(problem('disk_nearly_full'))
   return context.store
     .set(path, type, valueText)
-    .then((outcome) => (outcome === 'set' ? ok(`{"path":${JSON.stringify(path)}}`) : refuse(absentProblem(outcome, path, type))))
+    .then((outcome) =>
+      outcome === 'set' ? ok(`{"path":${JSON.stringify(path)}}`) : refuse(absentProblem(outcome, path, type)),
+    )
 }

@@ -1,10 +1,11 @@
 /**
  * What a key may do: its record, made ready for a check on every request. Pure.
  */
-import { isWithin, type Path } from '../topics/path.js'
+
 import type { Plan } from '../selectors/plan.js'
-import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../topics/range.js'
 import type { KeyRecord, Operation } from '../store/store.js'
+import { isWithin, type Path } from '../topics/path.js'
+import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../topics/range.js'
 
 export interface Access {
   readonly name: string

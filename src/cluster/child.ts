@@ -6,8 +6,8 @@
  * by a wait that is over, since a child outlives millions of them.
  */
 import type { ChildProcess } from 'node:child_process'
-import type { WorkerFigures } from '../ops/worker-stats.js'
 import type { Logger } from '../ops/log.js'
+import type { WorkerFigures } from '../ops/worker-stats.js'
 import type { FromChild, Question, ToChild } from './messages.js'
 import { nativeFaults } from './native-faults.js'
 
@@ -186,7 +186,10 @@ export class Child {
         this.#failure = message.reason
         break
       case 'broken':
-        setTimeout(() => this.end('its commits can no longer be trusted, and it did not end by itself'), brokenMsMax).unref()
+        setTimeout(
+          () => this.end('its commits can no longer be trusted, and it did not end by itself'),
+          brokenMsMax,
+        ).unref()
         break
     }
     for (const waiter of [...this.#waiters]) {

@@ -11,11 +11,11 @@
  */
 import { isAbsolute } from 'node:path'
 import typia, { type IValidation, type tags } from 'typia'
+import type { KeyRecord, Operation } from '../store/store.js'
 import type { BackupOptions } from '../tools/backup.js'
 import type { ExportOptions } from '../tools/export.js'
 import type { ImportOptions } from '../tools/import.js'
-import type { KeyRecord, Operation } from '../store/store.js'
-import { parsePath, type Path } from '../topics/path.js'
+import { type Path, parsePath } from '../topics/path.js'
 import type { Question } from './messages.js'
 
 export type ControlRequest =
@@ -36,6 +36,8 @@ export type ToolRequest =
   | { readonly command: 'tool'; readonly tool: 'export'; readonly options: ExportOptions }
   | { readonly command: 'tool'; readonly tool: 'import'; readonly options: ImportOptions }
 
+/** An object without members. */
+// biome-ignore lint/suspicious/noEmptyInterface: typia's validator is made from it, and knows a name
 interface NoOptions {}
 
 /** What a reload has done. */
@@ -118,7 +120,8 @@ function problemOf({ path, expected }: IValidation.IError): string {
 /** A record whose subtrees are paths as they are stored. */
 function checkRecord(record: KeyRecordText): KeyRecord | RequestProblem {
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
-  if (wrong >= 0) return { problem: `the request is malformed: question.record.under[${wrong}] must be a path as it is stored` }
+  if (wrong >= 0)
+    return { problem: `the request is malformed: question.record.under[${wrong}] must be a path as it is stored` }
   return { ...record, under: record.under as readonly Path[] }
 }
 

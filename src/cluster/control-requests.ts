@@ -8,8 +8,8 @@ import type { Logger } from '../ops/log.js'
 import { Child, isNativeFault } from './child.js'
 import { type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
 import { type ControlHandlers, refuse, reply } from './control-socket.js'
-import type { Members } from './store-opening.js'
 import type { ToChild } from './messages.js'
+import type { Members } from './store-opening.js'
 
 export interface Requests extends ControlHandlers {
   /** Ends the tools that run; resolves when they have ended. */
@@ -40,7 +40,15 @@ const toolsMax = 8
 /** How long a tool may take to clean up and end; one that copies the store would keep a stop waiting for as long as that takes. */
 const toolEndMsMax = 2000
 
-export function createRequests({ serving, members, forkTool, start, reload, stopping, log }: RequestsOptions): Requests {
+export function createRequests({
+  serving,
+  members,
+  forkTool,
+  start,
+  reload,
+  stopping,
+  log,
+}: RequestsOptions): Requests {
   const tools = new Set<Child>()
 
   /** It opens the store as every member does; then the connection is its own. */
@@ -50,7 +58,8 @@ export function createRequests({ serving, members, forkTool, start, reload, stop
     tools.add(child)
     void child.ended.then((end) => {
       tools.delete(child)
-      if (isNativeFault(end)) log.error({ tool, child: child.process.pid, signal: end.signal }, 'tool died; the store may be damaged')
+      if (isNativeFault(end))
+        log.error({ tool, child: child.process.pid, signal: end.signal }, 'tool died; the store may be damaged')
     })
     const abandon = (): unknown => child.process.kill('SIGTERM')
     socket.once('close', abandon)

@@ -131,7 +131,9 @@ export async function connectToControl(directory: string): Promise<Socket | unde
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (absentCodes.includes(code)) return undefined
-    throw new Error(`the service that uses ${directory} cannot be reached (${code}); run the command as its account`, { cause: error })
+    throw new Error(`the service that uses ${directory} cannot be reached (${code}); run the command as its account`, {
+      cause: error,
+    })
   }
 }
 
@@ -151,7 +153,10 @@ function readLineBytes(socket: Socket, bytesMax: number, msMax: number | undefin
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
-    const timer = msMax === undefined ? undefined : setTimeout(() => fail(new Error(`no whole request came within ${msMax} ms`)), msMax)
+    const timer =
+      msMax === undefined
+        ? undefined
+        : setTimeout(() => fail(new Error(`no whole request came within ${msMax} ms`)), msMax)
     function settle(): void {
       clearTimeout(timer)
       socket.off('readable', read)

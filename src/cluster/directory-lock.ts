@@ -52,7 +52,8 @@ function tryLock(descriptor: number): boolean {
   const { status, error, stderr } = spawnSync('flock', ['--exclusive', '--nonblock', '3'], {
     stdio: ['ignore', 'ignore', 'pipe', descriptor],
   })
-  if (error !== undefined) throw new Error('the program flock (of util-linux) is needed to lock the data directory', { cause: error })
+  if (error !== undefined)
+    throw new Error('the program flock (of util-linux) is needed to lock the data directory', { cause: error })
   if (status !== 0 && status !== busyStatus) throw new Error(`flock failed: ${stderr.toString().trim()}`)
   return status === 0
 }

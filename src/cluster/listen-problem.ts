@@ -24,7 +24,8 @@ export function bracketed(host: string): string {
 
 function reasonOf(error: NodeJS.ErrnoException, port: number): string | undefined {
   const { code } = error
-  if (error instanceof PortHeld) return `${error.message}, which a topicd holds beside its port so that no other shares it (${code})`
+  if (error instanceof PortHeld)
+    return `${error.message}, which a topicd holds beside its port so that no other shares it (${code})`
   switch (code) {
     case 'EADDRINUSE':
       return 'another process listens there (EADDRINUSE)'

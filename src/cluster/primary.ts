@@ -33,9 +33,11 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
     return fatal(code, reason)
   }
   const lock = await claimDirectory(config.data)
-  if (lock === undefined) return refuse(exitCodes.directoryInUse, `the data directory ${config.data} is in use by another topicd`)
+  if (lock === undefined)
+    return refuse(exitCodes.directoryInUse, `the data directory ${config.data} is in use by another topicd`)
   const mode = exposedMode(config.data)
-  if (mode !== undefined) log.warn({ data: config.data, mode }, 'other accounts can reach the data directory; chmod 700 keeps them out')
+  if (mode !== undefined)
+    log.warn({ data: config.data, mode }, 'other accounts can reach the data directory; chmod 700 keeps them out')
   const held = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
     refuse(listenExitCode(error), listenProblem(error, config.host, config.port)),
   )

@@ -64,6 +64,9 @@ function describeWorkers(workers: readonly Child[]): string {
   const counts = new Map<string, number>()
   for (const { version = 'unknown' } of workers) counts.set(version, (counts.get(version) ?? 0) + 1)
   const [first, ...others] = [...counts.keys()].sort()
-  const versions = others.length === 0 ? `version ${first}` : [...counts].map(([version, count]) => `${count} of version ${version}`).join(', ')
+  const versions =
+    others.length === 0
+      ? `version ${first}`
+      : [...counts].map(([version, count]) => `${count} of version ${version}`).join(', ')
   return `${workers.length} ${workers.length === 1 ? 'worker serves' : 'workers serve'}, ${versions}`
 }

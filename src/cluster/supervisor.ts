@@ -25,9 +25,9 @@ import { createRequests, type Requests } from './control-requests.js'
 import { listenForControl } from './control-socket.js'
 import { makeFirstKey } from './first-key.js'
 import { bracketed, listenExitCode, listenProblem } from './listen-problem.js'
-import { createMembers, type Members } from './store-opening.js'
 import { createReadiness, type Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
+import { createMembers, type Members } from './store-opening.js'
 import { type Wanted, Workers } from './workers.js'
 
 /** A second signal sooner than this is the same request again: GNU timeout sends two, and so does a terminal through npm. */
@@ -133,7 +133,9 @@ export class Supervisor {
       obstacles: () => this.#readiness.obstacles(),
       metrics: this.#metrics,
       description: () => JSON.stringify(describeApi({ ...this.#config, version })),
-    }).catch((error: Error) => refuse(listenExitCode(error), listenProblem(error, adminHost, adminPort, ' (the admin listener)')))
+    }).catch((error: Error) =>
+      refuse(listenExitCode(error), listenProblem(error, adminHost, adminPort, ' (the admin listener)')),
+    )
     try {
       this.#control = await listenForControl(data, this.#requests)
       await this.#workers.reach(this.#wanted(this.#config))
@@ -155,7 +157,13 @@ export class Supervisor {
   /** A service without its first key serves all the same: `topicd keys add` makes one. */
   async #makeFirstKey(url: string, place: string): Promise<void> {
     try {
-      await makeFirstKey(() => this.#workers.serving(), () => this.#readiness.storeProblem() !== undefined, url, place, print)
+      await makeFirstKey(
+        () => this.#workers.serving(),
+        () => this.#readiness.storeProblem() !== undefined,
+        url,
+        place,
+        print,
+      )
     } catch (error) {
       this.#log.error({ err: error }, 'the first key could not be made; make one with: topicd keys add')
     }
@@ -187,7 +195,8 @@ export class Supervisor {
       return { workers: next.workers, versions, primaryVersion: version, tookMs, restartNeeded }
     } catch (error) {
       this.#metrics.reloaded(false)
-      if (this.#stoppingSinceMs === undefined) this.#log.error({ reason: (error as Error).message }, 'rolling restart failed')
+      if (this.#stoppingSinceMs === undefined)
+        this.#log.error({ reason: (error as Error).message }, 'rolling restart failed')
       throw error
     } finally {
       this.#workersExpected = this.#config.workers
@@ -212,7 +221,8 @@ export class Supervisor {
   /** Says once that the store is unavailable, and once that it can again. */
   #watch(): void {
     const problem = this.#readiness.storeProblem()
-    if (problem !== undefined && this.#storeProblem === undefined) this.#log.error({ reason: problem }, 'the store is unavailable')
+    if (problem !== undefined && this.#storeProblem === undefined)
+      this.#log.error({ reason: problem }, 'the store is unavailable')
     if (problem === undefined && this.#storeProblem !== undefined) this.#log.info('the store is back')
     this.#storeProblem = problem
     void this.#tellStatus()

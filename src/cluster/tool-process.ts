@@ -14,14 +14,14 @@ import type { Config } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { toolUnreadMsMax } from '../limits.js'
 import { createLog, logCrashes } from '../ops/log.js'
-import { type Tool, tools } from '../tools/tool.js'
 import { isExclusive } from '../store/address.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
 import { Cancelled, type TopicStore } from '../store/store.js'
+import { type Tool, tools } from '../tools/tool.js'
 import { version } from '../version.js'
-import { answerQuestion } from './key-requests.js'
 import { answerLine, endLine, errorLine, readyLine } from './control-protocol.js'
+import { answerQuestion } from './key-requests.js'
 import type { FromChild, Question, ToChild } from './messages.js'
 
 /** The settings that a tool needs. */
@@ -120,7 +120,10 @@ async function carryOut(tool: Tool, options: unknown, connection: Socket): Promi
     const room = connection.write('\n')
     connection.uncork()
     if (room) return
-    const timer = setTimeout(() => stop(`nothing of its output was taken for ${toolUnreadMsMax / 1000} s`), toolUnreadMsMax)
+    const timer = setTimeout(
+      () => stop(`nothing of its output was taken for ${toolUnreadMsMax / 1000} s`),
+      toolUnreadMsMax,
+    )
     try {
       await once(connection, 'drain', { signal })
     } catch {

@@ -6,21 +6,21 @@
  * that are due were given. Everything else is a kill, which the store survives.
  */
 import { createService, handlers } from '../api/service.js'
+import { type Keyring, openKeyring } from '../auth/keyring.js'
+import type { Config } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { connectionsAllowed } from '../http/connections.js'
 import { type HttpServer, startHttpServer } from '../http/server.js'
-import { type Keyring, openKeyring } from '../auth/keyring.js'
 import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
 import { watchDisk } from '../ops/free-space.js'
-import { readCommits, readLoop, readProcess, watchLoop } from '../ops/worker-stats.js'
 import { createLog, logCrashes } from '../ops/log.js'
 import { createTraffic, type Traffic } from '../ops/request-stats.js'
+import { readCommits, readLoop, readProcess, watchLoop } from '../ops/worker-stats.js'
 import { isExclusive } from '../store/address.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
 import { StoreError, type StoreFigures, type TopicStore } from '../store/store.js'
-import type { Config } from '../config.js'
 import { version } from '../version.js'
 import { answerQuestion } from './key-requests.js'
 import { bracketed } from './listen-problem.js'
@@ -101,12 +101,20 @@ function logRefusedKeys(): void {
 
 async function open(): Promise<void> {
   const socketCount = (): number => server?.connections() ?? 0
-  store = await openStore(config.store, { directory: config.data, socketCount, onBroken, sharers: config.workers, fencedReads: config.fencedReads, onUnusable })
+  store = await openStore(config.store, {
+    directory: config.data,
+    socketCount,
+    onBroken,
+    sharers: config.workers,
+    fencedReads: config.fencedReads,
+    onUnusable,
+  })
   // What asks for a first key has to know whether anybody can be asked.
   beat()
   keyring = await openKeyring(store, (error) => log.error({ err: error }, 'API keys could not be read'))
   // A store elsewhere says by itself when it is full, and our own disk is no measure of it.
-  if (isExclusive(config.store)) disk = await watchDisk(config.data, config.diskFreeBytesMin, config.workers, () => server?.bodyBytes() ?? 0)
+  if (isExclusive(config.store))
+    disk = await watchDisk(config.data, config.diskFreeBytesMin, config.workers, () => server?.bodyBytes() ?? 0)
 }
 
 function diskNearlyFull(bodyBytes: number): boolean {
@@ -144,7 +152,13 @@ async function serve(): Promise<void> {
 /** Every step runs, though an earlier one failed. */
 async function drain(): Promise<void> {
   keepHouse(false)
-  const steps = [() => server?.drain(config.drainMs), () => measure(false), logRefusedKeys, () => keyring?.close(), () => store?.close()]
+  const steps = [
+    () => server?.drain(config.drainMs),
+    () => measure(false),
+    logRefusedKeys,
+    () => keyring?.close(),
+    () => store?.close(),
+  ]
   for (const step of steps) {
     try {
       await step()
@@ -165,14 +179,11 @@ function sweepLater(): void {
   housekeeping = setTimeout(() => {
     void opened()
       .removeDue()
-      .then(
-        ({ removed }) => {
-          sweepFails = false
-          expired += removed
-          if (removed > 0) log.info({ removed }, 'topics removed by their policies')
-        },
-        onSweepFailure,
-      )
+      .then(({ removed }) => {
+        sweepFails = false
+        expired += removed
+        if (removed > 0) log.info({ removed }, 'topics removed by their policies')
+      }, onSweepFailure)
       .finally(() => isSweeper && sweepLater())
   }, housekeepingMs)
 }
@@ -242,7 +253,9 @@ process.on('message', (message: ToChild) => {
     case 'serve':
       return void carryOut(serve, { kind: 'serving' }, exitCodes.listenFailed)
     case 'hold':
-      return void opened().hold().then(() => tell({ kind: 'held' }))
+      return void opened()
+        .hold()
+        .then(() => tell({ kind: 'held' }))
     case 'release':
       return opened().release()
     case 'housekeep':
@@ -252,7 +265,9 @@ process.on('message', (message: ToChild) => {
     case 'ask':
       return void answer(message.id, message.question)
     case 'measure':
-      return void measure(message.stored).catch((error: unknown) => log.error({ err: error }, 'figures could not be read'))
+      return void measure(message.stored).catch((error: unknown) =>
+        log.error({ err: error }, 'figures could not be read'),
+      )
     default:
       return message satisfies never
   }

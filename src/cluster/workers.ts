@@ -10,9 +10,9 @@
  */
 import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'
-import type { Members } from './store-opening.js'
 import type { ToChild } from './messages.js'
 import { createRestartPolicy, failedStartsMax, youngMs } from './restarts.js'
+import type { Members } from './store-opening.js'
 
 /** Loading the code of a worker, on a machine that is busy with everything else. */
 const loadMsMax = 60_000
@@ -189,7 +189,10 @@ export class Workers {
     if (child === undefined) return
     const worker: Worker = { child, wanted, isReplacement, servedAtMs: NaN }
     this.#all.add(worker)
-    const brought = this.#bringUp(worker).then(() => undefined, (error: Error) => error)
+    const brought = this.#bringUp(worker).then(
+      () => undefined,
+      (error: Error) => error,
+    )
     void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
   }
 

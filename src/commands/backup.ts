@@ -8,8 +8,8 @@ import { complain } from '../exit-codes.js'
 import { type BackupLine, type BackupOptions, directoryId } from '../tools/backup.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
-import { runTool } from './store-client.js'
 import { print } from './stdout.js'
+import { runTool } from './store-client.js'
 
 export const backup: Command = {
   summary: 'copies everything into one file, and checks the copy',
@@ -24,7 +24,8 @@ export const backup: Command = {
       if (progress.take(line)) return undefined
       progress.end()
       const { records, bytes, unnoted } = (JSON.parse(line) as BackupLine).backup
-      if (sizeOf(options.file) !== bytes) throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
+      if (sizeOf(options.file) !== bytes)
+        throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
       if (unnoted !== undefined) complain(`the backup is whole, but the store could not note its time: ${unnoted}`)
       return print(`${options.file}: ${bytes} bytes, ${records} records checked\n`)
     }).finally(progress.end)

@@ -5,8 +5,8 @@ import { readConfig } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import type { CheckLine } from '../tools/check.js'
 import { type Command, storeSettings } from './command.js'
-import { OutputClosed, print } from './stdout.js'
 import { createProgress } from './progress.js'
+import { OutputClosed, print } from './stdout.js'
 import { runTool } from './store-client.js'
 
 export const check: Command = {
@@ -14,7 +14,9 @@ export const check: Command = {
   details: 'It ends with 1 if anything is.',
   operands: [],
   settings: storeSettings,
-  flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the sum' } },
+  flags: {
+    json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the sum' },
+  },
   async run({ settings, flags }) {
     const progress = createProgress()
     await runTool(readConfig(settings), { command: 'tool', tool: 'check', options: {} }, (text) => {

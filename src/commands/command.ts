@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { type GivenSettings, UsageError } from '../config.js'
 import { suggestion } from '../nearest.js'
 import { quoted, redacted } from '../quoted.js'
-import { type SettingName, settingProblem, settingTable, type Settings } from '../settings.js'
+import { type SettingName, type Settings, settingProblem, settingTable } from '../settings.js'
 
 export interface Command {
   /** One line for the list of commands. */
@@ -70,7 +70,10 @@ export function parseCall(command: Command, args: readonly string[]): Call {
 
 function tokensOf(args: readonly string[], known: Settings): { given: Map<string, string[]>; operands: string[] } {
   const options = Object.fromEntries(
-    Object.entries(known).map(([name, { kind }]) => [name, { type: kind === 'switch' ? 'boolean' : 'string' } as const]),
+    Object.entries(known).map(([name, { kind }]) => [
+      name,
+      { type: kind === 'switch' ? 'boolean' : 'string' } as const,
+    ]),
   )
   // Not strict: the messages of strict parsing name no flag that was meant.
   const { tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true })
@@ -88,11 +91,20 @@ function tokensOf(args: readonly string[], known: Settings): { given: Map<string
 }
 
 function unknownFlag(typed: string, known: Settings): UsageError {
-  return new UsageError(`unknown flag ${redacted(typed)}${suggestion(typed, Object.keys(known).map((name) => `--${name}`))}`)
+  return new UsageError(
+    `unknown flag ${redacted(typed)}${suggestion(
+      typed,
+      Object.keys(known).map((name) => `--${name}`),
+    )}`,
+  )
 }
 
 /** What looks like the next flag is not taken for a value, unless it is joined to its own flag by "=". */
-function requireValue(token: { readonly rawName: string; readonly value?: string; readonly inlineValue?: boolean }): void {
+function requireValue(token: {
+  readonly rawName: string
+  readonly value?: string
+  readonly inlineValue?: boolean
+}): void {
   const { rawName, value, inlineValue } = token
   if (value === undefined) throw new UsageError(`${rawName} needs a value`)
   if (inlineValue !== true && /^-./.test(value)) {

@@ -2,12 +2,12 @@
  * `topicd export`: every topic, or those of a selector, as lines of JSON on standard output.
  */
 import { readConfig } from '../config.js'
-import type { ExportOptions } from '../tools/export.js'
 import { planSelector } from '../selectors/planner.js'
+import type { ExportOptions } from '../tools/export.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
-import { runTool } from './store-client.js'
 import { print } from './stdout.js'
+import { runTool } from './store-client.js'
 
 /** Lines are written together: one at a time would be a system call each. */
 const chunkCharacters = 64 * 1024

@@ -15,7 +15,12 @@ export function overviewHelp(commands: Commands, group: string): string {
     ...Object.entries(commands)
       .filter(([name]) => group === '' || name.startsWith(`${group} `))
       .map(([name, { operands, summary }]) => [[name, ...operands].join(' '), summary] as const),
-    ...(group === '' ? ([['help [COMMAND]', 'this list; or one command and its flags'], ['version', 'the version']] as const) : []),
+    ...(group === ''
+      ? ([
+          ['help [COMMAND]', 'this list; or one command and its flags'],
+          ['version', 'the version'],
+        ] as const)
+      : []),
   ]
   const width = Math.max(...listed.map(([name]) => name.length))
   const lines = listed.map(([name, summary]) => `  ${name.padEnd(width)}  ${wrapped(summary, width + 4).trimStart()}`)

@@ -6,8 +6,8 @@ import { readConfig } from '../config.js'
 import type { ImportedLine, ImportOptions } from '../tools/import.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
-import { runTool } from './store-client.js'
 import { print } from './stdout.js'
+import { runTool } from './store-client.js'
 
 export const importTopics: Command = {
   summary: 'adds and sets what the lines of an export say',

@@ -1,17 +1,18 @@
 /**
  * `topicd keys add|list|revoke`: makes, shows and revokes API keys, while the service runs and while it does not.
  */
+
+import { hashToken, makeToken } from '../auth/token.js'
 import type { ListedKey } from '../cluster/messages.js'
-import { addNewKey, type Ask, persistently, readKeys } from '../cluster/new-key.js'
+import { type Ask, addNewKey, persistently, readKeys } from '../cluster/new-key.js'
 import { type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
-import { hashToken, makeToken } from '../auth/token.js'
 import { quoted } from '../quoted.js'
 import type { KeyRecord, Operation } from '../store/store.js'
-import { parsePath, type Path } from '../topics/path.js'
+import { type Path, parsePath } from '../topics/path.js'
 import { type Command, storeSettings } from './command.js'
-import { ask } from './store-client.js'
 import { OutputClosed, print } from './stdout.js'
+import { ask } from './store-client.js'
 
 const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
@@ -72,7 +73,10 @@ async function add(config: Config, record: KeyRecord, token: string): Promise<vo
   const known = await readKeys((question) => ask(config, question, true))
   if (known.some(({ name }) => name === record.name)) fatal(exitCodes.failed, taken)
   await print(`${token}\n`).catch((error: Error) =>
-    fatal(exitCodes.failed, `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`),
+    fatal(
+      exitCodes.failed,
+      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`,
+    ),
   )
   const askAgain: Ask = persistently((question) => ask(config, question), addMsMax)
   const isAdded = await addNewKey(askAgain, record).catch((error: Error) => {
@@ -116,7 +120,9 @@ function requireName(name: string): void {
 function operationsProblem(text: string): string | undefined {
   const words = text.split(',')
   const areKnown = words.every((word) => operations.some((operation) => operation === word))
-  return areKnown && new Set(words).size === words.length ? undefined : `must be some of ${operations.join(',')}, each once`
+  return areKnown && new Set(words).size === words.length
+    ? undefined
+    : `must be some of ${operations.join(',')}, each once`
 }
 
 function pathProblem(text: string): string | undefined {
@@ -146,5 +152,13 @@ function table(keys: readonly ListedKey[]): string {
     const longest = rows.reduce((length, row) => Math.max(length, row[column].length), 0)
     return Math.min(longest, columnCharactersMax)
   })
-  return rows.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()}\n`).join('')
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column]))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
 }

@@ -16,8 +16,13 @@ export const migrate: Command = {
   flags: {},
   async run({ settings }) {
     const { store } = readConfig(settings)
-    if (isExclusive(store)) throw new UsageError('--store is lmdb, which needs no migration; it must be a postgres:// address')
+    if (isExclusive(store))
+      throw new UsageError('--store is lmdb, which needs no migration; it must be a postgres:// address')
     const { from, to } = await migrateStore(store)
-    await print(from === to ? `the schema has version ${to} already\n` : `the schema was migrated from version ${from} to ${to}\n`)
+    await print(
+      from === to
+        ? `the schema has version ${to} already\n`
+        : `the schema was migrated from version ${from} to ${to}\n`,
+    )
   },
 }

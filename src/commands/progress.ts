@@ -20,7 +20,8 @@ export function createProgress(size?: number): Progress {
     if (step !== current) {
       bar?.stop()
       current = step
-      const format = total === undefined ? `${step} {value}` : `${step} [{bar}] {percentage}% | {value}/{total} | {eta_formatted}`
+      const format =
+        total === undefined ? `${step} {value}` : `${step} [{bar}] {percentage}% | {value}/{total} | {eta_formatted}`
       bar = new SingleBar({ format, hideCursor: true, clearOnComplete: true, emptyOnZero: true }, Presets.legacy)
       bar.start(total ?? 0, 0)
     }

@@ -1,8 +1,9 @@
 /**
  * `topicd reload`: has the running service read its settings again and replace its workers, and waits until that is done.
  */
-import { connectToControl, readLine } from '../cluster/control-socket.js'
+
 import { answerIn, type Reloaded, requestLine } from '../cluster/control-protocol.js'
+import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { readConfig } from '../config.js'
 import { complain, exitCodes, fatal } from '../exit-codes.js'
 import { environmentName } from '../settings.js'
@@ -21,7 +22,9 @@ export const reload: Command = {
     const socket = await connectToControl(data)
     if (socket === undefined) fatal(exitCodes.failed, `no service runs on the data directory ${data}`)
     socket.write(`${requestLine({ command: 'reload' })}\n`)
-    const line = await readLine(socket).catch(() => fatal(exitCodes.failed, 'the service ended before the reload was done'))
+    const line = await readLine(socket).catch(() =>
+      fatal(exitCodes.failed, 'the service ended before the reload was done'),
+    )
     socket.destroy()
     let reloaded: Reloaded
     try {
@@ -35,6 +38,8 @@ export const reload: Command = {
       complain(`the primary goes on as version ${primaryVersion} until a restart`)
     }
     const seconds = (tookMs / 1000).toFixed(1)
-    await print(`${workers} ${workers === 1 ? 'worker' : 'workers'} replaced in ${seconds} s, version ${versions.join(' and ')}\n`)
+    await print(
+      `${workers} ${workers === 1 ? 'worker' : 'workers'} replaced in ${seconds} s, version ${versions.join(' and ')}\n`,
+    )
   },
 }

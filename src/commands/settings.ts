@@ -55,10 +55,16 @@ function examineDirectory(path: string): { problem?: string; note?: string } {
   const what = `the data directory ${path}`
   const parent = nearestExisting(path)
   const stats = statSync(parent)
-  if (!stats.isDirectory()) return { problem: parent === path ? `${what} is not a directory` : `${what} cannot be created: ${parent} is not a directory` }
+  if (!stats.isDirectory())
+    return {
+      problem:
+        parent === path ? `${what} is not a directory` : `${what} cannot be created: ${parent} is not a directory`,
+    }
   const isAllowed = problemOf(() => accessSync(parent, constants.R_OK | constants.W_OK | constants.X_OK)) === undefined
   if (parent !== path) {
-    return isAllowed ? { note: `${what} does not exist; serve would create it` } : { problem: `${what} does not exist, and ${permissions(parent, stats)}` }
+    return isAllowed
+      ? { note: `${what} does not exist; serve would create it` }
+      : { problem: `${what} does not exist, and ${permissions(parent, stats)}` }
   }
   return isAllowed ? {} : { problem: `${what} is not ours to use: ${permissions(path, stats)}` }
 }
@@ -78,7 +84,10 @@ function table({ settings: resolved }: Resolution): string {
 }
 
 function document({ settings: resolved }: Resolution): string {
-  const values = settingNames.map((name) => [name, { value: shownText(name, resolved[name].text), from: resolved[name].from }])
+  const values = settingNames.map((name) => [
+    name,
+    { value: shownText(name, resolved[name].text), from: resolved[name].from },
+  ])
   return `${JSON.stringify(Object.fromEntries(values))}\n`
 }
 

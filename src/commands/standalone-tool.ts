@@ -56,7 +56,12 @@ export function runAlone(
   stream.on('error', () => {})
   // Its first word is that it has loaded. How the opening went is said on the connection.
   child.once('message', () => {
-    for (const word of [{ kind: 'start', config: { data, store, diskFreeBytesMin } }, { kind: 'open' }, { kind: 'tool', tool, options }]) child.send(word)
+    for (const word of [
+      { kind: 'start', config: { data, store, diskFreeBytesMin } },
+      { kind: 'open' },
+      { kind: 'tool', tool, options },
+    ])
+      child.send(word)
   })
 
   return {

@@ -14,9 +14,9 @@ import type { Question } from '../cluster/messages.js'
 import type { ToolConfig } from '../cluster/tool-process.js'
 import { complain, exitCodes, fatal } from '../exit-codes.js'
 import { importLineBytesMax } from '../limits.js'
-import { splitLines } from '../tools/lines.js'
 import { isExclusive } from '../store/address.js'
 import { dataFile } from '../store/lmdb/files.js'
+import { splitLines } from '../tools/lines.js'
 import { type Connection, runAlone } from './standalone-tool.js'
 
 /** How long to wait for a service that is just starting or stopping. */
@@ -91,7 +91,9 @@ async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine,
       } else if (line === endLine) return
       else await onLine(line)
     }
-    throw new Error(inputError === undefined ? await whyEnded() : `standard input cannot be read: ${inputError.message}`)
+    throw new Error(
+      inputError === undefined ? await whyEnded() : `standard input cannot be read: ${inputError.message}`,
+    )
   } finally {
     await close()
   }
@@ -133,9 +135,7 @@ function noInput(): Readable {
 }
 
 /** A connection to the running service, or the right to open the store; a shared store needs no lock. */
-type Reached =
-  | { readonly service: Socket }
-  | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
+type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
 
 /**
  * Exits when the store is in use and nobody answers for it.

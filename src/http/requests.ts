@@ -112,7 +112,8 @@ export class Requests<Caller extends object> {
       setImmediate(() => {
         this.#bodies.release(exchange)
         // A copy of its size: the buffer may be twice as large, and what a request in flight holds is counted by its body.
-        if (!exchange.done) exchange.res.cork(() => this.#handleChunks(exchange, route, Buffer.from(body ?? []), authorization))
+        if (!exchange.done)
+          exchange.res.cork(() => this.#handleChunks(exchange, route, Buffer.from(body ?? []), authorization))
       })
     })
   }

@@ -92,7 +92,11 @@ export async function startHttpServer<Caller extends object>(
     if (Number(change) > 0 && connections > connectionsMax) closeSilently(res, 'connections')
   })
   addRoutes(app, service, requests)
-  const asked = (req: HttpRequest): Asked => ({ draining, scheme: schemeOf(req, options.tls), host: req.getHeader('host') })
+  const asked = (req: HttpRequest): Asked => ({
+    draining,
+    scheme: schemeOf(req, options.tls),
+    host: req.getHeader('host'),
+  })
   for (const page of service.pages) addPage(app, service, requests, page, asked)
   app.any('/*', (res, req) => requests.onOther(res, req, service.refusal('unknown_route')))
 
@@ -129,7 +133,11 @@ export async function startHttpServer<Caller extends object>(
 /** How long a drain waits for a next request on connections that have none in flight, so as to answer it and say goodbye. */
 const idleMsBeforeClose = 500
 
-function addRoutes<Caller extends object>(app: TemplatedApp, service: Service<Caller>, requests: Requests<Caller>): void {
+function addRoutes<Caller extends object>(
+  app: TemplatedApp,
+  service: Service<Caller>,
+  requests: Requests<Caller>,
+): void {
   for (const route of service.routes) {
     app.post(route.path, (res, req) => requests.onRoute(route, res, req))
     app.any(route.path, (res, req) => requests.onOther(res, req, service.refusal('method_not_allowed', 'POST')))

@@ -2,8 +2,9 @@
  * The access log: a line for each answer, when a setting asks for it. Who, which route, with what outcome, how long and
  * how large; never a token, a path or a value.
  */
-import type { Answer, Answered } from '../http/answer.js'
+
 import type { Access } from '../auth/access.js'
+import type { Answer, Answered } from '../http/answer.js'
 import type { Logger } from './log.js'
 import { otherRoute } from './request-stats.js'
 

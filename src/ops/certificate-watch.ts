@@ -25,7 +25,10 @@ export function watchCertificate(log: Pick<Logger, 'warn'>, lookMs = dayMs): Cer
     if (used === undefined) return
     const leftMs = used.endMs - Date.now()
     if (leftMs > warningMs) return
-    log.warn({ until: new Date(used.endMs).toISOString() }, leftMs > 0 ? 'the certificate ends soon' : 'the certificate has ended')
+    log.warn(
+      { until: new Date(used.endMs).toISOString() },
+      leftMs > 0 ? 'the certificate ends soon' : 'the certificate has ended',
+    )
   }
 
   setInterval(look, lookMs).unref()

@@ -57,7 +57,10 @@ export function createLog(role: string): Logger {
   }
   const { pid } = process
   // A terminal's format has a place for a name.
-  const log = pino({ base: onTerminal ? { name: role, pid } : { pid, role }, timestamp: pino.stdTimeFunctions.isoTime }, { write })
+  const log = pino(
+    { base: onTerminal ? { name: role, pid } : { pid, role }, timestamp: pino.stdTimeFunctions.isoTime },
+    { write },
+  )
   return log
 }
 

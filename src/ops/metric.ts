@@ -22,7 +22,13 @@ export function one(value: number | undefined): Samples {
   return value === undefined ? [] : [[{}, value]]
 }
 
-function metric(type: 'counter' | 'gauge', name: string, help: string, samples: Samples, combination: Combination = 'sum'): Metric {
+function metric(
+  type: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  samples: Samples,
+  combination: Combination = 'sum',
+): Metric {
   const values = samples.map(([labels, value]) => ({ labels, value }))
   return { name, help, type, aggregator: combination, values }
 }
@@ -32,7 +38,11 @@ export const counter = (name: string, help: string, samples: Samples): Metric =>
 export const gauge = (name: string, help: string, samples: Samples, combination?: Combination): Metric =>
   metric('gauge', name, help, samples, combination)
 
-export function histogram(name: string, help: string, parts: readonly (readonly [Labels, DistributionFigures])[]): Metric {
+export function histogram(
+  name: string,
+  help: string,
+  parts: readonly (readonly [Labels, DistributionFigures])[],
+): Metric {
   const values = parts.flatMap(([labels, { bounds, counts, sum }]) => {
     let count = 0
     const buckets = counts.map((inBucket, place) => {
@@ -40,7 +50,11 @@ export function histogram(name: string, help: string, parts: readonly (readonly 
       const le = place < bounds.length ? bounds[place] : '+Inf'
       return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count }
     })
-    return [...buckets, { metricName: `${name}_sum`, labels, value: sum }, { metricName: `${name}_count`, labels, value: count }]
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ]
   })
   return { name, help, type: 'histogram', aggregator: 'sum', values }
 }

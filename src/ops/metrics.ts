@@ -7,9 +7,9 @@
 import { AggregatorRegistry } from 'prom-client'
 import { version } from '../version.js'
 import type { Logger } from './log.js'
-import { readProcess, type WorkerFigures } from './worker-stats.js'
 import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
+import { readProcess, type WorkerFigures } from './worker-stats.js'
 
 /** How long a scrape waits for a worker; one that is slower is counted as it last was. */
 const figuresMsMax = 1000
@@ -125,7 +125,12 @@ export function createMetrics(options: MetricsOptions): Metrics {
     await adding
     const workers = [...watched].flatMap(({ figures }) => (figures === undefined ? [] : [figures]))
     const states = asked.flatMap(({ figures }) => (figures === undefined ? [] : [stateOf(figures)]))
-    const parts = [...workers.map(countsOf), gone, ...states, [...serviceState(options), ...reloadState(reload), ...primaryState()]]
+    const parts = [
+      ...workers.map(countsOf),
+      gone,
+      ...states,
+      [...serviceState(options), ...reloadState(reload), ...primaryState()],
+    ]
     return AggregatorRegistry.aggregate(parts as object[]).metrics()
   }
 

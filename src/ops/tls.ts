@@ -27,8 +27,12 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
     }
   }
   attempt(`--tls-cert: ${certFile} holds no PEM certificate that can be used`, () => createSecureContext({ cert }))
-  attempt(`--tls-key: ${keyFile} holds no PEM private key that can be used without a passphrase`, () => createSecureContext({ key }))
-  attempt(`--tls-key: ${keyFile} is not the key of the certificate in ${certFile}`, () => createSecureContext({ cert, key }))
+  attempt(`--tls-key: ${keyFile} holds no PEM private key that can be used without a passphrase`, () =>
+    createSecureContext({ key }),
+  )
+  attempt(`--tls-key: ${keyFile} is not the key of the certificate in ${certFile}`, () =>
+    createSecureContext({ cert, key }),
+  )
   return { endMs: Date.parse(new X509Certificate(cert).validTo) }
 }
 

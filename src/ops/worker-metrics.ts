@@ -4,8 +4,8 @@
  */
 import type { DistributionFigures } from '../histogram.js'
 import type { StoreFigures } from '../store/store.js'
-import type { WorkerFigures } from './worker-stats.js'
 import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
+import type { WorkerFigures } from './worker-stats.js'
 
 type ProcessFigures = Pick<WorkerFigures, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>
 
@@ -24,7 +24,11 @@ export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }:
 /** The memory of any process at the moment. */
 export function processMemory({ residentBytes, heapBytes }: ProcessFigures): Metric[] {
   return [
-    gauge('process_resident_memory_bytes', 'Resident memory of all processes; shared pages count in each.', one(residentBytes)),
+    gauge(
+      'process_resident_memory_bytes',
+      'Resident memory of all processes; shared pages count in each.',
+      one(residentBytes),
+    ),
     gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use, of all processes.', one(heapBytes)),
   ]
 }
@@ -38,15 +42,25 @@ export function countsOf(figures: WorkerFigures): Metric[] {
     counter(
       'topicd_requests_total',
       'Requests answered, by route and status.',
-      routes.flatMap(({ route, statuses }) => Object.entries(statuses).map(([status, count]) => [{ route, status }, count] as const)),
+      routes.flatMap(({ route, statuses }) =>
+        Object.entries(statuses).map(([status, count]) => [{ route, status }, count] as const),
+      ),
     ),
     histogram(
       'topicd_request_duration_seconds',
       'Time that a worker took for an answer; of those given at once, one in 16 is timed and stands for the others.',
       routes.map(({ route, seconds }) => [{ route }, seconds]),
     ),
-    counter('topicd_request_bytes_total', 'Bytes of request bodies.', perRoute(({ bytesIn }) => bytesIn)),
-    counter('topicd_response_bytes_total', 'Bytes of answers, without headers.', perRoute(({ bytesOut }) => bytesOut)),
+    counter(
+      'topicd_request_bytes_total',
+      'Bytes of request bodies.',
+      perRoute(({ bytesIn }) => bytesIn),
+    ),
+    counter(
+      'topicd_response_bytes_total',
+      'Bytes of answers, without headers.',
+      perRoute(({ bytesOut }) => bytesOut),
+    ),
     counter(
       'topicd_rejected_total',
       'Requests refused, by the code of the answer; and connections closed without one, by the cause.',
@@ -55,12 +69,12 @@ export function countsOf(figures: WorkerFigures): Metric[] {
     counter('topicd_topics_expired_total', 'Topics removed by a REMOVAL policy.', one(expired)),
     counter('topicd_writes_total', 'Writes given to the store.', one(commits?.writes ?? 0)),
     counter('topicd_writes_failed_total', 'Writes whose commit failed.', one(commits?.failed ?? 0)),
-    histogram(
-      'topicd_commit_duration_seconds',
-      'Time that a commit took, from its first write until it was on disk.',
-      [[{}, commits?.seconds ?? nothing]],
-    ),
-    histogram('topicd_commit_writes', 'Writes that one commit made durable together.', [[{}, commits?.batches ?? nothing]]),
+    histogram('topicd_commit_duration_seconds', 'Time that a commit took, from its first write until it was on disk.', [
+      [{}, commits?.seconds ?? nothing],
+    ]),
+    histogram('topicd_commit_writes', 'Writes that one commit made durable together.', [
+      [{}, commits?.batches ?? nothing],
+    ]),
     ...processCounts(figures),
   ]
 }
@@ -94,7 +108,12 @@ function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerFigures): Metric[]
   if (diskFreeBytesMin === undefined) return []
   return [
     gauge('topicd_disk_free_bytes', "Free space of the data directory's file system.", one(diskFreeBytes), 'min'),
-    gauge('topicd_disk_free_bytes_min', 'With less free space, writes that add bytes are refused.', one(diskFreeBytesMin), 'max'),
+    gauge(
+      'topicd_disk_free_bytes_min',
+      'With less free space, writes that add bytes are refused.',
+      one(diskFreeBytesMin),
+      'max',
+    ),
   ]
 }
 
@@ -103,6 +122,8 @@ function storedState({ topics, bytes, backupMs }: StoreFigures): Metric[] {
   return [
     gauge('topicd_topics', 'Topics stored.', one(topics)),
     gauge('topicd_store_bytes', 'Size of the store.', one(bytes)),
-    ...(backupMs === undefined ? [] : [gauge('topicd_last_backup_timestamp_seconds', backupHelp, one(backupMs / 1000))]),
+    ...(backupMs === undefined
+      ? []
+      : [gauge('topicd_last_backup_timestamp_seconds', backupHelp, one(backupMs / 1000))]),
   ]
 }

@@ -16,8 +16,8 @@
  * `\Q…\E` too, which then goes on quoting in the next segment; no class or group can span a slash.
  */
 import { enginesSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
-import { parsePath, type Path } from '../topics/path.js'
-import { rangesDecide, readPattern, type Budget, type Pattern, type Tail } from './pattern.js'
+import { type Path, parsePath } from '../topics/path.js'
+import { type Budget, type Pattern, rangesDecide, readPattern, type Tail } from './pattern.js'
 import { decides } from './pattern-prefixes.js'
 
 /**
@@ -46,7 +46,8 @@ type Member = Exclude<Selector, { kind: 'set' }>
 export function parseSelector(text: string): Selector | SelectorProblem {
   if (text === '') return { problem: 'is empty; a path, a pattern after ? or *, or a set after # is allowed' }
   const bytes = Buffer.byteLength(text)
-  if (bytes > selectorBytesMax) return { problem: `is ${bytes} bytes of UTF-8; at most ${selectorBytesMax} are allowed` }
+  if (bytes > selectorBytesMax)
+    return { problem: `is ${bytes} bytes of UTF-8; at most ${selectorBytesMax} are allowed` }
   if (!text.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 cannot carry' }
   const reader = new SelectorReader(text)
   const members: Member[] = []
@@ -106,7 +107,9 @@ class SelectorReader {
 
   private qualifier(from: number, to: number): { tail: Tail; end: number } {
     if (to === from || this.text[to - 1] !== '/') return { tail: 'match', end: to }
-    return to - 1 > from && this.text[to - 2] === '/' ? { tail: 'both', end: to - 2 } : { tail: 'descendants', end: to - 1 }
+    return to - 1 > from && this.text[to - 2] === '/'
+      ? { tail: 'both', end: to - 2 }
+      : { tail: 'descendants', end: to - 1 }
   }
 
   private path(from: number, to: number): Member | SelectorProblem {

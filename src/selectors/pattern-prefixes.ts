@@ -27,7 +27,7 @@ export function decides(starts: readonly Start[]): boolean {
 }
 
 /** Whether the starts are all the matches there are. */
-export function isFinite(starts: readonly Start[]): boolean {
+export function areFinite(starts: readonly Start[]): boolean {
   return starts.every((start) => start.rest === 'none')
 }
 

@@ -6,7 +6,7 @@
  * only the engine knows in full (case folding, Unicode classes) stands in the tree as a class without ranges.
  */
 import { groupDepthMax, repeatMax } from '../limits.js'
-import { codePointMax, complement, perlClasses, sortedRanges, type Ranges } from './character-classes.js'
+import { codePointMax, complement, perlClasses, type Ranges, sortedRanges } from './character-classes.js'
 
 /** A part of a pattern; `size` is about the number of instructions that an engine needs for it. */
 export type Node =
@@ -286,7 +286,10 @@ class Reader {
       return String.fromCodePoint(code)
     }
     if (/[A-Za-z0-9]|[^\x00-\x7f]/.test(next) && !Object.hasOwn(controls, next)) {
-      throw this.wrong(`the unknown escape "\\${String.fromCodePoint(this.text.codePointAt(from + 1) as number)}"`, from)
+      throw this.wrong(
+        `the unknown escape "\\${String.fromCodePoint(this.text.codePointAt(from + 1) as number)}"`,
+        from,
+      )
     }
     this.at += 2
     return controls[next] ?? next

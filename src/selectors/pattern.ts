@@ -13,8 +13,8 @@
  */
 import { RE2JS, RE2JSException } from 're2js'
 import { automatonBytesMax, automatonResetsMax, patternSizeMax } from '../limits.js'
-import { decides, isFinite, startsOf, type Start } from './pattern-prefixes.js'
-import { readSyntax, type Node } from './pattern-syntax.js'
+import { areFinite, decides, type Start, startsOf } from './pattern-prefixes.js'
+import { type Node, readSyntax } from './pattern-syntax.js'
 
 /** A pattern that was read and judged; compiled when a test is asked for. */
 export interface Pattern {
@@ -67,7 +67,7 @@ export function readPattern(text: string, budget: Budget): Pattern | PatternProb
 
 /** Whether a full-path pattern's starts decide alone: which descendants lie below a match needs the match's own end. */
 export function rangesDecide(pattern: Pattern, tail: Tail): boolean {
-  return tail === 'descendants' ? isFinite(pattern.starts) : decides(pattern.starts)
+  return tail === 'descendants' ? areFinite(pattern.starts) : decides(pattern.starts)
 }
 
 /** The test of a pattern, by the engine that fits it. */
@@ -127,7 +127,8 @@ function singleSource(node: Node): string | undefined {
   if (node.kind === 'text') return codePoint(node.text.codePointAt(0) as number)
   if (node.kind !== 'class' || node.ranges === undefined) return undefined
   let source = '['
-  for (let i = 0; i < node.ranges.length; i += 2) source += `${codePoint(node.ranges[i])}-${codePoint(node.ranges[i + 1])}`
+  for (let i = 0; i < node.ranges.length; i += 2)
+    source += `${codePoint(node.ranges[i])}-${codePoint(node.ranges[i + 1])}`
   return `${source}]`
 }
 

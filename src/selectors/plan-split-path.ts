@@ -11,13 +11,13 @@
  *
  * It trusts that it is asked about topics inside the plan's ranges only: there the base has matched already.
  */
-import { patternRangesMax, pathBytesMax } from '../limits.js'
+import { pathBytesMax, patternRangesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
+import { descendantsRange, everyTopic, type KeyRange, mergeRanges, subtreeRange, topicRange } from '../topics/range.js'
 import { compileTest, type Pattern, type Tail, type Test } from './pattern.js'
-import { compareBytes, decides, isFinite, type Start } from './pattern-prefixes.js'
+import { areFinite, compareBytes, decides, type Start } from './pattern-prefixes.js'
 import type { Matcher, Plan } from './plan.js'
-import { descendantsRange, everyTopic, mergeRanges, subtreeRange, topicRange, type KeyRange } from '../topics/range.js'
 
 /** The plan of a split-path pattern: no range at all when it can match nothing. */
 export function planSplitPath(patterns: readonly Pattern[], tail: Tail): Plan {
@@ -29,10 +29,10 @@ export function planSplitPath(patterns: readonly Pattern[], tail: Tail): Plan {
   }
   let bases: readonly string[] = ['']
   let depth = 0
-  while (depth < segments.length && isFinite(segments[depth].starts)) {
+  while (depth < segments.length && areFinite(segments[depth].starts)) {
     const { starts } = segments[depth]
     if (bases.length * starts.length > patternRangesMax) break
-    bases = bases.flatMap((base) => starts.map((start) => base + start.text + '/'))
+    bases = bases.flatMap((base) => starts.map((start) => `${base + start.text}/`))
     depth++
   }
   bases = bases.filter((base) => Buffer.byteLength(base) <= pathBytesMax + 1)
@@ -55,7 +55,8 @@ interface Segment {
 
 function segmentOf(pattern: Pattern): Segment {
   const starts = pattern.starts.filter(
-    ({ text, rest }) => !/[\0/]/.test(text) && Buffer.byteLength(text) <= pathBytesMax && (text !== '' || rest !== 'none'),
+    ({ text, rest }) =>
+      !/[\0/]/.test(text) && Buffer.byteLength(text) <= pathBytesMax && (text !== '' || rest !== 'none'),
   )
   return { starts, test: decides(starts) ? undefined : remembering(compileTest(pattern)) }
 }
@@ -94,7 +95,12 @@ function startRanges(base: string, { text, rest }: Start): KeyRange[] {
 /** After a topic's key: the least byte that no descendant's key has there. */
 const pastSubtree = Buffer.from([0x01])
 
-function skippingMatcher(segments: readonly Segment[], depth: number, baseLength: number | undefined, tail: Tail): Matcher {
+function skippingMatcher(
+  segments: readonly Segment[],
+  depth: number,
+  baseLength: number | undefined,
+  tail: Tail,
+): Matcher {
   const count = segments.length
 
   /** The least key past a segment, and past its parents for as long as no sibling of theirs can match. */

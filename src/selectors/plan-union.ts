@@ -2,8 +2,8 @@
  * Sets of selectors: the union of their plans. Pure.
  */
 import { encodeKey } from '../topics/key.js'
+import { everyTopic, type KeyRange, mergeRanges } from '../topics/range.js'
 import type { Matcher, Plan } from './plan.js'
-import { everyTopic, mergeRanges, type KeyRange } from '../topics/range.js'
 
 /**
  * The plan that covers what any of the plans covers. Ranges that overlap become one; where a range needs no matcher none
@@ -12,7 +12,9 @@ import { everyTopic, mergeRanges, type KeyRange } from '../topics/range.js'
 export function planUnion(plans: readonly Plan[]): Plan {
   if (plans.length === 1) return plans[0]
   const whole = mergeRanges(plans.filter((plan) => plan.matcher === undefined).flatMap((plan) => plan.ranges))
-  const asked = plans.filter((plan) => plan.matcher !== undefined && !plan.ranges.every((range) => isCovered(range, whole)))
+  const asked = plans.filter(
+    (plan) => plan.matcher !== undefined && !plan.ranges.every((range) => isCovered(range, whole)),
+  )
   const ranges = mergeRanges([...whole, ...asked.flatMap((plan) => plan.ranges)])
   return { ranges, matcher: asked.length === 0 ? undefined : unionMatcher(whole, asked) }
 }

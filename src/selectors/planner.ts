@@ -8,14 +8,22 @@
 import { LRUCache } from 'lru-cache'
 import { automatonBytesMax, pathBytesMax, planCacheBytesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'
-import { isWithin, parsePath, type Path } from '../topics/path.js'
-import { compileTest, rangesDecide, type Pattern, type Tail } from './pattern.js'
+import { isWithin, type Path, parsePath } from '../topics/path.js'
+import {
+  descendantsRange,
+  everyTopic,
+  type KeyRange,
+  keyAfter,
+  mergeRanges,
+  subtreeRange,
+  topicRange,
+} from '../topics/range.js'
+import { enginesIn, parseSelector, type Selector, type SelectorProblem } from './parse-selector.js'
+import { compileTest, type Pattern, rangesDecide, type Tail } from './pattern.js'
 import type { Start } from './pattern-prefixes.js'
 import type { Plan } from './plan.js'
-import { descendantsRange, everyTopic, keyAfter, mergeRanges, subtreeRange, topicRange, type KeyRange } from '../topics/range.js'
 import { planSplitPath } from './plan-split-path.js'
 import { planUnion } from './plan-union.js'
-import { enginesIn, parseSelector, type Selector, type SelectorProblem } from './parse-selector.js'
 
 const cache = new LRUCache<string, Plan | SelectorProblem>({ maxSize: planCacheBytesMax })
 

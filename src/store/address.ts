@@ -8,7 +8,8 @@ export function isExclusive(address: string): boolean {
   return address === 'lmdb'
 }
 
-const postgresForm = /^(?<scheme>postgres(?:ql)?:\/\/)(?:(?<account>[^/?#]*)@)?(?<host>[^/?#@]*)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/
+const postgresForm =
+  /^(?<scheme>postgres(?:ql)?:\/\/)(?:(?<account>[^/?#]*)@)?(?<host>[^/?#@]*)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/
 
 /** A parameter whose value is a secret: `password` and `sslpassword`, in letters of either case. */
 const secretParameter = /pass/i
@@ -27,7 +28,9 @@ export function addressProblem(text: string): string | undefined {
   if (!isPostgresAddress(text)) return 'must be lmdb or postgres://…'
   const { path, query } = partsOf(text) ?? { path: '@', query: '' }
   const isAmbiguous = path.includes('@') || query.split('&').some((parameter) => parameter.split('=')[0].includes('@'))
-  return isAmbiguous ? 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password' : undefined
+  return isAmbiguous
+    ? 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password'
+    : undefined
 }
 
 /**

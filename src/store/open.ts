@@ -26,12 +26,14 @@ export async function openStore(address: string, options: LmdbOptions & Postgres
  * @throws Error when that cannot be done, or the store needs nothing
  */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
-  if (isExclusive(address)) throw new Error('the lmdb store makes itself when it is first opened; --store must be a postgres:// address')
+  if (isExclusive(address))
+    throw new Error('the lmdb store makes itself when it is first opened; --store must be a postgres:// address')
   requirePostgres(address)
   const { migratePostgresStore } = await import('./postgres/open.js')
   return migratePostgresStore(address)
 }
 
 function requirePostgres(address: string): void {
-  if (!isPostgresAddress(address)) throw new Error(`the store is ${JSON.stringify(redactAddress(address))}; it must be lmdb or postgres://…`)
+  if (!isPostgresAddress(address))
+    throw new Error(`the store is ${JSON.stringify(redactAddress(address))}; it must be lmdb or postgres://…`)
 }

@@ -11,8 +11,8 @@
  * Reads may answer at once or with a promise; LMDB answers at once.
  */
 import type { Distribution } from '../histogram.js'
-import type { Path } from '../topics/path.js'
 import type { Plan } from '../selectors/plan.js'
+import type { Path } from '../topics/path.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 
 export type Awaitable<T> = T | Promise<T>

@@ -4,8 +4,8 @@
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { createReport } from './progress.js'
 import type { BackupDone } from '../store/store.js'
+import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 
 export interface BackupOptions {

@@ -5,7 +5,9 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 
 /** A line of the check's answer. */
-export type CheckLine = { readonly finding: string } | { readonly checked: { readonly records: number; readonly findings: number } }
+export type CheckLine =
+  | { readonly finding: string }
+  | { readonly checked: { readonly records: number; readonly findings: number } }
 
 export const checkTool: Tool = async (store, _options, io) => {
   const report = createReport(io)

@@ -6,11 +6,12 @@
  *
  * Times are not carried: a REMOVAL policy of an imported topic counts from its import.
  */
-import { everyTopic } from '../topics/range.js'
-import { planSelector } from '../selectors/planner.js'
+
 import type { Plan } from '../selectors/plan.js'
-import { nextSlice } from '../store/time-slices.js'
+import { planSelector } from '../selectors/planner.js'
 import type { WholeTopic } from '../store/store.js'
+import { nextSlice } from '../store/time-slices.js'
+import { everyTopic } from '../topics/range.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 

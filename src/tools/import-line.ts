@@ -45,7 +45,13 @@ const keyLineShape: BodyShape<KeyLine> = {
 const keyPrefix = Buffer.from('{"key":')
 
 /** Whoever may run an import may do everything. */
-const everything = accessOf({ name: 'import', tokenHash: '', allow: ['fetch', 'set', 'add', 'remove'], under: [], madeMs: 0 })
+const everything = accessOf({
+  name: 'import',
+  tokenHash: '',
+  allow: ['fetch', 'set', 'add', 'remove'],
+  under: [],
+  madeMs: 0,
+})
 
 /** A topic to be there afterwards. */
 export interface ImportedTopic extends Creation {

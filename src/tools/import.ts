@@ -12,11 +12,11 @@
 import type { tags } from 'typia'
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
-import { nextSlice } from '../store/time-slices.js'
+import { type DiskWatch, watchDisk } from '../ops/free-space.js'
 import type { TopicStore } from '../store/store.js'
+import { nextSlice } from '../store/time-slices.js'
 import { compatible } from '../topics/properties.js'
 import { mergeRanges, topicRange } from '../topics/range.js'
-import { type DiskWatch, watchDisk } from '../ops/free-space.js'
 import { type ImportedTopic, type ImportLine, parseImportLine, WrongLine } from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'
 import { createReport } from './progress.js'
@@ -98,7 +98,8 @@ export const importTool: Tool = async (store, options, io) => {
   } finally {
     disk?.close()
   }
-  if (fromLine > 1 && number < fromLine) throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
+  if (fromLine > 1 && number < fromLine)
+    throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
   await io.emit(JSON.stringify({ imported: counts } satisfies ImportedLine))
 }
 
@@ -112,7 +113,10 @@ async function explain(error: Error, batch: Batch, number: number, signal: Abort
   if (error instanceof LineFailed) return error
   const failedAt = error instanceof WrongLine ? number : number + 1
   if (error instanceof WrongLine || error instanceof LineTooLong) {
-    return batch.write().then(() => new LineFailed(failedAt, error), (earlier: Error) => earlier)
+    return batch.write().then(
+      () => new LineFailed(failedAt, error),
+      (earlier: Error) => earlier,
+    )
   }
   const reason = signal.aborted ? new Error(`the import was stopped, since ${(signal.reason as Error).message}`) : error
   return new LineFailed(batch.firstNumber ?? failedAt, reason)
@@ -170,7 +174,8 @@ class Batch {
     const good = problem === undefined ? lines : lines.filter(({ number }) => number < problem.number)
     const written = await Promise.allSettled(good.map(({ line }) => this.#writeLine(line)))
     const failed = written.findIndex(({ status }) => status === 'rejected')
-    if (failed >= 0) throw new LineFailed(good[failed].number, (written[failed] as PromiseRejectedResult).reason as Error)
+    if (failed >= 0)
+      throw new LineFailed(good[failed].number, (written[failed] as PromiseRejectedResult).reason as Error)
     if (problem !== undefined) throw new LineFailed(problem.number, problem.error)
   }
 

@@ -37,7 +37,10 @@ export function checkProperties(properties: Properties): PropertyProblem | undef
     if (!value.isWellFormed()) return { name, problem: 'holds a lone surrogate, which UTF-8 cannot carry' }
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (bytes > propertiesBytesMax) {
-      return { name, problem: `takes all names and values together past the ${propertiesBytesMax} bytes of UTF-8 allowed` }
+      return {
+        name,
+        problem: `takes all names and values together past the ${propertiesBytesMax} bytes of UTF-8 allowed`,
+      }
     }
     const problem = valueProblem(name, value)
     if (problem !== undefined) return { name, problem }

@@ -10,7 +10,13 @@
  * due time, which the store keeps in order. Pure and linear; nothing here reads a clock, removes anything or knows what
  * a selector is.
  */
-import { removalBytesMax, removalConditionsMax, removalDepthMax, removalPeriodMsMax, removalTimeMsMax } from '../limits.js'
+import {
+  removalBytesMax,
+  removalConditionsMax,
+  removalDepthMax,
+  removalPeriodMsMax,
+  removalTimeMsMax,
+} from '../limits.js'
 
 /** A checked REMOVAL expression. */
 export interface RemovalPolicy {
@@ -275,7 +281,9 @@ class Parser {
   }
 
   private foreign(): RemovalProblem {
-    return this.wrong('conditions on sessions or subscriptions do not exist here, only "time after" and "no updates for"')
+    return this.wrong(
+      'conditions on sessions or subscriptions do not exist here, only "time after" and "no updates for"',
+    )
   }
 
   private expected(what: string): RemovalProblem {
@@ -311,7 +319,8 @@ const dateExample = "'Sun, 3 Jun 2018 11:05:30 GMT'"
 const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 const weekdayNames = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
-const dateForm = /^(?:([a-z]{3}), )?(\d{1,2}) ([a-z]{3}) (\d{4}) (\d{2}):(\d{2})(?::(\d{2}))? (?:GMT|([+-])(\d{2})(\d{2}))$/i
+const dateForm =
+  /^(?:([a-z]{3}), )?(\d{1,2}) ([a-z]{3}) (\d{4}) (\d{2}):(\d{2})(?::(\d{2}))? (?:GMT|([+-])(\d{2})(\d{2}))$/i
 
 /**
  * A date in the form of Java's RFC_1123_DATE_TIME, which Diffusion's documentation refers to: the weekday and the

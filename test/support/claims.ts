@@ -7,7 +7,11 @@ import type { Answer } from './client.js'
 /** The answer is a 200 with exactly this body, named for what it is. */
 export function gives(t: Test, answer: Answer, body: string, claim: string): void {
   const { status, text } = answer
-  t.strictSame({ status, type: answer.headers['content-type'], text }, { status: 200, type: 'application/json', text: body }, claim)
+  t.strictSame(
+    { status, type: answer.headers['content-type'], text },
+    { status: 200, type: 'application/json', text: body },
+    claim,
+  )
 }
 
 /**
@@ -26,5 +30,6 @@ export function refuses(
   const text = JSON.stringify({ code, message: answer.message })
   t.strictSame(found, { status, type: 'application/json', code, text }, claim)
   t.match(answer.message, /^[A-Z].+\.$/s, `${claim}: in one sentence`)
-  for (const mention of mentions) t.ok(answer.message.includes(mention), `${claim}: "${answer.message}" mentions ${mention}`)
+  for (const mention of mentions)
+    t.ok(answer.message.includes(mention), `${claim}: "${answer.message}" mentions ${mention}`)
 }

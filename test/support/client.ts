@@ -54,7 +54,10 @@ export class Client {
   ) {
     this.#url = url
     this.#token = token
-    this.#agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1, timeout: idleMsMax }))
+    this.#agents = Array.from(
+      { length: connections },
+      () => new Agent({ keepAlive: true, maxSockets: 1, timeout: idleMsMax }),
+    )
   }
 
   /** Sends one request to `/topics/<route>` and resolves with the whole answer. */
@@ -65,7 +68,10 @@ export class Client {
   send(path: string, body: Body, options: PostOptions = {}): Promise<Answer> {
     const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
     const token = options.token === undefined ? this.#token : options.token
-    const headers: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(bytes.length) }
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      'content-length': String(bytes.length),
+    }
     if (token !== null) headers.authorization = `Apikey ${token}`
     for (const [name, value] of Object.entries(options.headers ?? {})) {
       if (value === undefined) delete headers[name]
@@ -90,7 +96,10 @@ export class Client {
   }
 
   /** Walks a selector page by page and gives the pages, following `has_more` and `after` as the specification says. */
-  async walk(selector: string, options: { readonly size?: number; readonly type?: string } = {}): Promise<FetchedPage[]> {
+  async walk(
+    selector: string,
+    options: { readonly size?: number; readonly type?: string } = {},
+  ): Promise<FetchedPage[]> {
     const pages: FetchedPage[] = []
     for (let after: string | undefined; ; ) {
       const answer = await this.post('fetch', { selector, ...options, after })

@@ -2,8 +2,9 @@
  * Mixed load over many connections that keeps, for every topic, the history of what was asked and answered, so that each
  * answer can be held to account afterwards. It goes on through any death of the service: what got no answer is kept as such.
  */
-import { findViolation, type Operation, type Value, type Violation } from './linearizable.js'
+
 import { Client } from './client.js'
+import { findViolation, type Operation, type Value, type Violation } from './linearizable.js'
 import type { Random } from './random.js'
 
 /** Where the service is now. */
@@ -72,7 +73,8 @@ export class Load {
     for (const path of this.#paths) {
       const before = this.reads
       await this.#fetch(client, path)
-      if (this.reads === before) throw new Error(`the last read of ${path} was refused: ${[...this.refused.keys()].join()}`)
+      if (this.reads === before)
+        throw new Error(`the last read of ${path} was refused: ${[...this.refused.keys()].join()}`)
     }
   }
 
@@ -187,7 +189,10 @@ export class Load {
         if (nothingDone.has(code)) return false
       }
       for (const [i, path] of paths.entries()) {
-        this.#record(path, meanings === undefined ? { startMs, endMs: undefined, ...attempt } : { startMs, endMs, ...meanings[i] })
+        this.#record(
+          path,
+          meanings === undefined ? { startMs, endMs: undefined, ...attempt } : { startMs, endMs, ...meanings[i] },
+        )
       }
       return true
     } catch {

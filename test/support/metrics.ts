@@ -47,6 +47,8 @@ export function parseMetrics(text: string): Metrics {
     types,
     samples,
     value: (name, labels = {}) =>
-      samples.filter((sample) => sample.name === name && matches(sample, labels)).reduce((sum, { value }) => sum + value, 0),
+      samples
+        .filter((sample) => sample.name === name && matches(sample, labels))
+        .reduce((sum, { value }) => sum + value, 0),
   }
 }

@@ -123,7 +123,8 @@ export class Model {
   #addAndSet(path: string, { type = 'json', value, properties = {} }: Members): Expected {
     const existing = this.topics.get(path)
     if (existing !== undefined && existing.type !== type) return refused('incompatible_type')
-    if (existing !== undefined && !compatible(existing.properties, properties)) return refused('incompatible_properties')
+    if (existing !== undefined && !compatible(existing.properties, properties))
+      return refused('incompatible_properties')
     const topic = existing ?? { type, properties, value: undefined }
     keep(topic, value)
     this.topics.set(path, topic)

@@ -18,7 +18,7 @@ const programs = ['/usr/bin/patroni', '/usr/sbin/haproxy', '/usr/bin/etcd']
 export const patroniSkip =
   process.getuid?.() === 0 && findBinaries() !== undefined && programs.every((program) => existsSync(program))
     ? false
-    : 'NO PATRONI: as root, with Debian\'s packages patroni, haproxy, etcd-server and postgresql'
+    : "NO PATRONI: as root, with Debian's packages patroni, haproxy, etcd-server and postgresql"
 
 const nodes = [1, 2, 3]
 
@@ -39,7 +39,8 @@ interface Ports {
 
 async function choosePorts(): Promise<Ports> {
   const [etcd, etcdPeers, haproxy, ...others] = await freePorts(3 + 2 * nodes.length)
-  const byNode = (from: number): Record<number, number> => Object.fromEntries(nodes.map((node, place) => [node, others[from + place]]))
+  const byNode = (from: number): Record<number, number> =>
+    Object.fromEntries(nodes.map((node, place) => [node, others[from + place]]))
   return { etcd, etcdPeers, haproxy, postgres: byNode(0), patroni: byNode(nodes.length) }
 }
 
@@ -76,7 +77,9 @@ postgresql:
 }
 
 function haproxyConfig(ports: Ports): string {
-  const servers = nodes.map((node) => `  server n${node} 127.0.0.1:${ports.postgres[node]} check port ${ports.patroni[node]}`)
+  const servers = nodes.map(
+    (node) => `  server n${node} 127.0.0.1:${ports.postgres[node]} check port ${ports.patroni[node]}`,
+  )
   return `
 defaults
   mode tcp
@@ -132,7 +135,9 @@ export class PatroniCluster {
   /** The number of the node that leads; undefined while none does. */
   async leader(): Promise<number | undefined> {
     for (const node of nodes) {
-      const answer = await fetch(`http://127.0.0.1:${this.#ports.patroni[node]}/primary`, { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
+      const answer = await fetch(`http://127.0.0.1:${this.#ports.patroni[node]}/primary`, {
+        signal: AbortSignal.timeout(1000),
+      }).catch(() => undefined)
       if (answer?.status === 200) return node
     }
     return undefined
@@ -144,10 +149,14 @@ export class PatroniCluster {
       const node = await this.leader()
       if (node === undefined) continue
       const { members } = await this.#state(node)
-      const standbys = members.filter(({ state, role }) => role !== 'leader' && (state === 'running' || state === 'streaming'))
+      const standbys = members.filter(
+        ({ state, role }) => role !== 'leader' && (state === 'running' || state === 'streaming'),
+      )
       if (standbys.length === nodes.length - 1 && standbys.some(({ role }) => role === 'sync_standby')) return node
     }
-    const logs = [...this.#processes.keys()].map((name) => `${name}:\n${readFileSync(this.#logFile(name), 'utf8').slice(-2000)}`)
+    const logs = [...this.#processes.keys()].map(
+      (name) => `${name}:\n${readFileSync(this.#logFile(name), 'utf8').slice(-2000)}`,
+    )
     throw new Error(`the cluster does not become healthy\n${logs.join('\n')}`)
   }
 
@@ -187,10 +196,28 @@ export class PatroniCluster {
     const peer = `http://127.0.0.1:${this.#ports.etcdPeers}`
     await mkdir(join(this.#directory, 'etcd'))
     const clientFlags = ['--listen-client-urls', client, '--advertise-client-urls', client]
-    const peerFlags = ['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `one=${peer}`]
-    this.#spawn('etcd', ['etcd', '--name', 'one', '--data-dir', join(this.#directory, 'etcd'), ...clientFlags, ...peerFlags])
+    const peerFlags = [
+      '--listen-peer-urls',
+      peer,
+      '--initial-advertise-peer-urls',
+      peer,
+      '--initial-cluster',
+      `one=${peer}`,
+    ]
+    this.#spawn('etcd', [
+      'etcd',
+      '--name',
+      'one',
+      '--data-dir',
+      join(this.#directory, 'etcd'),
+      ...clientFlags,
+      ...peerFlags,
+    ])
     for (const node of nodes) {
-      await writeFile(join(this.#directory, `n${node}.yml`), patroniConfig(node, this.#ports, this.#directory, binaries))
+      await writeFile(
+        join(this.#directory, `n${node}.yml`),
+        patroniConfig(node, this.#ports, this.#directory, binaries),
+      )
       this.startNode(node)
     }
     const haproxy = join(this.#directory, 'haproxy.cfg')
@@ -206,7 +233,11 @@ export class PatroniCluster {
   }
 
   /** Starts a program, which writes to a log file of its name. */
-  #spawn(name: string, [command, ...args]: readonly string[], account: { readonly uid?: number; readonly gid?: number } = {}): void {
+  #spawn(
+    name: string,
+    [command, ...args]: readonly string[],
+    account: { readonly uid?: number; readonly gid?: number } = {},
+  ): void {
     const log = openSync(this.#logFile(name), 'a')
     this.#processes.set(name, spawn(command, args, { cwd: this.#directory, stdio: ['ignore', log, log], ...account }))
     closeSync(log)
@@ -218,8 +249,12 @@ export class PatroniCluster {
 
   /** The cluster as a node's Patroni sees it. */
   async #state(node: number): Promise<{ members: { role: string; state: string }[] }> {
-    const answer = await fetch(`http://127.0.0.1:${this.#ports.patroni[node]}/cluster`, { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
-    return answer?.status === 200 ? ((await answer.json()) as { members: { role: string; state: string }[] }) : { members: [] }
+    const answer = await fetch(`http://127.0.0.1:${this.#ports.patroni[node]}/cluster`, {
+      signal: AbortSignal.timeout(1000),
+    }).catch(() => undefined)
+    return answer?.status === 200
+      ? ((await answer.json()) as { members: { role: string; state: string }[] })
+      : { members: [] }
   }
 
   /** The processes of a node's PostgreSQL, the postmaster first; none where it does not run. */

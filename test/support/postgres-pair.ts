@@ -43,9 +43,17 @@ export async function startPair(t: Test, settings: readonly string[] = []): Prom
   await execute(primary.address('postgres'), `alter system set synchronous_standby_names = '${name}'`)
   await execute(primary.address('postgres'), 'select pg_reload_conf()')
   for (;;) {
-    const [row] = await execute(primary.address('postgres'), 'select count(*) as count from pg_stat_replication where sync_state = \'sync\'')
+    const [row] = await execute(
+      primary.address('postgres'),
+      "select count(*) as count from pg_stat_replication where sync_state = 'sync'",
+    )
     if (Number(row.count) === 1) break
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  return { primary, standby, addressAt, address: `postgres://topicd@127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}/${database}` }
+  return {
+    primary,
+    standby,
+    addressAt,
+    address: `postgres://topicd@127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}/${database}`,
+  }
 }

@@ -38,7 +38,8 @@ export interface Postgres {
 }
 
 /** Why the half of a test that needs PostgreSQL is skipped. */
-export const skipReason = 'NO POSTGRESQL: install Debian\'s package "postgresql", or name a server in TOPICD_TEST_POSTGRES'
+export const skipReason =
+  'NO POSTGRESQL: install Debian\'s package "postgresql", or name a server in TOPICD_TEST_POSTGRES'
 
 let found: Promise<Postgres | undefined> | undefined
 
@@ -68,7 +69,9 @@ async function find(): Promise<Postgres | undefined> {
 export function findBinaries(): string | undefined {
   const versions = '/usr/lib/postgresql'
   if (!existsSync(versions)) return undefined
-  const majors = readdirSync(versions).map(Number).filter((major) => major >= versionMin)
+  const majors = readdirSync(versions)
+    .map(Number)
+    .filter((major) => major >= versionMin)
   const newest = majors.sort((a, b) => b - a).find((major) => existsSync(join(versions, String(major), 'bin/initdb')))
   return newest === undefined ? undefined : join(versions, String(newest), 'bin')
 }
@@ -145,7 +148,18 @@ export class OwnCluster implements Cluster {
   /** Makes this one a standby of another, which streams what that one writes, under a name. */
   async follow(primary: OwnCluster, name: string): Promise<void> {
     if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
-    this.#run('pg_basebackup', '-D', this.#data, '-R', '-X', 'stream', '-c', 'fast', '-d', `${primary.address('postgres')}?application_name=${name}`)
+    this.#run(
+      'pg_basebackup',
+      '-D',
+      this.#data,
+      '-R',
+      '-X',
+      'stream',
+      '-c',
+      'fast',
+      '-d',
+      `${primary.address('postgres')}?application_name=${name}`,
+    )
   }
 
   /** Makes a standby the primary. */
@@ -160,7 +174,10 @@ export class OwnCluster implements Cluster {
 
   #run(program: string, ...args: readonly string[]): void {
     const [command, ...user] = this.#asUser
-    execFileSync(command, [...user, join(this.#binaries, program), ...args], { cwd: this.#directory, stdio: ['ignore', 'ignore', 'pipe'] })
+    execFileSync(command, [...user, join(this.#binaries, program), ...args], {
+      cwd: this.#directory,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
   }
 
   async make(): Promise<void> {
@@ -172,9 +189,21 @@ export class OwnCluster implements Cluster {
     const [command, ...args] = this.#asUser
     // The shell ends the server when our end of its standard input closes: with us, however we end.
     const script = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
-    const listen = this.#port === undefined ? ['listen_addresses='] : ['listen_addresses=127.0.0.1', `port=${this.#port}`]
-    const settings = [...listen, `unix_socket_directories=${this.#directory}`, 'max_connections=200', 'fsync=on', ...this.#settings]
-    const server = [join(this.#binaries, 'postgres'), '-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])]
+    const listen =
+      this.#port === undefined ? ['listen_addresses='] : ['listen_addresses=127.0.0.1', `port=${this.#port}`]
+    const settings = [
+      ...listen,
+      `unix_socket_directories=${this.#directory}`,
+      'max_connections=200',
+      'fsync=on',
+      ...this.#settings,
+    ]
+    const server = [
+      join(this.#binaries, 'postgres'),
+      '-D',
+      this.#data,
+      ...settings.flatMap((setting) => ['-c', setting]),
+    ]
     const child = spawn(command, [...args, 'sh', '-c', script, 'sh', ...server], {
       cwd: this.#directory,
       stdio: ['pipe', 'ignore', 'pipe'],
@@ -186,7 +215,10 @@ export class OwnCluster implements Cluster {
         await execute(this.address('postgres'), 'select 1')
         return
       } catch (error) {
-        assert(Date.now() < endMs, `PostgreSQL does not start: ${(error as Error).message}; it printed\n${this.#output}`)
+        assert(
+          Date.now() < endMs,
+          `PostgreSQL does not start: ${(error as Error).message}; it printed\n${this.#output}`,
+        )
       }
     }
   }

@@ -17,7 +17,8 @@ export interface Random {
 export function seededRandom(t: Pick<Test, 'comment'>): Random {
   const asked = process.env.SEED
   const seed = asked === undefined ? (Math.random() * 2 ** 32) >>> 0 : Number(asked)
-  if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32) throw new Error(`SEED=${asked} is not a whole number below 2^32`)
+  if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32)
+    throw new Error(`SEED=${asked} is not a whole number below 2^32`)
   t.comment(`SEED=${seed}`)
   return randomFrom(seed)
 }

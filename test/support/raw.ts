@@ -2,8 +2,9 @@
  * A bare TCP connection for tests of HTTP itself: what is sent goes out byte for byte, what comes back is kept as text.
  * Answers are cut apart by their content-length alone, which every answer of the service carries.
  */
-import { connect, type Socket } from 'node:net'
+
 import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 
 export interface RawAnswer {
   readonly status: number
@@ -103,7 +104,12 @@ export class RawConnection {
 /** The text of a request that is well formed unless `headers` makes it otherwise. */
 export function requestText(route: string, token: string, body: string, headers: readonly string[] = []): string {
   const bytes = Buffer.byteLength(body)
-  const lines = [`POST ${route} HTTP/1.1`, 'host: topicd', `authorization: Apikey ${token}`, 'content-type: application/json']
+  const lines = [
+    `POST ${route} HTTP/1.1`,
+    'host: topicd',
+    `authorization: Apikey ${token}`,
+    'content-type: application/json',
+  ]
   return [...lines, `content-length: ${bytes}`, ...headers, '', body].join('\r\n')
 }
 

@@ -3,8 +3,9 @@
  * paths. Patterns are put together from pieces that both engines read alike, and harmless ones; paths from few names, so
  * that selectors find something.
  */
-import { parsePath } from '../../dist/topics/path.js'
+
 import type { Tail } from '../../dist/selectors/pattern.js'
+import { parsePath } from '../../dist/topics/path.js'
 import type { Random } from './random.js'
 
 /** Pieces of patterns: as a selector has them, and as the built-in engine reads the same. */
@@ -32,7 +33,28 @@ const pieces: readonly (readonly [string, string])[] = [
   ['(😀|\ue000)', '(😀|\ue000)'],
 ]
 const wholePathPieces: typeof pieces = ['/', '/', '/.*', 'a/b', '|b'].map((piece) => [piece, piece] as const)
-const names = ['a', 'b', 'aa', 'ab', 'ba', 'bb', '+', '.', '-', '!', 'é', 'a+', 'a.', 'a-b', 'éa', '+.', 'A', '😀', '\ue000', '\n']
+const names = [
+  'a',
+  'b',
+  'aa',
+  'ab',
+  'ba',
+  'bb',
+  '+',
+  '.',
+  '-',
+  '!',
+  'é',
+  'a+',
+  'a.',
+  'a-b',
+  'éa',
+  '+.',
+  'A',
+  '😀',
+  '\ue000',
+  '\n',
+]
 
 /** Whether a path is a match. */
 export type Reference = (path: string) => boolean

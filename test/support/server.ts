@@ -155,7 +155,8 @@ export class Server {
     if (options.token === undefined) flags.push('--first-key')
     const command = [process.execPath, options.program ?? mainFile, 'serve', ...flags, ...(options.flags ?? [])]
     // The shell becomes the service, so the process id stays.
-    if (options.descriptorsMax !== undefined) command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
+    if (options.descriptorsMax !== undefined)
+      command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
     this.#child = spawn(command[0], command.slice(1), {
       env: { ...cleanEnv(), ...this.#storeEnv, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],

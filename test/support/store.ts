@@ -6,13 +6,13 @@ import { strict as assert } from 'node:assert'
 import { existsSync, mkdirSync } from 'node:fs'
 import type { Test } from 'tap'
 import { lockDirectory } from '../../dist/cluster/directory-lock.js'
+import type { Plan } from '../../dist/selectors/plan.js'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { dataFile } from '../../dist/store/lmdb/files.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { openStore as openStoreAt } from '../../dist/store/open.js'
 import type { Finding, PageQuery, TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import type { Plan } from '../../dist/selectors/plan.js'
-import { planSelector } from '../../dist/selectors/planner.js'
 import type { TopicType } from '../../dist/topics/topic.js'
 import type { StoreAddress } from './stores.js'
 
@@ -110,7 +110,10 @@ export async function readItems(
   cancellation = waiting,
 ): Promise<{ readonly items: readonly { path: string; type: string; value?: unknown }[]; readonly hasMore: boolean }> {
   const { type = 'json', size = 1000, bytesMax = 2 ** 30 } = query
-  const page = await store.readPage({ ...query, type, size, bytesMax, after: query.after as Path | undefined }, cancellation)
+  const page = await store.readPage(
+    { ...query, type, size, bytesMax, after: query.after as Path | undefined },
+    cancellation,
+  )
   const text = page.buffer.subarray(page.start, page.end).toString()
   return { items: JSON.parse(`[${text}]`) as { path: string; type: string }[], hasMore: page.hasMore }
 }

@@ -9,7 +9,9 @@ import { until } from './server.js'
 
 /** Why nothing can be run on a terminal here; false if it can. */
 export function whyNoTerminal(): string | false {
-  return spawnSync('python3', ['--version']).error === undefined ? false : 'python3 is not installed: terminals were NOT tested'
+  return spawnSync('python3', ['--version']).error === undefined
+    ? false
+    : 'python3 is not installed: terminals were NOT tested'
 }
 
 /** Copies what the terminal shows to standard output until standard input ends; then closes the terminal and waits. */
@@ -41,7 +43,11 @@ export interface Terminal {
 }
 
 /** Runs `command` on a terminal until it ends or the test does. */
-export async function onTerminal(t: Test, command: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Terminal> {
+export async function onTerminal(
+  t: Test,
+  command: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Terminal> {
   const child = spawn('python3', ['-c', relay, ...command], { stdio: 'pipe', env })
   const ended = once(child, 'exit').then(([code]) => code as number | null)
   let shown = ''
@@ -49,7 +55,9 @@ export async function onTerminal(t: Test, command: readonly string[], env: NodeJ
   child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (first += text))
   child.stdin.on('error', () => {})
-  const pid = await until('the program was started', async () => (first.includes('\n') ? Number(first.split('\n')[0]) : undefined))
+  const pid = await until('the program was started', async () =>
+    first.includes('\n') ? Number(first.split('\n')[0]) : undefined,
+  )
   t.teardown(() => {
     child.kill('SIGKILL')
     try {

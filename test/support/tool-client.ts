@@ -21,7 +21,12 @@ export interface Running {
 }
 
 /** Starts a command; it is killed at the test's end if it still runs. */
-export function startCommand(t: Test, args: readonly string[], program = mainFile, more: NodeJS.ProcessEnv = {}): Running {
+export function startCommand(
+  t: Test,
+  args: readonly string[],
+  program = mainFile,
+  more: NodeJS.ProcessEnv = {},
+): Running {
   const env = { ...process.env, TOPICD_STORE: 'lmdb', ...more }
   const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))

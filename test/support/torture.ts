@@ -30,7 +30,10 @@ const workers = 3
 const connections = 24
 const topics = 20
 
-export async function torture(t: Test, { seconds, program, store, enough = () => false }: TortureOptions): Promise<Tortured> {
+export async function torture(
+  t: Test,
+  { seconds, program, store, enough = () => false }: TortureOptions,
+): Promise<Tortured> {
   const random = seededRandom(t)
   const dataDir = join(t.testdir(), 'db')
   let target: Target | undefined

@@ -6,7 +6,21 @@
  * The copy holds its snapshot as long as it takes, and pages freed meanwhile are not used again, so the store's own file may
  * grow. The copy is opened under a path of its own, where nobody else can be writing.
  */
-import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync, truncateSync, unlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
@@ -91,7 +105,10 @@ async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onL
       try {
         onLook()
         const free = freeBytes(dirname(copied))
-        if (free < freeBytesMin) throw new Error(`only ${free} bytes are left on its disk, and ${freeBytesMin} have to stay free; the backup was ended`)
+        if (free < freeBytesMin)
+          throw new Error(
+            `only ${free} bytes are left on its disk, and ${freeBytesMin} have to stay free; the backup was ended`,
+          )
       } catch (error) {
         reject(error as Error)
       }
@@ -106,10 +123,13 @@ function freeBytes(directory: string): number {
 }
 
 function needRoom(directory: string, bytesUsed: number, freeBytesMin: number): void {
-  if (!existsSync(directory)) throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
+  if (!existsSync(directory))
+    throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
   const free = freeBytes(directory)
   if (free >= bytesUsed + freeBytesMin) return
-  throw new Error(`${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} have to stay free`)
+  throw new Error(
+    `${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} have to stay free`,
+  )
 }
 
 function makeDirectory(partial: string): void {
@@ -117,8 +137,11 @@ function makeDirectory(partial: string): void {
     mkdirSync(partial, { mode: 0o700 })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw new Error(`${partial} is there already: another backup is being made, or one was killed; remove it then`)
-    throw new Error(`${partial} cannot be made by the process that makes the backup (the service's, while it runs): ${message}`)
+    if (code === 'EEXIST')
+      throw new Error(`${partial} is there already: another backup is being made, or one was killed; remove it then`)
+    throw new Error(
+      `${partial} cannot be made by the process that makes the backup (the service's, while it runs): ${message}`,
+    )
   }
 }
 

@@ -3,14 +3,14 @@
  * snapshot as long as it takes, and pages freed meanwhile are not used again, so the file may grow; a process that serves
  * requests should not do this.
  */
-import { parsePath, type Path } from '../../topics/path.js'
+import { type Path, parsePath } from '../../topics/path.js'
 import { removalOf, retainsValue } from '../../topics/properties.js'
 import { tracksUpdates } from '../../topics/removal-policy.js'
-import { topicTypes, type TopicType, valueOfItem } from '../../topics/topic.js'
-import { nextSlice, sliceMs } from '../time-slices.js'
+import { type TopicType, topicTypes, valueOfItem } from '../../topics/topic.js'
 import { Cancelled, type Finding } from '../store.js'
-import { createOrder, type Cut, type Entries, getIn, openCut } from './snapshot.js'
+import { nextSlice, sliceMs } from '../time-slices.js'
 import { type Environment, plainVersion, propertiedVersion, type Table, type Tree } from './environment.js'
+import { type Cut, createOrder, type Entries, getIn, openCut } from './snapshot.js'
 import { decodeSpecification, type Specification } from './specification.js'
 
 type Report = (finding: Finding) => void
@@ -90,17 +90,22 @@ async function checkCut(
   let records = await visitAll(specifications, cut, report, checkTopic)
   compare('specifications', records, entries.specifications)
   for (const type of topicTypes) {
-    const found = await visitAll(items[type], cut, report, (path, item, version) => checkItem(path, type, item, version))
+    const found = await visitAll(items[type], cut, report, (path, item, version) =>
+      checkItem(path, type, item, version),
+    )
     compare(`items of type ${type}`, found, entries[type])
-    if (found !== expected[type]) report(`there are ${found} items of type ${type} but ${expected[type]} specifications`)
+    if (found !== expected[type])
+      report(`there are ${found} items of type ${type} but ${expected[type]} specifications`)
     records += found
   }
   const updatesFound = await visitAll(updates, cut, report, () => {})
   compare('update times', updatesFound, entries.updates)
-  if (updatesFound !== expected.updates) report(`there are ${updatesFound} update times but ${expected.updates} are needed`)
+  if (updatesFound !== expected.updates)
+    report(`there are ${updatesFound} update times but ${expected.updates} are needed`)
   const dueFound = due.getKeysCount({ ...cut })
   compare('entries among the due', dueFound, entries.due)
-  if (dueFound !== expected.due) report(`there are ${dueFound} entries among the due but ${expected.due} are owned by a topic`)
+  if (dueFound !== expected.due)
+    report(`there are ${dueFound} entries among the due but ${expected.due} are owned by a topic`)
   const keysFound = checkKeys(keys, cut, report)
   compare('API keys', keysFound, entries.keys)
   compare('times of use of API keys', keyUses.getKeysCount({ ...cut }), entries.keyUses)
@@ -147,7 +152,8 @@ function checkKeys(keys: Table, cut: Cut, report: Report): number {
   for (const { key, value } of keys.getRange({ ...cut })) {
     count++
     const { name } = parseObject(value) ?? {}
-    if (name !== key) report(`API key "${key}": its record ${name === undefined ? 'cannot be read' : 'has another name'}`)
+    if (name !== key)
+      report(`API key "${key}": its record ${name === undefined ? 'cannot be read' : 'has another name'}`)
   }
   return count
 }

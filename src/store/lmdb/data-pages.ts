@@ -63,7 +63,8 @@ export const metaBytes = pageHeaderBytes + 136
 /** The meta page at `offset`; undefined for bytes that are none. */
 export function readMeta(read: ReadAt, offset: number): Meta | undefined {
   const page = read(offset, metaBytes)
-  if (page.length < metaBytes || (page.readUInt16LE(18) & metaFlag) === 0 || page.readUInt32LE(24) !== magic) return undefined
+  if (page.length < metaBytes || (page.readUInt16LE(18) & metaFlag) === 0 || page.readUInt32LE(24) !== magic)
+    return undefined
   return {
     version: page.readUInt32LE(28) & 0xffff,
     pageSize: page.readUInt32LE(48),
@@ -102,7 +103,9 @@ function readNode(page: Buffer, at: number, isLeaf: boolean): Node | undefined {
   const dataBytes = isLeaf ? page.readUInt32LE(at) : 0
   const from = at + nodeHeaderBytes + page.readUInt16LE(at + 6)
   const to = from + ((flags & bigDataFlag) === 0 ? dataBytes : 8)
-  return to > page.length ? undefined : { child: page.readUIntLE(at, 6), flags, data: page.subarray(from, to), dataBytes }
+  return to > page.length
+    ? undefined
+    : { child: page.readUIntLE(at, 6), flags, data: page.subarray(from, to), dataBytes }
 }
 
 /** The root of the tree that a node holds; undefined for a node that holds none, or an empty one. */

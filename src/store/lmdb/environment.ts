@@ -21,8 +21,8 @@ import { decodeKey, writeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { StoreUnusable } from '../store.js'
-import { examine } from './preflight.js'
 import { dataFile } from './files.js'
+import { examine } from './preflight.js'
 
 /** A key as it is given to lmdb: a path, or bytes that are a key already. */
 export type StoredKey = Path | Buffer

@@ -11,14 +11,15 @@
  *
  * When the wall clock is seen to have stepped against the monotonic one, every entry is judged anew.
  */
-import type { Path } from '../../topics/path.js'
+
 import { planSelector } from '../../selectors/planner.js'
+import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
 import { clauseWaitsMs, createClauses } from '../remove-clauses.js'
-import { nextSlice } from '../time-slices.js'
 import type { Cancellation, DueRemovals } from '../store.js'
+import { nextSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'

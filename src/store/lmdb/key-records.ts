@@ -44,7 +44,8 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
   }
 
   return {
-    readKeys: () => snapshots.alone(() => [...keys.getRange({})].map(({ value }) => JSON.parse(value.toString()) as KeyRecord)),
+    readKeys: () =>
+      snapshots.alone(() => [...keys.getRange({})].map(({ value }) => JSON.parse(value.toString()) as KeyRecord)),
     keysRevision: () => snapshots.alone(revision),
     addKey: (record) => changeKeys(() => keys.get(record.name) === undefined && put(record)),
     async restoreKey(record) {
@@ -56,7 +57,9 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
         return keys.removeSync(name)
       }),
     keyUses: () =>
-      snapshots.alone(() => new Map([...keyUses.getRange({})].map(({ key, value }) => [key, value.readDoubleBE()] as const))),
+      snapshots.alone(
+        () => new Map([...keyUses.getRange({})].map(({ key, value }) => [key, value.readDoubleBE()] as const)),
+      ),
     async touchKeys(uses) {
       await commits.run(true, () =>
         keyUses.transaction(() => {

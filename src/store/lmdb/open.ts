@@ -8,15 +8,15 @@ import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
 import { check } from './check.js'
 import { createCommits } from './commits.js'
-import { entryCount } from './snapshot.js'
+import { clearDeadReaders } from './dead-readers.js'
 import { bytesUsed, openEnvironment } from './environment.js'
+import { createRemovals } from './expiry.js'
 import { dataFile } from './files.js'
+import { createSnapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
 import { createPageBuffer } from './page-buffer.js'
-import { clearDeadReaders } from './dead-readers.js'
 import { createReads } from './reads.js'
-import { createRemovals } from './expiry.js'
-import { createSnapshots } from './fresh-snapshots.js'
+import { entryCount } from './snapshot.js'
 import { walk } from './walk.js'
 import { createWrites } from './writes.js'
 
@@ -72,7 +72,13 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
         copying = true
         await root.backup(to, true).finally(() => (copying = false))
       }
-      const done = await backup(copy, snapshots.alone(() => bytesUsed(environment)), freeBytesMin, file, onProgress)
+      const done = await backup(
+        copy,
+        snapshots.alone(() => bytesUsed(environment)),
+        freeBytesMin,
+        file,
+        onProgress,
+      )
       try {
         await commits.run(true, () => meta.put(backupName, timeRecord(clock().wallMs)))
         return done

@@ -2,7 +2,7 @@
  * Where a page is put together: stored items, copied as they are, with commas between them. lmdb hands every item of a
  * scan to `copy`, which takes it straight into the page; the buffer is used again for the next page.
  */
-import { pageHeadroom, type Page } from '../store.js'
+import { type Page, pageHeadroom } from '../store.js'
 import { createView } from './views.js'
 
 export interface PageBuffer {

@@ -10,10 +10,29 @@
  * among the free ones. Before the first commit, a crash may leave a file that is empty, has one page, or holds only zeros.
  * Such a file is refused too, since a damaged store may look the same; the message says when it may be removed.
  */
-import { accessSync, closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StoreUnusable } from '../store.js'
-import { freeRuns, type Meta, metaBytes, type ReadAt, readData, readMeta, readTreePage, rootOfNode } from './data-pages.js'
+import {
+  freeRuns,
+  type Meta,
+  metaBytes,
+  type ReadAt,
+  readData,
+  readMeta,
+  readTreePage,
+  rootOfNode,
+} from './data-pages.js'
 
 /** The data format that the bundled LMDB reads. */
 const dataVersion = 2
@@ -50,7 +69,8 @@ export function examine(file: string): void {
 function isUsable(file: string): boolean {
   const found = stat(file)
   if (found === undefined) return false
-  if (!found.isFile()) throw new StoreUnusable(`${file} is ${found.isDirectory() ? 'a directory' : 'no plain file'}: move it away`)
+  if (!found.isFile())
+    throw new StoreUnusable(`${file} is ${found.isDirectory() ? 'a directory' : 'no plain file'}: move it away`)
   requireAccess(file, constants.R_OK | constants.W_OK, 'read and write it')
   return true
 }
@@ -59,7 +79,9 @@ function stat(file: string): Stats | undefined {
   const there = lstatSync(file, { throwIfNoEntry: false })
   const found = there && statSync(file, { throwIfNoEntry: false })
   if (there !== undefined && found === undefined) {
-    throw new StoreUnusable(`${file} is a symbolic link to something that does not exist: mount or restore what it leads to`)
+    throw new StoreUnusable(
+      `${file} is a symbolic link to something that does not exist: mount or restore what it leads to`,
+    )
   }
   return found
 }
@@ -72,7 +94,9 @@ function requireAccess(path: string, access: number, purpose: string): void {
     const owner = `it belongs to uid ${uid}, gid ${gid}, with mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`
     const cure = uid === process.getuid?.() ? 'change its mode' : 'change its owner'
     const reason = (error as NodeJS.ErrnoException).code
-    throw new StoreUnusable(`${path}: this process (uid ${process.getuid?.()}) cannot ${purpose} (${reason}); ${owner}: ${cure}`)
+    throw new StoreUnusable(
+      `${path}: this process (uid ${process.getuid?.()}) cannot ${purpose} (${reason}); ${owner}: ${cure}`,
+    )
   }
 }
 
@@ -102,17 +126,20 @@ function isBlank(read: ReadAt, size: number): boolean {
 function problemOfPages(read: ReadAt, size: number): string | undefined {
   if (size === 0) return 'is empty'
   const first = readMeta(read, 0)
-  if (first === undefined) return isZeroed(read) ? 'is damaged: its first page is all zeros' : 'is no LMDB file, or its first page is damaged'
+  if (first === undefined)
+    return isZeroed(read) ? 'is damaged: its first page is all zeros' : 'is no LMDB file, or its first page is damaged'
   const { version, pageSize } = first
   if (version !== dataVersion) return `is of LMDB's data format ${version}; this program reads format ${dataVersion}`
   const isPowerOfTwo = (pageSize & (pageSize - 1)) === 0
-  if (!isPowerOfTwo || pageSize < pageBytesMin || pageSize > pageBytesMax) return `is damaged: it gives its page size as ${pageSize}`
+  if (!isPowerOfTwo || pageSize < pageBytesMin || pageSize > pageBytesMax)
+    return `is damaged: it gives its page size as ${pageSize}`
   if (size < metaPages * pageSize) return `is damaged: it ends after ${size} bytes, before its second page is complete`
   const second = readMeta(read, pageSize)
   if (second?.version !== version || second.pageSize !== pageSize) return 'is damaged: its second page is no meta page'
   const latest = second.transaction > first.transaction ? second : first
   // LMDB looks for the meta page of a transaction by whether its number is odd.
-  if (latest.transaction % metaPages !== (latest === second ? 1 : 0)) return 'is damaged: its meta pages have changed places'
+  if (latest.transaction % metaPages !== (latest === second ? 1 : 0))
+    return 'is damaged: its meta pages have changed places'
   return problemOfSnapshot(read, latest, size)
 }
 
@@ -126,10 +153,14 @@ function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | und
   for (const root of [freeRoot, mainRoot]) {
     if (root === undefined) continue
     const page = root <= lastPage ? readTreePage(read, root, pageSize) : undefined
-    if (page === undefined) return `is damaged: page ${root} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
+    if (page === undefined)
+      return `is damaged: page ${root} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
     if (root !== mainRoot || !page.isLeaf) continue
-    const lost = page.nodes.map(rootOfNode).find((below) => below !== undefined && readTreePage(read, below, pageSize) === undefined)
-    if (lost !== undefined) return `is damaged: page ${lost} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
+    const lost = page.nodes
+      .map(rootOfNode)
+      .find((below) => below !== undefined && readTreePage(read, below, pageSize) === undefined)
+    if (lost !== undefined)
+      return `is damaged: page ${lost} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
   }
   const pages = Math.floor(size / pageSize)
   const missing = lastPage + 1 - pages
@@ -154,7 +185,8 @@ function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, fro
         left.push(node.child)
         continue
       }
-      for (const { first, length } of freeRuns(readData(read, node, pageSize))) runs.push({ first, end: first + length })
+      for (const { first, length } of freeRuns(readData(read, node, pageSize)))
+        runs.push({ first, end: first + length })
     }
   }
   return pagesOf(runs, from, lastPage + 1)

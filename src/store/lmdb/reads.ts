@@ -5,16 +5,16 @@
  * the last key that it saw, so that whatever stands throughout is found exactly once, in order.
  */
 import { scanBytesWaitingMax } from '../../limits.js'
+import type { Matcher } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import type { Matcher } from '../../selectors/plan.js'
-import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
+import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
-import { firstSlice, nextSlice, sliceMs } from '../time-slices.js'
 import { type Absent, type Awaitable, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
+import { firstSlice, nextSlice, sliceMs } from '../time-slices.js'
 import type { Environment, Tree } from './environment.js'
-import { createPageBuffer, type PageBuffer } from './page-buffer.js'
 import type { Snapshots } from './fresh-snapshots.js'
+import { createPageBuffer, type PageBuffer } from './page-buffer.js'
 import { typeOf } from './specification.js'
 import { createView } from './views.js'
 

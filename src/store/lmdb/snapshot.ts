@@ -15,7 +15,9 @@ export interface Cut {
 }
 
 /** How many entries each database has in a cut, by its own account. */
-export type Entries = Readonly<Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'keys' | 'keyUses', number>>
+export type Entries = Readonly<
+  Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'keys' | 'keyUses', number>
+>
 
 /** Opens a cut of this moment; `transaction.done()` ends it. It holds its snapshot until then. */
 export function openCut({ specifications, items, updates, due, keys, keyUses }: Environment): {
@@ -61,5 +63,7 @@ export function createOrder(): (path: Path) => boolean {
 /** What a person is told of a store in which a walk failed; lmdb's own errors are words such as MDB_CORRUPTED. */
 export function damaged(what: unknown): StoreUnusable {
   const words = what instanceof Error ? what.message : String(what)
-  return new StoreUnusable(`the store is damaged: ${words}. Restore a backup; "topicd check" says more`, { cause: what })
+  return new StoreUnusable(`the store is damaged: ${words}. Restore a backup; "topicd check" says more`, {
+    cause: what,
+  })
 }

@@ -6,10 +6,10 @@ import type { Plan } from '../../selectors/plan.js'
 import type { Path } from '../../topics/path.js'
 import { everyTopic } from '../../topics/range.js'
 import { valueOfItem } from '../../topics/topic.js'
-import { nextSlice, sliceMs } from '../time-slices.js'
 import { type Cancellation, Cancelled, type WholeTopic } from '../store.js'
-import { type Cut, createOrder, damaged, getIn, openCut } from './snapshot.js'
+import { nextSlice, sliceMs } from '../time-slices.js'
 import type { Environment } from './environment.js'
+import { type Cut, createOrder, damaged, getIn, openCut } from './snapshot.js'
 import { decodeSpecification } from './specification.js'
 
 /** Entries visited between two looks at the clock. */

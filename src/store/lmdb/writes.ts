@@ -9,21 +9,27 @@
  * write of that record.
  */
 import { conflictsMax, removalsInOneCommitMax } from '../../limits.js'
+import type { Matcher, Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import type { Matcher, Plan } from '../../selectors/plan.js'
-import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
 import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
+import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
 import { encodeItem } from '../../topics/topic.js'
 import type { Clock } from '../clock.js'
-import { nextSlice } from '../time-slices.js'
 import { type Cancellation, Cancelled, type Creation, StoreError, type TopicStore } from '../store.js'
+import { nextSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
 import { type Environment, plainVersion, propertiedVersion } from './environment.js'
-import { walkKeys } from './reads.js'
 import type { Snapshots } from './fresh-snapshots.js'
-import { type Details, dueKey, encodeSpecification, readSpecification, type StoredSpecification } from './specification.js'
+import { walkKeys } from './reads.js'
+import {
+  type Details,
+  dueKey,
+  encodeSpecification,
+  readSpecification,
+  type StoredSpecification,
+} from './specification.js'
 
 export type Writes = Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | 'removeMatches'>
 
@@ -57,7 +63,8 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
 
   function overwrite<T>(path: Path, stored: StoredSpecification, item: Buffer, outcome: T): Decision<T> {
     const { type, details, version } = stored
-    if (details === undefined) return commits.run(outcome, () => items[type].put(path, item, plainVersion, plainVersion))
+    if (details === undefined)
+      return commits.run(outcome, () => items[type].put(path, item, plainVersion, plainVersion))
     const retains = retainsValue(details.properties)
     const policy = removalOf(details.properties)
     const tracks = policy !== undefined && tracksUpdates(policy)
@@ -85,8 +92,13 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
       const details: Details = { properties, created, due: key?.toString('hex') }
       return specifications.ifNoExists(path, () => {
         void specifications.put(path, encodeSpecification({ type, details }), uniqueNumber())
-        void items[type].put(path, retainsValue(properties) ? item : encodeItem(path, type, undefined), propertiedVersion)
-        if (policy && tracksUpdates(policy)) void updates.put(path, Buffer.from(JSON.stringify(created)), uniqueNumber())
+        void items[type].put(
+          path,
+          retainsValue(properties) ? item : encodeItem(path, type, undefined),
+          propertiedVersion,
+        )
+        if (policy && tracksUpdates(policy))
+          void updates.put(path, Buffer.from(JSON.stringify(created)), uniqueNumber())
         if (key !== undefined) void due.put(key, Buffer.from(path))
       })
     })

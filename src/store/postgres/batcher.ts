@@ -44,7 +44,13 @@ export interface Rounds<A extends Ask> {
 /** A round ends here even if it has few asks: so much is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
-export function createRounds<A extends Ask>({ joins, carryOut, inFlightMax, groupsMax, waitMsMax }: RoundsOptions<A>): Rounds<A> {
+export function createRounds<A extends Ask>({
+  joins,
+  carryOut,
+  inFlightMax,
+  groupsMax,
+  waitMsMax,
+}: RoundsOptions<A>): Rounds<A> {
   let gathered = new Map<string, [A, ...A[]]>()
   let later: A[] = []
   let bytes = 0

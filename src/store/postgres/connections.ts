@@ -42,7 +42,11 @@ export interface Connections {
   close(): Promise<void>
 }
 
-export type Write = <Row>(statement: Statement<Row>, parameters: readonly Parameter[], sinceMs?: number) => Promise<readonly Row[]>
+export type Write = <Row>(
+  statement: Statement<Row>,
+  parameters: readonly Parameter[],
+  sinceMs?: number,
+) => Promise<readonly Row[]>
 
 export interface Snapshot {
   readonly read: Execute
@@ -123,7 +127,11 @@ export function createConnections(address: string, sharers: number): Connections
     }
   }
 
-  async function writeOnce<Row>(statement: Statement<Row>, parameters: readonly Parameter[], sinceMs: number): Promise<readonly Row[]> {
+  async function writeOnce<Row>(
+    statement: Statement<Row>,
+    parameters: readonly Parameter[],
+    sinceMs: number,
+  ): Promise<readonly Row[]> {
     const session = await acquire(writers)
     try {
       const moment = Math.floor(sinceMs + session.clockOffsetMs + beginMsMax)
@@ -181,7 +189,8 @@ export function createConnections(address: string, sharers: number): Connections
         const meaning = meaningOf(error)
         // One that was not answered in time would not be in time a second time either.
         if (meaning === 'lost' && attempt === 1 && !(error instanceof TimedOut)) continue
-        if (meaning !== 'conflict' || attempt === attemptsMax) throw failure(error, meaning === 'lost' ? 'unavailable' : meaning)
+        if (meaning !== 'conflict' || attempt === attemptsMax)
+          throw failure(error, meaning === 'lost' ? 'unavailable' : meaning)
         await sleep(Math.random() * backoffMs * 2 ** attempt)
       }
     }
@@ -252,7 +261,10 @@ export function createConnections(address: string, sharers: number): Connections
   }
 }
 
-const beginSnapshot: Statement<never> = { name: 'begin_snapshot', text: 'begin transaction isolation level repeatable read, read only' }
+const beginSnapshot: Statement<never> = {
+  name: 'begin_snapshot',
+  text: 'begin transaction isolation level repeatable read, read only',
+}
 const endSnapshot: Statement<never> = { name: 'end_snapshot', text: 'commit' }
 
 /** What a failed statement has come to. */
@@ -308,7 +320,9 @@ function failure(error: unknown, meaning: Meaning): unknown {
     case 'unavailable':
       return new StoreError(meaning, message, { cause: error })
     case 'lost':
-      return new StoreError('unknown_outcome', error instanceof Warned ? message : `the engine was lost: ${message}`, { cause: error })
+      return new StoreError('unknown_outcome', error instanceof Warned ? message : `the engine was lost: ${message}`, {
+        cause: error,
+      })
     case 'wrong':
       return error
   }

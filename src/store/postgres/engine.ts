@@ -89,7 +89,11 @@ export class Engine {
     }
     const known = this.#current
     const session = known === undefined ? undefined : await open(known)
-    const found = session ?? (await this.#newest(this.#addresses.filter((address) => address !== known).map((address) => ({ address, opening: open(address) }))))
+    const found =
+      session ??
+      (await this.#newest(
+        this.#addresses.filter((address) => address !== known).map((address) => ({ address, opening: open(address) })),
+      ))
     if (found === undefined) throw this.#failure(failures)
     for (const listener of this.#onReached) listener()
     return found
@@ -115,7 +119,9 @@ export class Engine {
   }
 
   /** The session of the newest primary; the others are ended. */
-  async #newest(openings: readonly { address: string; opening: Promise<Session | undefined> }[]): Promise<Session | undefined> {
+  async #newest(
+    openings: readonly { address: string; opening: Promise<Session | undefined> }[],
+  ): Promise<Session | undefined> {
     const found: { address: string; session: Session }[] = []
     let decided = false
     const all = openings.map(async ({ address, opening }) => {
@@ -124,7 +130,12 @@ export class Engine {
       if (decided) session.destroy()
       else found.push({ address, session })
     })
-    const first = Promise.race(all.map(async (one) => (await one, found.length > 0 ? undefined : new Promise(() => {}))))
+    const first = Promise.race(
+      all.map(async (one) => {
+        await one
+        if (found.length === 0) await new Promise(() => {})
+      }),
+    )
     await Promise.race([Promise.all(all), first.then(() => new Promise((resolve) => setTimeout(resolve, othersMsMax)))])
     decided = true
     const newest = found.sort((a, b) => b.session.timeline - a.session.timeline)[0]
@@ -135,12 +146,16 @@ export class Engine {
 
   #failure(failures: ReadonlyMap<string, Error>): StoreError {
     const errors = [...failures.values()]
-    if (errors.some((error) => noSlotStates.includes(stateOf(error)))) return new NoSlot('unavailable', 'the engine has no connection left')
+    if (errors.some((error) => noSlotStates.includes(stateOf(error))))
+      return new NoSlot('unavailable', 'the engine has no connection left')
     const [refusal] = errors.filter(isRefusal)
-    if (refusal !== undefined) return new Refused('unavailable', `the engine refuses us: ${refusal.message}`, { cause: refusal })
+    if (refusal !== undefined)
+      return new Refused('unavailable', `the engine refuses us: ${refusal.message}`, { cause: refusal })
     const isStandby = (error: Error): boolean => error instanceof Standby
     const onlyStandbys = errors.every(isStandby)
-    const reason = onlyStandbys ? 'there is no primary, only a standby' : [...new Set(errors.map(({ message }) => message))].join('; ')
+    const reason = onlyStandbys
+      ? 'there is no primary, only a standby'
+      : [...new Set(errors.map(({ message }) => message))].join('; ')
     return new StoreError('unavailable', `the engine cannot be reached: ${reason}`, { cause: errors[0] })
   }
 

@@ -20,7 +20,7 @@ import type { Connections } from './connections.js'
 import { isHeldBy, type Lease } from './lease.js'
 import { propertiesOf } from './rows.js'
 import { matchingTopics } from './scan.js'
-import { type Execute, inTime, startMs, type Statement } from './statement.js'
+import { type Execute, inTime, type Statement, startMs } from './statement.js'
 
 interface DueRow {
   readonly key: string

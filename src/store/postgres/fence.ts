@@ -50,7 +50,11 @@ export function createFencedRead({ read, write, timeline }: Pick<Connections, 'r
       try {
         await (next ??= commitOnce())
       } catch (cause) {
-        throw new StoreError('unavailable', `the engine did not prove that it is the primary: ${(cause as Error).message}`, { cause })
+        throw new StoreError(
+          'unavailable',
+          `the engine did not prove that it is the primary: ${(cause as Error).message}`,
+          { cause },
+        )
       }
       if (timeline() === before) return rows
     }
@@ -61,5 +65,6 @@ export function createFencedRead({ read, write, timeline }: Pick<Connections, 'r
 /** @throws Error for a person, when no standby could prove anything */
 export async function requireFence({ read }: Pick<Connections, 'read'>): Promise<void> {
   const [row] = await read(readStandbys, [])
-  if (row?.names === '') throw new Error('fenced reads prove nothing without a synchronous standby: set synchronous_standby_names')
+  if (row?.names === '')
+    throw new Error('fenced reads prove nothing without a synchronous standby: set synchronous_standby_names')
 }

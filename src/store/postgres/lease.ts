@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Connections } from './connections.js'
-import { clockMs, inTime, startMs, type Statement } from './statement.js'
+import { clockMs, inTime, type Statement, startMs } from './statement.js'
 
 /** How long the lease runs, in ms: with the second between two looks of another process, well below the 5 s of a due removal. */
 const leaseMs = 3000

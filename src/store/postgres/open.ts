@@ -9,16 +9,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
 import { type Connections, createConnections } from './connections.js'
 import { Refused } from './engine.js'
+import { createRemovals } from './expiry.js'
 import { createFencedRead, requireFence } from './fence.js'
-import { createFigures } from './stats.js'
 import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
+import { inTurn } from './limit.js'
 import { createReads } from './reads.js'
-import { createRemovals } from './expiry.js'
 import { migrateSchema, requireSchema } from './schema.js'
 import { requireSettings } from './server-settings.js'
 import type { Execute } from './statement.js'
-import { inTurn } from './limit.js'
+import { createFigures } from './stats.js'
 import { check, walk } from './walk.js'
 import { createWrites } from './writes.js'
 
@@ -59,7 +59,8 @@ export async function openPostgresStore(address: string, options: PostgresOption
   const canWait = onUnusable !== undefined
   const found = await (canWait ? Promise.race([look(0), sleep(handOverMs, notYet)]) : look(patienceMs))
   const refusal = found instanceof StoreError ? found : undefined
-  if (found === undefined || (refusal !== undefined && canWait)) return createStore(connections, { refusal, look, fencedReads, onUnusable })
+  if (found === undefined || (refusal !== undefined && canWait))
+    return createStore(connections, { refusal, look, fencedReads, onUnusable })
   await connections.close()
   throw found
 }
@@ -89,7 +90,10 @@ interface StoreOptions {
   readonly onUnusable: ((reason: Error) => void) | undefined
 }
 
-function createStore(connections: Connections, { refusal: unreached, look, fencedReads, onUnusable }: StoreOptions): TopicStore {
+function createStore(
+  connections: Connections,
+  { refusal: unreached, look, fencedReads, onUnusable }: StoreOptions,
+): TopicStore {
   let refusal = unreached
   let closed = false
 
@@ -103,9 +107,11 @@ function createStore(connections: Connections, { refusal: unreached, look, fence
   }
   if (refusal !== undefined && onUnusable !== undefined) void lookUntilReached()
 
-  const once = (execute: Execute): Execute => (statement, parameters) => {
-    return refusal === undefined ? execute(statement, parameters) : Promise.reject(refusal)
-  }
+  const once =
+    (execute: Execute): Execute =>
+    (statement, parameters) => {
+      return refusal === undefined ? execute(statement, parameters) : Promise.reject(refusal)
+    }
   const guarded: Connections = { ...connections, read: once(connections.read), write: once(connections.write) }
   const lease = createLease(guarded)
   const scan = inTurn(guarded.read, scansInFlightMax)

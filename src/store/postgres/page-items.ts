@@ -1,7 +1,7 @@
 /**
  * A page that is being put together: items that came as text, with commas between them, up to its bounds.
  */
-import { type Page, pageHeadroom, type PageQuery } from '../store.js'
+import { type Page, type PageQuery, pageHeadroom } from '../store.js'
 
 export interface PageItems {
   /** Takes the next item; false, and nothing taken, when the page is full. */

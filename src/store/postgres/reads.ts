@@ -5,19 +5,20 @@
  *
  * Every statement sees what was committed before it was sent, and what it sees is durable.
  */
+
+import type { Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import type { Plan } from '../../selectors/plan.js'
-import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
+import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
 import { bytesArray, columnOf, plainArray } from './arrays.js'
+import { type Ask, createRounds, type Group } from './batcher.js'
+import { inTurn } from './limit.js'
 import { createPageItems } from './page-items.js'
 import { typeNumbers } from './rows.js'
-import { type Ask, createRounds, type Group } from './batcher.js'
 import { matchingKeys } from './scan.js'
 import type { Execute, Statement } from './statement.js'
-import { inTurn } from './limit.js'
 
 export interface Reads {
   readTopic(path: Path, type: TopicType): Promise<Uint8Array | Absent>
@@ -138,7 +139,8 @@ export function createReads(read: Execute, scan: Execute): Reads {
       else if (row.item === null) left.push(...group.map((ask) => ({ ...ask, isLarge: true })))
       else {
         const item = Buffer.from(row.item)
-        for (const { type, resolve } of group) resolve(Number(row.type) === typeNumbers[type] ? item : 'incompatible_type')
+        for (const { type, resolve } of group)
+          resolve(Number(row.type) === typeNumbers[type] ? item : 'incompatible_type')
       }
     }
     if (left.length > 0) topics.addAhead(left)
@@ -148,7 +150,9 @@ export function createReads(read: Execute, scan: Execute): Reads {
     const keys = groups.map(([{ key }]) => key)
     if (keys.length === 1) return read(readItem, keys)
     const hasLarge = groups.some(([{ isLarge }]) => isLarge)
-    return hasLarge ? read(readLargeItems, [bytesArray(keys), largeBytesMax]) : read(readSmallItems, [bytesArray(keys), smallBytesMax])
+    return hasLarge
+      ? read(readLargeItems, [bytesArray(keys), largeBytesMax])
+      : read(readSmallItems, [bytesArray(keys), smallBytesMax])
   }
 
   async function answerRanges(groups: readonly Group<RangeAsk>[]): Promise<void> {
@@ -175,7 +179,10 @@ export function createReads(read: Execute, scan: Execute): Reads {
     for (const { place, item } of rows) items[Number(place) - 1].push(item)
     const left: RangeAsk[] = []
     for (const [place, group] of groups.entries()) {
-      const isWhole = bytesMax === asks[place].bytesMax || items[place].length === asks[place].limit || !isBeyond(items[place], bytesMax)
+      const isWhole =
+        bytesMax === asks[place].bytesMax ||
+        items[place].length === asks[place].limit ||
+        !isBeyond(items[place], bytesMax)
       if (isWhole) for (const { resolve } of group) resolve(items[place])
       // A round ends with the ask that makes it large enough.
       else left.push(...group.map((ask) => ({ ...ask, bytes: Infinity })))
@@ -190,7 +197,18 @@ export function createReads(read: Execute, scan: Execute): Reads {
 
   function readTopic(path: Path, type: TopicType): Promise<Uint8Array | Absent> {
     const key = encodeKey(path)
-    return new Promise((resolve, reject) => topics.add({ id: columnOf(key), bytes: key.length, sinceMs: performance.now(), key, type, isLarge: false, resolve, reject }))
+    return new Promise((resolve, reject) =>
+      topics.add({
+        id: columnOf(key),
+        bytes: key.length,
+        sinceMs: performance.now(),
+        key,
+        type,
+        isLarge: false,
+        resolve,
+        reject,
+      }),
+    )
   }
 
   function readRange(range: KeyRange, { type, size, bytesMax }: PageQuery): Promise<readonly string[]> {

@@ -3,15 +3,16 @@
  * that grow while the matcher lets nothing be jumped over; the walk holds nothing between them, and goes on after the last
  * key that it saw, so that whatever stands throughout is met exactly once, in order.
  */
-import { decodeKey } from '../../topics/key.js'
+
 import type { Plan } from '../../selectors/plan.js'
-import { keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
+import { decodeKey } from '../../topics/key.js'
+import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
-import { nextSlice, sliceMs } from '../time-slices.js'
 import { type Cancellation, Cancelled } from '../store.js'
+import { nextSlice, sliceMs } from '../time-slices.js'
 import { bytesOf } from './arrays.js'
-import type { Execute, Statement } from './statement.js'
 import { typeNumbers } from './rows.js'
+import type { Execute, Statement } from './statement.js'
 
 interface MatchRow {
   readonly key: string
@@ -56,19 +57,30 @@ export async function* matchingKeys(
   cancellation: Cancellation,
 ): AsyncGenerator<Buffer[]> {
   const readRange: ReadRange = ({ start, end }, limit) =>
-    type === undefined ? read(readKeys, [start, end, limit]) : read(readKeysOfType, [typeNumbers[type], start, end, limit])
+    type === undefined
+      ? read(readKeys, [start, end, limit])
+      : read(readKeysOfType, [typeNumbers[type], start, end, limit])
   for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key }) => bytesOf(key))
 }
 
 /** The same, of both types, each key with its topic's `life`. */
-export async function* matchingTopics(read: Execute, plan: Plan, cancellation: Cancellation): AsyncGenerator<{ key: Buffer; life: string }[]> {
+export async function* matchingTopics(
+  read: Execute,
+  plan: Plan,
+  cancellation: Cancellation,
+): AsyncGenerator<{ key: Buffer; life: string }[]> {
   const readRange: ReadRange = ({ start, end }, limit) => read(readLives, [start, end, limit])
-  for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key, life = '' }) => ({ key: bytesOf(key), life }))
+  for await (const rows of matches(readRange, plan, cancellation))
+    yield rows.map(({ key, life = '' }) => ({ key: bytesOf(key), life }))
 }
 
 type ReadRange = (range: KeyRange, limit: number) => Promise<readonly MatchRow[]>
 
-async function* matches(readRange: ReadRange, { ranges, matcher }: Plan, cancellation: Cancellation): AsyncGenerator<MatchRow[]> {
+async function* matches(
+  readRange: ReadRange,
+  { ranges, matcher }: Plan,
+  cancellation: Cancellation,
+): AsyncGenerator<MatchRow[]> {
   let left: readonly KeyRange[] = ranges
   let batch = matcher === undefined ? batchMax : batchMin
   while (left.length > 0) {

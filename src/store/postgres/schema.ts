@@ -107,9 +107,14 @@ export async function requireSchema(connections: Connections): Promise<void> {
   if (version > schemaVersion) {
     const [oldest] = await connections.read(readOldestProgram, [])
     if (Number(oldest?.value ?? version) <= schemaVersion) return
-    throw new Error(`the store's schema has version ${version}, and this topicd knows ${schemaVersion}: install the newer topicd`)
+    throw new Error(
+      `the store's schema has version ${version}, and this topicd knows ${schemaVersion}: install the newer topicd`,
+    )
   }
-  const found = version === 0 ? 'there is no topicd schema in the store' : `the store's schema has version ${version}, not ${schemaVersion}`
+  const found =
+    version === 0
+      ? 'there is no topicd schema in the store'
+      : `the store's schema has version ${version}, not ${schemaVersion}`
   throw new Error(`${found}: run "topicd migrate" with the same --store`)
 }
 

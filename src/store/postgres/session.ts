@@ -58,7 +58,12 @@ const readClock: Statement<{ now: string }> = { name: 'read_clock', text: `selec
 const keepAliveMs = 30_000
 
 /** Columns stay the text that they came as. */
-const asText = { getTypeParser: () => (text: unknown): unknown => text } as unknown as pg.CustomTypesConfig
+const asText = {
+  getTypeParser:
+    () =>
+    (text: unknown): unknown =>
+      text,
+} as unknown as pg.CustomTypesConfig
 
 /** A statement was not answered in time; whether it was carried out is not known. */
 export class TimedOut extends Error {}
@@ -169,23 +174,34 @@ export class Session {
    *
    * @throws TimedOut after `msMax`, and the statement may still be carried out; else what the engine or the connection says
    */
-  execute<Row>({ name, text }: Statement<Row>, parameters: readonly Parameter[], msMax: number): Promise<readonly Row[]> {
+  execute<Row>(
+    { name, text }: Statement<Row>,
+    parameters: readonly Parameter[],
+    msMax: number,
+  ): Promise<readonly Row[]> {
     this.#warning = undefined
     this.#isBusy = true
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new TimedOut(lateWords(msMax))), msMax)
-      this.#client.query({ name, text, values: [...parameters], types: asText }, (error: Error | undefined, result: pg.QueryResult) => {
-        clearTimeout(timer)
-        this.#isBusy = false
-        this.#onAnswered?.()
-        if (error) reject(error)
-        else resolve(result.rows as Row[])
-      })
+      this.#client.query(
+        { name, text, values: [...parameters], types: asText },
+        (error: Error | undefined, result: pg.QueryResult) => {
+          clearTimeout(timer)
+          this.#isBusy = false
+          this.#onAnswered?.()
+          if (error) reject(error)
+          else resolve(result.rows as Row[])
+        },
+      )
     })
   }
 
   /** The same for one that changes something. @throws Warned too */
-  async change<Row>(statement: Statement<Row>, parameters: readonly Parameter[], msMax: number): Promise<readonly Row[]> {
+  async change<Row>(
+    statement: Statement<Row>,
+    parameters: readonly Parameter[],
+    msMax: number,
+  ): Promise<readonly Row[]> {
     const rows = await this.execute(statement, parameters, msMax)
     if (this.#warning !== undefined) throw new Warned(this.#warning)
     return rows

@@ -22,7 +22,10 @@ const estimate: Statement<{ topics: string; bytes: string }> = {
 }
 
 /** For engines that estimate in other ways. */
-const countTopics: Statement<{ topics: string }> = { name: 'count_topics', text: 'select count(*) as topics from topicd.topics' }
+const countTopics: Statement<{ topics: string }> = {
+  name: 'count_topics',
+  text: 'select count(*) as topics from topicd.topics',
+}
 
 export function createFigures({ read }: Connections): () => Promise<StoreFigures> {
   let last: StoreFigures | undefined

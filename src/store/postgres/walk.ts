@@ -2,14 +2,15 @@
  * Walking over everything in one snapshot: for export and for `check`. The snapshot is one transaction that reads, and the
  * engine keeps what is removed meanwhile until it ends.
  */
+
+import type { Plan } from '../../selectors/plan.js'
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
-import type { Plan } from '../../selectors/plan.js'
 import { checkProperties, removalOf, retainsValue } from '../../topics/properties.js'
-import { everyTopic, keyAfter, type KeyRange, rangesFrom } from '../../topics/range.js'
+import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
-import { nextSlice } from '../time-slices.js'
 import { type Cancellation, Cancelled, type Finding, type KeyRecord, type WholeTopic } from '../store.js'
+import { nextSlice } from '../time-slices.js'
 import { bytesOf } from './arrays.js'
 import type { Connections, Snapshot } from './connections.js'
 import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
@@ -72,7 +73,12 @@ export async function* walk(
         const path = decodeKey(bytesOf(row.key))
         if (matcher !== undefined && matcher(path) !== true) continue
         const type = typeOfColumn(row.type)
-        yield { path, type, properties: propertiesOf(row.properties), valueText: valueOfItem(Buffer.from(row.item), path, type) }
+        yield {
+          path,
+          type,
+          properties: propertiesOf(row.properties),
+          valueText: valueOfItem(Buffer.from(row.item), path, type),
+        }
       }
     }
   } finally {
@@ -81,11 +87,16 @@ export async function* walk(
 }
 
 /** Reports every broken invariant; answers how many records were looked at. */
-export async function check(connections: Connections, report: (finding: Finding) => void): Promise<{ records: number }> {
+export async function check(
+  connections: Connections,
+  report: (finding: Finding) => void,
+): Promise<{ records: number }> {
   const snapshot = await connections.openSnapshot()
   let records = 0
   try {
-    for await (const rows of rowsOf(snapshot, [{ start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) }])) {
+    for await (const rows of rowsOf(snapshot, [
+      { start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) },
+    ])) {
       for (const row of rows) for (const problem of problemsOf(row)) report(problem)
       records += rows.length
     }
@@ -115,13 +126,15 @@ function* problemsOf(row: TopicRow): Generator<Finding> {
   const wrong = checkProperties(properties)
   if (wrong !== undefined) return yield `topic "${path}": its property ${wrong.name} ${wrong.problem}`
   if (row.properties === '{}') yield `topic "${path}": it has properties, but none of them`
-  if ((row.retains === 't') !== retainsValue(properties)) yield `topic "${path}": whether it keeps values is not what its properties say`
+  if ((row.retains === 't') !== retainsValue(properties))
+    yield `topic "${path}": whether it keeps values is not what its properties say`
   if (!retainsValue(properties) && valueOfItem(Buffer.from(row.item), path, type) !== undefined) {
     yield `topic "${path}": it keeps a value although DONT_RETAIN_VALUE is true`
   }
   const policy = removalOf(properties)
   if (policy === undefined && row.due !== null) yield `topic "${path}": it is due, but has no REMOVAL`
-  if (policy !== undefined && policy.selector === undefined && row.due === null) yield `topic "${path}": its REMOVAL is filed nowhere`
+  if (policy !== undefined && policy.selector === undefined && row.due === null)
+    yield `topic "${path}": its REMOVAL is filed nowhere`
 }
 
 function itemProblem(path: string, type: TopicType, item: string): string | undefined {

@@ -10,16 +10,23 @@
 import { randomBytes } from 'node:crypto'
 import { createDistribution, secondsBounds } from '../../histogram.js'
 import { conflictsMax } from '../../limits.js'
+import type { Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import type { Plan } from '../../selectors/plan.js'
 import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
 import { encodeItem, type TopicType } from '../../topics/topic.js'
-import { type Absent, type Cancellation, type CommitFigures, type Creation, StoreError, type TopicStore } from '../store.js'
+import {
+  type Absent,
+  type Cancellation,
+  type CommitFigures,
+  type Creation,
+  StoreError,
+  type TopicStore,
+} from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
+import { type Ask, createRounds, type Group, type Rounds } from './batcher.js'
 import type { Connections } from './connections.js'
 import { columnOfProperties, propertiesOf, typeNumbers } from './rows.js'
-import { type Ask, createRounds, type Group, type Rounds } from './batcher.js'
 import { matchingKeys } from './scan.js'
 import { clockMs, type Execute, inTime, type Parameter, type Statement } from './statement.js'
 
@@ -99,7 +106,9 @@ const removeTopics: Statement<Key> = {
   text: `delete from topicd.topics where key = any($1::bytea[]) and ${inTime(2)} returning key`,
 }
 
-const readSpecifications: Statement<Key & { readonly type: string; readonly properties: string | null; readonly life: string }> = {
+const readSpecifications: Statement<
+  Key & { readonly type: string; readonly properties: string | null; readonly life: string }
+> = {
   name: 'read_specifications',
   text: 'select key, type, properties, life from topicd.topics where key = any($1::bytea[])',
 }
@@ -212,10 +221,18 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
 
   async function carryOutAdds(round: readonly Group<AddAsk>[]): Promise<void> {
     const groups = inKeyOrder(round)
-    const rows = await commit(create, groups, creationsOf(groups.map(([ask]) => [ask, ask.item]), newLife()))
+    const rows = await commit(
+      create,
+      groups,
+      creationsOf(
+        groups.map(([ask]) => [ask, ask.item]),
+        newLife(),
+      ),
+    )
     const created = new Set(rows.map(({ key }) => key))
     for (const group of groups) {
-      for (const [place, ask] of group.entries()) ask.resolve(place === 0 && created.has(ask.id) ? 'created' : 'present')
+      for (const [place, ask] of group.entries())
+        ask.resolve(place === 0 && created.has(ask.id) ? 'created' : 'present')
     }
   }
 
@@ -230,7 +247,9 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
     for (const group of groups) {
       const standing = lives.get(group[0].id)
       if (standing === undefined) left.push(group)
-      else for (const [place, ask] of group.entries()) ask.resolve(place === 0 && standing === life ? 'created' : 'updated')
+      else
+        for (const [place, ask] of group.entries())
+          ask.resolve(place === 0 && standing === life ? 'created' : 'updated')
     }
     const found = await specificationsOf(left)
     const same: [Group<AddAndSetAsk>, Specification][] = []
@@ -238,7 +257,8 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
       const [{ id, creation }] = group
       const standing = found.get(id)
       if (standing === undefined) for (const ask of group) again(addAndSets, ask)
-      else if (Number(standing.type) !== typeNumbers[creation.type]) for (const ask of group) ask.resolve('incompatible_type')
+      else if (Number(standing.type) !== typeNumbers[creation.type])
+        for (const ask of group) ask.resolve('incompatible_type')
       else if (compatible(propertiesOf(standing.properties), creation.properties)) same.push([group, standing])
       else for (const ask of group) ask.resolve('incompatible_properties')
     }
@@ -248,7 +268,11 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
   /** @returns whether the topic was there with these very properties, or none were asked for; else nothing was changed */
   async function overwriteFirst(group: Group<AddAndSetAsk>): Promise<boolean> {
     const [{ key, creation, properties }] = group
-    const rows = await commit(overwriteLike, [group], [key, typeNumbers[creation.type], properties ?? null, lastOf(group).item])
+    const rows = await commit(
+      overwriteLike,
+      [group],
+      [key, typeNumbers[creation.type], properties ?? null, lastOf(group).item],
+    )
     return settleDone([group], rows, 'updated').length === 0
   }
 
@@ -266,7 +290,8 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
     const groups = inKeyOrder(round)
     const rows = await commit(removeTopics, groups, [keysOf(groups)])
     const removed = new Set(rows.map(({ key }) => key))
-    for (const group of groups) for (const [place, ask] of group.entries()) ask.resolve(place === 0 && removed.has(ask.id))
+    for (const group of groups)
+      for (const [place, ask] of group.entries()) ask.resolve(place === 0 && removed.has(ask.id))
   }
 
   const values = { inFlightMax: valueRoundsMax, groupsMax: topicsMax, waitMsMax }
@@ -277,7 +302,9 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
   const removes = createRounds<RemoveAsk>({ ...others, joins: () => true, carryOut: carryOutRemoves })
 
   function removeKey(key: Buffer): Promise<boolean> {
-    return new Promise((resolve, reject) => removes.add({ id: columnOf(key), bytes: key.length, sinceMs: performance.now(), key, resolve, reject }))
+    return new Promise((resolve, reject) =>
+      removes.add({ id: columnOf(key), bytes: key.length, sinceMs: performance.now(), key, resolve, reject }),
+    )
   }
 
   return {
@@ -285,7 +312,15 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
     set(path, type, valueText) {
       const key = encodeKey(path)
       const item = encodeItem(path, type, valueText)
-      const ask = { id: columnOf(key), bytes: key.length + item.length, sinceMs: performance.now(), key, type, item, conflicts: 0 }
+      const ask = {
+        id: columnOf(key),
+        bytes: key.length + item.length,
+        sinceMs: performance.now(),
+        key,
+        type,
+        item,
+        conflicts: 0,
+      }
       return new Promise((resolve, reject) => sets.add({ ...ask, resolve, reject }))
     },
     add(creation) {
@@ -304,7 +339,9 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
       return removed
     },
     async settled() {
-      await Promise.all([sets, adds, addAndSets, removes].map((rounds: Pick<Rounds<never>, 'settled'>) => rounds.settled()))
+      await Promise.all(
+        [sets, adds, addAndSets, removes].map((rounds: Pick<Rounds<never>, 'settled'>) => rounds.settled()),
+      )
     },
   }
 }
@@ -324,7 +361,9 @@ function askOf(creation: Creation, valueText: Uint8Array | undefined): Omit<AddA
 /** Whether two ask for the same topic in the same words: then whatever the first one finds, the second finds too. */
 function sameCreation(a: AddAndSetAsk, b: AddAndSetAsk): boolean {
   if (a.creation.type !== b.creation.type) return false
-  return a.properties === undefined || b.properties === undefined ? a.properties === b.properties : a.properties.equals(b.properties)
+  return a.properties === undefined || b.properties === undefined
+    ? a.properties === b.properties
+    : a.properties.equals(b.properties)
 }
 
 /** The parameters of the statements that create: a column each, then the life of what they create. */
