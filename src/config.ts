@@ -157,7 +157,7 @@ export function readConfig(flags: GivenSettings): Config {
 }
 
 /** What of a setting's text may be shown. */
-export function shownText(name: SettingName, text: string): string {
+export function redactedText(name: SettingName, text: string): string {
   const { redact }: Setting = settingTable[name]
   return redact?.(text) ?? text
 }

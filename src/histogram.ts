@@ -4,7 +4,7 @@
  */
 
 /** A distribution at one moment, fit for a message. */
-export interface DistributionFigures {
+export interface HistogramStats {
   /** Upper bounds, ascending; a value equal to a bound is counted there. */
   readonly bounds: readonly number[]
   /** How many values fell to each bound, and last those beyond all bounds. Not cumulative. */
@@ -12,14 +12,14 @@ export interface DistributionFigures {
   readonly sum: number
 }
 
-export interface Distribution {
+export interface Histogram {
   /** @param times how many values it stands for; 1 unless told */
   record(value: number, times?: number): void
-  read(): DistributionFigures
+  read(): HistogramStats
 }
 
 /** @param bounds ascending; the first ones are the cheapest to record, so what is common belongs there */
-export function createDistribution(bounds: readonly number[]): Distribution {
+export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1)
   let sum = 0
   return {

@@ -81,7 +81,7 @@ t.test('whatever is awaited of a child that ends is rejected with the reason', a
     await t.rejects(wait, { message: 'process 4711 was ended by SIGBUS; the store may be damaged (see topicd check)' })
   }
   await t.rejects(child.waitFor('held', 10_000), /SIGBUS/, 'also what is awaited afterwards')
-  await child.measure(true, 10_000)
+  await child.requestStats(true, 10_000)
   t.pass('but for figures, which are not needed')
 })
 
@@ -134,7 +134,7 @@ t.test('what was waited for leaves nothing behind', async (t) => {
     process.says({ kind: 'figures', figures: {} as never })
   })
   const measure = async (times: number): Promise<number> => {
-    for (let i = 0; i < times; i++) await child.measure(false, 1000)
+    for (let i = 0; i < times; i++) await child.requestStats(false, 1000)
     collect()
     return globalThis.process.memoryUsage().heapUsed
   }

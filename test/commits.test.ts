@@ -37,7 +37,7 @@ await t.test('a hold and a close at once both resolve when the last write is bac
   const commits = createCommits(t.fail)
   const write = pendingWrite()
   const written = commits.run('done', write.enqueue)
-  const holds = [commits.hold(), commits.hold()]
+  const holds = [commits.pauseWrites(), commits.pauseWrites()]
   const closed = commits.close()
   t.notOk(await isSettled(Promise.race([...holds, closed])), 'a write is in flight')
   write.end(true)
@@ -53,13 +53,13 @@ await t.test('a write that cannot be handed over is not in flight', async (t) =>
   }
   t.throws(() => commits.run('done', throwing), mistake)
   t.match(commits.figures, { inFlight: 0, writes: 0, failed: 0 })
-  t.ok(await isSettled(commits.hold()), 'nothing is waited for')
+  t.ok(await isSettled(commits.pauseWrites()), 'nothing is waited for')
   await commits.close()
 })
 
 await t.test('a write that waits is carried out on release, and refused on close', async (t) => {
   const commits = createCommits(t.fail)
-  await commits.hold()
+  await commits.pauseWrites()
   let calls = 0
   const write = (): Promise<boolean> => {
     calls++
@@ -67,9 +67,9 @@ await t.test('a write that waits is carried out on release, and refused on close
   }
   const first = commits.run('done', write)
   t.notOk(await isSettled(first))
-  commits.release()
+  commits.resumeWrites()
   t.equal(await first, 'done')
-  await commits.hold()
+  await commits.pauseWrites()
   const second = commits.run('done', write)
   await commits.close()
   const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)

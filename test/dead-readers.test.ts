@@ -46,7 +46,7 @@ async function overwriteAll(store: TopicStore): Promise<void> {
   await Promise.all(Array.from({ length: topics }, (_, i) => store.set(`t/${i}` as Path, 'json', value)))
 }
 
-const bytesOf = async (store: TopicStore): Promise<number> => (await store.figures()).bytes
+const bytesOf = async (store: TopicStore): Promise<number> => (await store.stats()).bytes
 
 await t.test(
   'after a reader was killed the file stops growing within seconds, and nobody had to open it',

@@ -139,7 +139,7 @@ await t.test('an import that the store or its caller ends names the first line t
   async function* lines(): AsyncGenerator<Uint8Array> {
     for (let i = 1; i <= lineCount; i++) yield Buffer.from(`{"path":"l/${i}","value":${i}}\n`)
   }
-  const stored = async (): Promise<number> => (await store.figures()).topics
+  const stored = async (): Promise<number> => (await store.stats()).topics
 
   let reads = 0
   const failing = Object.assign(Object.create(store) as typeof store, {

@@ -238,7 +238,7 @@ await t.test('a store that is closed in the middle of a clause carries it out wh
   )
   clocks.pass(10 * minute)
   await first.removeDue()
-  const topics = (): number => (first.figures() as { topics: number }).topics
+  const topics = (): number => (first.stats() as { topics: number }).topics
   for (const end = performance.now() + 20_000; topics() > many && performance.now() < end; ) {
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -246,10 +246,10 @@ await t.test('a store that is closed in the middle of a clause carries it out wh
 
   const second = openLmdbStore(options)
   t.teardown(() => second.close())
-  const { topics: left } = second.figures() as { topics: number }
+  const { topics: left } = second.stats() as { topics: number }
   t.ok(left > 1 && left <= many, `${left - 1} of ${many} were left`)
   await lookUntil(left - 1, async () => (await second.removeDue()).removed)
-  t.match(second.figures(), { topics: 1 }, 'the topic with the policy')
+  t.match(second.stats(), { topics: 1 }, 'the topic with the policy')
   const findings: string[] = []
   await second.check((finding) => findings.push(finding))
   t.strictSame(findings, [])

@@ -136,8 +136,8 @@ t.test('an asterisk, a path and two slashes find the topic and its descendants, 
     )
   }
   for (const path of broken.filter((text) => 'problem' in planSelector(`?${text}`))) {
-    for (const tail of ['', '/'])
-      t.match(planSelector(`*${path}${tail}`), { problem: /^has at character \d+ / }, `*${path}${tail}`)
+    for (const scope of ['', '/'])
+      t.match(planSelector(`*${path}${scope}`), { problem: /^has at character \d+ / }, `*${path}${scope}`)
   }
 })
 
@@ -228,13 +228,13 @@ t.test('the built-in engine, where it is used, agrees with the linear-time engin
     )
     const read = pattern(source)
     if (read === undefined) return void t.fail(`${source} is refused`)
-    for (const tail of ['match', 'descendants', 'both'] as const) {
-      const harmless = harmlessExpression(read, tail)
+    for (const scope of ['self', 'descendants', 'subtree'] as const) {
+      const harmless = harmlessExpression(read, scope)
       if (harmless === undefined) continue
-      const linear = linearTest(read, tail)
+      const linear = linearTest(read, scope)
       for (const text of texts) {
         compared++
-        if (harmless.test(text) !== linear(text)) return void t.fail(`${source} (${tail}) on ${JSON.stringify(text)}`)
+        if (harmless.test(text) !== linear(text)) return void t.fail(`${source} (${scope}) on ${JSON.stringify(text)}`)
       }
     }
   }

@@ -24,9 +24,9 @@ function outline(selector: Exclude<ReturnType<typeof parseSelector>, { problem: 
     case 'path':
       return selector.path
     case 'split-path':
-      return { split: selector.segments.map(({ source }) => source), tail: selector.tail }
+      return { split: selector.segments.map(({ source }) => source), scope: selector.scope }
     case 'full-path':
-      return { full: selector.pattern?.source, literal: selector.literal, tail: selector.tail }
+      return { full: selector.pattern?.source, literal: selector.literal, scope: selector.scope }
     case 'set':
       return selector.members.map(outline)
     default:
@@ -43,43 +43,43 @@ t.test('each form becomes its value', async (t) => {
     ['>>a', '>a'],
     ['+a', '+a'],
     ['(a', '(a'],
-    ['?a/b', { split: ['a', 'b'], tail: 'match' }],
-    ['?/a/b', { split: ['a', 'b'], tail: 'match' }],
-    ['?a/b/', { split: ['a', 'b'], tail: 'descendants' }],
-    ['?a/b//', { split: ['a', 'b'], tail: 'both' }],
-    ['*a/b', { full: 'a/b', literal: undefined, tail: 'match' }],
-    ['*a+b/', { full: 'a+b', literal: undefined, tail: 'descendants' }],
-    ['*a+b//', { full: 'a+b', literal: 'a+b', tail: 'both' }],
-    ['*a(b//', { full: undefined, literal: 'a(b', tail: 'both' }],
-    ['*a{2,1}//', { full: undefined, literal: 'a{2,1}', tail: 'both' }],
-    ['*+//', { full: undefined, literal: '+', tail: 'both' }],
-    ['*/a//', { full: '/a', literal: 'a', tail: 'both' }],
-    ['*a///', { full: 'a/', literal: 'a', tail: 'both' }],
-    ['*a//b', { full: 'a//b', literal: undefined, tail: 'match' }],
-    ['*a\\//', { full: undefined, literal: 'a\\', tail: 'both' }],
-    ['*\\Qa//', { full: '\\Qa\\E', literal: '\\Qa', tail: 'both' }],
+    ['?a/b', { split: ['a', 'b'], scope: 'self' }],
+    ['?/a/b', { split: ['a', 'b'], scope: 'self' }],
+    ['?a/b/', { split: ['a', 'b'], scope: 'descendants' }],
+    ['?a/b//', { split: ['a', 'b'], scope: 'subtree' }],
+    ['*a/b', { full: 'a/b', literal: undefined, scope: 'self' }],
+    ['*a+b/', { full: 'a+b', literal: undefined, scope: 'descendants' }],
+    ['*a+b//', { full: 'a+b', literal: 'a+b', scope: 'subtree' }],
+    ['*a(b//', { full: undefined, literal: 'a(b', scope: 'subtree' }],
+    ['*a{2,1}//', { full: undefined, literal: 'a{2,1}', scope: 'subtree' }],
+    ['*+//', { full: undefined, literal: '+', scope: 'subtree' }],
+    ['*/a//', { full: '/a', literal: 'a', scope: 'subtree' }],
+    ['*a///', { full: 'a/', literal: 'a', scope: 'subtree' }],
+    ['*a//b', { full: 'a//b', literal: undefined, scope: 'self' }],
+    ['*a\\//', { full: undefined, literal: 'a\\', scope: 'subtree' }],
+    ['*\\Qa//', { full: '\\Qa\\E', literal: '\\Qa', scope: 'subtree' }],
   ]
   for (const [text, value] of forms) t.same(sourceOf(text), value, text)
 })
 
 t.test('a set is cut at the last four of a run of slashes', async (t) => {
-  const split = (segment: string, tail: string) => ({ split: [segment], tail })
+  const split = (segment: string, scope: string) => ({ split: [segment], scope })
   const sets: readonly (readonly [string, unknown])[] = [
     ['#a', ['a']],
     ['#a////b', ['a', 'b']],
     ['#a/////b', ['a', 'b']],
-    ['#?a////?b', [split('a', 'match'), split('b', 'match')]],
-    ['#?a/////?b', [split('a', 'descendants'), split('b', 'match')]],
-    ['#?a//////?b', [split('a', 'both'), split('b', 'match')]],
-    ['#?a////?b/', [split('a', 'match'), split('b', 'descendants')]],
-    ['#?a////?b//', [split('a', 'match'), split('b', 'both')]],
+    ['#?a////?b', [split('a', 'self'), split('b', 'self')]],
+    ['#?a/////?b', [split('a', 'descendants'), split('b', 'self')]],
+    ['#?a//////?b', [split('a', 'subtree'), split('b', 'self')]],
+    ['#?a////?b/', [split('a', 'self'), split('b', 'descendants')]],
+    ['#?a////?b//', [split('a', 'self'), split('b', 'subtree')]],
     ['##a////#b', ['a', 'b']],
-    ['#a////>b////*c', ['a', 'b', { full: 'c', literal: undefined, tail: 'match' }]],
+    ['#a////>b////*c', ['a', 'b', { full: 'c', literal: undefined, scope: 'self' }]],
     [
       '#*a(b//////*c+//',
       [
-        { full: undefined, literal: 'a(b', tail: 'both' },
-        { full: 'c+', literal: 'c+', tail: 'both' },
+        { full: undefined, literal: 'a(b', scope: 'subtree' },
+        { full: 'c+', literal: 'c+', scope: 'subtree' },
       ],
     ],
   ]
@@ -94,7 +94,7 @@ t.test('a quotation goes on over the slashes of a split path', async (t) => {
     ['?x\\Q(/\\E(y)/z', ['x\\Q(\\E', '\\Q\\E(y)', 'z']],
     ['?\\\\Q/a', ['\\\\Q', 'a']],
   ]
-  for (const [text, split] of quoted) t.same(sourceOf(text), { split, tail: 'match' }, text)
+  for (const [text, split] of quoted) t.same(sourceOf(text), { split, scope: 'self' }, text)
 })
 
 t.test('what is no selector is told at its character', async (t) => {
@@ -185,7 +185,7 @@ t.test('what linear time cannot do is refused by its name, in every form', async
   }
   t.same(
     sourceOf('*\\Q(?=b)\\E//'),
-    { full: '\\Q(?=b)\\E', literal: '\\Q(?=b)\\E', tail: 'both' },
+    { full: '\\Q(?=b)\\E', literal: '\\Q(?=b)\\E', scope: 'subtree' },
     'quoted it is plain text',
   )
 })

@@ -306,7 +306,7 @@ await eachStore(t, async (t, address) => {
     const { records } = await store.check((finding) => findings.push(finding))
     t.strictSame(findings, [])
     t.ok(records > 0)
-    const { topics, bytes } = await store.figures()
+    const { topics, bytes } = await store.stats()
     t.ok(topics >= 0 && bytes > 0, `${topics} topics in ${bytes} bytes`)
   })
 })

@@ -61,12 +61,12 @@ export function createService(options: ServiceOptions): Service<Access> {
       refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found),
     answered,
     closed,
-    admit(authorization) {
+    authenticate(authorization) {
       const access = keyring.find(authorization)
       if (access === undefined && keyring.isKnown()) onRefusedKey()
       return access
     },
-    failed(error) {
+    answerForError(error) {
       if (error instanceof Cancelled) return undefined
       if (!(error instanceof StoreError)) onFailure(error)
       return refuse(problem(error instanceof StoreError ? codeOf(error) : 'internal_error'))

@@ -7,7 +7,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
-import type { WorkerFigures } from '../ops/worker-stats.js'
+import type { WorkerStats } from '../ops/worker-stats.js'
 import type { FromChild, Question, ToChild } from './messages.js'
 import { nativeFaults } from './native-faults.js'
 
@@ -49,7 +49,7 @@ export class Child {
   /** Why its store is unavailable at the moment; undefined while it is not. */
   storeProblem: string | undefined
   /** What it last told of itself. */
-  figures: WorkerFigures | undefined
+  figures: WorkerStats | undefined
   /** The version of its build; undefined until it has loaded. */
   version: string | undefined
   /** Resolves when the process is gone, also when it could not be started at all. */
@@ -124,7 +124,7 @@ export class Child {
   }
 
   /** Has it tell its figures, with `stored` the store's as well; resolves when it has, or `withinMs` have passed. */
-  async measure(stored: boolean, withinMs: number): Promise<void> {
+  async requestStats(stored: boolean, withinMs: number): Promise<void> {
     const told = this.#wait((message) => message.kind === 'figures', withinMs)
     this.send({ kind: 'measure', stored })
     await told.catch(() => {})

@@ -3,7 +3,7 @@
  * build, so kinds are added, not changed.
  */
 import type { Config } from '../config.js'
-import type { WorkerFigures } from '../ops/worker-stats.js'
+import type { WorkerStats } from '../ops/worker-stats.js'
 import type { KeyRecord } from '../store/store.js'
 
 /** The primary's words to a child that may open the store. */
@@ -35,7 +35,7 @@ export type FromChild =
   /** Sent every second by an event loop that turns. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
   /** As asked, and once more when it has drained: what it counted is not to be lost. */
-  | { readonly kind: 'figures'; readonly figures: WorkerFigures }
+  | { readonly kind: 'figures'; readonly figures: WorkerStats }
   /** It cannot go on, for this reason, and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
   /** Its commits can no longer be trusted: it gives the answers that are due, and ends. */

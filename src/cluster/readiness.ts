@@ -15,7 +15,7 @@ export interface ReadinessOptions {
 
 export interface Readiness {
   /** Everything that keeps the service from serving in full, a sentence each; none when it is ready. */
-  obstacles(): string[]
+  notReadyReasons(): string[]
   /** Why the store of some worker is unavailable; undefined while none is. */
   storeProblem(): string | undefined
   /** Whether every worker that serves has been heard lately. A full disk is no reason to restart anything; silence is. */
@@ -30,7 +30,7 @@ export function createReadiness({ stopping, expected, serving }: ReadinessOption
     return serving().filter(({ heardMs }) => now - heardMs >= heartbeatMsMax)
   }
 
-  function obstacles(): string[] {
+  function notReadyReasons(): string[] {
     const found: string[] = []
     const count = serving().length
     if (stopping()) found.push('the service is stopping')
@@ -49,11 +49,11 @@ export function createReadiness({ stopping, expected, serving }: ReadinessOption
   }
 
   return {
-    obstacles,
+    notReadyReasons,
     storeProblem: findStoreProblem,
     alive: () => silent().length === 0,
     status() {
-      const found = obstacles()
+      const found = notReadyReasons()
       return found.length > 0 ? `not ready: ${found.join('; ')}` : describeWorkers(serving())
     },
   }

@@ -108,7 +108,7 @@ export class Supervisor {
     this.#metrics = createMetrics({
       serving,
       restarts: () => this.#workers.restarts,
-      ready: () => this.#readiness.obstacles().length === 0,
+      ready: () => this.#readiness.notReadyReasons().length === 0,
       certificateEndMs: options.certificateEndMs,
       log,
     })
@@ -130,7 +130,7 @@ export class Supervisor {
     this.#admin = await startAdmin({
       host: adminHost,
       port: adminPort,
-      obstacles: () => this.#readiness.obstacles(),
+      notReadyReasons: () => this.#readiness.notReadyReasons(),
       metrics: this.#metrics,
       description: () => JSON.stringify(describeApi({ ...this.#config, version })),
     }).catch((error: Error) =>

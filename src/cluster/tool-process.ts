@@ -55,7 +55,7 @@ function stop(reason: string): void {
   stopping.abort(new Error(reason))
 }
 
-function tell(message: FromChild): void {
+function send(message: FromChild): void {
   if (process.connected) process.send?.(message)
 }
 
@@ -63,18 +63,18 @@ function tell(message: FromChild): void {
 async function open(): Promise<void> {
   opening = openStore(config.store, { directory: config.data })
   await opening.catch(() => {})
-  tell({ kind: 'opened' })
+  send({ kind: 'opened' })
 }
 
 async function hold(): Promise<void> {
   const store = await opening?.catch(() => undefined)
-  await store?.hold()
-  tell({ kind: 'held' })
+  await store?.pauseWrites()
+  send({ kind: 'held' })
 }
 
 async function release(): Promise<void> {
   const store = await opening?.catch(() => undefined)
-  store?.release()
+  store?.resumeWrites()
 }
 
 function end(code: number): never {
@@ -180,4 +180,4 @@ process.on('exit', () => {
 })
 process.on('disconnect', () => process.exit())
 
-tell({ kind: 'loaded', version })
+send({ kind: 'loaded', version })

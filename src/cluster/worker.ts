@@ -15,12 +15,12 @@ import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
 import { watchDisk } from '../ops/free-space.js'
 import { createLog, logCrashes } from '../ops/log.js'
-import { createTraffic, type Traffic } from '../ops/request-stats.js'
+import { createRequestCounter, type RequestCounter } from '../ops/request-stats.js'
 import { readCommits, readLoop, readProcess, watchLoop } from '../ops/worker-stats.js'
 import { isExclusive } from '../store/address.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
-import { StoreError, type StoreFigures, type TopicStore } from '../store/store.js'
+import { StoreError, type StoreStats, type TopicStore } from '../store/store.js'
 import { version } from '../version.js'
 import { answerQuestion } from './key-requests.js'
 import { bracketed } from './listen-problem.js'
@@ -51,13 +51,13 @@ let disk: Awaited<ReturnType<typeof watchDisk>> | undefined
 let housekeeping: NodeJS.Timeout | undefined
 let isSweeper = false
 let sweepFails = false
-let traffic: Traffic | undefined
+let traffic: RequestCounter | undefined
 let expired = 0
 let refusedKeys = 0
 let broken = false
 let ending = false
 
-function tell(message: FromChild): void {
+function send(message: FromChild): void {
   if (process.connected) process.send?.(message)
 }
 
@@ -75,7 +75,7 @@ function onBroken(reason: Error): void {
   if (broken) return
   broken = true
   log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; this worker ends')
-  tell({ kind: 'broken' })
+  send({ kind: 'broken' })
   // Its exit may have to wait for the disk; its clients need not.
   setTimeout(() => {
     server?.close()
@@ -86,7 +86,7 @@ function onBroken(reason: Error): void {
 /** An engine that came late, and is none that this program can use. */
 function onUnusable(reason: Error): void {
   log.fatal({ err: reason }, 'the store cannot be used')
-  tell({ kind: 'failed', reason: reason.message })
+  send({ kind: 'failed', reason: reason.message })
   end(exitCodes.storeUnusable)
 }
 
@@ -124,7 +124,7 @@ function diskNearlyFull(bodyBytes: number): boolean {
 async function serve(): Promise<void> {
   const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
   const context = { store: opened(), pageSizeMax, pageBytesMax, diskNearlyFull }
-  const counted = createTraffic(Object.keys(handlers).map((path) => basePath + path))
+  const counted = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
   traffic = counted
   const logged = config.accessLog ? createAccessLog(log) : undefined
   const service = createService({
@@ -154,7 +154,7 @@ async function drain(): Promise<void> {
   keepHouse(false)
   const steps = [
     () => server?.drain(config.drainMs),
-    () => measure(false),
+    () => sendStats(false),
     logRefusedKeys,
     () => keyring?.close(),
     () => store?.close(),
@@ -199,33 +199,33 @@ function onSweepFailure(error: unknown): void {
 async function carryOut(step: () => Promise<void>, done: FromChild, code: number): Promise<void> {
   try {
     await step()
-    tell(done)
+    send(done)
   } catch (error) {
     log.fatal({ err: error }, 'worker could not go on')
-    tell({ kind: 'failed', reason: (error as Error).message })
+    send({ kind: 'failed', reason: (error as Error).message })
     end(code)
   }
 }
 
 async function answer(id: number, question: Extract<ToChild, { kind: 'ask' }>['question']): Promise<void> {
   try {
-    tell({ kind: 'answer', id, answer: await answerQuestion(opened(), question) })
+    send({ kind: 'answer', id, answer: await answerQuestion(opened(), question) })
   } catch (error) {
-    tell({ kind: 'unanswered', id, reason: (error as Error).message })
+    send({ kind: 'unanswered', id, reason: (error as Error).message })
   }
 }
 
 /** An engine that is away must not take the other figures with it. */
-async function readStored(store: TopicStore): Promise<StoreFigures | undefined> {
+async function readStored(store: TopicStore): Promise<StoreStats | undefined> {
   try {
-    return await store.figures()
+    return await store.stats()
   } catch (error) {
     if (error instanceof StoreError) return undefined
     throw error
   }
 }
 
-async function measure(stored: boolean): Promise<void> {
+async function sendStats(stored: boolean): Promise<void> {
   if (store === undefined || server === undefined || traffic === undefined) return
   const figures = {
     ...traffic.read(),
@@ -240,7 +240,7 @@ async function measure(stored: boolean): Promise<void> {
     diskFreeBytesMin: disk?.freeBytesMin,
     loopDelay: readLoop(loop),
   }
-  tell({ kind: 'figures', figures })
+  send({ kind: 'figures', figures })
 }
 
 process.on('message', (message: ToChild) => {
@@ -254,10 +254,10 @@ process.on('message', (message: ToChild) => {
       return void carryOut(serve, { kind: 'serving' }, exitCodes.listenFailed)
     case 'hold':
       return void opened()
-        .hold()
-        .then(() => tell({ kind: 'held' }))
+        .pauseWrites()
+        .then(() => send({ kind: 'held' }))
     case 'release':
-      return opened().release()
+      return opened().resumeWrites()
     case 'housekeep':
       return keepHouse(message.enabled)
     case 'drain':
@@ -265,7 +265,7 @@ process.on('message', (message: ToChild) => {
     case 'ask':
       return void answer(message.id, message.question)
     case 'measure':
-      return void measure(message.stored).catch((error: unknown) =>
+      return void sendStats(message.stored).catch((error: unknown) =>
         log.error({ err: error }, 'figures could not be read'),
       )
     default:
@@ -274,7 +274,7 @@ process.on('message', (message: ToChild) => {
 })
 
 function beat(): void {
-  tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true, storeProblem: store?.notReady?.() })
+  send({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true, storeProblem: store?.notReady?.() })
 }
 setInterval(beat, heartbeatMs)
 
@@ -287,4 +287,4 @@ process.on('exit', () => {
 })
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 
-tell({ kind: 'loaded', version })
+send({ kind: 'loaded', version })

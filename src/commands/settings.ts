@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { type Resolution, resolveSettings, shownText, UsageError } from '../config.js'
+import { type Resolution, redactedText, resolveSettings, UsageError } from '../config.js'
 import { complain } from '../exit-codes.js'
 import { readCertificate } from '../ops/tls.js'
 import { type SettingName, settingNames } from '../settings.js'
@@ -86,11 +86,11 @@ function table({ settings: resolved }: Resolution): string {
 function document({ settings: resolved }: Resolution): string {
   const values = settingNames.map((name) => [
     name,
-    { value: shownText(name, resolved[name].text), from: resolved[name].from },
+    { value: redactedText(name, resolved[name].text), from: resolved[name].from },
   ])
   return `${JSON.stringify(Object.fromEntries(values))}\n`
 }
 
 function shown(name: SettingName, resolved: Resolution['settings']): string {
-  return shownText(name, resolved[name].text) || '(none)'
+  return redactedText(name, resolved[name].text) || '(none)'
 }

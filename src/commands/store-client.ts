@@ -36,7 +36,7 @@ type OnLine = (line: string) => Promise<void> | void
  * @throws Error when nobody can answer
  */
 export async function ask(where: ToolConfig, question: Question, creates = false): Promise<unknown> {
-  const reached = await reach(where, creates)
+  const reached = await connectOrLock(where, creates)
   if (!('service' in reached)) {
     if (reached.isNew) complain(`there was no store in ${where.data}; a new one is made there`)
     let line = ''
@@ -66,7 +66,7 @@ export async function runTool(
   onLine: OnLine,
   input: Readable = noInput(),
 ): Promise<void> {
-  const reached = await reach(where, request.tool === 'import')
+  const reached = await connectOrLock(where, request.tool === 'import')
   const connection =
     'service' in reached
       ? runInService(reached.service, where, request)
@@ -143,7 +143,7 @@ type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | u
  * @param creates whether a store may be made where there is none
  * @throws Error when there is none, and none may be made; nothing was changed then
  */
-async function reach({ data, store }: ToolConfig, creates: boolean): Promise<Reached> {
+async function connectOrLock({ data, store }: ToolConfig, creates: boolean): Promise<Reached> {
   if (!isExclusive(store)) return { lock: undefined, isNew: false }
   const deadline = Date.now() + waitMs
   for (;;) {

@@ -73,7 +73,7 @@ export interface Service<Caller> {
    * Who is calling, by the value of the authorization header, or undefined. Asked before anything of the body is read, and
    * again when the last of a body comes later than the headers: the caller may have lost the right meanwhile.
    */
-  admit(authorization: string): Caller | undefined
+  authenticate(authorization: string): Caller | undefined
   /**
    * The answers that the HTTP layer gives by itself, in the service's words.
    *
@@ -82,7 +82,7 @@ export interface Service<Caller> {
    */
   refusal(refusal: Refusal, found?: string): Answer
   /** The answer to a request whose handler failed; undefined when nobody waits for it any more. */
-  failed(error: unknown): Answer | undefined
+  answerForError(error: unknown): Answer | undefined
   /** Told of each answer, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void
   /** Told of each connection that was closed without an answer, and why. */

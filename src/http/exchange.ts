@@ -124,7 +124,7 @@ export function createExchanges<Caller extends object>(
       workingBytes += exchange.bytesIn
       answer.then(
         (known) => settle(exchange, known),
-        (error: unknown) => settle(exchange, service.failed(error)),
+        (error: unknown) => settle(exchange, service.answerForError(error)),
       )
     },
     abort(exchange) {

@@ -65,7 +65,7 @@ export class Requests<Caller extends object> {
   #judge(exchange: Exchange<Caller>, bytesIn: number): Answer | undefined {
     const service = this.#service
     if (this.#exchanges.working() >= requestsWaitingMax) return service.refusal('overloaded')
-    exchange.caller = service.admit(seen.authorization)
+    exchange.caller = service.authenticate(seen.authorization)
     if (exchange.caller === undefined) return service.refusal('unauthorized', seen.authorization)
     if (!isJson()) return service.refusal('unsupported_media_type')
     if (seen.contentEncoding !== '') return service.refusal('unsupported_encoding', seen.contentEncoding)
@@ -127,7 +127,7 @@ export class Requests<Caller extends object> {
 
   /** Asks again who is calling, for a body that came later than its headers: keys may have changed meanwhile. */
   #isStillAdmitted(exchange: Exchange<Caller>, authorization: string): boolean {
-    exchange.caller = this.#service.admit(authorization)
+    exchange.caller = this.#service.authenticate(authorization)
     return exchange.caller !== undefined
   }
 
@@ -136,7 +136,7 @@ export class Requests<Caller extends object> {
     try {
       answer = route.handle(body, exchange.caller as Caller, exchange)
     } catch (error) {
-      answer = this.#service.failed(error)
+      answer = this.#service.answerForError(error)
     }
     if (answer instanceof Promise) this.#exchanges.finishWhenKnown(exchange, answer)
     else if (answer !== undefined) this.#exchanges.finish(exchange, answer)

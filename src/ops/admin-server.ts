@@ -9,7 +9,7 @@ export interface AdminOptions {
   readonly host: string
   readonly port: number
   /** Why the service is not ready, one reason a line; none when it is. */
-  readonly obstacles: () => readonly string[]
+  readonly notReadyReasons: () => readonly string[]
   /** Metrics, and the content type of their text. */
   readonly metrics: { readonly contentType: string; read(): Promise<string> }
   /** The API description, JSON. */
@@ -39,13 +39,13 @@ const plain = 'text/plain; charset=utf-8'
  *
  * @throws Error when it cannot
  */
-export function startAdmin({ host, port, obstacles, metrics, description }: AdminOptions): Promise<Admin> {
+export function startAdmin({ host, port, notReadyReasons, metrics, description }: AdminOptions): Promise<Admin> {
   async function respond(path: string, res: ServerResponse): Promise<void> {
     switch (path) {
       case '/healthz':
         return answer(res, 200, plain, 'ok\n')
       case '/readyz': {
-        const reasons = obstacles()
+        const reasons = notReadyReasons()
         if (reasons.length === 0) return answer(res, 200, plain, 'ready\n')
         return answer(res, 503, plain, `not ready\n${reasons.map((reason) => `${reason}\n`).join('')}`)
       }

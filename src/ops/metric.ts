@@ -2,7 +2,7 @@
  * One metric, in the form in which prom-client's own workers send theirs to be summed. What is measured is none of this
  * file's business: see worker-metrics.ts and metrics.ts.
  */
-import type { DistributionFigures } from '../histogram.js'
+import type { HistogramStats } from '../histogram.js'
 
 export type Labels = Readonly<Record<string, string>>
 export type Samples = readonly (readonly [labels: Labels, value: number])[]
@@ -38,11 +38,7 @@ export const counter = (name: string, help: string, samples: Samples): Metric =>
 export const gauge = (name: string, help: string, samples: Samples, combination?: Combination): Metric =>
   metric('gauge', name, help, samples, combination)
 
-export function histogram(
-  name: string,
-  help: string,
-  parts: readonly (readonly [Labels, DistributionFigures])[],
-): Metric {
+export function histogram(name: string, help: string, parts: readonly (readonly [Labels, HistogramStats])[]): Metric {
   const values = parts.flatMap(([labels, { bounds, counts, sum }]) => {
     let count = 0
     const buckets = counts.map((inBucket, place) => {

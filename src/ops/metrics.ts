@@ -9,7 +9,7 @@ import { version } from '../version.js'
 import type { Logger } from './log.js'
 import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
-import { readProcess, type WorkerFigures } from './worker-stats.js'
+import { readProcess, type WorkerStats } from './worker-stats.js'
 
 /** How long a scrape waits for a worker; one that is slower is counted as it last was. */
 const figuresMsMax = 1000
@@ -19,10 +19,10 @@ export interface Measured {
   /** The version of its build, where it is known. */
   readonly version: string | undefined
   /** What it last told of itself. */
-  readonly figures: WorkerFigures | undefined
+  readonly figures: WorkerStats | undefined
   readonly ended: Promise<unknown>
   /** Has it tell them anew, with `stored` the store's as well; resolves when it has, or after `withinMs`. */
-  measure(stored: boolean, withinMs: number): Promise<void>
+  requestStats(stored: boolean, withinMs: number): Promise<void>
 }
 
 export interface MetricsOptions {
@@ -121,7 +121,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   async function readAll(): Promise<string> {
     const asked = serving()
-    await Promise.all(asked.map((worker, place) => worker.measure(place === 0, figuresMsMax)))
+    await Promise.all(asked.map((worker, place) => worker.requestStats(place === 0, figuresMsMax)))
     await adding
     const workers = [...watched].flatMap(({ figures }) => (figures === undefined ? [] : [figures]))
     const states = asked.flatMap(({ figures }) => (figures === undefined ? [] : [stateOf(figures)]))

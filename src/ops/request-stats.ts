@@ -2,30 +2,30 @@
  * What one worker has answered: counted in plain numbers as it happens, so that a request pays nanoseconds for it, and read
  * only when somebody asks. Nothing here knows a metrics format.
  */
-import { createDistribution, type Distribution, type DistributionFigures, secondsBounds } from '../histogram.js'
+import { createHistogram, type Histogram, type HistogramStats, secondsBounds } from '../histogram.js'
 import type { Answer, Answered, CloseCause } from '../http/answer.js'
 
 /** One route's answers since the worker's start. */
-export interface RouteFigures {
+export interface RouteStats {
   readonly route: string
   /** How many, by status. */
   readonly statuses: Readonly<Record<string, number>>
   readonly bytesIn: number
   readonly bytesOut: number
   /** From the headers' arrival to the answer; of the answers given at once, some stand for all. */
-  readonly seconds: DistributionFigures
+  readonly seconds: HistogramStats
 }
 
-export interface TrafficFigures {
-  readonly routes: readonly RouteFigures[]
+export interface RequestStats {
+  readonly routes: readonly RouteStats[]
   /** Answers that were refusals, by their code, and connections closed without one, by the cause. */
   readonly rejected: Readonly<Record<string, number>>
 }
 
-export interface Traffic {
+export interface RequestCounter {
   answered(request: Answered<unknown>, answer: Answer): void
   closed(cause: CloseCause): void
-  read(): TrafficFigures
+  read(): RequestStats
 }
 
 /** What requests outside all routes are counted as. */
@@ -36,7 +36,7 @@ const statusesMax = 600
 /** One route's counts, as they grow. */
 interface RouteCounts {
   readonly statuses: Float64Array
-  readonly seconds: Distribution
+  readonly seconds: Histogram
   bytesIn: number
   bytesOut: number
   /** Answers given at once that nobody timed: as many as the next one that is timed will stand for, itself left out. */
@@ -46,7 +46,7 @@ interface RouteCounts {
 }
 
 function emptyCounts(): RouteCounts {
-  const seconds = createDistribution(secondsBounds)
+  const seconds = createHistogram(secondsBounds)
   return { statuses: new Float64Array(statusesMax), seconds, bytesIn: 0, bytesOut: 0, untimed: 0, lastSeconds: 0 }
 }
 
@@ -58,7 +58,7 @@ function time(counts: RouteCounts, startMs: number, waited: boolean): void {
   counts.lastSeconds = seconds
 }
 
-function read(route: string, counts: RouteCounts): RouteFigures {
+function read(route: string, counts: RouteCounts): RouteStats {
   counts.seconds.record(counts.lastSeconds, counts.untimed)
   counts.untimed = 0
   const statuses = Object.fromEntries([...counts.statuses.entries()].filter(([, count]) => count > 0))
@@ -66,7 +66,7 @@ function read(route: string, counts: RouteCounts): RouteFigures {
 }
 
 /** @param routes the whole paths, base path included */
-export function createTraffic(routes: readonly string[]): Traffic {
+export function createRequestCounter(routes: readonly string[]): RequestCounter {
   const other = emptyCounts()
   const byPath = new Map(routes.map((path) => [path, emptyCounts()]))
   const rejected = new Map<string, number>()

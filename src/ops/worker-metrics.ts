@@ -2,14 +2,14 @@
  * One worker's figures as metrics: what only grows, which counts also after the worker's end, and what is so at the moment.
  * The names, and the sentences that explain them, stand here once.
  */
-import type { DistributionFigures } from '../histogram.js'
-import type { StoreFigures } from '../store/store.js'
+import type { HistogramStats } from '../histogram.js'
+import type { StoreStats } from '../store/store.js'
 import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
-import type { WorkerFigures } from './worker-stats.js'
+import type { WorkerStats } from './worker-stats.js'
 
-type ProcessFigures = Pick<WorkerFigures, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>
+type ProcessFigures = Pick<WorkerStats, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>
 
-const nothing: DistributionFigures = { bounds: [], counts: [0], sum: 0 }
+const nothing: HistogramStats = { bounds: [], counts: [0], sum: 0 }
 
 /** What only grows, of any process. */
 export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }: ProcessFigures): Metric[] {
@@ -34,9 +34,9 @@ export function processMemory({ residentBytes, heapBytes }: ProcessFigures): Met
 }
 
 /** What lasts of a worker: everything that only grows. */
-export function countsOf(figures: WorkerFigures): Metric[] {
+export function countsOf(figures: WorkerStats): Metric[] {
   const { routes, rejected, commits, expired } = figures
-  const perRoute = (value: (route: WorkerFigures['routes'][number]) => number): Samples =>
+  const perRoute = (value: (route: WorkerStats['routes'][number]) => number): Samples =>
     routes.map((route) => [{ route: route.route }, value(route)])
   return [
     counter(
@@ -80,7 +80,7 @@ export function countsOf(figures: WorkerFigures): Metric[] {
 }
 
 /** What a worker is, and has in hand, at the moment. */
-export function stateOf(figures: WorkerFigures): Metric[] {
+export function stateOf(figures: WorkerStats): Metric[] {
   const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = figures
   const ofWorker = (value: number | undefined): Samples => (value === undefined ? [] : [[{ pid: String(pid) }, value]])
   return [
@@ -104,7 +104,7 @@ function loopDelayHelp(what: string): string {
 }
 
 /** None where the store is elsewhere, and so its disk. */
-function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerFigures): Metric[] {
+function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerStats): Metric[] {
   if (diskFreeBytesMin === undefined) return []
   return [
     gauge('topicd_disk_free_bytes', "Free space of the data directory's file system.", one(diskFreeBytes), 'min'),
@@ -117,7 +117,7 @@ function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerFigures): Metric[]
   ]
 }
 
-function storedState({ topics, bytes, backupMs }: StoreFigures): Metric[] {
+function storedState({ topics, bytes, backupMs }: StoreStats): Metric[] {
   const backupHelp = 'When the last backup was done, in seconds since the epoch.'
   return [
     gauge('topicd_topics', 'Topics stored.', one(topics)),

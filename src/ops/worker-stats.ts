@@ -3,14 +3,14 @@
  */
 import { readdirSync } from 'node:fs'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
-import type { DistributionFigures } from '../histogram.js'
+import type { HistogramStats } from '../histogram.js'
 import { descriptorsMax } from '../http/connections.js'
-import type { StoreFigures, TopicStore } from '../store/store.js'
+import type { StoreStats, TopicStore } from '../store/store.js'
 import { logLinesDropped } from './log.js'
-import type { TrafficFigures } from './request-stats.js'
+import type { RequestStats } from './request-stats.js'
 
 /** Kinds are added, never changed: during a rolling restart the reader may be older than the worker. */
-export interface WorkerFigures extends TrafficFigures {
+export interface WorkerStats extends RequestStats {
   readonly connections: number
   /** Requests that wait for their answer. */
   readonly waiting: number
@@ -18,7 +18,7 @@ export interface WorkerFigures extends TrafficFigures {
   /** Topics removed by their policies. */
   readonly expired: number
   /** What is stored, if it was asked for. */
-  readonly stored: StoreFigures | undefined
+  readonly stored: StoreStats | undefined
   readonly diskFreeBytes: number
   /** The mark below which writes are refused; undefined where the disk is no concern of ours. */
   readonly diskFreeBytesMin?: number
@@ -45,8 +45,8 @@ export interface CommitCounts {
   readonly writes: number
   readonly failed: number
   readonly inFlight: number
-  readonly seconds: DistributionFigures
-  readonly batches: DistributionFigures
+  readonly seconds: HistogramStats
+  readonly batches: HistogramStats
 }
 
 export function readCommits({ commits }: TopicStore): CommitCounts | undefined {
@@ -66,7 +66,7 @@ export function watchLoop(): IntervalHistogram {
 }
 
 /** The delays since the last reading; the histogram counts whole intervals, so the interval itself is taken off. */
-export function readLoop(histogram: IntervalHistogram): WorkerFigures['loopDelay'] {
+export function readLoop(histogram: IntervalHistogram): WorkerStats['loopDelay'] {
   const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - samplesMs / 1000) || 0
   const delays = {
     median: seconds(histogram.percentile(50)),
@@ -80,7 +80,7 @@ export function readLoop(histogram: IntervalHistogram): WorkerFigures['loopDelay
 type ProcessFigures = 'pid' | 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'descriptors' | 'logLinesDropped'
 
 /** What the process itself is, and uses. */
-export function readProcess(): Required<Pick<WorkerFigures, ProcessFigures>> {
+export function readProcess(): Required<Pick<WorkerStats, ProcessFigures>> {
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed } = process.memoryUsage()
   return {

@@ -17,21 +17,21 @@
  */
 import { enginesSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
 import { type Path, parsePath } from '../topics/path.js'
-import { type Budget, type Pattern, rangesDecide, readPattern, type Tail } from './pattern.js'
-import { decides } from './pattern-prefixes.js'
+import { type Budget, type Pattern, rangesDecide, readPattern, type Scope } from './pattern.js'
+import { isExact } from './pattern-prefixes.js'
 
 /**
- * What a text selects. A full-path pattern with the tail `both` has a `literal` where its text is a path too; where it is
+ * What a text selects. A full-path pattern with the scope `subtree` has a `literal` where its text is a path too; where it is
  * nothing but a path, it has no `pattern`.
  */
 export type Selector =
   | { readonly kind: 'path'; readonly path: Path }
-  | { readonly kind: 'split-path'; readonly segments: readonly Pattern[]; readonly tail: Tail }
+  | { readonly kind: 'split-path'; readonly segments: readonly Pattern[]; readonly scope: Scope }
   | {
       readonly kind: 'full-path'
       readonly pattern: Pattern | undefined
       readonly literal: Path | undefined
-      readonly tail: Tail
+      readonly scope: Scope
     }
   | { readonly kind: 'set'; readonly members: readonly Member[] }
 
@@ -89,11 +89,11 @@ class SelectorReader {
         return this.path(from + 1, to)
       case '?':
       case '*': {
-        const { tail, end } = this.qualifier(from + 1, to)
+        const { scope, end } = this.qualifier(from + 1, to)
         if (end === from + 1 || this.text.slice(from + 1, end) === '/') {
           return this.problem(`has an empty pattern after "${first}"`, from + 1, 'every topic is "?.*//"')
         }
-        return first === '?' ? this.splitPath(from + 1, end, tail) : this.fullPath(from + 1, end, tail)
+        return first === '?' ? this.splitPath(from + 1, end, scope) : this.fullPath(from + 1, end, scope)
       }
       case '$':
       case '%':
@@ -105,11 +105,11 @@ class SelectorReader {
     }
   }
 
-  private qualifier(from: number, to: number): { tail: Tail; end: number } {
-    if (to === from || this.text[to - 1] !== '/') return { tail: 'match', end: to }
+  private qualifier(from: number, to: number): { scope: Scope; end: number } {
+    if (to === from || this.text[to - 1] !== '/') return { scope: 'self', end: to }
     return to - 1 > from && this.text[to - 2] === '/'
-      ? { tail: 'both', end: to - 2 }
-      : { tail: 'descendants', end: to - 1 }
+      ? { scope: 'subtree', end: to - 2 }
+      : { scope: 'descendants', end: to - 1 }
   }
 
   private path(from: number, to: number): Member | SelectorProblem {
@@ -122,7 +122,7 @@ class SelectorReader {
     return this.problem('has no valid path', from, `it ${path.problem}`)
   }
 
-  private splitPath(start: number, to: number, tail: Tail): Member | SelectorProblem {
+  private splitPath(start: number, to: number, scope: Scope): Member | SelectorProblem {
     const segments: Pattern[] = []
     const from = this.text[start] === '/' ? start + 1 : start
     let quoting = false
@@ -140,18 +140,18 @@ class SelectorReader {
       quoting = open
       at = end + 1
     }
-    return { kind: 'split-path', segments, tail }
+    return { kind: 'split-path', segments, scope }
   }
 
-  private fullPath(from: number, to: number, tail: Tail): Member | SelectorProblem {
+  private fullPath(from: number, to: number, scope: Scope): Member | SelectorProblem {
     const text = this.text.slice(from, to)
-    const path = tail === 'both' ? parsePath(text) : undefined
+    const path = scope === 'subtree' ? parsePath(text) : undefined
     const literal = typeof path === 'string' ? path : undefined
     const pattern = readPattern(text, this.budget)
-    if (!('problem' in pattern)) return { kind: 'full-path', pattern, literal, tail }
+    if (!('problem' in pattern)) return { kind: 'full-path', pattern, literal, scope }
     // The text of a path need not be a regular expression: then only the literal reading is left.
-    if (literal !== undefined && !pattern.refused) return { kind: 'full-path', pattern: undefined, literal, tail }
-    const allowed = tail === 'both' ? 'or a path is allowed' : 'is allowed, in which \\Q…\\E quotes a path'
+    if (literal !== undefined && !pattern.refused) return { kind: 'full-path', pattern: undefined, literal, scope }
+    const allowed = scope === 'subtree' ? 'or a path is allowed' : 'is allowed, in which \\Q…\\E quotes a path'
     return { problem: `${this.place(from + pattern.at)} ${pattern.problem}; a regular expression ${allowed}` }
   }
 
@@ -190,9 +190,9 @@ export function enginesIn(selector: Selector): readonly Pattern[] {
     case 'path':
       return []
     case 'split-path':
-      return selector.segments.filter((pattern) => !decides(pattern.starts))
+      return selector.segments.filter((pattern) => !isExact(pattern.starts))
     case 'full-path':
-      return selector.pattern === undefined || rangesDecide(selector.pattern, selector.tail) ? [] : [selector.pattern]
+      return selector.pattern === undefined || rangesDecide(selector.pattern, selector.scope) ? [] : [selector.pattern]
     case 'set':
       return selector.members.flatMap(enginesIn)
     default:

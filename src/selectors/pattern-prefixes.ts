@@ -8,27 +8,27 @@
 import { startsMax } from '../limits.js'
 import type { Node } from './pattern-syntax.js'
 
-export interface Start {
+export interface Prefix {
   readonly text: string
-  readonly rest: 'none' | 'any' | 'some' | 'more'
+  readonly rest: 'none' | 'any' | 'nonEmpty' | 'unknown'
 }
 
 /**
  * The starts of a pattern: sorted by UTF-8 bytes, and disjoint (where one is open, no other begins with its text). At most
  * `startsMax`; a pattern with more alternatives than that gets fewer, shorter starts.
  */
-export function startsOf(node: Node): readonly Start[] {
+export function prefixesOf(node: Node): readonly Prefix[] {
   return disjoint(startsIn(withoutAnchors(node)))
 }
 
 /** Whether the starts alone decide on a match. */
-export function decides(starts: readonly Start[]): boolean {
-  return starts.every((start) => start.rest !== 'more')
+export function isExact(prefixes: readonly Prefix[]): boolean {
+  return prefixes.every((start) => start.rest !== 'unknown')
 }
 
 /** Whether the starts are all the matches there are. */
-export function areFinite(starts: readonly Start[]): boolean {
-  return starts.every((start) => start.rest === 'none')
+export function areFinite(prefixes: readonly Prefix[]): boolean {
+  return prefixes.every((start) => start.rest === 'none')
 }
 
 /**
@@ -47,10 +47,10 @@ export function compareBytes(text: string, from: number, to: number, other: stri
   return to - from - other.length
 }
 
-const nothing: readonly Start[] = [{ text: '', rest: 'none' }]
-const unknown: readonly Start[] = [{ text: '', rest: 'more' }]
-const anything: readonly Start[] = [{ text: '', rest: 'any' }]
-const something: readonly Start[] = [{ text: '', rest: 'some' }]
+const nothing: readonly Prefix[] = [{ text: '', rest: 'none' }]
+const unknown: readonly Prefix[] = [{ text: '', rest: 'unknown' }]
+const anything: readonly Prefix[] = [{ text: '', rest: 'any' }]
+const something: readonly Prefix[] = [{ text: '', rest: 'nonEmpty' }]
 
 /** A leading `^` and a trailing `$` say what holds anyway: every pattern is matched against the whole text. */
 function withoutAnchors(node: Node): Node {
@@ -61,7 +61,7 @@ function withoutAnchors(node: Node): Node {
   return { ...node, nodes: node.nodes.slice(first, last) }
 }
 
-function startsIn(node: Node): readonly Start[] {
+function startsIn(node: Node): readonly Prefix[] {
   switch (node.kind) {
     case 'text':
       return [{ text: node.text, rest: 'none' }]
@@ -73,20 +73,20 @@ function startsIn(node: Node): readonly Start[] {
     case 'boundary':
       return unknown
     case 'either': {
-      const starts: Start[] = []
-      for (const alternative of node.nodes) starts.push(...startsIn(alternative))
-      return starts.length > startsMax ? unknown : starts
+      const prefixes: Prefix[] = []
+      for (const alternative of node.nodes) prefixes.push(...startsIn(alternative))
+      return prefixes.length > startsMax ? unknown : prefixes
     }
     case 'sequence': {
-      let starts = nothing
+      let prefixes = nothing
       for (const next of node.nodes) {
-        starts = followed(starts, next)
-        if (!starts.some((start) => start.rest === 'none')) {
+        prefixes = followed(prefixes, next)
+        if (!prefixes.some((start) => start.rest === 'none')) {
           const last = next === node.nodes.at(-1)
-          return last ? starts : opened(starts)
+          return last ? prefixes : opened(prefixes)
         }
       }
-      return starts
+      return prefixes
     }
     case 'repeat':
       return repeated(node.node, node.min, node.max)
@@ -95,51 +95,51 @@ function startsIn(node: Node): readonly Start[] {
   }
 }
 
-function characters(ranges: readonly number[]): readonly Start[] {
-  const starts: Start[] = []
+function characters(ranges: readonly number[]): readonly Prefix[] {
+  const prefixes: Prefix[] = []
   for (let i = 0; i < ranges.length; i += 2) {
     for (let code = ranges[i]; code <= ranges[i + 1]; code++) {
-      if (starts.length === startsMax) return unknown
+      if (prefixes.length === startsMax) return unknown
       // A surrogate matches nothing: no path holds one.
-      if (code < 0xd800 || code > 0xdfff) starts.push({ text: String.fromCodePoint(code), rest: 'none' })
+      if (code < 0xd800 || code > 0xdfff) prefixes.push({ text: String.fromCodePoint(code), rest: 'none' })
     }
   }
-  return starts
+  return prefixes
 }
 
-function repeated(node: Node, min: number, max: number): readonly Start[] {
+function repeated(node: Node, min: number, max: number): readonly Prefix[] {
   if (max === 0) return nothing
   if (node.kind === 'any' && max === Infinity) return min === 0 ? anything : min === 1 ? something : unknown
-  let starts = nothing
+  let prefixes = nothing
   for (let i = 0; i < min; i++) {
-    starts = followed(starts, node)
-    if (!starts.some((start) => start.rest === 'none')) return min === 1 && max === 1 ? starts : opened(starts)
+    prefixes = followed(prefixes, node)
+    if (!prefixes.some((start) => start.rest === 'none')) return min === 1 && max === 1 ? prefixes : opened(prefixes)
   }
-  if (max === min) return starts
-  if (max > 1 + min) return opened(starts)
-  const once = followed(starts, node)
-  return starts.length + once.length > startsMax ? opened(starts) : [...starts, ...once]
+  if (max === min) return prefixes
+  if (max > 1 + min) return opened(prefixes)
+  const once = followed(prefixes, node)
+  return prefixes.length + once.length > startsMax ? opened(prefixes) : [...prefixes, ...once]
 }
 
 /** The starts of what `starts` stand for, followed by `next`. */
-function followed(starts: readonly Start[], next: Node): readonly Start[] {
+function followed(prefixes: readonly Prefix[], next: Node): readonly Prefix[] {
   const continuations = startsIn(next)
-  const longer: Start[] = []
-  for (const start of starts) {
-    if (start.rest !== 'none') longer.push({ text: start.text, rest: 'more' })
+  const longer: Prefix[] = []
+  for (const start of prefixes) {
+    if (start.rest !== 'none') longer.push({ text: start.text, rest: 'unknown' })
     else for (const { text, rest } of continuations) longer.push({ text: start.text + text, rest })
-    if (longer.length > startsMax) return opened(starts)
+    if (longer.length > startsMax) return opened(prefixes)
   }
   return longer
 }
 
-function opened(starts: readonly Start[]): readonly Start[] {
-  return starts.map(({ text }) => ({ text, rest: 'more' }))
+function opened(prefixes: readonly Prefix[]): readonly Prefix[] {
+  return prefixes.map(({ text }) => ({ text, rest: 'unknown' }))
 }
 
-function disjoint(starts: readonly Start[]): readonly Start[] {
-  const sorted = starts.toSorted((a, b) => compareBytes(a.text, 0, a.text.length, b.text))
-  const kept: Start[] = []
+function disjoint(prefixes: readonly Prefix[]): readonly Prefix[] {
+  const sorted = prefixes.toSorted((a, b) => compareBytes(a.text, 0, a.text.length, b.text))
+  const kept: Prefix[] = []
   for (const start of sorted) {
     const last = kept.at(-1)
     if (last === undefined || !start.text.startsWith(last.text)) kept.push(start)
@@ -149,9 +149,9 @@ function disjoint(starts: readonly Start[]): readonly Start[] {
   return kept
 }
 
-function both(a: Start['rest'], b: Start['rest']): Start['rest'] {
+function both(a: Prefix['rest'], b: Prefix['rest']): Prefix['rest'] {
   if (a === b) return a
   if (a === 'any' || b === 'any') return 'any'
-  if (a === 'more' || b === 'more') return 'more'
+  if (a === 'unknown' || b === 'unknown') return 'unknown'
   return 'any'
 }

@@ -13,14 +13,14 @@
  */
 import { RE2JS, RE2JSException } from 're2js'
 import { automatonBytesMax, automatonResetsMax, patternSizeMax } from '../limits.js'
-import { areFinite, decides, type Start, startsOf } from './pattern-prefixes.js'
+import { areFinite, isExact, type Prefix, prefixesOf } from './pattern-prefixes.js'
 import { type Node, readSyntax } from './pattern-syntax.js'
 
 /** A pattern that was read and judged; compiled when a test is asked for. */
 export interface Pattern {
   /** Its text, so that more may be written after it. */
   readonly source: string
-  readonly starts: readonly Start[]
+  readonly starts: readonly Prefix[]
   readonly node: Node
 }
 
@@ -40,7 +40,7 @@ export interface Budget {
 export type Test = (text: string) => boolean
 
 /** What a test accepts beside the matches: their descendants too, or these only. */
-export type Tail = 'match' | 'descendants' | 'both'
+export type Scope = 'self' | 'descendants' | 'subtree'
 
 /** Reads and judges one pattern, and charges it to the budget; compiles nothing but the names of Unicode classes. */
 export function readPattern(text: string, budget: Budget): Pattern | PatternProblem {
@@ -59,26 +59,26 @@ export function readPattern(text: string, budget: Budget): Pattern | PatternProb
     known.add(name)
     if (failureOf(name) !== undefined) return { problem: `the unknown class ${name}`, at, refused: false }
   }
-  const starts = startsOf(node)
-  const failure = decides(starts) || isPlain(node) ? undefined : failureOf(source)
+  const starts = prefixesOf(node)
+  const failure = isExact(starts) || isPlain(node) ? undefined : failureOf(source)
   if (failure !== undefined) return { problem: failure, at: 0, refused: true }
   return { source, starts, node }
 }
 
 /** Whether a full-path pattern's starts decide alone: which descendants lie below a match needs the match's own end. */
-export function rangesDecide(pattern: Pattern, tail: Tail): boolean {
-  return tail === 'descendants' ? areFinite(pattern.starts) : decides(pattern.starts)
+export function rangesDecide(pattern: Pattern, scope: Scope): boolean {
+  return scope === 'descendants' ? areFinite(pattern.starts) : isExact(pattern.starts)
 }
 
 /** The test of a pattern, by the engine that fits it. */
-export function compileTest(pattern: Pattern, tail: Tail = 'match'): Test {
-  const harmless = harmlessExpression(pattern, tail)
-  return harmless === undefined ? linearTest(pattern, tail) : (text) => harmless.test(text)
+export function compileTest(pattern: Pattern, scope: Scope = 'self'): Test {
+  const harmless = harmlessExpression(pattern, scope)
+  return harmless === undefined ? linearTest(pattern, scope) : (text) => harmless.test(text)
 }
 
 /** The test of a pattern by the linear-time engine, whatever the pattern. */
-export function linearTest(pattern: Pattern, tail: Tail = 'match'): Test {
-  const engine = RE2JS.compile(tail === 'match' ? pattern.source : `(?:${pattern.source})${tails[tail]}`, RE2JS.DOTALL)
+export function linearTest(pattern: Pattern, scope: Scope = 'self'): Test {
+  const engine = RE2JS.compile(scope === 'self' ? pattern.source : `(?:${pattern.source})${tails[scope]}`, RE2JS.DOTALL)
   const automaton = engine.re2().dfa
   automaton.stateBudget = automatonBytesMax
   automaton.memBudget = automatonBytesMax
@@ -101,7 +101,7 @@ export function linearTest(pattern: Pattern, tail: Tail = 'match'): Test {
  *
  * @returns undefined where that is not proven
  */
-export function harmlessExpression(pattern: Pattern, tail: Tail = 'match'): RegExp | undefined {
+export function harmlessExpression(pattern: Pattern, scope: Scope = 'self'): RegExp | undefined {
   const nodes = pattern.node.kind === 'sequence' ? pattern.node.nodes : [pattern.node]
   let source = ''
   let repetitions = 0
@@ -113,13 +113,13 @@ export function harmlessExpression(pattern: Pattern, tail: Tail = 'match'): RegE
     if (repeated === undefined) continue
     const { min, max } = repeated
     source += min === max ? `{${min}}` : `{${min},${max === Infinity ? '' : max}}`
-    const cannotFail = tail === 'match' && node === nodes.at(-1) && repeated.node.kind === 'any' && max === Infinity
+    const cannotFail = scope === 'self' && node === nodes.at(-1) && repeated.node.kind === 'any' && max === Infinity
     if (min !== max && !cannotFail && ++repetitions > 1) return undefined
   }
-  return new RegExp(`^${source}${tails[tail]}$`, 'su')
+  return new RegExp(`^${source}${tails[scope]}$`, 'su')
 }
 
-const tails: Readonly<Record<Tail, string>> = { match: '', descendants: '/.+', both: '(?:/.+)?' }
+const tails: Readonly<Record<Scope, string>> = { self: '', descendants: '/.+', subtree: '(?:/.+)?' }
 
 /** The RegExp source of one character or class, spelt by code points so that no syntax differs between engines. */
 function singleSource(node: Node): string | undefined {

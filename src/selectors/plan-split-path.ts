@@ -15,12 +15,12 @@ import { pathBytesMax, patternRangesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 import { descendantsRange, everyTopic, type KeyRange, mergeRanges, subtreeRange, topicRange } from '../topics/range.js'
-import { compileTest, type Pattern, type Tail, type Test } from './pattern.js'
-import { areFinite, compareBytes, decides, type Start } from './pattern-prefixes.js'
+import { compileTest, type Pattern, type Scope, type Test } from './pattern.js'
+import { areFinite, compareBytes, isExact, type Prefix } from './pattern-prefixes.js'
 import type { Matcher, Plan } from './plan.js'
 
 /** The plan of a split-path pattern: no range at all when it can match nothing. */
-export function planSplitPath(patterns: readonly Pattern[], tail: Tail): Plan {
+export function planSplitPath(patterns: readonly Pattern[], scope: Scope): Plan {
   const segments: Segment[] = []
   for (const pattern of patterns) {
     const segment = segmentOf(pattern)
@@ -37,19 +37,19 @@ export function planSplitPath(patterns: readonly Pattern[], tail: Tail): Plan {
   }
   bases = bases.filter((base) => Buffer.byteLength(base) <= pathBytesMax + 1)
   if (depth === segments.length) {
-    return { ranges: mergeRanges(bases.map((base) => baseRange(base, tail))), matcher: undefined }
+    return { ranges: mergeRanges(bases.map((base) => baseRange(base, scope))), matcher: undefined }
   }
   const { starts } = segments[depth]
   const narrow = bases.length * starts.length <= patternRangesMax ? starts : [{ text: '', rest: 'any' } as const]
   const ranges = bases.flatMap((base) => narrow.flatMap((start) => startRanges(base, start)))
-  const decided = narrow === starts && depth === segments.length - 1 && tail === 'both' && decides(starts)
+  const decided = narrow === starts && depth === segments.length - 1 && scope === 'subtree' && isExact(starts)
   const known = bases.length === 1 ? bases[0].length : undefined
-  return { ranges: mergeRanges(ranges), matcher: decided ? undefined : skippingMatcher(segments, depth, known, tail) }
+  return { ranges: mergeRanges(ranges), matcher: decided ? undefined : skippingMatcher(segments, depth, known, scope) }
 }
 
 /** A segment's pattern as the matcher needs it; the starts that no segment can have are left out. */
 interface Segment {
-  readonly starts: readonly Start[]
+  readonly starts: readonly Prefix[]
   readonly test: Test | undefined
 }
 
@@ -58,7 +58,7 @@ function segmentOf(pattern: Pattern): Segment {
     ({ text, rest }) =>
       !/[\0/]/.test(text) && Buffer.byteLength(text) <= pathBytesMax && (text !== '' || rest !== 'none'),
   )
-  return { starts, test: decides(starts) ? undefined : remembering(compileTest(pattern)) }
+  return { starts, test: isExact(starts) ? undefined : remembering(compileTest(pattern)) }
 }
 
 /** A test that remembers its last answer: in key order a topic mostly shares its upper segments with the one before. */
@@ -74,18 +74,18 @@ function remembering(test: Test): Test {
   }
 }
 
-function baseRange(base: string, tail: Tail): KeyRange {
+function baseRange(base: string, scope: Scope): KeyRange {
   const path = base.slice(0, -1) as Path
-  return tail === 'match' ? topicRange(path) : tail === 'both' ? subtreeRange(path) : descendantsRange(path)
+  return scope === 'self' ? topicRange(path) : scope === 'subtree' ? subtreeRange(path) : descendantsRange(path)
 }
 
 /** The topics below `base` whose next segment fits the start, and all their descendants. */
-function startRanges(base: string, { text, rest }: Start): KeyRange[] {
+function startRanges(base: string, { text, rest }: Prefix): KeyRange[] {
   const prefix = base + text
   if (prefix === '') return [everyTopic]
   if (Buffer.byteLength(prefix) > pathBytesMax) return []
   const key = encodeKey(prefix)
-  const start = rest === 'some' && text !== '' ? Buffer.concat([key, pastSubtree]) : key
+  const start = rest === 'nonEmpty' && text !== '' ? Buffer.concat([key, pastSubtree]) : key
   if (rest === 'none') return [{ start, end: Buffer.concat([key, pastSubtree]) }]
   const end = Buffer.from(key)
   end[end.length - 1]++
@@ -99,7 +99,7 @@ function skippingMatcher(
   segments: readonly Segment[],
   depth: number,
   baseLength: number | undefined,
-  tail: Tail,
+  scope: Scope,
 ): Matcher {
   const count = segments.length
 
@@ -130,11 +130,11 @@ function skippingMatcher(
       const position = locate(starts, path, from, to)
       const start = starts[position]
       if (start === undefined || !begins(start, path, from, to)) return seekPast(path, from, to, i, position)
-      if (start.rest === 'some' && to - from === start.text.length) return subtreeEnd(path, to)
-      if (start.rest === 'more' && test !== undefined && !test(path.slice(from, to))) return subtreeEnd(path, to)
+      if (start.rest === 'nonEmpty' && to - from === start.text.length) return subtreeEnd(path, to)
+      if (start.rest === 'unknown' && test !== undefined && !test(path.slice(from, to))) return subtreeEnd(path, to)
       if (i === count - 1) {
-        if (slash === -1) return tail !== 'descendants'
-        if (tail !== 'match') return true
+        if (slash === -1) return scope !== 'descendants'
+        if (scope !== 'self') return true
         return start.rest === 'none' ? seekPast(path, from, to, i, position) : subtreeEnd(path, to)
       }
       if (slash === -1) {
@@ -148,7 +148,7 @@ function skippingMatcher(
 }
 
 /** The last start that is not after the segment, or -1; if any start begins the segment it is this one. */
-function locate(starts: readonly Start[], path: string, from: number, to: number): number {
+function locate(starts: readonly Prefix[], path: string, from: number, to: number): number {
   let low = 0
   let high = starts.length
   while (low < high) {
@@ -159,7 +159,7 @@ function locate(starts: readonly Start[], path: string, from: number, to: number
   return low - 1
 }
 
-function begins({ text, rest }: Start, path: string, from: number, to: number): boolean {
+function begins({ text, rest }: Prefix, path: string, from: number, to: number): boolean {
   const longer = to - from - text.length
   return (rest === 'none' ? longer === 0 : longer >= 0) && path.startsWith(text, from)
 }

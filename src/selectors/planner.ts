@@ -19,8 +19,8 @@ import {
   topicRange,
 } from '../topics/range.js'
 import { enginesIn, parseSelector, type Selector, type SelectorProblem } from './parse-selector.js'
-import { compileTest, type Pattern, rangesDecide, type Tail } from './pattern.js'
-import type { Start } from './pattern-prefixes.js'
+import { compileTest, type Pattern, rangesDecide, type Scope } from './pattern.js'
+import type { Prefix } from './pattern-prefixes.js'
 import type { Plan } from './plan.js'
 import { planSplitPath } from './plan-split-path.js'
 import { planUnion } from './plan-union.js'
@@ -54,9 +54,9 @@ export function planOf(selector: Selector): Plan {
     case 'path':
       return planPath(selector.path)
     case 'split-path':
-      return planSplitPath(selector.segments, selector.tail)
+      return planSplitPath(selector.segments, selector.scope)
     case 'full-path':
-      return planFullPath(selector.pattern, selector.literal, selector.tail)
+      return planFullPath(selector.pattern, selector.literal, selector.scope)
     case 'set':
       return planUnion(selector.members.map(planOf))
     default:
@@ -64,31 +64,31 @@ export function planOf(selector: Selector): Plan {
   }
 }
 
-function planFullPath(pattern: Pattern | undefined, literal: Path | undefined, tail: Tail): Plan {
+function planFullPath(pattern: Pattern | undefined, literal: Path | undefined, scope: Scope): Plan {
   const subtree = literal === undefined ? [] : [subtreeRange(literal)]
   const starts = pattern === undefined ? [] : pattern.starts.filter(isPossible)
-  const ranges = mergeRanges([...subtree, ...starts.flatMap((start) => startRanges(start, tail))])
-  if (pattern === undefined || rangesDecide(pattern, tail)) return { ranges, matcher: undefined }
-  const test = compileTest(pattern, tail)
+  const ranges = mergeRanges([...subtree, ...starts.flatMap((start) => startRanges(start, scope))])
+  if (pattern === undefined || rangesDecide(pattern, scope)) return { ranges, matcher: undefined }
+  const test = compileTest(pattern, scope)
   return { ranges, matcher: literal === undefined ? test : (path) => isWithin(path as Path, literal) || test(path) }
 }
 
-function pathRange(path: Path, tail: Tail): KeyRange {
-  return tail === 'match' ? topicRange(path) : tail === 'both' ? subtreeRange(path) : descendantsRange(path)
+function pathRange(path: Path, scope: Scope): KeyRange {
+  return scope === 'self' ? topicRange(path) : scope === 'subtree' ? subtreeRange(path) : descendantsRange(path)
 }
 
 /** Whether any path begins with the start's text, for a start that is no whole match; U+0000 would read as a separator. */
-function isPossible({ text }: Start): boolean {
+function isPossible({ text }: Prefix): boolean {
   return text === '' || (!text.includes('\0') && !/^\/|\/\//.test(text) && Buffer.byteLength(text) <= pathBytesMax)
 }
 
-function startRanges({ text, rest }: Start, tail: Tail): KeyRange[] {
-  if (rest === 'none') return parsePath(text) === text ? [pathRange(text as Path, tail)] : []
+function startRanges({ text, rest }: Prefix, scope: Scope): KeyRange[] {
+  if (rest === 'none') return parsePath(text) === text ? [pathRange(text as Path, scope)] : []
   if (text === '') return [everyTopic]
   const key = encodeKey(text)
   const end = Buffer.from(key)
   end[end.length - 1]++
-  return [{ start: rest === 'some' ? keyAfter(key) : key, end }]
+  return [{ start: rest === 'nonEmpty' ? keyAfter(key) : key, end }]
 }
 
 /** A kept plan's own objects, closures and keys, as a rough mean. */

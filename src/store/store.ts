@@ -10,7 +10,7 @@
  *
  * Reads may answer at once or with a promise; LMDB answers at once.
  */
-import type { Distribution } from '../histogram.js'
+import type { Histogram } from '../histogram.js'
 import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
 import type { Properties, TopicType } from '../topics/topic.js'
@@ -82,7 +82,7 @@ export interface KeyRecord {
 export type Finding = string
 
 /** What is stored, for those who watch. */
-export interface StoreFigures {
+export interface StoreStats {
   readonly topics: number
   /** What they take on disk, room for more included. */
   readonly bytes: number
@@ -102,14 +102,14 @@ export interface BackupDone {
  * What this process has committed since its start, where the engine commits in this process; counts are live. At any
  * moment `writes` are those in `batches` and those `inFlight`.
  */
-export interface CommitFigures {
+export interface CommitStats {
   readonly writes: number
   readonly failed: number
   readonly inFlight: number
   /** How long a commit took, from its first write's start until it was durable. */
-  readonly seconds: Distribution
+  readonly seconds: Histogram
   /** How many writes a commit made durable together. */
-  readonly batches: Pick<Distribution, 'read'>
+  readonly batches: Pick<Histogram, 'read'>
 }
 
 /** What became of the removals that were due. */
@@ -180,17 +180,17 @@ export interface TopicStore {
     freeBytesMin: number,
     onProgress: (step: string, done: number, total: number) => void,
   ): Promise<BackupDone>
-  figures(): Awaitable<StoreFigures>
+  stats(): Awaitable<StoreStats>
   /** Why the store is unavailable at the moment, for a person; undefined while it is not. Missing where it never is. */
   notReady?(): string | undefined
-  readonly commits?: CommitFigures
+  readonly commits?: CommitStats
 
   /**
    * Resolves once no write is in flight; from then on writes wait until `release`. See cluster/store-opening.ts for why; an engine
    * that any number of processes may open at any time does nothing here.
    */
-  hold(): Promise<void>
-  release(): void
+  pauseWrites(): Promise<void>
+  resumeWrites(): void
   /**
    * Waits for the writes in flight, then lets go of everything.
    *

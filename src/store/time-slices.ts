@@ -18,7 +18,7 @@ let scheduled = false
 let restingUntil = 0
 
 /** Resolves when it is the caller's turn to work for one slice, which has to begin as the promise resolves. */
-export function nextSlice(): Promise<void> {
+export function waitForSlice(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)
     schedule()
@@ -63,7 +63,7 @@ let counting = false
  * @param slice answers whether the work is finished
  * @returns whether the work is finished; false when it has not begun, or needs `nextSlice`
  */
-export function firstSlice(slice: () => boolean): boolean {
+export function tryFirstSlice(slice: () => boolean): boolean {
   const startedAt = performance.now()
   if (firstSlicesMs > sliceMs || startedAt < restingUntil) return false
   if (!counting) {

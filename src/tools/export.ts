@@ -10,7 +10,7 @@
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
 import type { WholeTopic } from '../store/store.js'
-import { nextSlice } from '../store/time-slices.js'
+import { waitForSlice } from '../store/time-slices.js'
 import { everyTopic } from '../topics/range.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
@@ -28,7 +28,7 @@ export const exportTool: Tool = async (store, options, io) => {
   const { selector, withKeys } = options as ExportOptions
   const plan = planOf(selector)
   const report = createReport(io)
-  const total = selector === undefined ? (await store.figures()).topics : undefined
+  const total = selector === undefined ? (await store.stats()).topics : undefined
   if (withKeys) {
     for (const { name, tokenHash, allow, under, madeMs } of await store.readKeys()) {
       await io.emit(JSON.stringify({ key: { name, tokenHash, allow, under, madeMs } }))
@@ -43,7 +43,7 @@ export const exportTool: Tool = async (store, options, io) => {
     lines = []
     bytes = 0
     report('exporting', topics, total)
-    await nextSlice()
+    await waitForSlice()
   }
   const cancellation = {
     get cancelled() {

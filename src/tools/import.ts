@@ -14,7 +14,7 @@ import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
 import { type DiskWatch, watchDisk } from '../ops/free-space.js'
 import type { TopicStore } from '../store/store.js'
-import { nextSlice } from '../store/time-slices.js'
+import { waitForSlice } from '../store/time-slices.js'
 import { compatible } from '../topics/properties.js'
 import { mergeRanges, topicRange } from '../topics/range.js'
 import { type ImportedTopic, type ImportLine, parseImportLine, WrongLine } from './import-line.js'
@@ -90,7 +90,7 @@ export const importTool: Tool = async (store, options, io) => {
         batch.add({ number, line }, bytes.length)
       }
       report('importing', bytesRead)
-      if (number % linesPerTurn === 0) await nextSlice()
+      if (number % linesPerTurn === 0) await waitForSlice()
     }
     await batch.write()
   } catch (error) {

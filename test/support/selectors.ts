@@ -4,7 +4,7 @@
  * that selectors find something.
  */
 
-import type { Tail } from '../../dist/selectors/pattern.js'
+import type { Scope } from '../../dist/selectors/pattern.js'
 import { parsePath } from '../../dist/topics/path.js'
 import type { Random } from './random.js'
 
@@ -60,10 +60,10 @@ const names = [
 export type Reference = (path: string) => boolean
 
 /** The whole path and its ancestors, as a qualifier asks for them. */
-function candidates(path: string, tail: Tail): string[] {
+function candidates(path: string, scope: Scope): string[] {
   const parts = path.split('/')
   const ancestors = parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'))
-  return tail === 'match' ? [path] : tail === 'descendants' ? ancestors : [...ancestors, path]
+  return scope === 'self' ? [path] : scope === 'descendants' ? ancestors : [...ancestors, path]
 }
 
 /** A path of a few segments, now and then of many. */
@@ -78,8 +78,8 @@ export function randomSelector(random: Random, inSet = false): { readonly text: 
     const chosen = Array.from({ length: 1 + random.below(most) }, () => random.pick([...pieces, ...extra]))
     return { text: chosen.map(([text]) => text).join(''), js: chosen.map(([, js]) => js).join('') }
   }
-  const tail = random.pick<Tail>(['match', 'descendants', 'both'])
-  const qualifier = { match: '', descendants: '/', both: '//' }[tail]
+  const scope = random.pick<Scope>(['self', 'descendants', 'subtree'])
+  const qualifier = { self: '', descendants: '/', subtree: '//' }[scope]
   const kind = random.below(inSet ? 5 : 6)
   if (kind === 0) {
     const path = Array.from({ length: 1 + random.below(3) }, () => random.pick(names)).join('/')
@@ -96,7 +96,7 @@ export function randomSelector(random: Random, inSet = false): { readonly text: 
       return parts.length === whole.length && whole.every((segment, i) => segment.test(parts[i]))
     }
     const text = `?${segments.map((segment) => segment.text).join('/')}${qualifier}`
-    return { text, matches: (path) => candidates(path, tail).some(fits) }
+    return { text, matches: (path) => candidates(path, scope).some(fits) }
   }
   if (kind <= 4) {
     const { text, js } = randomPattern(wholePathPieces, 5)
@@ -106,8 +106,8 @@ export function randomSelector(random: Random, inSet = false): { readonly text: 
     const whole = new RegExp(`^(?:${withoutRuns(js)})$`, 'su')
     const literal = parsePath(body)
     // Only `//` takes the text as a path too.
-    const fits = (path: string) => whole.test(path) || (tail === 'both' && path === literal)
-    return { text: `*${body}${qualifier}`, matches: (path) => candidates(path, tail).some(fits) }
+    const fits = (path: string) => whole.test(path) || (scope === 'subtree' && path === literal)
+    return { text: `*${body}${qualifier}`, matches: (path) => candidates(path, scope).some(fits) }
   }
   const members = Array.from({ length: 1 + random.below(4) }, () => randomSelector(random, true))
   return {

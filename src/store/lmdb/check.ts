@@ -8,9 +8,9 @@ import { removalOf, retainsValue } from '../../topics/properties.js'
 import { tracksUpdates } from '../../topics/removal-policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../topics/topic.js'
 import { Cancelled, type Finding } from '../store.js'
-import { nextSlice, sliceMs } from '../time-slices.js'
+import { sliceMs, waitForSlice } from '../time-slices.js'
 import { type Environment, plainVersion, propertiedVersion, type Table, type Tree } from './environment.js'
-import { type Cut, createOrder, type Entries, getIn, openCut } from './snapshot.js'
+import { createOrder, type Entries, getIn, openSnapshot, type Snapshot } from './snapshot.js'
 import { decodeSpecification, type Specification } from './specification.js'
 
 type Report = (finding: Finding) => void
@@ -24,7 +24,7 @@ export async function check(
   report: Report,
   onProgress: (done: number, total: number) => void = () => {},
 ): Promise<{ records: number }> {
-  const { cut, entries } = openCut(environment)
+  const { cut, entries } = openSnapshot(environment)
   let seen = 0
   const total = 2 * entries.specifications
   try {
@@ -40,7 +40,7 @@ export async function check(
 
 async function checkCut(
   { specifications, items, updates, due, keys, keyUses }: Environment,
-  cut: Cut,
+  cut: Snapshot,
   entries: Entries,
   report: Report,
   onRecord: () => void,
@@ -115,7 +115,7 @@ async function checkCut(
 /** Calls `visit` for every entry of the tree in the cut, with turns for others in between; answers how many. */
 async function visitAll(
   tree: Tree,
-  cut: Cut,
+  cut: Snapshot,
   report: Report,
   visit: (path: Path, value: Buffer, version: number) => void,
 ): Promise<number> {
@@ -132,7 +132,7 @@ async function visitAll(
     visit(path, value, version ?? 0)
     count++
     if (performance.now() > deadline) {
-      await nextSlice()
+      await waitForSlice()
       deadline = performance.now() + sliceMs
     }
   }
@@ -147,7 +147,7 @@ function readable(record: Buffer): Specification | undefined {
   }
 }
 
-function checkKeys(keys: Table, cut: Cut, report: Report): number {
+function checkKeys(keys: Table, cut: Snapshot, report: Report): number {
   let count = 0
   for (const { key, value } of keys.getRange({ ...cut })) {
     count++

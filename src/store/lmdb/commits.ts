@@ -6,9 +6,9 @@
  * fails, or never comes back, breaks the store for good: retrying a failed fsync proves nothing, so `onBroken` is told once,
  * and the process is expected to end.
  */
-import { createDistribution, secondsBounds } from '../../histogram.js'
+import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
-import { CommitFailed, type CommitFigures, StoreError } from '../store.js'
+import { CommitFailed, type CommitStats, StoreError } from '../store.js'
 
 export interface Commits {
   /**
@@ -18,11 +18,11 @@ export interface Commits {
    * @throws CommitFailed when it failed, or never came back; StoreError of the kind `unavailable` when the store is closed by then
    */
   run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined>
-  hold(): Promise<void>
-  release(): void
+  pauseWrites(): Promise<void>
+  resumeWrites(): void
   /** Refuses every write from now on, those that wait included; resolves once nothing is in flight, and stops watching. */
   close(): Promise<void>
-  readonly figures: CommitFigures
+  readonly figures: CommitStats
 }
 
 /** Writes that one commit made durable together. */
@@ -53,11 +53,11 @@ export function ignoreUnheardCommitFailures(): void {
 
 /** @param onBroken called once, with the reason, when commits can no longer be trusted */
 export function createCommits(onBroken: (reason: Error) => void): Commits {
-  const seconds = createDistribution(secondsBounds)
-  const ended = createDistribution(batchBounds)
+  const seconds = createHistogram(secondsBounds)
+  const ended = createHistogram(batchBounds)
   let batch = 0
   /** A batch comes back whole within one turn, so whoever reads in a later one sees it, though `endBatch` is still to come. */
-  const batches: CommitFigures['batches'] = {
+  const batches: CommitStats['batches'] = {
     read() {
       endBatch()
       return ended.read()
@@ -65,7 +65,7 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
   }
   const figures = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
   let progressAt = 0
-  let held: { readonly released: Promise<void>; readonly release: () => void } | undefined
+  let held: { readonly released: Promise<void>; readonly resumeWrites: () => void } | undefined
   let waitingForDrain: (() => void)[] = []
   let closed = false
   let broken = false
@@ -145,27 +145,27 @@ export function createCommits(onBroken: (reason: Error) => void): Commits {
     return new Promise((resolve) => waitingForDrain.push(resolve))
   }
 
-  function release(): void {
+  function resumeWrites(): void {
     const ended = held
     held = undefined
-    ended?.release()
+    ended?.resumeWrites()
   }
 
   return {
     run,
     figures,
-    hold() {
+    pauseWrites() {
       if (held === undefined) {
-        let release = (): void => {}
-        const released = new Promise<void>((resolve) => (release = resolve))
-        held = { released, release }
+        let resumeWrites = (): void => {}
+        const released = new Promise<void>((resolve) => (resumeWrites = resolve))
+        held = { released, resumeWrites }
       }
       return drain()
     },
-    release,
+    resumeWrites,
     async close() {
       closed = true
-      release()
+      resumeWrites()
       await drain()
       clearInterval(watch)
     },

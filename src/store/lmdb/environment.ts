@@ -60,7 +60,7 @@ export interface Environment {
   readonly keyUses: Table
   readonly meta: Table
   /** A number that no other call in any process ever gets, for versions. */
-  uniqueNumber(): number
+  nextVersion(): number
   /** Ends the snapshot that reads have shared so far: the next read sees every commit made until then. */
   freshen(): void
 }
@@ -147,7 +147,7 @@ export function openEnvironment(directory: string, copier: ItemCopier, noSync = 
     keys: table('keys'),
     keyUses: table('keyUses'),
     meta,
-    uniqueNumber: numbers,
+    nextVersion: numbers,
     freshen: () => specifications.resetReadTxn(),
   }
 }
@@ -206,10 +206,10 @@ function uniqueNumbers(meta: Table): () => number {
 
 function takeStretch(meta: Table): number {
   return meta.transactionSync(() => {
-    const stretch = (meta.get('stretch')?.readDoubleBE() ?? 0) + 1
+    const idBlock = (meta.get('stretch')?.readDoubleBE() ?? 0) + 1
     const record = Buffer.allocUnsafe(8)
-    record.writeDoubleBE(stretch)
+    record.writeDoubleBE(idBlock)
     meta.putSync('stretch', record)
-    return stretch * stretchSize
+    return idBlock * stretchSize
   })
 }

@@ -19,7 +19,7 @@ import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
 import { clauseWaitsMs, createClauses } from '../remove-clauses.js'
 import type { Cancellation, DueRemovals } from '../store.js'
-import { nextSlice } from '../time-slices.js'
+import { waitForSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
@@ -45,7 +45,7 @@ interface Entry {
 }
 
 /** An entry with everything that its judgement rests on. */
-interface Judged extends Entry {
+interface Evaluated extends Entry {
   readonly stored: StoredSpecification & { readonly details: Details }
   readonly updateVersion: number | undefined
   readonly dueMs: number
@@ -53,28 +53,28 @@ interface Judged extends Entry {
   readonly removes: string | undefined
 }
 
-export interface Removals {
+export interface Expiry {
   /** Resolves once every topic that is due by itself is gone; what clauses removed is counted when it is done. */
   removeDue(): Promise<DueRemovals>
   /** Stops what is going on at its next step, and resolves once it has. */
   close(): Promise<void>
 }
 
-export function createRemovals(
+export function createExpiry(
   environment: Environment,
   snapshots: Snapshots,
   commits: Commits,
   writes: Writes,
   now: Clock,
-): Removals {
-  const { specifications, items, updates, due, meta, uniqueNumber } = environment
+): Expiry {
+  const { specifications, items, updates, due, meta, nextVersion } = environment
   const clauses = createClauses(waitingClauses, executeClause)
   const looks = new Set<Promise<void>>()
   let unreported = 0
   let closed = false
 
   /** The entry's judgement at `present`; undefined for an entry that no topic owns. */
-  function judge({ key, path }: Entry, present: Moment): Judged | undefined {
+  function evaluate({ key, path }: Entry, present: Moment): Evaluated | undefined {
     const stored = readSpecification(specifications, path)
     const details = stored?.details
     const policy = details && removalOf(details.properties)
@@ -95,11 +95,11 @@ export function createRemovals(
   }
 
   /** The entry's judgement as things are now; one that no topic owns is removed. */
-  async function examine(entry: Entry): Promise<Judged | undefined> {
+  async function examine(entry: Entry): Promise<Evaluated | undefined> {
     const present = now()
-    const judged = snapshots.alone(() => judge(entry, present))
-    if (judged === undefined) await commits.run(true, () => due.remove(entry.key))
-    return judged
+    const evaluated = snapshots.alone(() => evaluate(entry, present))
+    if (evaluated === undefined) await commits.run(true, () => due.remove(entry.key))
+    return evaluated
   }
 
   /** The entries whose time lies in this range, both ends included, in slices. */
@@ -112,12 +112,12 @@ export function createRemovals(
       yield entries
       if (entries.length < entriesPerSlice) return
       start = Buffer.concat([entries[entries.length - 1].key, Buffer.from([0])])
-      await nextSlice()
+      await waitForSlice()
     }
   }
 
   /** Whether the entry's topic is still as it was judged, and the change under that condition was made. */
-  function change({ path, stored, updateVersion }: Judged, write: () => void): Promise<boolean> {
+  function change({ path, stored, updateVersion }: Evaluated, write: () => void): Promise<boolean> {
     const ifSame = (): Promise<boolean> => specifications.ifVersion(path, stored.version, write)
     const changed = commits.run(true, async () => {
       if (updateVersion === undefined) return ifSame()
@@ -133,20 +133,20 @@ export function createRemovals(
   }
 
   /** Puts the entry where the topic is due now; undefined ends the policy. */
-  function file(judged: Judged, atMs: number | undefined): Promise<boolean> {
-    const { key, path, stored } = judged
-    return change(judged, () => {
-      const next = atMs === undefined ? undefined : dueKey(atMs, uniqueNumber())
+  function reschedule(evaluated: Evaluated, atMs: number | undefined): Promise<boolean> {
+    const { key, path, stored } = evaluated
+    return change(evaluated, () => {
+      const next = atMs === undefined ? undefined : dueKey(atMs, nextVersion())
       const details = { ...stored.details, due: next?.toString('hex') }
-      void specifications.put(path, encodeSpecification({ type: stored.type, details }), uniqueNumber())
+      void specifications.put(path, encodeSpecification({ type: stored.type, details }), nextVersion())
       void due.remove(key)
       if (next !== undefined) void due.put(next, Buffer.from(path))
     })
   }
 
-  async function removeTopic(judged: Judged): Promise<number> {
-    const { key, path, stored } = judged
-    const removed = await change(judged, () => {
+  async function removeTopic(evaluated: Evaluated): Promise<number> {
+    const { key, path, stored } = evaluated
+    const removed = await change(evaluated, () => {
       void specifications.remove(path)
       void items[stored.type].remove(path)
       void updates.remove(path)
@@ -161,24 +161,24 @@ export function createRemovals(
 
   /** Its topic may have been updated while the clause waited. One that was carried out whole ends, cancelled or not. */
   async function executeClause(entry: Entry, cancellation: Cancellation): Promise<number> {
-    const judged = await examine(entry)
-    if (judged === undefined) return 0
-    if (!judged.isDue || judged.removes === undefined) {
-      await file(judged, judged.dueMs)
+    const evaluated = await examine(entry)
+    if (evaluated === undefined) return 0
+    if (!evaluated.isDue || evaluated.removes === undefined) {
+      await reschedule(evaluated, evaluated.dueMs)
       return 0
     }
-    const plan = planSelector(judged.removes)
+    const plan = planSelector(evaluated.removes)
     const removed = 'problem' in plan ? 0 : await writes.removeMatches(plan, cancellation)
-    await file(judged, undefined)
+    await reschedule(evaluated, undefined)
     return removed
   }
 
-  async function look(entry: Entry): Promise<number> {
-    const judged = await examine(entry)
-    if (judged === undefined) return 0
-    if (judged.isDue && judged.removes === undefined) return removeTopic(judged)
-    const atMs = judged.isDue ? clauseWaitsMs : judged.dueMs
-    if (Math.floor(atMs) !== dueMsOfKey(entry.key)) await file(judged, atMs)
+  async function settle(entry: Entry): Promise<number> {
+    const evaluated = await examine(entry)
+    if (evaluated === undefined) return 0
+    if (evaluated.isDue && evaluated.removes === undefined) return removeTopic(evaluated)
+    const atMs = evaluated.isDue ? clauseWaitsMs : evaluated.dueMs
+    if (Math.floor(atMs) !== dueMsOfKey(entry.key)) await reschedule(evaluated, atMs)
     return 0
   }
 
@@ -186,7 +186,7 @@ export function createRemovals(
   async function lookAtAll(untilMs: number): Promise<number> {
     let removed = 0
     for await (const entries of entriesBetween(clauseWaitsMs + 1, untilMs)) {
-      const counts = await Promise.all(entries.map(look))
+      const counts = await Promise.all(entries.map(settle))
       for (const count of counts) removed += count
       if (closed) break
     }

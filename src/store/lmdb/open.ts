@@ -10,7 +10,7 @@ import { check } from './check.js'
 import { createCommits } from './commits.js'
 import { clearDeadReaders } from './dead-readers.js'
 import { bytesUsed, openEnvironment } from './environment.js'
-import { createRemovals } from './expiry.js'
+import { createExpiry } from './expiry.js'
 import { dataFile } from './files.js'
 import { createSnapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
@@ -51,7 +51,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   const commits = createCommits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
   const writes = createWrites(environment, snapshots, commits, clock)
-  const removals = createRemovals(environment, snapshots, commits, writes, clock)
+  const removals = createExpiry(environment, snapshots, commits, writes, clock)
   return {
     ...createReads(environment, snapshots, pageBuffer),
     ...writes,
@@ -59,14 +59,14 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     removeDue: removals.removeDue,
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
     check: (report, onProgress) => check(environment, report, onProgress),
-    figures: () => ({
+    stats: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,
       backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
     }),
     commits: commits.figures,
-    hold: commits.hold,
-    release: commits.release,
+    pauseWrites: commits.pauseWrites,
+    resumeWrites: commits.resumeWrites,
     async backup(file, freeBytesMin, onProgress) {
       const copy = async (to: string): Promise<void> => {
         copying = true

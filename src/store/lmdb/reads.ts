@@ -11,11 +11,11 @@ import type { Path } from '../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { type Absent, type Awaitable, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
-import { firstSlice, nextSlice, sliceMs } from '../time-slices.js'
+import { sliceMs, tryFirstSlice, waitForSlice } from '../time-slices.js'
 import type { Environment, Tree } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import { createPageBuffer, type PageBuffer } from './page-buffer.js'
-import { typeOf } from './specification.js'
+import { readType } from './specification.js'
 import { createView } from './views.js'
 
 export interface Reads {
@@ -42,7 +42,7 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
     snapshots.forRequest()
     const item = items[type].getBinaryFast(path)
     if (item !== undefined) return view(item, item.length)
-    return typeOf(specifications, path) === undefined ? 'no_such_topic' : 'incompatible_type'
+    return readType(specifications, path) === undefined ? 'no_such_topic' : 'incompatible_type'
   }
 
   function readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page> {
@@ -53,7 +53,7 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
     const buffer = spare ?? createPageBuffer(scanBytesAtFirst)
     spare = undefined
     const scan = startScan(items[query.type], ranges, plan.matcher, query, buffer, isCrowded)
-    if (!firstSlice(scan.slice)) return finishInSlices(scan, cancellation)
+    if (!tryFirstSlice(scan.slice)) return finishInSlices(scan, cancellation)
     spare = buffer
     return scan.page()
   }
@@ -79,7 +79,7 @@ export function createReads(environment: Environment, snapshots: Snapshots, shar
       for (;;) {
         scanBytes += scan.bytes() - counted
         counted = scan.bytes()
-        await nextSlice()
+        await waitForSlice()
         if (cancellation.cancelled) throw new Cancelled()
         if (snapshots.alone(scan.slice)) return scan.page()
       }

@@ -10,7 +10,7 @@ import { StoreUnusable } from '../store.js'
 import type { Environment, StoredKey, Tree } from './environment.js'
 
 /** Handed to lmdb's reads as their options. */
-export interface Cut {
+export interface Snapshot {
   readonly transaction: Transaction
 }
 
@@ -20,8 +20,8 @@ export type Entries = Readonly<
 >
 
 /** Opens a cut of this moment; `transaction.done()` ends it. It holds its snapshot until then. */
-export function openCut({ specifications, items, updates, due, keys, keyUses }: Environment): {
-  readonly cut: Cut
+export function openSnapshot({ specifications, items, updates, due, keys, keyUses }: Environment): {
+  readonly cut: Snapshot
   readonly entries: Entries
 } {
   specifications.resetReadTxn()
@@ -45,7 +45,7 @@ export function entryCount(database: { getStats(): unknown }): number {
 }
 
 /** lmdb reads `get`'s transaction option although its types do not show it for every method. */
-export function getIn(tree: Tree, key: StoredKey, cut: Cut): Buffer | undefined {
+export function getIn(tree: Tree, key: StoredKey, cut: Snapshot): Buffer | undefined {
   return tree.get(key, cut)
 }
 

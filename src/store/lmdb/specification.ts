@@ -54,7 +54,7 @@ export function decodeSpecification(record: Uint8Array): Specification {
 }
 
 /** The type of the topic at a path, or undefined where there is none. */
-export function typeOf(specifications: Tree, path: Path): TopicType | undefined {
+export function readType(specifications: Tree, path: Path): TopicType | undefined {
   const record = specifications.getBinaryFast(path)
   if (record === undefined) return undefined
   return typeByByte(record[0])

@@ -7,9 +7,9 @@ import type { Path } from '../../topics/path.js'
 import { everyTopic } from '../../topics/range.js'
 import { valueOfItem } from '../../topics/topic.js'
 import { type Cancellation, Cancelled, type WholeTopic } from '../store.js'
-import { nextSlice, sliceMs } from '../time-slices.js'
+import { sliceMs, waitForSlice } from '../time-slices.js'
 import type { Environment } from './environment.js'
-import { type Cut, createOrder, damaged, getIn, openCut } from './snapshot.js'
+import { createOrder, damaged, getIn, openSnapshot, type Snapshot } from './snapshot.js'
 import { decodeSpecification } from './specification.js'
 
 /** Entries visited between two looks at the clock. */
@@ -31,7 +31,7 @@ export async function* walk(
   plan: Plan,
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
-  const { cut, entries } = openCut(environment)
+  const { cut, entries } = openSnapshot(environment)
   const counts = { visited: 0, lost: 0 }
   try {
     yield* walkCut(environment, cut, plan, counts, cancellation)
@@ -47,7 +47,7 @@ export async function* walk(
 
 async function* walkCut(
   { specifications, items }: Environment,
-  cut: Cut,
+  cut: Snapshot,
   plan: Plan,
   counts: { visited: number; lost: number },
   cancellation: Cancellation,
@@ -63,7 +63,7 @@ async function* walkCut(
         const path = key as Path
         if (!isInOrder(path)) throw new Error(`topic "${path}" is not in its place`)
         if (++counts.visited % entriesPerLook === 0 && performance.now() > deadline) {
-          await nextSlice()
+          await waitForSlice()
           if (cancellation.cancelled) throw new Cancelled()
           deadline = performance.now() + sliceMs
         }

@@ -18,7 +18,7 @@ import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
 import { encodeItem } from '../../topics/topic.js'
 import type { Clock } from '../clock.js'
 import { type Cancellation, Cancelled, type Creation, StoreError, type TopicStore } from '../store.js'
-import { nextSlice } from '../time-slices.js'
+import { waitForSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
 import { type Environment, plainVersion, propertiedVersion } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
@@ -43,7 +43,7 @@ interface Match {
 }
 
 export function createWrites(environment: Environment, snapshots: Snapshots, commits: Commits, now: Clock): Writes {
-  const { specifications, items, updates, due, uniqueNumber } = environment
+  const { specifications, items, updates, due, nextVersion } = environment
   let lastBatch: Promise<unknown> = Promise.resolve()
 
   function settleDecision<T>(decide: () => Decision<T>): Promise<T> {
@@ -72,7 +72,7 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
     return commits.run(outcome, () =>
       specifications.ifVersion(path, version, () => {
         if (retains) void items[type].put(path, item, propertiedVersion)
-        if (tracks) void updates.put(path, Buffer.from(JSON.stringify(now())), uniqueNumber())
+        if (tracks) void updates.put(path, Buffer.from(JSON.stringify(now())), nextVersion())
       }),
     )
   }
@@ -82,23 +82,22 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
       if (Object.keys(properties).length === 0) {
         const record = encodeSpecification({ type, details: undefined })
         return specifications.ifNoExists(path, () => {
-          void specifications.put(path, record, uniqueNumber())
+          void specifications.put(path, record, nextVersion())
           void items[type].put(path, item, plainVersion)
         })
       }
       const created = now()
       const policy = removalOf(properties)
-      const key = policy && dueKey(dueMs(policy, created.wallMs, created.wallMs), uniqueNumber())
+      const key = policy && dueKey(dueMs(policy, created.wallMs, created.wallMs), nextVersion())
       const details: Details = { properties, created, due: key?.toString('hex') }
       return specifications.ifNoExists(path, () => {
-        void specifications.put(path, encodeSpecification({ type, details }), uniqueNumber())
+        void specifications.put(path, encodeSpecification({ type, details }), nextVersion())
         void items[type].put(
           path,
           retainsValue(properties) ? item : encodeItem(path, type, undefined),
           propertiedVersion,
         )
-        if (policy && tracksUpdates(policy))
-          void updates.put(path, Buffer.from(JSON.stringify(created)), uniqueNumber())
+        if (policy && tracksUpdates(policy)) void updates.put(path, Buffer.from(JSON.stringify(created)), nextVersion())
         if (key !== undefined) void due.put(key, Buffer.from(path))
       })
     })
@@ -163,7 +162,7 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
     let removed = 0
     let left: readonly KeyRange[] | undefined = ranges
     while (left !== undefined) {
-      await nextSlice()
+      await waitForSlice()
       if (cancellation.cancelled) throw new Cancelled()
       const from: readonly KeyRange[] = left
       const matches: Match[] = []

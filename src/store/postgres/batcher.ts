@@ -9,7 +9,7 @@
 import { StoreError } from '../store.js'
 
 /** Something asked for, about one key. */
-export interface Ask {
+export interface Request {
   /** Names the key: asks with the same name are about the same. */
   readonly id: string
   /** What it adds to the statement, in bytes. */
@@ -19,11 +19,11 @@ export interface Ask {
   reject(reason: unknown): void
 }
 
-export interface RoundsOptions<A extends Ask> {
+export interface BatcherOptions<A extends Request> {
   /** Whether an ask can be answered together with an earlier one about the same key. */
-  readonly joins: (earlier: A, later: A) => boolean
+  readonly canShare: (earlier: A, later: A) => boolean
   /** Carries out a round, each group holding the asks about one key, and resolves every ask; the round is of `asksMax` groups at most. */
-  readonly carryOut: (groups: readonly Group<A>[]) => Promise<void>
+  readonly execute: (groups: readonly RequestGroup<A>[]) => Promise<void>
   readonly inFlightMax: number
   readonly groupsMax: number
   /** An ask that has waited for this long when its round goes out is refused, in ms; no bound unless told. */
@@ -31,26 +31,26 @@ export interface RoundsOptions<A extends Ask> {
 }
 
 /** Asks about one key, one at least, answered by one change. */
-export type Group<A extends Ask> = readonly [A, ...A[]]
+export type RequestGroup<A extends Request> = readonly [A, ...A[]]
 
-export interface Rounds<A extends Ask> {
-  add(ask: A): void
+export interface Batcher<A extends Request> {
+  add(request: A): void
   /** Adds asks that a round has left over, ahead of those that came meanwhile. */
   addAhead(asks: readonly A[]): void
   /** Resolves once nothing is gathered or under way. */
-  settled(): Promise<void>
+  drained(): Promise<void>
 }
 
 /** A round ends here even if it has few asks: so much is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
-export function createRounds<A extends Ask>({
-  joins,
-  carryOut,
+export function createBatcher<A extends Request>({
+  canShare,
+  execute,
   inFlightMax,
   groupsMax,
   waitMsMax,
-}: RoundsOptions<A>): Rounds<A> {
+}: BatcherOptions<A>): Batcher<A> {
   let gathered = new Map<string, [A, ...A[]]>()
   let later: A[] = []
   let bytes = 0
@@ -58,13 +58,13 @@ export function createRounds<A extends Ask>({
   let scheduled = false
   let onSettled: (() => void)[] = []
 
-  function gather(ask: A): void {
-    const group = gathered.get(ask.id)
-    if (group !== undefined && joins(group[0], ask)) group.push(ask)
-    else if (group !== undefined || gathered.size === groupsMax || bytes > bytesMax) later.push(ask)
+  function gather(request: A): void {
+    const group = gathered.get(request.id)
+    if (group !== undefined && canShare(group[0], request)) group.push(request)
+    else if (group !== undefined || gathered.size === groupsMax || bytes > bytesMax) later.push(request)
     else {
-      gathered.set(ask.id, [ask])
-      bytes += ask.bytes
+      gathered.set(request.id, [request])
+      bytes += request.bytes
     }
   }
 
@@ -89,9 +89,9 @@ export function createRounds<A extends Ask>({
     if (waitMsMax === undefined) return
     const oldestMs = performance.now() - waitMsMax
     if (![...gathered.values()].some((group) => group.some(({ sinceMs }) => sinceMs < oldestMs))) return
-    for (const ask of take()) {
-      if (ask.sinceMs >= oldestMs) gather(ask)
-      else ask.reject(new StoreError('unavailable', `the engine was busy with others for ${waitMsMax / 1000} s`))
+    for (const request of take()) {
+      if (request.sinceMs >= oldestMs) gather(request)
+      else request.reject(new StoreError('unavailable', `the engine was busy with others for ${waitMsMax / 1000} s`))
     }
   }
 
@@ -103,12 +103,12 @@ export function createRounds<A extends Ask>({
     gathered = new Map()
     later = []
     bytes = 0
-    for (const ask of waiting) gather(ask)
+    for (const request of waiting) gather(request)
     if (groups.length === 0) return settle()
     inFlight++
-    void carryOut(groups)
+    void execute(groups)
       .catch((reason: unknown) => {
-        for (const group of groups) for (const ask of group) ask.reject(reason)
+        for (const group of groups) for (const request of group) request.reject(reason)
       })
       .finally(() => {
         inFlight--
@@ -120,21 +120,21 @@ export function createRounds<A extends Ask>({
 
   function settle(): void {
     if (inFlight > 0 || scheduled) return
-    for (const settled of onSettled) settled()
+    for (const drained of onSettled) drained()
     onSettled = []
   }
 
   return {
-    add(ask) {
-      gather(ask)
+    add(request) {
+      gather(request)
       schedule()
     },
     addAhead(asks) {
       const others = take()
-      for (const ask of [...asks, ...others]) gather(ask)
+      for (const request of [...asks, ...others]) gather(request)
       schedule()
     },
-    settled() {
+    drained() {
       if (inFlight === 0 && !scheduled) return Promise.resolve()
       return new Promise((resolve) => onSettled.push(resolve))
     },

@@ -101,7 +101,7 @@ const fileDue: Statement<never> = {
 const topicsMax = 500
 
 /** A topic whose time may have come, with what its judgement rests on. */
-interface Judged {
+interface Evaluated {
   readonly key: Buffer
   readonly life: string
   /** Undefined when updates do not matter. */
@@ -112,7 +112,7 @@ interface Judged {
   readonly removes: string | undefined
 }
 
-export interface Removals {
+export interface Expiry {
   /** Resolves once every topic that is due by itself is gone; what clauses removed is counted when it is done. */
   removeDue(): Promise<DueRemovals>
   /** Stops the clause that is being carried out at its next step, and resolves once it has. */
@@ -120,11 +120,13 @@ export interface Removals {
 }
 
 /** @param scan for the statements of scans */
-export function createRemovals({ read, write }: Connections, scan: Execute, lease: Lease): Removals {
+export function createExpiry({ read, write }: Connections, scan: Execute, lease: Lease): Expiry {
   const clauses = createClauses(waitingClauses, executeClause)
   let unreported = 0
 
-  async function file(entries: readonly { key: Buffer; life: string; dueMs: number | undefined }[]): Promise<void> {
+  async function reschedule(
+    entries: readonly { key: Buffer; life: string; dueMs: number | undefined }[],
+  ): Promise<void> {
     if (entries.length === 0) return
     await write(fileDue, [
       bytesArray(entries.map(({ key }) => key)),
@@ -133,7 +135,7 @@ export function createRemovals({ read, write }: Connections, scan: Execute, leas
     ])
   }
 
-  async function remove(entries: readonly Judged[]): Promise<number> {
+  async function remove(entries: readonly Evaluated[]): Promise<number> {
     if (entries.length === 0) return 0
     const removed = await write(removeDueTopics, [
       bytesArray(entries.map(({ key }) => key)),
@@ -166,18 +168,18 @@ export function createRemovals({ read, write }: Connections, scan: Execute, leas
     }
   }
 
-  async function* waitingClauses(): AsyncGenerator<Judged> {
-    for await (const rows of rowsFrom(readWaiting, clauseWaitsMs)) yield* rows.map(judge)
+  async function* waitingClauses(): AsyncGenerator<Evaluated> {
+    for await (const rows of rowsFrom(readWaiting, clauseWaitsMs)) yield* rows.map(evaluate)
   }
 
   /** Its topic may have been updated, and the lease lost, while the clause waited for its turn. */
-  async function executeClause({ key, life }: Judged, cancellation: Cancellation): Promise<number> {
+  async function executeClause({ key, life }: Evaluated, cancellation: Cancellation): Promise<number> {
     const removed = await lease.whileHeld(async (held) => {
       const [row] = await read(readDueTopic, [key, life])
       if (row === undefined) return 0
-      const entry = judge(row)
+      const entry = evaluate(row)
       if (!entry.due || entry.removes === undefined) {
-        await file([entry])
+        await reschedule([entry])
         return 0
       }
       const plan = planSelector(entry.removes)
@@ -195,10 +197,10 @@ export function createRemovals({ read, write }: Connections, scan: Execute, leas
   async function lookAtAll(held: () => boolean): Promise<number> {
     let removed = 0
     for await (const rows of rowsFrom(readDue, clauseWaitsMs + 1)) {
-      const entries = rows.map(judge).sort((a, b) => Buffer.compare(a.key, b.key))
+      const entries = rows.map(evaluate).sort((a, b) => Buffer.compare(a.key, b.key))
       removed += await remove(entries.filter(({ due, removes }) => due && removes === undefined))
       const left = entries.filter(({ due, removes }) => !due || removes !== undefined)
-      await file(left.map((entry) => (entry.due ? { ...entry, dueMs: clauseWaitsMs } : entry)))
+      await reschedule(left.map((entry) => (entry.due ? { ...entry, dueMs: clauseWaitsMs } : entry)))
       if (!held()) break
     }
     return removed
@@ -228,7 +230,7 @@ function either(cancellation: Cancellation, held: () => boolean): Cancellation {
   }
 }
 
-function judge({ key, properties, created, updated, life, now }: DueRow): Judged {
+function evaluate({ key, properties, created, updated, life, now }: DueRow): Evaluated {
   const policy = removalOf(propertiesOf(properties))
   const entry = { key: bytesOf(key), life }
   if (policy === undefined) return { ...entry, updated: undefined, due: false, dueMs: undefined, removes: undefined }

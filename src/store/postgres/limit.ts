@@ -5,7 +5,7 @@
 import type { Execute } from './statement.js'
 
 /** The same reads, of which `underWayMax` at most are under way; the others wait in the order of their coming. */
-export function inTurn(read: Execute, underWayMax: number): Execute {
+export function limitConcurrency(read: Execute, underWayMax: number): Execute {
   const waiting: (() => void)[] = []
   let underWay = 0
   return async (statement, parameters) => {

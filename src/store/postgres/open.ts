@@ -9,16 +9,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
 import { type Connections, createConnections } from './connections.js'
 import { Refused } from './engine.js'
-import { createRemovals } from './expiry.js'
+import { createExpiry } from './expiry.js'
 import { createFencedRead, requireFence } from './fence.js'
 import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
-import { inTurn } from './limit.js'
+import { limitConcurrency } from './limit.js'
 import { createReads } from './reads.js'
 import { migrateSchema, requireSchema } from './schema.js'
 import { requireSettings } from './server-settings.js'
 import type { Execute } from './statement.js'
-import { createFigures } from './stats.js'
+import { createStats } from './stats.js'
 import { check, walk } from './walk.js'
 import { createWrites } from './writes.js'
 
@@ -114,25 +114,25 @@ function createStore(
     }
   const guarded: Connections = { ...connections, read: once(connections.read), write: once(connections.write) }
   const lease = createLease(guarded)
-  const scan = inTurn(guarded.read, scansInFlightMax)
+  const scan = limitConcurrency(guarded.read, scansInFlightMax)
   const fetched = fencedReads ? createFencedRead(guarded) : guarded.read
-  const { settled, ...changes } = createWrites(guarded, scan)
-  const removals = createRemovals(guarded, scan, lease)
+  const { drained, ...changes } = createWrites(guarded, scan)
+  const removals = createExpiry(guarded, scan, lease)
   return {
-    ...createReads(fetched, fencedReads ? inTurn(fetched, scansInFlightMax) : scan),
+    ...createReads(fetched, fencedReads ? limitConcurrency(fetched, scansInFlightMax) : scan),
     ...changes,
     ...createKeyRecords(guarded),
     removeDue: removals.removeDue,
     walk: (plan, cancellation) => walk(guarded, plan, cancellation),
     check: (report) => check(guarded, report),
-    figures: createFigures(guarded),
+    stats: createStats(guarded),
     notReady: () => (refusal ?? connections.failure())?.message,
-    hold: () => Promise.resolve(),
-    release() {},
+    pauseWrites: () => Promise.resolve(),
+    resumeWrites() {},
     async close() {
       closed = true
       await removals.close()
-      await settled()
+      await drained()
       await lease.end().catch(() => {})
       await connections.close()
     },

@@ -13,8 +13,8 @@ import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { type Absent, type Cancellation, Cancelled, type Page, type PageQuery } from '../store.js'
 import { bytesArray, columnOf, plainArray } from './arrays.js'
-import { type Ask, createRounds, type Group } from './batcher.js'
-import { inTurn } from './limit.js'
+import { createBatcher, type Request, type RequestGroup } from './batcher.js'
+import { limitConcurrency } from './limit.js'
 import { createPageItems } from './page-items.js'
 import { typeNumbers } from './rows.js'
 import { matchingKeys } from './scan.js'
@@ -108,7 +108,7 @@ const sharedBytesMax = 1024 * 1024
 /** Ranges of one page that are read at once, after the first has not filled it. */
 const rangesAtOnce = 8
 
-interface TopicAsk extends Ask {
+interface TopicRequest extends Request {
   readonly key: Buffer
   readonly type: TopicType
   /** Whether a look has shown that its item is. */
@@ -116,7 +116,7 @@ interface TopicAsk extends Ask {
   resolve(found: Uint8Array | Absent): void
 }
 
-interface RangeAsk extends Ask {
+interface RangeRequest extends Request {
   readonly type: TopicType
   readonly range: KeyRange
   readonly limit: number
@@ -129,14 +129,14 @@ interface RangeAsk extends Ask {
  * @param scan for the statements of scans
  */
 export function createReads(read: Execute, scan: Execute): Reads {
-  async function answerTopics(groups: readonly Group<TopicAsk>[]): Promise<void> {
+  async function answerTopics(groups: readonly RequestGroup<TopicRequest>[]): Promise<void> {
     const rows = await readItems(groups)
     const found = new Map(rows.map((row) => [row.key, row]))
-    const left: TopicAsk[] = []
+    const left: TopicRequest[] = []
     for (const group of groups) {
       const row = found.get(group[0].id)
       if (row === undefined) for (const { resolve } of group) resolve('no_such_topic')
-      else if (row.item === null) left.push(...group.map((ask) => ({ ...ask, isLarge: true })))
+      else if (row.item === null) left.push(...group.map((request) => ({ ...request, isLarge: true })))
       else {
         const item = Buffer.from(row.item)
         for (const { type, resolve } of group)
@@ -146,7 +146,7 @@ export function createReads(read: Execute, scan: Execute): Reads {
     if (left.length > 0) topics.addAhead(left)
   }
 
-  function readItems(groups: readonly Group<TopicAsk>[]): Promise<readonly ItemRow[]> {
+  function readItems(groups: readonly RequestGroup<TopicRequest>[]): Promise<readonly ItemRow[]> {
     const keys = groups.map(([{ key }]) => key)
     if (keys.length === 1) return read(readItem, keys)
     const hasLarge = groups.some(([{ isLarge }]) => isLarge)
@@ -155,8 +155,8 @@ export function createReads(read: Execute, scan: Execute): Reads {
       : read(readSmallItems, [bytesArray(keys), smallBytesMax])
   }
 
-  async function answerRanges(groups: readonly Group<RangeAsk>[]): Promise<void> {
-    const alike = new Map<string, Group<RangeAsk>[]>()
+  async function answerRanges(groups: readonly RequestGroup<RangeRequest>[]): Promise<void> {
+    const alike = new Map<string, RequestGroup<RangeRequest>[]>()
     for (const group of groups) {
       const bounds = `${group[0].limit} ${group[0].bytesMax}`
       alike.set(bounds, [...(alike.get(bounds) ?? []), group])
@@ -165,35 +165,35 @@ export function createReads(read: Execute, scan: Execute): Reads {
   }
 
   /** Ranges with the same bounds, in one statement. */
-  async function answerAlike(groups: readonly Group<RangeAsk>[]): Promise<void> {
-    const asks = groups.map(([ask]) => ask)
-    const bytesMax = asks.length === 1 ? asks[0].bytesMax : Math.min(asks[0].bytesMax, sharedBytesMax)
+  async function answerAlike(groups: readonly RequestGroup<RangeRequest>[]): Promise<void> {
+    const requests = groups.map(([request]) => request)
+    const bytesMax = requests.length === 1 ? requests[0].bytesMax : Math.min(requests[0].bytesMax, sharedBytesMax)
     const rows = await readInTurn(readRanges, [
-      plainArray(asks.map(({ type }) => typeNumbers[type])),
-      bytesArray(asks.map(({ range }) => range.start)),
-      bytesArray(asks.map(({ range }) => range.end)),
-      asks[0].limit,
+      plainArray(requests.map(({ type }) => typeNumbers[type])),
+      bytesArray(requests.map(({ range }) => range.start)),
+      bytesArray(requests.map(({ range }) => range.end)),
+      requests[0].limit,
       bytesMax,
     ])
-    const items: string[][] = asks.map(() => [])
+    const items: string[][] = requests.map(() => [])
     for (const { place, item } of rows) items[Number(place) - 1].push(item)
-    const left: RangeAsk[] = []
+    const left: RangeRequest[] = []
     for (const [place, group] of groups.entries()) {
       const isWhole =
-        bytesMax === asks[place].bytesMax ||
-        items[place].length === asks[place].limit ||
+        bytesMax === requests[place].bytesMax ||
+        items[place].length === requests[place].limit ||
         !isBeyond(items[place], bytesMax)
       if (isWhole) for (const { resolve } of group) resolve(items[place])
       // A round ends with the ask that makes it large enough.
-      else left.push(...group.map((ask) => ({ ...ask, bytes: Infinity })))
+      else left.push(...group.map((request) => ({ ...request, bytes: Infinity })))
     }
     if (left.length > 0) ranges.addAhead(left)
   }
 
-  const readInTurn = inTurn(read, readsInFlightMax)
-  const joins = (): boolean => true
-  const topics = createRounds({ joins, carryOut: answerTopics, inFlightMax: readsInFlightMax, groupsMax: topicsMax })
-  const ranges = createRounds({ joins, carryOut: answerRanges, inFlightMax: readsInFlightMax, groupsMax: rangesMax })
+  const readInTurn = limitConcurrency(read, readsInFlightMax)
+  const canShare = (): boolean => true
+  const topics = createBatcher({ canShare, execute: answerTopics, inFlightMax: readsInFlightMax, groupsMax: topicsMax })
+  const ranges = createBatcher({ canShare, execute: answerRanges, inFlightMax: readsInFlightMax, groupsMax: rangesMax })
 
   function readTopic(path: Path, type: TopicType): Promise<Uint8Array | Absent> {
     const key = encodeKey(path)
@@ -215,8 +215,8 @@ export function createReads(read: Execute, scan: Execute): Reads {
     const limit = size + 1
     const id = `${type} ${limit} ${range.start.toString('hex')} ${range.end.toString('hex')}`
     const bytes = range.start.length + range.end.length
-    const ask = { id, bytes, sinceMs: performance.now(), type, range, limit, bytesMax }
-    return new Promise((resolve, reject) => ranges.add({ ...ask, resolve, reject }))
+    const request = { id, bytes, sinceMs: performance.now(), type, range, limit, bytesMax }
+    return new Promise((resolve, reject) => ranges.add({ ...request, resolve, reject }))
   }
 
   async function plainPage(query: PageQuery, planned: readonly KeyRange[], cancellation: Cancellation): Promise<Page> {

@@ -9,7 +9,7 @@ import { decodeKey } from '../../topics/key.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { type Cancellation, Cancelled } from '../store.js'
-import { nextSlice, sliceMs } from '../time-slices.js'
+import { sliceMs, waitForSlice } from '../time-slices.js'
 import { bytesOf } from './arrays.js'
 import { typeNumbers } from './rows.js'
 import type { Execute, Statement } from './statement.js'
@@ -98,7 +98,7 @@ async function* matches(
       jump = typeof verdict === 'object' ? verdict : undefined
       if (verdict === true) matching.push(row)
       if (place % keysPerLook === keysPerLook - 1 && performance.now() > deadline) {
-        await nextSlice()
+        await waitForSlice()
         deadline = performance.now() + sliceMs
       }
     }

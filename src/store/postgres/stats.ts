@@ -2,7 +2,7 @@
  * What is stored, for those who watch: estimates that the engine keeps by itself, since counting reads a whole index. While
  * the engine is away, what was known last.
  */
-import { StoreError, type StoreFigures } from '../store.js'
+import { StoreError, type StoreStats } from '../store.js'
 import type { Connections } from './connections.js'
 import type { Statement } from './statement.js'
 
@@ -27,12 +27,12 @@ const countTopics: Statement<{ topics: string }> = {
   text: 'select count(*) as topics from topicd.topics',
 }
 
-export function createFigures({ read }: Connections): () => Promise<StoreFigures> {
-  let last: StoreFigures | undefined
+export function createStats({ read }: Connections): () => Promise<StoreStats> {
+  let last: StoreStats | undefined
   let lastMs = -Infinity
-  let reading: Promise<StoreFigures> | undefined
+  let reading: Promise<StoreStats> | undefined
 
-  async function readFigures(): Promise<StoreFigures> {
+  async function readFigures(): Promise<StoreStats> {
     try {
       const [{ topics, bytes }] = await read(estimate, [])
       return { topics: Number(topics), bytes: Number(bytes) }

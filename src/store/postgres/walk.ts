@@ -10,7 +10,7 @@ import { checkProperties, removalOf, retainsValue } from '../../topics/propertie
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { type Cancellation, Cancelled, type Finding, type KeyRecord, type WholeTopic } from '../store.js'
-import { nextSlice } from '../time-slices.js'
+import { waitForSlice } from '../time-slices.js'
 import { bytesOf } from './arrays.js'
 import type { Connections, Snapshot } from './connections.js'
 import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
@@ -55,7 +55,7 @@ async function* rowsOf({ read }: Snapshot, ranges: readonly KeyRange[]): AsyncGe
     const last = rows.at(-1)
     left = last === undefined ? left.slice(1) : rangesFrom(left, keyAfter(bytesOf(last.key)))
     yield rows
-    await nextSlice()
+    await waitForSlice()
   }
 }
 

@@ -8,7 +8,7 @@
  * Rows are always locked in the order of their keys, so that no two rounds, of whatever process, wait for each other.
  */
 import { randomBytes } from 'node:crypto'
-import { createDistribution, secondsBounds } from '../../histogram.js'
+import { createHistogram, secondsBounds } from '../../histogram.js'
 import { conflictsMax } from '../../limits.js'
 import type { Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
@@ -18,22 +18,22 @@ import { encodeItem, type TopicType } from '../../topics/topic.js'
 import {
   type Absent,
   type Cancellation,
-  type CommitFigures,
+  type CommitStats,
   type Creation,
   StoreError,
   type TopicStore,
 } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
-import { type Ask, createRounds, type Group, type Rounds } from './batcher.js'
+import { type Batcher, createBatcher, type Request, type RequestGroup } from './batcher.js'
 import type { Connections } from './connections.js'
 import { columnOfProperties, propertiesOf, typeNumbers } from './rows.js'
 import { matchingKeys } from './scan.js'
 import { clockMs, type Execute, inTime, type Parameter, type Statement } from './statement.js'
 
 export interface Writes extends Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | 'removeMatches'> {
-  readonly commits: CommitFigures
+  readonly commits: CommitStats
   /** Resolves once no write is gathered or under way. */
-  settled(): Promise<void>
+  drained(): Promise<void>
 }
 
 type Key = { readonly key: string }
@@ -117,8 +117,8 @@ const readSpecifications: Statement<
  * Rounds of one kind under way in this process: of those that publishers make, one is being carried out while another one's
  * commit goes to disk; the others are rarer.
  */
-const valueRoundsMax = 2
-const otherRoundsMax = 1
+const valueBatchesMax = 2
+const otherBatchesMax = 1
 
 /**
  * How long a write may wait for its round to go out, in ms; one that was asked for longer ago is refused, since it would hardly begin
@@ -129,30 +129,30 @@ const waitMsMax = 3000
 /** Topics in one round: some ms of the engine's work, then others have a turn. */
 const topicsMax = 500
 
-interface TopicAsk extends Ask {
+interface TopicRequest extends Request {
   readonly key: Buffer
 }
 
-interface SetAsk extends TopicAsk {
+interface SetRequest extends TopicRequest {
   readonly type: TopicType
   readonly item: Buffer
   conflicts: number
   resolve(outcome: 'set' | Absent): void
 }
 
-interface AddAsk extends TopicAsk {
+interface AddRequest extends TopicRequest {
   readonly creation: Creation
   readonly properties: Buffer | undefined
   readonly item: Buffer
   resolve(outcome: 'created' | 'present'): void
 }
 
-interface AddAndSetAsk extends Omit<AddAsk, 'resolve'> {
+interface AddAndSetRequest extends Omit<AddRequest, 'resolve'> {
   conflicts: number
   resolve(outcome: 'created' | 'updated' | 'incompatible_type' | 'incompatible_properties'): void
 }
 
-interface RemoveAsk extends TopicAsk {
+interface RemoveRequest extends TopicRequest {
   resolve(removed: boolean): void
 }
 
@@ -161,112 +161,114 @@ const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000
 
 /** @param scan for the statements of scans */
 export function createWrites({ read, write }: Connections, scan: Execute): Writes {
-  const seconds = createDistribution(secondsBounds)
-  const batches = createDistribution(batchBounds)
+  const seconds = createHistogram(secondsBounds)
+  const batches = createHistogram(batchBounds)
   const commits = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
 
   /** Carries out a round's statement, and counts it unless it changed nothing; the groups are in the order of their keys. */
   async function commit<Row>(
     statement: Statement<Row>,
-    groups: readonly Group<TopicAsk>[],
+    groups: readonly RequestGroup<TopicRequest>[],
     parameters: readonly Parameter[],
   ): Promise<readonly Row[]> {
-    const asks = groups.reduce((sum, group) => sum + group.length, 0)
+    const requests = groups.reduce((sum, group) => sum + group.length, 0)
     const startedAt = performance.now()
-    commits.inFlight += asks
+    commits.inFlight += requests
     try {
       const rows = await write(statement, parameters, oldestOf(groups))
       if (rows.length === 0) return rows
-      commits.writes += asks
+      commits.writes += requests
       seconds.record((performance.now() - startedAt) / 1000)
-      batches.record(asks)
+      batches.record(requests)
       return rows
     } catch (error) {
-      commits.failed += asks
+      commits.failed += requests
       throw error
     } finally {
-      commits.inFlight -= asks
+      commits.inFlight -= requests
     }
   }
 
   /** What stands at the keys of these groups, by key. */
-  async function specificationsOf(groups: readonly Group<TopicAsk>[]): Promise<ReadonlyMap<string, Specification>> {
+  async function specificationsOf(
+    groups: readonly RequestGroup<TopicRequest>[],
+  ): Promise<ReadonlyMap<string, Specification>> {
     if (groups.length === 0) return new Map()
     const rows = await read(readSpecifications, [bytesArray(groups.map(([{ key }]) => key))])
     return new Map(rows.map((row) => [row.key, row]))
   }
 
   /** The later ones' value stands; until then nobody can tell that the earlier ones' ever did. */
-  async function carryOutSets(round: readonly Group<SetAsk>[]): Promise<void> {
+  async function executeSets(round: readonly RequestGroup<SetRequest>[]): Promise<void> {
     const groups = inKeyOrder(round)
     const rows = await overwriteAll(groups)
     const left = settleDone(groups, rows, 'set')
     const found = await specificationsOf(left)
     for (const group of left) {
       const type = found.get(group[0].id)?.type
-      for (const ask of group) {
-        if (type === undefined) ask.resolve('no_such_topic')
-        else if (Number(type) !== typeNumbers[ask.type]) ask.resolve('incompatible_type')
-        else again(sets, ask)
+      for (const request of group) {
+        if (type === undefined) request.resolve('no_such_topic')
+        else if (Number(type) !== typeNumbers[request.type]) request.resolve('incompatible_type')
+        else retry(sets, request)
       }
     }
   }
 
-  function overwriteAll(groups: readonly Group<SetAsk>[]): Promise<readonly Key[]> {
+  function overwriteAll(groups: readonly RequestGroup<SetRequest>[]): Promise<readonly Key[]> {
     const types = groups.map(([{ type }]) => typeNumbers[type])
     const items = groups.map((group) => lastOf(group).item)
     if (groups.length === 1) return commit(overwriteOne, groups, [groups[0][0].key, types[0], items[0]])
     return commit(overwrite, groups, [keysOf(groups), plainArray(types), textArray(items)])
   }
 
-  async function carryOutAdds(round: readonly Group<AddAsk>[]): Promise<void> {
+  async function executeAdds(round: readonly RequestGroup<AddRequest>[]): Promise<void> {
     const groups = inKeyOrder(round)
     const rows = await commit(
       create,
       groups,
       creationsOf(
-        groups.map(([ask]) => [ask, ask.item]),
+        groups.map(([request]) => [request, request.item]),
         newLife(),
       ),
     )
     const created = new Set(rows.map(({ key }) => key))
     for (const group of groups) {
-      for (const [place, ask] of group.entries())
-        ask.resolve(place === 0 && created.has(ask.id) ? 'created' : 'present')
+      for (const [place, request] of group.entries())
+        request.resolve(place === 0 && created.has(request.id) ? 'created' : 'present')
     }
   }
 
-  async function carryOutAddAndSets(round: readonly Group<AddAndSetAsk>[]): Promise<void> {
+  async function executeAddAndSets(round: readonly RequestGroup<AddAndSetRequest>[]): Promise<void> {
     if (round.length === 1 && (await overwriteFirst(round[0]))) return
     const groups = inKeyOrder(round)
     const life = newLife()
-    const asks = groups.map((group) => [group[0], lastOf(group).item] as const)
-    const rows = await commit(createOrOverwrite, groups, creationsOf(asks, life))
+    const requests = groups.map((group) => [group[0], lastOf(group).item] as const)
+    const rows = await commit(createOrOverwrite, groups, creationsOf(requests, life))
     const lives = new Map(rows.map((row) => [row.key, row.life]))
-    const left: Group<AddAndSetAsk>[] = []
+    const left: RequestGroup<AddAndSetRequest>[] = []
     for (const group of groups) {
       const standing = lives.get(group[0].id)
       if (standing === undefined) left.push(group)
       else
-        for (const [place, ask] of group.entries())
-          ask.resolve(place === 0 && standing === life ? 'created' : 'updated')
+        for (const [place, request] of group.entries())
+          request.resolve(place === 0 && standing === life ? 'created' : 'updated')
     }
     const found = await specificationsOf(left)
-    const same: [Group<AddAndSetAsk>, Specification][] = []
+    const same: [RequestGroup<AddAndSetRequest>, Specification][] = []
     for (const group of left) {
       const [{ id, creation }] = group
       const standing = found.get(id)
-      if (standing === undefined) for (const ask of group) again(addAndSets, ask)
+      if (standing === undefined) for (const request of group) retry(addAndSets, request)
       else if (Number(standing.type) !== typeNumbers[creation.type])
-        for (const ask of group) ask.resolve('incompatible_type')
+        for (const request of group) request.resolve('incompatible_type')
       else if (compatible(propertiesOf(standing.properties), creation.properties)) same.push([group, standing])
-      else for (const ask of group) ask.resolve('incompatible_properties')
+      else for (const request of group) request.resolve('incompatible_properties')
     }
     if (same.length > 0) await overwriteCompatible(same)
   }
 
   /** @returns whether the topic was there with these very properties, or none were asked for; else nothing was changed */
-  async function overwriteFirst(group: Group<AddAndSetAsk>): Promise<boolean> {
+  async function overwriteFirst(group: RequestGroup<AddAndSetRequest>): Promise<boolean> {
     const [{ key, creation, properties }] = group
     const rows = await commit(
       overwriteLike,
@@ -276,30 +278,30 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
     return settleDone([group], rows, 'updated').length === 0
   }
 
-  async function overwriteCompatible(same: readonly [Group<AddAndSetAsk>, Specification][]): Promise<void> {
+  async function overwriteCompatible(same: readonly [RequestGroup<AddAndSetRequest>, Specification][]): Promise<void> {
     const groups = same.map(([group]) => group)
     const rows = await commit(overwriteSame, groups, [
       keysOf(groups),
       plainArray(same.map(([, { life }]) => life)),
       textArray(groups.map((group) => lastOf(group).item)),
     ])
-    for (const group of settleDone(groups, rows, 'updated')) for (const ask of group) again(addAndSets, ask)
+    for (const group of settleDone(groups, rows, 'updated')) for (const request of group) retry(addAndSets, request)
   }
 
-  async function carryOutRemoves(round: readonly Group<RemoveAsk>[]): Promise<void> {
+  async function executeRemoves(round: readonly RequestGroup<RemoveRequest>[]): Promise<void> {
     const groups = inKeyOrder(round)
     const rows = await commit(removeTopics, groups, [keysOf(groups)])
     const removed = new Set(rows.map(({ key }) => key))
     for (const group of groups)
-      for (const [place, ask] of group.entries()) ask.resolve(place === 0 && removed.has(ask.id))
+      for (const [place, request] of group.entries()) request.resolve(place === 0 && removed.has(request.id))
   }
 
-  const values = { inFlightMax: valueRoundsMax, groupsMax: topicsMax, waitMsMax }
-  const others = { inFlightMax: otherRoundsMax, groupsMax: topicsMax, waitMsMax }
-  const sets = createRounds<SetAsk>({ ...values, joins: (a, b) => a.type === b.type, carryOut: carryOutSets })
-  const adds = createRounds<AddAsk>({ ...others, joins: () => true, carryOut: carryOutAdds })
-  const addAndSets = createRounds<AddAndSetAsk>({ ...values, joins: sameCreation, carryOut: carryOutAddAndSets })
-  const removes = createRounds<RemoveAsk>({ ...others, joins: () => true, carryOut: carryOutRemoves })
+  const values = { inFlightMax: valueBatchesMax, groupsMax: topicsMax, waitMsMax }
+  const others = { inFlightMax: otherBatchesMax, groupsMax: topicsMax, waitMsMax }
+  const sets = createBatcher<SetRequest>({ ...values, canShare: (a, b) => a.type === b.type, execute: executeSets })
+  const adds = createBatcher<AddRequest>({ ...others, canShare: () => true, execute: executeAdds })
+  const addAndSets = createBatcher<AddAndSetRequest>({ ...values, canShare: sameCreation, execute: executeAddAndSets })
+  const removes = createBatcher<RemoveRequest>({ ...others, canShare: () => true, execute: executeRemoves })
 
   function removeKey(key: Buffer): Promise<boolean> {
     return new Promise((resolve, reject) =>
@@ -312,7 +314,7 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
     set(path, type, valueText) {
       const key = encodeKey(path)
       const item = encodeItem(path, type, valueText)
-      const ask = {
+      const request = {
         id: columnOf(key),
         bytes: key.length + item.length,
         sinceMs: performance.now(),
@@ -321,14 +323,14 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
         item,
         conflicts: 0,
       }
-      return new Promise((resolve, reject) => sets.add({ ...ask, resolve, reject }))
+      return new Promise((resolve, reject) => sets.add({ ...request, resolve, reject }))
     },
     add(creation) {
-      return new Promise((resolve, reject) => adds.add({ ...askOf(creation, undefined), resolve, reject }))
+      return new Promise((resolve, reject) => adds.add({ ...requestOf(creation, undefined), resolve, reject }))
     },
     addAndSet(creation, valueText) {
-      const ask = askOf(creation, retainsValue(creation.properties) ? valueText : undefined)
-      return new Promise((resolve, reject) => addAndSets.add({ ...ask, conflicts: 0, resolve, reject }))
+      const request = requestOf(creation, retainsValue(creation.properties) ? valueText : undefined)
+      return new Promise((resolve, reject) => addAndSets.add({ ...request, conflicts: 0, resolve, reject }))
     },
     remove: (path: Path) => removeKey(encodeKey(path)),
     async removeMatches(plan: Plan, cancellation: Cancellation) {
@@ -338,9 +340,9 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
       }
       return removed
     },
-    async settled() {
+    async drained() {
       await Promise.all(
-        [sets, adds, addAndSets, removes].map((rounds: Pick<Rounds<never>, 'settled'>) => rounds.settled()),
+        [sets, adds, addAndSets, removes].map((batcher: Pick<Batcher<never>, 'drained'>) => batcher.drained()),
       )
     },
   }
@@ -349,7 +351,7 @@ export function createWrites({ read, write }: Connections, scan: Execute): Write
 type Specification = typeof readSpecifications extends Statement<infer Row> ? Row : never
 
 /** What both ways of creating a topic ask for. */
-function askOf(creation: Creation, valueText: Uint8Array | undefined): Omit<AddAsk, 'resolve' | 'reject'> {
+function requestOf(creation: Creation, valueText: Uint8Array | undefined): Omit<AddRequest, 'resolve' | 'reject'> {
   const { path, type, properties } = creation
   const key = encodeKey(path)
   const item = encodeItem(path, type, valueText)
@@ -359,7 +361,7 @@ function askOf(creation: Creation, valueText: Uint8Array | undefined): Omit<AddA
 }
 
 /** Whether two ask for the same topic in the same words: then whatever the first one finds, the second finds too. */
-function sameCreation(a: AddAndSetAsk, b: AddAndSetAsk): boolean {
+function sameCreation(a: AddAndSetRequest, b: AddAndSetRequest): boolean {
   if (a.creation.type !== b.creation.type) return false
   return a.properties === undefined || b.properties === undefined
     ? a.properties === b.properties
@@ -367,14 +369,14 @@ function sameCreation(a: AddAndSetAsk, b: AddAndSetAsk): boolean {
 }
 
 /** The parameters of the statements that create: a column each, then the life of what they create. */
-function creationsOf(asks: readonly (readonly [Omit<AddAsk, 'resolve'>, Buffer])[], life: string): Parameter[] {
+function creationsOf(requests: readonly (readonly [Omit<AddRequest, 'resolve'>, Buffer])[], life: string): Parameter[] {
   return [
-    bytesArray(asks.map(([{ key }]) => key)),
-    plainArray(asks.map(([{ creation }]) => typeNumbers[creation.type])),
-    plainArray(asks.map(([{ creation }]) => retainsValue(creation.properties))),
-    textArray(asks.map(([{ properties }]) => properties)),
-    textArray(asks.map(([, item]) => item)),
-    plainArray(asks.map(([{ creation }]) => removalOf(creation.properties) !== undefined)),
+    bytesArray(requests.map(([{ key }]) => key)),
+    plainArray(requests.map(([{ creation }]) => typeNumbers[creation.type])),
+    plainArray(requests.map(([{ creation }]) => retainsValue(creation.properties))),
+    textArray(requests.map(([{ properties }]) => properties)),
+    textArray(requests.map(([, item]) => item)),
+    plainArray(requests.map(([{ creation }]) => removalOf(creation.properties) !== undefined)),
     life,
   ]
 }
@@ -384,42 +386,42 @@ function newLife(): string {
   return String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
 }
 
-function inKeyOrder<A extends TopicAsk>(groups: readonly Group<A>[]): Group<A>[] {
+function inKeyOrder<A extends TopicRequest>(groups: readonly RequestGroup<A>[]): RequestGroup<A>[] {
   return [...groups].sort(([a], [b]) => Buffer.compare(a.key, b.key))
 }
 
 /** When the first of them was asked for. */
-function oldestOf(groups: readonly Group<Ask>[]): number {
+function oldestOf(groups: readonly RequestGroup<Request>[]): number {
   let oldestMs = Infinity
   for (const group of groups) for (const { sinceMs } of group) oldestMs = Math.min(oldestMs, sinceMs)
   return oldestMs
 }
 
-function keysOf(groups: readonly Group<TopicAsk>[]): Buffer {
+function keysOf(groups: readonly RequestGroup<TopicRequest>[]): Buffer {
   return bytesArray(groups.map(([{ key }]) => key))
 }
 
-function lastOf<A extends Ask>(group: Group<A>): A {
+function lastOf<A extends Request>(group: RequestGroup<A>): A {
   return group[group.length - 1]
 }
 
 /** Resolves the asks of the groups whose keys the statement returned; answers the other groups. */
-function settleDone<Outcome, A extends TopicAsk & { resolve(outcome: Outcome): void }>(
-  groups: readonly Group<A>[],
+function settleDone<Outcome, A extends TopicRequest & { resolve(outcome: Outcome): void }>(
+  groups: readonly RequestGroup<A>[],
   rows: readonly Key[],
   outcome: Outcome,
-): Group<A>[] {
+): RequestGroup<A>[] {
   const done = new Set(rows.map(({ key }) => key))
-  const left: Group<A>[] = []
+  const left: RequestGroup<A>[] = []
   for (const group of groups) {
     if (!done.has(group[0].id)) left.push(group)
-    else for (const ask of group) ask.resolve(outcome)
+    else for (const request of group) request.resolve(outcome)
   }
   return left
 }
 
 /** Into another round, unless too many others have come in between. */
-function again<A extends Ask & { conflicts: number }>(rounds: Rounds<A>, ask: A): void {
-  if (++ask.conflicts < conflictsMax) rounds.add(ask)
-  else ask.reject(new StoreError('retry', 'too many writes met at one topic'))
+function retry<A extends Request & { conflicts: number }>(rounds: Batcher<A>, request: A): void {
+  if (++request.conflicts < conflictsMax) rounds.add(request)
+  else request.reject(new StoreError('retry', 'too many writes met at one topic'))
 }
