@@ -258,8 +258,13 @@ process.on('message', (message: ToChild) => {
   }
 })
 
+/** Why requests cannot be answered from the store; undefined while they can. */
+function storeProblem(): string | undefined {
+  return store?.notReady?.() ?? (keyring?.isKnown() === false ? 'the API keys have not been read yet' : undefined)
+}
+
 function beat(): void {
-  tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true, storeProblem: store?.notReady?.() })
+  tell({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true, storeProblem: storeProblem() })
 }
 setInterval(beat, heartbeatMs)
 
