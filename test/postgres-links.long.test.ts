@@ -78,7 +78,7 @@ await t.test('a link that is frozen', { skip, timeout: 120_000 }, async (t) => {
 
 for (const [route, body, name] of [
   ['set', { path: 'a', value: 2 }, 'overwrite_one'],
-  ['addAndSet', { path: 'a', value: 2 }, 'create_or_overwrite_one'],
+  ['addAndSet', { path: 'a', value: 2 }, 'overwrite_like'],
   ['add', { path: 'b', type: 'json' }, 'create'],
   ['remove', { path: 'a' }, 'remove'],
 ] as const) {

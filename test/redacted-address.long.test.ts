@@ -70,32 +70,47 @@ t.test('an address whose password could be read in two ways is refused', (t) => 
 /** A command has some patience with an engine that is away, and here many of them try at once. */
 const engineAwayMsMax = 120_000
 
+const wrong = ['postgres://u:12#s3cret@h/d', 'mysql://u:s3cret@h/d', 'postgres://u:s3cret@h:port/d']
+const away = ['postgres://u:s3cret@127.0.0.1:1/d', 'postgres://u@127.0.0.1:1/d?password=s3cret']
+
 t.test('no command repeats a password, of a wrong address or of an engine that is away', async (t) => {
-  const addresses = [
-    'postgres://u:s3cret@127.0.0.1:1/d',
-    'postgres://u:12#s3cret@h/d',
-    'mysql://u:s3cret@h/d',
-    'postgres://u:s3cret@h:port/d',
-    'postgres://u@127.0.0.1:1/d?password=s3cret',
-  ]
   const data = join(t.testdir(), 'db')
+  const commands = [['migrate'], ['keys', 'list'], ['check']]
+  const serve = ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']
+  const calls = [
+    ...wrong.flatMap((address) => [...commands, serve].map((args) => ({ args, address }))),
+    ...away.flatMap((address) => commands.map((args) => ({ args, address }))),
+  ]
   await Promise.all(
-    addresses.flatMap((address) =>
-      [['migrate'], ['keys', 'list'], ['check'], ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']].map(
-        async (args) => {
-          const { code, stdout, stderr } = await runCommand(
-            [...args, '--store', address],
-            { TOPICD_DATA: data },
-            '',
-            engineAwayMsMax,
-          )
-          t.not(code, 0, `${args[0]} ${address}`)
-          t.match(stderr, /^topicd: /m)
-          t.notMatch(stdout + stderr, 's3cret', `${args[0]} ${address}`)
-        },
-      ),
-    ),
+    calls.map(async ({ args, address }) => {
+      const { code, stdout, stderr } = await runCommand(
+        [...args, '--store', address],
+        { TOPICD_DATA: data },
+        '',
+        engineAwayMsMax,
+      )
+      t.not(code, 0, `${args[0]} ${address}`)
+      t.match(stderr, /^topicd: /m)
+      t.notMatch(stdout + stderr, 's3cret', `${args[0]} ${address}`)
+    }),
   )
+})
+
+t.test('a service that waits for its engine repeats no password', async (t) => {
+  for (const [i, store] of away.entries()) {
+    const server = await startServer(t, {
+      store,
+      workers: 1,
+      check: false,
+      token: 'none',
+      dataDir: join(t.testdirName, String(i)),
+    })
+    const { reason } = await server.logged('the store is unavailable')
+    const ready = await fetch(`${server.adminUrl}/readyz`)
+    t.equal(ready.status, 503)
+    t.match(reason, /cannot be reached/)
+    t.notMatch(`${await ready.text()}${server.output}`, 's3cret', store)
+  }
 })
 
 const engine = await postgres()

@@ -273,8 +273,13 @@ process.on('message', (message: ToChild) => {
   }
 })
 
+/** Why requests cannot be answered from the store; undefined while they can. */
+function storeProblem(): string | undefined {
+  return store?.notReady?.() ?? (keyring?.isKnown() === false ? 'the API keys have not been read yet' : undefined)
+}
+
 function beat(): void {
-  send({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true, storeProblem: store?.notReady?.() })
+  send({ kind: 'heartbeat', writable: !broken && disk?.nearlyFull() !== true, storeProblem: storeProblem() })
 }
 setInterval(beat, heartbeatMs)
 
