@@ -1,10 +1,10 @@
 /**
  * topicd on a PostgreSQL of its own, both on this machine: the same requests and answers as topicd on lmdb. Its home holds the
  * engine's data beside topicd's own. A second contender is the same but for one thing: each request is a statement and a
- * commit of its own, as a service without rounds would make them.
+ * commit of its own, as a service without batches would make them.
  */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -103,22 +103,27 @@ async function start(
   }
 }
 
-/** A copy of the built files in which a round is one request, and as many are under way as there are connections. */
+/** A copy of the built files in which a batch is one request, and any number of batches are in flight. */
 function oneStatementBuild(): string {
   const copy = join(root, 'dist-bench/one-statement')
   const dist = join(copy, 'dist')
   rmSync(copy, { recursive: true, force: true })
   cpSync(join(root, 'dist'), dist, { recursive: true })
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))
-  const rounds = join(dist, 'store/postgres/batcher.js')
-  renameSync(rounds, join(dist, 'store/postgres/shared-rounds.js'))
   writeFileSync(
-    rounds,
-    `export function createRounds({ carryOut }) {
-  return {
-    add: (ask) => void carryOut([[ask]]).catch((reason) => ask.reject(reason)),
-    addAhead: (asks) => asks.forEach((ask) => void carryOut([[ask]]).catch((reason) => ask.reject(reason))),
-    settled: () => Promise.resolve(),
+    join(dist, 'store/postgres/batcher.js'),
+    `export class Batcher {
+  constructor({ execute }) {
+    this.execute = execute
+  }
+  add(request) {
+    void this.execute([[request]]).catch((reason) => request.reject(reason))
+  }
+  addAhead(requests) {
+    for (const request of requests) this.add(request)
+  }
+  drained() {
+    return Promise.resolve()
   }
 }
 `,

@@ -1,9 +1,10 @@
 /**
- * Arrays as parameters: one for each column of the rows that a statement works on. Bytes and texts go in the wire's binary
- * form, since its text form would double every byte and be parsed again; small numbers go as text.
+ * Arrays as parameters: one for each column of the rows that a statement works on. Bytes and texts are sent in the protocol's
+ * binary form, since its text form would double every byte and be parsed again; numbers are sent as text. Also the text form
+ * of `bytea` columns in results.
  */
 
-/** The engine's own numbers for element types, the same in every engine that speaks the protocol. */
+/** The object ids of element types, the same in every engine that speaks the protocol. */
 const bytea = 17
 const text = 25
 
@@ -12,19 +13,17 @@ export function bytesArray(elements: readonly Buffer[]): Buffer {
   return binaryArray(bytea, elements)
 }
 
-/** A `text[]` of UTF-8 texts; undefined stands for null. */
+/** A `text[]` of UTF-8 texts; undefined becomes null. */
 export function textArray(elements: readonly (Buffer | undefined)[]): Buffer {
   return binaryArray(text, elements)
 }
 
-/** An array of numbers or booleans, in the text form that every element type takes; undefined stands for null. */
+/** An array of numbers or booleans, in the text form that every element type accepts; undefined becomes null. */
 export function plainArray(elements: readonly (number | bigint | boolean | string | undefined)[]): string {
   return `{${elements.map((element) => element ?? 'null').join(',')}}`
 }
 
-/**
- * Dimensions, whether there are nulls, the element type, the length, the first index; then each element with its length.
- */
+/** The number of dimensions, whether there are nulls, the element type, the length, the first index; then each element after its length. */
 function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): Buffer {
   let length = 20
   for (const element of elements) length += 4 + (element?.length ?? 0)
@@ -42,12 +41,12 @@ function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): B
   return array
 }
 
-/** The bytes of a `bytea` column, which comes as `\x` and hexadecimal digits. */
+/** The bytes of a `bytea` column, which is received as `\x` and hexadecimal digits. */
 export function bytesOf(column: string): Buffer {
   return Buffer.from(column.slice(2), 'hex')
 }
 
-/** The text in which a `bytea` column with these bytes comes. */
+/** The text in which a `bytea` column with these bytes is received. */
 export function columnOf(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`
 }

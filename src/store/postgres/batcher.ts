@@ -1,142 +1,152 @@
 /**
- * Rounds: what many requests ask for, gathered into one statement. What is asked in a turn of the event loop goes out
- * together at its end; while as many rounds as are useful are under way, what comes in is gathered for the next one. So a
- * lone request waits for nobody, and the busier the service, the more requests share a round trip and a commit.
+ * A batcher gathers the requests of many callers into one statement. Requests that arrive in one turn of the event loop are
+ * sent together at its end. While `inFlightMax` batches are in flight, new requests are gathered for the next one. So a lone
+ * request does not wait, and under load more requests share a round trip and a commit.
  *
- * A statement works on each key once. Asks for one key join where one change can stand for all of them, in the order in
- * which they came; those that cannot join wait for a later round.
+ * A statement touches a key once. Requests for one key that one change satisfies are grouped in arrival order; others wait
+ * for a later batch. What a batch does is given by `execute`; no SQL lives here.
  */
 import { StoreError } from '../store.js'
 
-/** Something asked for, about one key. */
+/** A request about one key. */
 export interface Request {
-  /** Names the key: asks with the same name are about the same. */
+  /** Names the key: requests with the same id are about the same key. */
   readonly id: string
   /** What it adds to the statement, in bytes. */
   readonly bytes: number
-  /** When it was first asked for, in ms of performance.now(). */
+  /** When it was made, in ms of performance.now(). */
   readonly sinceMs: number
   reject(reason: unknown): void
 }
 
-export interface BatcherOptions<A extends Request> {
-  /** Whether an ask can be answered together with an earlier one about the same key. */
-  readonly canShare: (earlier: A, later: A) => boolean
-  /** Carries out a round, each group holding the asks about one key, and resolves every ask; the round is of `asksMax` groups at most. */
-  readonly execute: (groups: readonly RequestGroup<A>[]) => Promise<void>
+/** Requests about one key, at least one, that one change satisfies. */
+export type RequestGroup<R extends Request> = readonly [R, ...R[]]
+
+export interface BatcherOptions<R extends Request> {
+  /** Whether a request can be answered together with an earlier one about the same key. */
+  readonly canShare: (earlier: R, later: R) => boolean
+  /** Executes a batch of at most `groupsMax` groups, and resolves every request in it. */
+  readonly execute: (groups: readonly RequestGroup<R>[]) => Promise<void>
   readonly inFlightMax: number
   readonly groupsMax: number
-  /** An ask that has waited for this long when its round goes out is refused, in ms; no bound unless told. */
+  /** A request that has waited longer than this when its batch is sent is rejected, in ms; no bound by default. */
   readonly waitMsMax?: number
 }
 
-/** Asks about one key, one at least, answered by one change. */
-export type RequestGroup<A extends Request> = readonly [A, ...A[]]
-
-export interface Batcher<A extends Request> {
-  add(request: A): void
-  /** Adds asks that a round has left over, ahead of those that came meanwhile. */
-  addAhead(asks: readonly A[]): void
-  /** Resolves once nothing is gathered or under way. */
-  drained(): Promise<void>
-}
-
-/** A round ends here even if it has few asks: so much is sent in one piece, and kept until it is answered. */
+/** No group joins a batch that has more bytes than this: a batch is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
-export function createBatcher<A extends Request>({
-  canShare,
-  execute,
-  inFlightMax,
-  groupsMax,
-  waitMsMax,
-}: BatcherOptions<A>): Batcher<A> {
-  let gathered = new Map<string, [A, ...A[]]>()
-  let later: A[] = []
-  let bytes = 0
-  let inFlight = 0
-  let scheduled = false
-  let onSettled: (() => void)[] = []
+export class Batcher<R extends Request> {
+  readonly #canShare: BatcherOptions<R>['canShare']
+  readonly #execute: BatcherOptions<R>['execute']
+  readonly #inFlightMax: number
+  readonly #groupsMax: number
+  readonly #waitMsMax: number | undefined
+  /** The next batch, by id, in arrival order. */
+  #gathered = new Map<string, [R, ...R[]]>()
+  #gatheredBytes = 0
+  /** Requests that the next batch has no room for, in arrival order. */
+  #later: R[] = []
+  #inFlight = 0
+  #scheduled = false
+  #onDrained: (() => void)[] = []
 
-  function gather(request: A): void {
-    const group = gathered.get(request.id)
-    if (group !== undefined && canShare(group[0], request)) group.push(request)
-    else if (group !== undefined || gathered.size === groupsMax || bytes > bytesMax) later.push(request)
+  constructor({ canShare, execute, inFlightMax, groupsMax, waitMsMax }: BatcherOptions<R>) {
+    this.#canShare = canShare
+    this.#execute = execute
+    this.#inFlightMax = inFlightMax
+    this.#groupsMax = groupsMax
+    this.#waitMsMax = waitMsMax
+  }
+
+  add(request: R): void {
+    this.#gather(request)
+    this.#schedule()
+  }
+
+  /** Adds requests that a batch could not answer, ahead of those that arrived in the meantime. */
+  addAhead(requests: readonly R[]): void {
+    const others = this.#takeAll()
+    for (const request of requests) this.#gather(request)
+    for (const request of others) this.#gather(request)
+    this.#schedule()
+  }
+
+  /** Resolves once no request is gathered or in flight. */
+  drained(): Promise<void> {
+    if (this.#inFlight === 0 && !this.#scheduled) return Promise.resolve()
+    return new Promise((resolve) => this.#onDrained.push(resolve))
+  }
+
+  #gather(request: R): void {
+    const group = this.#gathered.get(request.id)
+    if (group !== undefined && this.#canShare(group[0], request)) group.push(request)
+    else if (group !== undefined || this.#gathered.size === this.#groupsMax || this.#gatheredBytes > bytesMax)
+      this.#later.push(request)
     else {
-      gathered.set(request.id, [request])
-      bytes += request.bytes
+      this.#gathered.set(request.id, [request])
+      this.#gatheredBytes += request.bytes
     }
   }
 
-  function schedule(): void {
-    if (scheduled || inFlight === inFlightMax || gathered.size === 0) return
-    scheduled = true
-    setImmediate(send)
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight === this.#inFlightMax || this.#gathered.size === 0) return
+    this.#scheduled = true
+    setImmediate(() => this.#send())
   }
 
-  /** Everything that is gathered, in order. */
-  function take(): A[] {
-    const asks = [...gathered.values()].flat()
-    const waiting = later
-    gathered = new Map()
-    later = []
-    bytes = 0
-    return asks.concat(waiting)
-  }
-
-  /** Refuses what has waited for too long. */
-  function refuseLate(): void {
-    if (waitMsMax === undefined) return
-    const oldestMs = performance.now() - waitMsMax
-    if (![...gathered.values()].some((group) => group.some(({ sinceMs }) => sinceMs < oldestMs))) return
-    for (const request of take()) {
-      if (request.sinceMs >= oldestMs) gather(request)
-      else request.reject(new StoreError('unavailable', `the engine was busy with others for ${waitMsMax / 1000} s`))
-    }
-  }
-
-  function send(): void {
-    scheduled = false
-    refuseLate()
-    const groups = [...gathered.values()]
-    const waiting = later
-    gathered = new Map()
-    later = []
-    bytes = 0
-    for (const request of waiting) gather(request)
-    if (groups.length === 0) return settle()
-    inFlight++
-    void execute(groups)
+  #send(): void {
+    this.#scheduled = false
+    this.#rejectLate()
+    const groups = [...this.#gathered.values()]
+    const waiting = this.#later
+    this.#clear()
+    for (const request of waiting) this.#gather(request)
+    if (groups.length === 0) return this.#resolveDrained()
+    this.#inFlight++
+    void this.#execute(groups)
       .catch((reason: unknown) => {
         for (const group of groups) for (const request of group) request.reject(reason)
       })
       .finally(() => {
-        inFlight--
-        schedule()
-        settle()
+        this.#inFlight--
+        this.#schedule()
+        this.#resolveDrained()
       })
-    schedule()
+    this.#schedule()
   }
 
-  function settle(): void {
-    if (inFlight > 0 || scheduled) return
-    for (const drained of onSettled) drained()
-    onSettled = []
+  /** Rejects the requests that have waited too long. */
+  #rejectLate(): void {
+    const waitMsMax = this.#waitMsMax
+    if (waitMsMax === undefined) return
+    const oldestMs = performance.now() - waitMsMax
+    if (![...this.#gathered.values()].some((group) => group.some(({ sinceMs }) => sinceMs < oldestMs))) return
+    for (const request of this.#takeAll()) {
+      if (request.sinceMs >= oldestMs) this.#gather(request)
+      else {
+        const message = `the engine was busy with other requests for ${waitMsMax / 1000} s`
+        request.reject(new StoreError('unavailable', message))
+      }
+    }
   }
 
-  return {
-    add(request) {
-      gather(request)
-      schedule()
-    },
-    addAhead(asks) {
-      const others = take()
-      for (const request of [...asks, ...others]) gather(request)
-      schedule()
-    },
-    drained() {
-      if (inFlight === 0 && !scheduled) return Promise.resolve()
-      return new Promise((resolve) => onSettled.push(resolve))
-    },
+  /** Takes every request that is not in flight, in arrival order for each key. */
+  #takeAll(): R[] {
+    const requests = [...this.#gathered.values()].flat().concat(this.#later)
+    this.#clear()
+    return requests
+  }
+
+  #clear(): void {
+    this.#gathered = new Map()
+    this.#gatheredBytes = 0
+    this.#later = []
+  }
+
+  #resolveDrained(): void {
+    if (this.#inFlight > 0 || this.#scheduled) return
+    for (const resolve of this.#onDrained) resolve()
+    this.#onDrained = []
   }
 }

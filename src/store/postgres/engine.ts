@@ -1,23 +1,23 @@
 /**
- * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened here and nowhere else,
- * and none on a standby, nor on a primary that is known to have a successor: it would read what is no longer so.
+ * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened only here, and never on
+ * a standby, nor on a primary that is known to have a successor, since its data are out of date.
  *
- * Whose timeline is higher is the later primary. A host whose address leads to whatever is the primary now (a proxy, a
- * moving address) shows a new one by a new session's timeline; with several hosts the others are asked once a second too,
- * since one that was deposed and lives on does not know it.
+ * Of two primaries the one with the higher timeline is the later. Where an address leads to the current primary, whichever
+ * host that is (a proxy, a moving address), the timeline of a new session reveals a new primary. With several hosts, the ones
+ * not in use are also asked once a second, since a primary that was deposed and is still running does not know it.
  */
 import { addressesOf } from '../address.js'
 import { StoreError } from '../store.js'
 import { Session, Standby, stateOf } from './session.js'
 
-/** How long a session may take to be made, in ms; a request waits at most this long for an engine that is gone. */
-export const connectMsMax = 3000
+/** How long opening a session may take, in ms; a request waits at most this long for an engine that is gone. */
+const connectMsMax = 3000
 
-/** With several hosts, how long the others may take to answer once one is found that is a primary, in ms. */
+/** With several hosts, how long the others may take to answer once one has proved to be a primary, in ms. */
 const othersMsMax = 500
 
-/** Between two looks at the other hosts, in ms. */
-const lookMs = 1000
+/** Between two checks of the other hosts, in ms. */
+const checkMs = 1000
 
 /** The engine has no slot left for one more session. */
 export class NoSlot extends StoreError {}
@@ -25,13 +25,13 @@ export class NoSlot extends StoreError {}
 /** SQLSTATEs of that: too many connections, of all or of this role or database. */
 const noSlotStates: readonly (string | undefined)[] = ['53300']
 
-/** The engine is there and does not let us in: nothing that waiting would cure. */
+/** The engine is reached and refuses access: waiting does not help. */
 export class Refused extends StoreError {}
 
-/** SQLSTATEs of that: the role or its password is wrong, there is no such database. */
+/** SQLSTATEs of that: the role or its password is wrong, or there is no such database. */
 const refusedStates: readonly (string | undefined)[] = ['28P01', '28000', '3D000']
 
-/** pg has no code for a password that it was to give and was not given. */
+/** pg has no code for a missing password. */
 function isRefusal(error: Error): boolean {
   return refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: ')
 }
@@ -42,31 +42,31 @@ export class Engine {
   readonly #onReached: (() => void)[] = []
   #current: string | undefined
   #timeline = 0
-  #looking: NodeJS.Timeout | undefined
+  #checking: NodeJS.Timeout | undefined
   #ended = false
 
   /** @param address of one host or several */
   constructor(address: string) {
     this.#addresses = addressesOf(address)
-    if (this.#addresses.length > 1) this.#lookLater()
+    if (this.#addresses.length > 1) this.#checkLater()
   }
 
-  /** Of the newest primary that was seen; 0 before any was, and for engines that have none. */
+  /** The timeline of the newest primary seen so far; 0 before that, and for engines without timelines. */
   get timeline(): number {
     return this.#timeline
   }
 
-  /** Told when a primary was seen that follows the one which was known. */
+  /** Calls the listener whenever a later primary than the known one was seen. */
   onSuccessor(listener: () => void): void {
     this.#onSuccessor.push(listener)
   }
 
-  /** Told whenever a session was made: who waits for an engine that was away need not wait longer. */
+  /** Calls the listener whenever a session was opened: a wait for an engine that was away can end. */
   onReached(listener: () => void): void {
     this.#onReached.push(listener)
   }
 
-  /** Whether a session is on the newest primary that was seen. */
+  /** Whether a session is on the newest primary seen so far. */
   isCurrent(session: Session): boolean {
     return session.timeline >= this.#timeline
   }
@@ -75,41 +75,44 @@ export class Engine {
    * Opens a session on the primary.
    *
    * @param statementMsMax after which the engine ends a statement of the session by itself
-   * @throws NoSlot; Refused; StoreError `unavailable` with what each host said
+   * @throws NoSlot; Refused; StoreError `unavailable` with each host's error
    */
   async open(statementMsMax: number): Promise<Session> {
     const failures = new Map<string, Error>()
     const open = async (address: string): Promise<Session | undefined> => {
       try {
-        return this.#judge(await Session.open(address, connectMsMax, statementMsMax))
+        return this.#requireCurrent(await Session.open(address, connectMsMax, statementMsMax))
       } catch (error) {
         failures.set(address, error as Error)
         return undefined
       }
     }
     const known = this.#current
-    const session = known === undefined ? undefined : await open(known)
-    const found =
-      session ??
-      (await this.#newest(
-        this.#addresses.filter((address) => address !== known).map((address) => ({ address, opening: open(address) })),
-      ))
-    if (found === undefined) throw this.#failure(failures)
+    let session = known === undefined ? undefined : await open(known)
+    if (session === undefined) {
+      const others = this.#addresses.filter((address) => address !== known)
+      session = await this.#newest(others.map((address) => ({ address, opening: open(address) })))
+    }
+    if (session === undefined) throw this.#failure(failures)
     for (const listener of this.#onReached) listener()
-    return found
+    return session
   }
 
-  /** Ends the looks. */
+  /** Stops checking the other hosts. */
   close(): void {
     this.#ended = true
-    clearTimeout(this.#looking)
+    clearTimeout(this.#checking)
   }
 
-  /** @throws Error when the session's host is a primary of the past */
-  #judge(session: Session): Session {
+  /**
+   * Returns the session, or ends it when its host is a primary of the past; tells the listeners of a new primary.
+   *
+   * @throws Error when the host is a primary of the past
+   */
+  #requireCurrent(session: Session): Session {
     if (!this.isCurrent(session)) {
       session.destroy()
-      throw new Error(`its timeline is ${session.timeline}, and there has been a primary with ${this.#timeline}`)
+      throw new Error(`its timeline is ${session.timeline}, and a primary with timeline ${this.#timeline} was seen`)
     }
     if (session.timeline > this.#timeline) {
       this.#timeline = session.timeline
@@ -118,7 +121,7 @@ export class Engine {
     return session
   }
 
-  /** The session of the newest primary; the others are ended. */
+  /** Waits for all openings, or `othersMsMax` longer than for the first; returns the newest primary's session and ends the others. */
   async #newest(
     openings: readonly { address: string; opening: Promise<Session | undefined> }[],
   ): Promise<Session | undefined> {
@@ -138,8 +141,8 @@ export class Engine {
     )
     await Promise.race([Promise.all(all), first.then(() => new Promise((resolve) => setTimeout(resolve, othersMsMax)))])
     decided = true
-    const newest = found.sort((a, b) => b.session.timeline - a.session.timeline)[0]
-    for (const { session } of found) if (session !== newest.session) session.destroy()
+    const [newest, ...older] = found.sort((a, b) => b.session.timeline - a.session.timeline)
+    for (const { session } of older) session.destroy()
     this.#current = newest?.address
     return newest?.session
   }
@@ -159,12 +162,15 @@ export class Engine {
     return new StoreError('unavailable', `the engine cannot be reached: ${reason}`, { cause: errors[0] })
   }
 
-  #lookLater(): void {
-    this.#looking = setTimeout(() => void this.#look().finally(() => this.#ended || this.#lookLater()), lookMs).unref()
+  #checkLater(): void {
+    this.#checking = setTimeout(
+      () => void this.#check().finally(() => this.#ended || this.#checkLater()),
+      checkMs,
+    ).unref()
   }
 
-  /** Asks the hosts that are not in use whether one of them has become the primary. */
-  async #look(): Promise<void> {
+  /** Checks whether one of the hosts that are not in use has become the primary. */
+  async #check(): Promise<void> {
     const others = this.#addresses.filter((address) => address !== this.#current)
     await Promise.all(
       others.map(async (address) => {
@@ -173,10 +179,10 @@ export class Engine {
           session.destroy()
           if (session.timeline > this.#timeline) {
             this.#current = address
-            this.#judge(session)
+            this.#requireCurrent(session)
           }
         } catch {
-          // A host that is away or a standby is as it should be.
+          // It is normal for the other hosts to be away or standbys.
         }
       }),
     )

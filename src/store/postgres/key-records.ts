@@ -1,6 +1,6 @@
 /**
- * API keys as rows. Every change also moves the revision on, in the same statement, so that a process knows by one small
- * read whether its own picture is still right.
+ * API keys as rows. Every change also increments the revision, in the same statement, so that a process can tell by one small
+ * read whether the keys that it holds are current.
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import { plainArray, textArray } from './arrays.js'
@@ -23,7 +23,7 @@ const readRevision: Statement<{ value: string }> = {
 }
 
 /** Returns a row if and only if a key was changed. */
-const moveRevision = `
+const incrementRevision = `
     update topicd.meta set value = value + 1
     where name = 'keys_revision' and exists (select 1 from changed) returning value`
 
@@ -32,7 +32,7 @@ const insertRecord: Statement<{ value: string }> = {
   text: `with changed as (
       insert into topicd.api_keys (name, record) select $1, $2 where ${inTime(3)}
       on conflict (name) do nothing returning name
-    ) ${moveRevision}`,
+    ) ${incrementRevision}`,
 }
 
 const putRecord: Statement<{ value: string }> = {
@@ -40,12 +40,12 @@ const putRecord: Statement<{ value: string }> = {
   text: `with changed as (
       insert into topicd.api_keys (name, record) select $1, $2 where ${inTime(3)}
       on conflict (name) do update set record = excluded.record returning name
-    ) ${moveRevision}`,
+    ) ${incrementRevision}`,
 }
 
 const deleteRecord: Statement<{ value: string }> = {
   name: 'delete_key',
-  text: `with changed as (delete from topicd.api_keys where name = $1 and ${inTime(2)} returning name) ${moveRevision}`,
+  text: `with changed as (delete from topicd.api_keys where name = $1 and ${inTime(2)} returning name) ${incrementRevision}`,
 }
 
 const readUses: Statement<{ name: string; used: string }> = {
@@ -61,7 +61,7 @@ const touchRecords: Statement<never> = {
     where k.name = v.name and (k.used is null or k.used < v.used) and ${inTime(3)}`,
 }
 
-export function createKeyRecords({ read, write }: Connections): KeyRecords {
+export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'write'>): KeyRecords {
   return {
     readKeys: async () => (await read(readRecords, [])).map(({ record }) => JSON.parse(record) as KeyRecord),
     async keysRevision() {

@@ -1,21 +1,21 @@
 /**
- * The lease on evaluating removals: a row that names its holder and says until when, by the engine's clock, so that of all
- * processes of all hosts exactly one works at a time. It is taken and renewed by compare-and-set. Whoever holds it and dies
- * is followed by another once it has run out. One that runs for longer than any lease was taken before the engine's clock
- * stepped back, or a fail-over to a slower one: it is no obstacle.
+ * The lease on evaluating removals: a row with its holder and its end, by the engine's clock, so that of all processes of all
+ * hosts exactly one works at a time. It is taken and renewed by compare-and-set. When its holder dies, another process takes
+ * it once it has expired. A lease that ends later than any new one could was taken before the engine's clock stepped back, or
+ * before a failover to a slower clock: it may be taken.
  */
 import { randomUUID } from 'node:crypto'
 import type { Connections } from './connections.js'
 import { clockMs, inTime, type Statement, startMs } from './statement.js'
 
-/** How long the lease runs, in ms: with the second between two looks of another process, well below the 5 s of a due removal. */
+/** How long the lease lasts, in ms: with the second between two attempts of another process, well below the 5 s of a due removal. */
 const leaseMs = 3000
 
 const renewMs = 1000
 
 /**
- * The later clock where the lease is too long: one that another process took while this statement was on its way was granted
- * at a time before that, and must not look longer than it is.
+ * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while this
+ * statement waited for the row, and compared with an earlier time such a lease would seem too long.
  */
 const takeLease: Statement<{ expires: string }> = {
   name: 'take_lease',
@@ -25,7 +25,7 @@ const takeLease: Statement<{ expires: string }> = {
     returning expires`,
 }
 
-/** True in a statement for as long as the process named by its parameter holds the lease. */
+/** A condition in a statement: the process named by its parameter holds the lease. */
 export function isHeldBy(number: number): string {
   return `exists (select 1 from topicd.leases where name = 'removals' and holder = $${number} and expires > ${clockMs})`
 }
@@ -39,25 +39,25 @@ export interface Lease {
   /** The name of this process in the lease's row. */
   readonly holder: string
   /**
-   * Does the work if this process holds the lease or can take it, and renews it meanwhile.
+   * Does the work if this process holds the lease or can take it, and renews the lease during the work.
    *
-   * @param work asks `held` before each of its steps, and stops when it is told false
+   * @param work calls `held` before each step, and stops when it returns false
    * @returns undefined when another process holds it
    */
   whileHeld<T>(work: (held: () => boolean) => Promise<T>): Promise<T | undefined>
-  /** Lets another take it at once. */
+  /** Lets another process take it at once. */
   end(): Promise<void>
 }
 
-export function createLease({ write }: Connections): Lease {
+export function createLease({ write }: Pick<Connections, 'write'>): Lease {
   const holder = randomUUID()
   let heldUntil = 0
 
-  /** Our own clock only measures how long ago the engine granted it, from before it was asked. */
+  /** Our own clock only measures how long ago the engine granted the lease, counted from before the request. */
   async function take(): Promise<void> {
-    const askedAt = performance.now()
+    const requestedMs = performance.now()
     const granted = await write(takeLease, [holder, leaseMs])
-    heldUntil = granted.length === 0 ? 0 : askedAt + leaseMs
+    heldUntil = granted.length === 0 ? 0 : requestedMs + leaseMs
   }
 
   const held = (): boolean => performance.now() < heldUntil

@@ -1,15 +1,16 @@
 /**
- * The engine behind a postgres:// address: puts the parts of this folder together into a `TopicStore`. Any number of
- * processes of any number of hosts may have it open; opening it is no hazard to anybody, so writes are never held.
+ * Opens the engine at a postgres:// address: assembles the parts of this folder into a `TopicStore`. Any number of processes of
+ * any number of hosts may have it open at the same time, so writes are never paused.
  *
- * The engine may be away at any time, at the opening too: whoever can wait has the store at once, and every request is
- * refused until the engine is back and its schema and settings have been found right.
+ * The engine may be away at any time, also at the start. A caller that can wait gets the store anyway, and every request is
+ * rejected until the engine is reached and its schema and settings are found right.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
-import { type Connections, createConnections } from './connections.js'
+import { check } from './check.js'
+import { Connections } from './connections.js'
 import { Refused } from './engine.js'
-import { createExpiry } from './expiry.js'
+import { Expiry } from './expiry.js'
 import { createFencedRead, requireFence } from './fence.js'
 import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
@@ -19,54 +20,58 @@ import { migrateSchema, requireSchema } from './schema.js'
 import { requireSettings } from './server-settings.js'
 import type { Execute } from './statement.js'
 import { createStats } from './stats.js'
-import { check, walk } from './walk.js'
-import { createWrites } from './writes.js'
+import { walk } from './walk.js'
+import { Writes } from './writes.js'
 
-/** How long those who cannot wait for ever wait for an engine that cannot be reached, in ms: it may be restarting. */
+/** How long a caller that cannot wait indefinitely waits for an engine that cannot be reached, in ms: it may be restarting. */
 const patienceMs = 6000
-const patienceStepMs = 200
 
-/** Those who can wait have their store after this long, whatever an engine is doing that does not answer, in ms. */
+/** Between two attempts, in ms. */
+const retryMs = 200
+
+/** After this long, in ms, a caller that can wait gets its store, although the engine has not answered. */
 const handOverMs = 3000
 
-const notYet = new StoreError('unavailable', 'the engine cannot be reached: it has not answered yet')
+const noAnswer = new StoreError('unavailable', 'the engine cannot be reached: it has not answered yet')
 
 /** Statements of scans in flight in this process. */
 const scansInFlightMax = 2
 
 export interface PostgresOptions {
-  /** Processes of this host that share what it takes of the engine's sessions; 1 unless told. */
+  /** Processes of this host that share its part of the engine's sessions; 1 by default. */
   readonly sharers?: number
-  /** Whether what clients fetch is proved to be from the primary; see fence.ts. */
+  /** Whether fetches wait for proof that the engine is still the primary; see fence.ts. */
   readonly fencedReads?: boolean
   /**
-   * For those who can wait: the store is there at once, and this is told when the engine, once it was reached, proves to be none
-   * that can be used. Others get their store when the engine was reached, or none.
+   * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves unusable.
+   * Without it the store is returned only when the engine was reached and is usable.
    */
   readonly onUnusable?: (reason: Error) => void
 }
 
 /**
- * Opens the store at an address, whose schema must be there.
+ * Opens the store at an address, whose schema must exist.
  *
- * @throws Error when it does not let us in, when its schema is not one for this program, when nothing in it is durable, or when it
- *   cannot hold every text; without `onUnusable` also when it cannot be reached
+ * @throws Error when the engine refuses access, its schema does not fit this program, its commits are not durable, or it cannot
+ *   store every text; without `onUnusable` also when it cannot be reached
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
   const { sharers = 1, fencedReads = false, onUnusable } = options
-  const connections = createConnections(address, sharers)
-  const look = (waitMs: number): Promise<Error | undefined> => lookAt(connections, fencedReads, waitMs)
-  const canWait = onUnusable !== undefined
-  const found = await (canWait ? Promise.race([look(0), sleep(handOverMs, notYet)]) : look(patienceMs))
-  const refusal = found instanceof StoreError ? found : undefined
-  if (found === undefined || (refusal !== undefined && canWait))
-    return createStore(connections, { refusal, look, fencedReads, onUnusable })
-  await connections.close()
-  throw found
+  const connections = new Connections(address, sharers)
+  const examine = (waitMs: number): Promise<Error | undefined> => problemOf(connections, fencedReads, waitMs)
+  const problem = await (onUnusable === undefined
+    ? examine(patienceMs)
+    : Promise.race([examine(0), sleep(handOverMs, noAnswer)]))
+  if (problem !== undefined && (onUnusable === undefined || !(problem instanceof StoreError))) {
+    await connections.close()
+    throw problem
+  }
+  const gate = new Gate(problem, () => examine(0), onUnusable)
+  return createStore(connections, gate, fencedReads)
 }
 
 /** What is wrong with the engine; undefined when nothing is. One that cannot be reached is tried again for `waitMs`. */
-async function lookAt(connections: Connections, fencedReads: boolean, waitMs: number): Promise<Error | undefined> {
+async function problemOf(connections: Connections, fencedReads: boolean, waitMs: number): Promise<Error | undefined> {
   const deadline = performance.now() + waitMs
   for (;;) {
     try {
@@ -77,71 +82,92 @@ async function lookAt(connections: Connections, fencedReads: boolean, waitMs: nu
     } catch (error) {
       if (error instanceof Refused) return new Error(error.message, { cause: error })
       if (!(error instanceof StoreError) || performance.now() >= deadline) return error as Error
-      await sleep(patienceStepMs)
+      await sleep(retryMs)
     }
   }
 }
 
-interface StoreOptions {
-  /** Why the engine could not be looked at; it is until it can. */
-  readonly refusal: StoreError | undefined
-  readonly look: (waitMs: number) => Promise<Error | undefined>
-  readonly fencedReads: boolean
-  readonly onUnusable: ((reason: Error) => void) | undefined
-}
+/** Rejects every statement until the engine has been examined; tries that again and again while it cannot be reached. */
+class Gate {
+  #refusal: StoreError | undefined
+  #closed = false
 
-function createStore(
-  connections: Connections,
-  { refusal: unreached, look, fencedReads, onUnusable }: StoreOptions,
-): TopicStore {
-  let refusal = unreached
-  let closed = false
+  /** @param refusal why the engine could not be examined so far; undefined when it was, and is usable */
+  constructor(
+    refusal: StoreError | undefined,
+    examine: () => Promise<Error | undefined>,
+    onUnusable: ((reason: Error) => void) | undefined,
+  ) {
+    this.#refusal = refusal
+    if (refusal !== undefined) void this.#examineUntilReached(examine, onUnusable)
+  }
 
-  async function lookUntilReached(): Promise<void> {
-    while (refusal !== undefined && !closed) {
-      await sleep(patienceStepMs)
-      const found = closed ? undefined : await look(0)
-      if (found === undefined || found instanceof StoreError) refusal = found
-      else return onUnusable?.(found)
+  /** Why statements are rejected; undefined once they are executed. */
+  get refusal(): StoreError | undefined {
+    return this.#refusal
+  }
+
+  guard(execute: Execute): Execute {
+    return (statement, parameters) =>
+      this.#refusal === undefined ? execute(statement, parameters) : Promise.reject(this.#refusal)
+  }
+
+  /** Ends the attempts. */
+  close(): void {
+    this.#closed = true
+  }
+
+  async #examineUntilReached(
+    examine: () => Promise<Error | undefined>,
+    onUnusable: ((reason: Error) => void) | undefined,
+  ): Promise<void> {
+    while (this.#refusal !== undefined && !this.#closed) {
+      await sleep(retryMs)
+      const problem = this.#closed ? undefined : await examine()
+      if (problem === undefined || problem instanceof StoreError) this.#refusal = problem
+      else return onUnusable?.(problem)
     }
   }
-  if (refusal !== undefined && onUnusable !== undefined) void lookUntilReached()
+}
 
-  const once =
-    (execute: Execute): Execute =>
-    (statement, parameters) => {
-      return refusal === undefined ? execute(statement, parameters) : Promise.reject(refusal)
-    }
-  const guarded: Connections = { ...connections, read: once(connections.read), write: once(connections.write) }
-  const lease = createLease(guarded)
-  const scan = limitConcurrency(guarded.read, scansInFlightMax)
-  const fetched = fencedReads ? createFencedRead(guarded) : guarded.read
-  const { drained, ...changes } = createWrites(guarded, scan)
-  const removals = createExpiry(guarded, scan, lease)
+function createStore(connections: Connections, gate: Gate, fencedReads: boolean): TopicStore {
+  const read = gate.guard(connections.read)
+  const write = gate.guard(connections.write)
+  const lease = createLease({ write })
+  const scan = limitConcurrency(read, scansInFlightMax)
+  const clientRead = fencedReads ? createFencedRead({ read, write, timeline: connections.timeline }) : read
+  const clientScan = fencedReads ? limitConcurrency(clientRead, scansInFlightMax) : scan
+  const writes = new Writes({ read, write }, scan)
+  const expiry = new Expiry({ read, write }, scan, lease)
   return {
-    ...createReads(fetched, fencedReads ? limitConcurrency(fetched, scansInFlightMax) : scan),
-    ...changes,
-    ...createKeyRecords(guarded),
-    removeDue: removals.removeDue,
-    walk: (plan, cancellation) => walk(guarded, plan, cancellation),
-    check: (report) => check(guarded, report),
-    stats: createStats(guarded),
-    notReady: () => (refusal ?? connections.failure())?.message,
+    ...createReads(clientRead, clientScan),
+    set: (path, type, valueText) => writes.set(path, type, valueText),
+    add: (creation) => writes.add(creation),
+    addAndSet: (creation, valueText) => writes.addAndSet(creation, valueText),
+    remove: (path) => writes.remove(path),
+    removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
+    commits: writes.commits,
+    removeDue: () => expiry.removeDue(),
+    ...createKeyRecords({ read, write }),
+    walk: (plan, cancellation) => walk(connections, plan, cancellation),
+    check: (report) => check(connections, report),
+    stats: createStats(read),
+    notReady: () => (gate.refusal ?? connections.failure)?.message,
     pauseWrites: () => Promise.resolve(),
     resumeWrites() {},
     async close() {
-      closed = true
-      await removals.close()
-      await drained()
+      gate.close()
+      await expiry.close()
+      await writes.drained()
       await lease.end().catch(() => {})
       await connections.close()
     },
   }
 }
 
-/** Makes or migrates the schema at an address. See `migrateSchema`. */
+/** Creates or migrates the schema at an address. See `migrateSchema`. */
 export async function migratePostgresStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
-  const connections = createConnections(address, 1)
+  const connections = new Connections(address, 1)
   try {
     return await migrateSchema(connections)
   } finally {

@@ -1,10 +1,10 @@
 /**
- * A page that is being put together: items that came as text, with commas between them, up to its bounds.
+ * Assembles a page: items as text, with commas between them, up to the page's bounds. Nothing is read here.
  */
 import { type Page, type PageQuery, pageHeadroom } from '../store.js'
 
 export interface PageItems {
-  /** Takes the next item; false, and nothing taken, when the page is full. */
+  /** Adds the next item; returns false and adds nothing when the page is full. */
   add(item: string): boolean
   readonly count: () => number
   /** Bytes of the items so far, commas included. */

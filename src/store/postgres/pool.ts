@@ -1,29 +1,30 @@
 /**
- * The sessions of one process for one purpose: a bounded number, made as they are needed, waited for in the order of asking.
+ * The sessions of one process for one purpose: a bounded number, opened on demand and handed out in the order of requests.
+ * What is executed on them, and what its failure means, is decided in connections.ts.
  *
- * - A session whose statement was given up counts until the engine has answered or has let go of it: elsewhere its backend
- *   may wait for a standby that is away, and new sessions in its place would use up what the engine has.
- * - An engine without a slot for one more session takes nothing away from those that live: requests wait for these.
- * - While no session can be made, requests are refused at once; one attempt after the other goes on behind them.
+ * - A session whose statement was given up counts until the engine has answered or its backend has finished: the backend may
+ *   wait for a standby that is away, and new sessions in its place would use up the engine's.
+ * - When the engine has no slot for one more session, those that are open stay in use, and requests wait for them.
+ * - While no session can be opened, requests are rejected at once, and one attempt after another is made in the background.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../store.js'
 import { type Engine, NoSlot } from './engine.js'
 import type { Session } from './session.js'
 
-/** How long a request waits for a session, in ms: as long as it takes to make one. */
+/** How long a request waits for a session, in ms: as long as opening one may take. */
 const waitMsMax = 3000
 
 /** Between two attempts to reach an engine that is away, in ms. */
 const retryMs = 500
 
-/** After the engine had no slot, how long no further session is asked for, in ms. */
+/** After the engine had no slot, how long no further session is opened, in ms. */
 const noSlotMs = 5000
 
-/** How long a statement in flight may take when the store is closed, in ms: requests have had their time before. */
+/** How long a statement in flight may take when the store is closed, in ms: requests were drained before. */
 const closeMsMax = 1000
 
-/** A session that nobody used for this long ends, in ms. */
+/** A session that was not used for this long is ended, in ms. */
 const idleMsMax = 60_000
 
 interface Waiter {
@@ -49,34 +50,34 @@ export class Pool {
   #closed = false
 
   /**
-   * @param sizeMax sessions at most, at this moment
+   * @param sizeMax the highest number of sessions at the moment
    * @param statementMsMax after which the engine ends a statement by itself
    */
   constructor(engine: Engine, sizeMax: () => number, statementMsMax: number) {
     this.#engine = engine
     this.#sizeMax = sizeMax
     this.#statementMsMax = statementMsMax
-    engine.onSuccessor(() => this.#dropOld())
+    engine.onSuccessor(() => this.#discardOld())
     engine.onReached(() => {
-      if (this.#retry !== undefined) this.#tryAgain()
+      if (this.#retry !== undefined) this.#retryNow()
     })
     this.#trimming = setInterval(() => this.#trim(), idleMsMax / 2).unref()
   }
 
-  /** Sessions whose statement was given up, and which the engine has not answered. */
+  /** Sessions whose statement was given up and is not answered yet. */
   get givenUp(): readonly Session[] {
     return [...this.#givenUp]
   }
 
-  /** Why there is no session that can be used and none can be made; undefined while there is or can. */
+  /** Why there is no usable session and none can be opened; undefined otherwise. */
   get failure(): StoreError | undefined {
     return this.#live.size > this.#givenUp.size ? undefined : this.#failure
   }
 
   /**
-   * A session for one use; whoever has it gives it back by `release`, `giveUp` or `discard`.
+   * Returns a session for one use; the caller gives it back by `release`, `giveUp` or `discard`.
    *
-   * @throws StoreError `unavailable` when there is none in time
+   * @throws StoreError `unavailable` when none is free in time
    */
   acquire(): Promise<Session> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
@@ -86,7 +87,7 @@ export class Pool {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.delete(waiter)
-        reject(new StoreError('unavailable', `the engine's connections were all in use for ${waitMsMax / 1000} s`))
+        reject(new StoreError('unavailable', `all connections to the engine were in use for ${waitMsMax / 1000} s`))
       }, waitMsMax)
       const waiter = { resolve, reject, timer }
       this.#waiters.add(waiter)
@@ -94,7 +95,7 @@ export class Pool {
     })
   }
 
-  /** Gives back a session that may be used again. */
+  /** Takes back a session that may be used again. */
   release(session: Session): void {
     if (!this.#live.has(session)) return
     if (this.#closed || !this.#engine.isCurrent(session)) return this.discard(session)
@@ -103,7 +104,7 @@ export class Pool {
     else this.#hand(waiter, session)
   }
 
-  /** Gives back a session whose statement has not been answered in time: it is used again when it has been. */
+  /** Takes back a session whose statement was not answered in time: it is used again once it is answered. */
   giveUp(session: Session): void {
     if (this.#closed) return this.discard(session)
     this.#givenUp.add(session)
@@ -118,7 +119,7 @@ export class Pool {
     this.#forget(session)
   }
 
-  /** Ends every session that is not in use; those that are end when they are given back, or after a moment. */
+  /** Ends every session: idle ones at once, others when they are given back, or after `closeMsMax`. */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#trimming)
@@ -132,7 +133,7 @@ export class Pool {
     for (const session of this.#live) this.discard(session)
   }
 
-  /** Makes as many sessions as wait for one and may be. */
+  /** Opens a session for each waiting request, as far as the limit allows. */
   #grow(): void {
     const isFull = performance.now() < this.#fullUntilMs && this.#live.size > 0
     if (isFull || this.#retry !== undefined) return
@@ -157,7 +158,7 @@ export class Pool {
 
   #onFailure(error: StoreError): void {
     if (this.#closed) return
-    // Slots come free any moment; an engine that is away may be so for long.
+    // A slot may become free at any moment; an engine that is away may be away for long.
     if (error instanceof NoSlot) {
       this.#failure = undefined
       if (this.#live.size > 0) {
@@ -168,10 +169,10 @@ export class Pool {
       this.#failure = error
       if (this.#live.size === 0) this.#rejectWaiters(error)
     }
-    this.#retry ??= setTimeout(() => this.#tryAgain(), retryMs).unref()
+    this.#retry ??= setTimeout(() => this.#retryNow(), retryMs).unref()
   }
 
-  #tryAgain(): void {
+  #retryNow(): void {
     clearTimeout(this.#retry)
     this.#retry = undefined
     if (this.#closed) return
@@ -195,20 +196,22 @@ export class Pool {
     waiter.resolve(session)
   }
 
-  /** Whoever uses it has its own failure. */
+  /** Removes a session that has ended. A request that was using it gets the statement's own failure. */
   #forget(session: Session): void {
     if (!this.#live.delete(session)) return
     this.#givenUp.delete(session)
-    const place = this.#idle.findIndex((idle) => idle.session === session)
-    if (place !== -1) this.#idle.splice(place, 1)
+    const index = this.#idle.findIndex((idle) => idle.session === session)
+    if (index !== -1) this.#idle.splice(index, 1)
     if (this.#live.size === 0) this.#onEmpty?.()
     if (!this.#closed) this.#grow()
   }
 
-  #dropOld(): void {
+  /** Ends idle sessions on primaries of the past. */
+  #discardOld(): void {
     for (const { session } of [...this.#idle]) if (!this.#engine.isCurrent(session)) this.discard(session)
   }
 
+  /** Ends sessions that were idle for too long. */
   #trim(): void {
     const since = performance.now() - idleMsMax
     for (const { session, sinceMs } of [...this.#idle]) if (sinceMs < since) this.discard(session)

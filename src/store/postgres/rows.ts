@@ -1,5 +1,5 @@
 /**
- * What the columns of a topic's row mean, for the statements of this folder.
+ * How a topic's type and properties are stored in columns. The other columns are described in schema.ts.
  */
 import type { Properties, TopicType } from '../../topics/topic.js'
 
@@ -14,7 +14,7 @@ export function propertiesOf(column: string | null): Properties {
   return column === null ? {} : (JSON.parse(column) as Properties)
 }
 
-/** Whether a topic without properties stands there: most do, and null says so. */
+/** The `properties` column of a topic; undefined for null, which most topics have: no properties. */
 export function columnOfProperties(properties: Properties): Buffer | undefined {
   return Object.keys(properties).length === 0 ? undefined : Buffer.from(JSON.stringify(properties))
 }

@@ -1,9 +1,8 @@
 /**
- * Walking over the matching keys of a plan, for pages whose ranges do not decide and for removals. Keys are read in batches
- * that grow while the matcher lets nothing be jumped over; the walk holds nothing between them, and goes on after the last
- * key that it saw, so that whatever stands throughout is met exactly once, in order.
+ * Scanning the matching keys of a plan, for pages of plans with a matcher and for removals. Keys are read in batches, which
+ * grow while the matcher skips nothing. The scan holds nothing open between them, and continues after the last key that it
+ * saw, so that a topic that exists throughout is seen exactly once, in order.
  */
-
 import type { Plan } from '../../selectors/plan.js'
 import { decodeKey } from '../../topics/key.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
@@ -19,14 +18,14 @@ interface MatchRow {
   readonly life?: string
 }
 
-/** Written with both columns on both sides, so that only the index by type and key can serve it. */
+/** Both columns are on both sides of each comparison, so that only the index by type and key can serve it. */
 const readKeysOfType: Statement<MatchRow> = {
   name: 'read_keys_of_type',
   text: `select key from topicd.topics
     where (type, key) >= ($1::smallint, $2::bytea) and (type, key) < ($1::smallint, $3::bytea) order by type, key limit $4::int`,
 }
 
-/** The same of both types, with what tells each topic from an earlier or later one at its path. */
+/** Keys of both types, each with the `life` that distinguishes its topic from earlier and later ones at the path. */
 const readLives: Statement<MatchRow> = {
   name: 'read_lives',
   text: `select key, life from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
@@ -37,18 +36,18 @@ const readKeys: Statement<MatchRow> = {
   text: `select key from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
 }
 
-/** Keys in a batch: few while the matcher jumps, many while it does not. */
+/** Keys in a batch: few while the matcher skips, many while it does not. */
 const batchMin = 32
 const batchMax = 1024
 
-/** Keys visited between two looks at the clock. */
-const keysPerLook = 32
+/** Keys visited between two readings of the clock. */
+const keysPerClockRead = 32
 
 /**
- * The matching keys in batches, in order; a batch may be empty. Other requests have their turn between slices of matching.
+ * The matching keys in batches, in order; a batch may be empty. Other requests are served between slices of matching.
  *
- * @param type the one to look at; undefined for both
- * @throws Cancelled when nobody waits any more
+ * @param type of the topics; undefined for both
+ * @throws Cancelled when `cancellation` says so
  */
 export async function* matchingKeys(
   read: Execute,
@@ -83,21 +82,22 @@ async function* matches(
 ): AsyncGenerator<MatchRow[]> {
   let left: readonly KeyRange[] = ranges
   let batch = matcher === undefined ? batchMax : batchMin
-  while (left.length > 0) {
-    if (cancellation.cancelled) throw new Cancelled()
+  for (;;) {
+    if (left.length > 0 && cancellation.cancelled) throw new Cancelled()
     const [range] = left
+    if (range === undefined) return
     const rows = await readRange(range, batch)
     const matching: MatchRow[] = []
     let jump: Buffer | undefined
     let last = range.start
     let deadline = performance.now() + sliceMs
-    for (const [place, row] of rows.entries()) {
+    for (const [index, row] of rows.entries()) {
       last = bytesOf(row.key)
       if (jump !== undefined && Buffer.compare(last, jump) < 0) continue
       const verdict = matcher === undefined || matcher(decodeKey(last))
       jump = typeof verdict === 'object' ? verdict : undefined
       if (verdict === true) matching.push(row)
-      if (place % keysPerLook === keysPerLook - 1 && performance.now() > deadline) {
+      if (index % keysPerClockRead === keysPerClockRead - 1 && performance.now() > deadline) {
         await waitForSlice()
         deadline = performance.now() + sliceMs
       }

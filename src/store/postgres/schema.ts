@@ -1,12 +1,13 @@
 /**
- * The tables, how they come to be, and whether they are those that this program knows. They stand in a schema of their own,
- * `topicd`, so that one database can serve others too. Only SQL that PostgreSQL, CockroachDB and YugabyteDB share.
+ * The tables, their migrations, and whether this program can work with the tables that are there. They are in a schema of
+ * their own, `topicd`, so that other applications can share the database. Only SQL that PostgreSQL, CockroachDB and YugabyteDB
+ * share.
  *
- *     topics     one row a topic, in tree order by its key (topics/key.ts); the second index, by type and key, is what
- *                pages go by, so that topics of the other type cost them nothing
- *     api_keys   name → record, JSON
- *     meta       name → number: the schema's version, and the keys' revision
- *     leases     name → holder, until when by the engine's clock
+ *     topics     one row per topic, in tree order by its key (topics/key.ts); pages use the second index, by type and key, so
+ *                that topics of the other type cost them nothing
+ *     api_keys   name → record (JSON), and when the key was last used
+ *     meta       name → number: the schema's version, the oldest program that can use it, the revision of the API keys
+ *     leases     name → holder, and when the lease expires by the engine's clock
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connections } from './connections.js'
@@ -14,16 +15,17 @@ import { stateOf } from './session.js'
 import { inTime, type Statement } from './statement.js'
 
 /**
- * Each step makes a schema of the version before it one of the next, and may be carried out again: two who migrate at once,
- * or one who was cut off, do no harm.
+ * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that was
+ * interrupted, do no harm.
  *
- * `type` is 1 for json, 2 for string. `item` is the fetch result item, the value's own text in it. `properties` is JSON, or
- * null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms since the epoch by the engine's
- * clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its clause waits, null for none. `life`
- * is a random number that tells a topic from an earlier one at the same path. The indexes say `asc`, since YugabyteDB would
- * hash their first column otherwise; no engine but that one takes the word in a primary key. The rows leave room in their
- * pages, so that a new value goes beside the old one and no index learns of it. The primary key is the only unique index of
- * the topics: where two create at once, `on conflict (key)` looks at no other, and the later one would fail on it.
+ * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set. `properties` is
+ * JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms since the epoch by the
+ * engine's clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its clause waits, null for none.
+ * `life` is a random number that distinguishes a topic from earlier and later ones at the same path.
+ *
+ * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a primary
+ * key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index: `on conflict (key)`
+ * checks no other, so of two concurrent creations the later would fail.
  */
 const steps: readonly string[] = [
   `create table if not exists topicd.topics (
@@ -45,12 +47,12 @@ const steps: readonly string[] = [
    insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`,
 ]
 
-/** The version that this program makes. */
+/** The version that this program migrates to. */
 const schemaVersion = steps.length
 
 /**
- * The oldest program that works with the schema that this one makes, by the version which that one makes: with a step that only adds
- * what older programs do not look at, it stays, and hosts are upgraded one after the other behind it.
+ * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only adds
+ * what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema is migrated.
  */
 const oldestProgram = 1
 
@@ -59,7 +61,7 @@ const readVersion: Statement<{ value: string }> = {
   text: `select value from topicd.meta where name = 'schema_version'`,
 }
 
-/** A schema that says nothing of it is from a program before that was written down, and for that one alone. */
+/** A schema without it was made before it was stored, and is only for programs of its own version. */
 const readOldestProgram: Statement<{ value: string }> = {
   name: 'read_oldest_program',
   text: `select value from topicd.meta where name = 'oldest_program'`,
@@ -76,17 +78,17 @@ const raiseVersion: Statement<never> = {
     on conflict (name) do update set value = excluded.value`,
 }
 
-/** SQLSTATEs of a schema or table that is not there. */
+/** SQLSTATEs of a missing schema or table. */
 const missingStates: readonly (string | undefined)[] = ['3F000', '42P01']
 
-/** SQLSTATEs of two who make the same thing at the same time. */
+/** SQLSTATEs of two migrations that create the same thing at the same time. */
 const raceStates: readonly (string | undefined)[] = ['23505', '42P06', '42P07', '40001', 'XX000']
 
-const raceTriesMax = 20
+const raceAttemptsMax = 20
 const raceMs = 100
 
-/** The version of the schema that is there; 0 for none. */
-async function versionOf({ read }: Connections): Promise<number> {
+/** The version of the stored schema; 0 for none. */
+async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
   try {
     const [row] = await read(readVersion, [])
     return Number(row?.value ?? 0)
@@ -97,11 +99,11 @@ async function versionOf({ read }: Connections): Promise<number> {
 }
 
 /**
- * Holds the schema to one that this program works with: the one that it makes, or a later one that was made for older programs too.
+ * Checks that this program can work with the stored schema: its own version, or a later one that allows older programs.
  *
- * @throws Error that says what to run
+ * @throws Error that tells a person what to run
  */
-export async function requireSchema(connections: Connections): Promise<void> {
+export async function requireSchema(connections: Pick<Connections, 'read'>): Promise<void> {
   const version = await versionOf(connections)
   if (version === schemaVersion) return
   if (version > schemaVersion) {
@@ -111,18 +113,18 @@ export async function requireSchema(connections: Connections): Promise<void> {
       `the store's schema has version ${version}, and this topicd knows ${schemaVersion}: install the newer topicd`,
     )
   }
-  const found =
+  const problem =
     version === 0
       ? 'there is no topicd schema in the store'
       : `the store's schema has version ${version}, not ${schemaVersion}`
-  throw new Error(`${found}: run "topicd migrate" with the same --store`)
+  throw new Error(`${problem}: run "topicd migrate" with the same --store`)
 }
 
 /**
- * Makes the schema, or brings it to the version that this program makes; the data of a later one are left alone.
+ * Creates the schema, or migrates it to this program's version. A later version that allows this program is left as it is.
  *
  * @returns the versions before and after
- * @throws Error when it is of a later version
+ * @throws Error when a later version does not allow this program
  */
 export async function migrateSchema(connections: Connections): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(connections)
@@ -130,7 +132,8 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
     await requireSchema(connections)
     return { from, to: from }
   }
-  for (let version = from; version < schemaVersion; version++) {
+  for (const [version, step] of steps.entries()) {
+    if (version < from) continue
     if (version === 0) {
       await define(connections, 'create schema if not exists topicd')
       await define(
@@ -139,19 +142,19 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
          insert into topicd.meta (name, value) values ('schema_version', 0) on conflict (name) do nothing`,
       )
     }
-    await define(connections, steps[version])
+    await define(connections, step)
     await connections.write(raiseVersion, [version + 1, oldestProgram])
   }
   return { from, to: schemaVersion }
 }
 
-/** `if not exists` looks first and makes then, so another who migrates at this moment can still come in between. */
+/** `if not exists` checks first and creates afterwards, so a concurrent migration can come in between. */
 async function define(connections: Connections, text: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await connections.define(text)
     } catch (error) {
-      if (!raceStates.includes(stateOf(error)) || attempt === raceTriesMax) throw error
+      if (!raceStates.includes(stateOf(error)) || attempt === raceAttemptsMax) throw error
       await sleep(raceMs)
     }
   }

@@ -1,29 +1,29 @@
 /**
- * The edge to pg: one connection to one host's engine, prepared so that what is promised of it does not depend on anybody's
- * configuration. Nothing else imports pg. Which connection is used for what is decided elsewhere.
+ * The edge to pg: one connection to one host's engine, prepared so that its guarantees do not depend on anybody's
+ * configuration. Nothing else imports pg. Which session executes what is decided in connections.ts.
  *
  * Caveats of the library and of the protocol, each held by a test:
  * - The engine sends a statement's result before it commits. pg resolves on the message after that (ReadyForQuery), so a
  *   resolved write is a committed one.
- * - A commit whose wait for a standby was given up comes back as a success with a warning.
- * - A connection that fails says so by an `error` that ends the process unless somebody listens.
- * - pg's limit on a connection's making ends with the log-in, and `end()` waits for the other side: so every statement here has a
+ * - A commit that stopped waiting for a standby is reported as a success with a warning.
+ * - A connection that fails emits an `error`, which ends the process unless somebody listens.
+ * - pg's time limit on connecting ends with the login, and `end()` waits for the other side: so every statement here has a time
  *   limit, and a connection is ended by destroying its socket.
- * - What comes back is text, decoded as UTF-8; here every column stays the text that it came as.
+ * - Results are text, decoded as UTF-8; here every column stays the text that was received.
  */
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { clockMs, type Parameter, type Statement } from './statement.js'
 
 /**
- * Settings of each session. One that an engine or a pooler does not know must not take the others with it. A planner without statistics joins by reading whole tables, and every statement here is meant to go by an index, so
- * the other ways are turned off.
+ * Settings of each session. One that an engine or a pooler does not know must not prevent the others. A planner without
+ * statistics joins by reading whole tables, and every statement here is meant to use an index, so the other plans are off.
  */
 const settings: readonly string[] = [
-  // Whatever weaker was set for the role or the database; stronger stays.
+  // Overrides a weaker setting of the role or the database; a stronger one stays.
   `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') <> 'remote_apply'`,
   'set idle_in_transaction_session_timeout = 60000',
-  // The engine lets go of a session whose host has vanished within half a minute.
+  // The engine ends a session whose host has vanished within half a minute.
   'set tcp_keepalives_idle = 10',
   'set tcp_keepalives_interval = 5',
   'set tcp_keepalives_count = 4',
@@ -32,19 +32,22 @@ const settings: readonly string[] = [
   'set enable_hashjoin = off',
   'set enable_mergejoin = off',
   'set jit = off',
-  // Or a statement over arrays is planned anew each time it is carried out, which takes as long as it does.
+  // Otherwise a statement over arrays is planned each time it is executed, which doubles its time.
   'set plan_cache_mode = force_generic_plan',
 ]
 
-/** SQLSTATEs of what an engine or a pooler does not know: a setting, its value, a function, a feature, a form of words. */
+/** SQLSTATEs of what an engine or a pooler does not know: a setting, its value, a function, a feature, a syntax. */
 const unknownStates: readonly (string | undefined)[] = ['42704', '22023', '42883', '0A000', '42601']
 
-/** What tells one primary from the next: the timeline is part of the name of the file that is written to. A standby writes none. */
-const readPlace = `
+/**
+ * What distinguishes one primary from the next: the timeline is part of the name of the write-ahead log's file. A standby
+ * writes none.
+ */
+const readTimeline = `
   select pg_is_in_recovery()::text as standby,
     case when pg_is_in_recovery() then null else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`
 
-/** How many sessions the engine lets everybody have, and this role and database. */
+/** How many sessions the engine allows: all clients together, this role, this database. */
 const readSlots = `
   select least(
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
@@ -52,12 +55,12 @@ const readSlots = `
     (select nullif(datconnlimit, -1) from pg_database where datname = current_database())
   )::text as slots`
 
-const readClock: Statement<{ now: string }> = { name: 'read_clock', text: `select ${clockMs} as now` }
+const selectClock: Statement<{ now: string }> = { name: 'read_clock', text: `select ${clockMs} as now` }
 
-/** Before the first probe of an idle connection, in ms: half of what stateful firewalls forget after. */
+/** Before the first probe of an idle connection, in ms: half the time after which stateful firewalls forget it. */
 const keepAliveMs = 30_000
 
-/** Columns stay the text that they came as. */
+/** Columns stay the text that was received. */
 const asText = {
   getTypeParser:
     () =>
@@ -65,23 +68,23 @@ const asText = {
       text,
 } as unknown as pg.CustomTypesConfig
 
-/** A statement was not answered in time; whether it was carried out is not known. */
+/** A statement was not answered in time; whether it was carried out is unknown. */
 export class TimedOut extends Error {}
 
-/** A write came back with a warning: it is committed here, and perhaps nowhere else. */
+/** A write succeeded with a warning: it is committed on this host, and perhaps nowhere else. */
 export class Warned extends Error {}
 
-/** The host's engine is a standby, and only reads. */
+/** The host's engine is a standby, which is read-only. */
 export class Standby extends Error {}
 
 export class Session {
-  /** Of the engine's history: a promoted standby has a higher one than its predecessor. 0 where the engine has none. */
+  /** The timeline of the engine: a promoted standby has a higher one than its predecessor. 0 where the engine has none. */
   timeline = 0
-  /** Sessions that the engine lets this role have in all; undefined where it does not say. */
+  /** Sessions that the engine allows this role in all; undefined where it does not say. */
   slots: number | undefined
-  /** What the engine's clock is ahead of performance.now() at least, in ms, as it was last seen, and when. */
+  /** How far the engine's clock is ahead of performance.now(), in ms, at least, when it was last read; and when that was. */
   clockOffsetMs = 0
-  clockSeenMs = 0
+  clockReadAtMs = 0
 
   readonly #client: pg.Client
   #warning: string | undefined
@@ -90,7 +93,7 @@ export class Session {
 
   private constructor(client: pg.Client) {
     this.#client = client
-    // Whatever is in flight on the connection fails with it and is told so.
+    // A statement in flight on the connection fails with it, and its caller gets the error.
     client.on('error', () => {})
     client.on('notice', ({ code, message }) => {
       // Class 01 is a warning in every language.
@@ -99,11 +102,11 @@ export class Session {
   }
 
   /**
-   * Connects to the engine at an address of one host, and prepares the session.
+   * Connects to the engine at an address of one host and prepares the session.
    *
    * @param msMax for everything together
    * @param statementMsMax after which the engine ends a statement by itself
-   * @throws Standby when it is one; TimedOut; else whatever the system or the engine says
+   * @throws Standby; TimedOut; otherwise the system's or the engine's error
    */
   static async open(address: string, msMax: number, statementMsMax: number): Promise<Session> {
     const client = new pg.Client({
@@ -133,16 +136,16 @@ export class Session {
         throw error
       }
     }
-    const place = await optional(readPlace)
-    if (place?.standby === 'true') throw new Standby('it is a standby, which only reads')
-    this.timeline = Number.parseInt(place?.timeline ?? '0', 16)
+    const row = await optional(readTimeline)
+    if (row?.standby === 'true') throw new Standby('it is a standby, which is read-only')
+    this.timeline = Number.parseInt(row?.timeline ?? '0', 16)
     await this.#set([`set statement_timeout = ${statementMsMax}`, ...settings], optional)
     const slots = await optional(readSlots)
     this.slots = slots?.slots == null ? undefined : Number(slots.slots)
-    await this.seeClock(msMax)
+    await this.readClock(msMax)
   }
 
-  /** All settings in one round trip; where the engine does not know one of them, each by itself. */
+  /** Sends all settings in one round trip; if the engine does not know one of them, each by itself. */
   async #set(texts: readonly string[], optional: (text: string) => Promise<unknown>): Promise<void> {
     try {
       await this.#client.query(texts.join(';'))
@@ -152,27 +155,28 @@ export class Session {
     }
   }
 
-  /** Looks at the engine's clock. @throws as `execute` does */
-  async seeClock(msMax: number): Promise<void> {
-    const [{ now }] = await this.execute(readClock, [], msMax)
-    this.clockSeenMs = performance.now()
-    this.clockOffsetMs = Number(now) - this.clockSeenMs
+  /** Reads the engine's clock. @throws as `execute` does */
+  async readClock(msMax: number): Promise<void> {
+    const [row] = await this.execute(selectClock, [], msMax)
+    if (row === undefined) throw new Error('the engine did not return its time')
+    this.clockReadAtMs = performance.now()
+    this.clockOffsetMs = Number(row.now) - this.clockReadAtMs
   }
 
-  /** The engine's number of its process for this session. */
+  /** The id of the engine's process for this session. */
   get backendId(): number {
     return (this.#client as unknown as { processID: number }).processID
   }
 
-  /** Whether a statement is being carried out, one that was given up included. */
+  /** Whether a statement is in flight, including one that was given up. */
   get isBusy(): boolean {
     return this.#isBusy
   }
 
   /**
-   * Carries out a statement.
+   * Executes a statement.
    *
-   * @throws TimedOut after `msMax`, and the statement may still be carried out; else what the engine or the connection says
+   * @throws TimedOut after `msMax`, and the statement may still be carried out; otherwise the engine's or the connection's error
    */
   execute<Row>(
     { name, text }: Statement<Row>,
@@ -182,7 +186,7 @@ export class Session {
     this.#warning = undefined
     this.#isBusy = true
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new TimedOut(lateWords(msMax))), msMax)
+      const timer = setTimeout(() => reject(new TimedOut(timeoutMessage(msMax))), msMax)
       this.#client.query(
         { name, text, values: [...parameters], types: asText },
         (error: Error | undefined, result: pg.QueryResult) => {
@@ -196,7 +200,7 @@ export class Session {
     })
   }
 
-  /** The same for one that changes something. @throws Warned too */
+  /** The same for a statement that changes something. @throws Warned too */
   async change<Row>(
     statement: Statement<Row>,
     parameters: readonly Parameter[],
@@ -207,49 +211,49 @@ export class Session {
     return rows
   }
 
-  /** Carries out text with any number of statements, unprepared, however long they take. */
+  /** Executes text with any number of statements, unprepared, without a time limit of its own. */
   async define(text: string): Promise<void> {
     await this.#client.query(text)
   }
 
-  /** Told once the connection has ended, whoever ended it. */
+  /** Calls the listener once the connection has ended, whichever side ended it. */
   onEnd(listener: () => void): void {
     this.#client.once('end', listener)
   }
 
-  /** Resolves once a statement that was given up is answered after all, or the connection is gone. */
+  /** Resolves once a statement that was given up is answered after all, or the connection has ended. */
   answered(): Promise<void> {
     return this.#isBusy ? new Promise((resolve) => (this.#onAnswered = resolve)) : Promise.resolve()
   }
 
-  /** Ends the connection at once. The engine ends what it is doing for it by its own time limit, but for a wait for a standby. */
+  /** Ends the connection at once. The engine's own time limit ends the statement in flight, unless it waits for a standby. */
   destroy(): void {
-    // Orderly where the other side still reads, and at once in any case.
+    // Politely if the other side still reads, and at once in any case.
     this.#client.end().catch(() => {})
     const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
     setImmediate(() => stream.destroy())
   }
 }
 
-/** The SQLSTATE of an error that the engine itself gave; undefined for any other. */
+/** The SQLSTATE of an error that the engine reported; undefined for any other error. */
 export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
-/** Whether the engine says of an error that it ended the statement and not the session. Severities may be in another language. */
+/** Whether the engine reports that an error ended the statement and not the session. Severities may be in another language. */
 export function isPlainError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }
 
-function lateWords(msMax: number): string {
+function timeoutMessage(msMax: number): string {
   return `the engine did not answer within ${msMax} ms`
 }
 
-/** @throws TimedOut; what was waited for goes on, and its failure is nobody's concern */
+/** @throws TimedOut after `msMax`; the promise goes on, and its failure is ignored */
 async function within<T>(msMax: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TimedOut(lateWords(msMax))), msMax)
+    timer = setTimeout(() => reject(new TimedOut(timeoutMessage(msMax))), msMax)
   })
   promise.catch(() => {})
   try {

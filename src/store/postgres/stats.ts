@@ -1,18 +1,14 @@
 /**
- * What is stored, for those who watch: estimates that the engine keeps by itself, since counting reads a whole index. While
- * the engine is away, what was known last.
+ * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is away, the
+ * last known figures are returned.
  */
 import { StoreError, type StoreStats } from '../store.js'
-import type { Connections } from './connections.js'
-import type { Statement } from './statement.js'
+import type { Execute, Statement } from './statement.js'
 
-/** Between two readings, in ms: the engine gathers these figures about once a second. */
-const figuresMs = 5000
+/** How long a result is reused, in ms: the engine updates these estimates about once a second. */
+const reuseMs = 5000
 
-/**
- * Rows as the engine has counted them while they changed; after a crash it has forgotten that, and the last estimate of
- * `analyze` stands in.
- */
+/** The live rows that the engine counts as they change; after a crash that count is lost, and the last `analyze` is used. */
 const estimate: Statement<{ topics: string; bytes: string }> = {
   name: 'estimate_figures',
   text: `
@@ -21,31 +17,31 @@ const estimate: Statement<{ topics: string; bytes: string }> = {
     from pg_class c where c.oid = 'topicd.topics'::regclass`,
 }
 
-/** For engines that estimate in other ways. */
+/** For engines that estimate in another way. */
 const countTopics: Statement<{ topics: string }> = {
   name: 'count_topics',
   text: 'select count(*) as topics from topicd.topics',
 }
 
-export function createStats({ read }: Connections): () => Promise<StoreStats> {
+export function createStats(read: Execute): () => Promise<StoreStats> {
   let last: StoreStats | undefined
   let lastMs = -Infinity
   let reading: Promise<StoreStats> | undefined
 
-  async function readFigures(): Promise<StoreStats> {
+  async function readStats(): Promise<StoreStats> {
     try {
-      const [{ topics, bytes }] = await read(estimate, [])
-      return { topics: Number(topics), bytes: Number(bytes) }
+      const [row] = await read(estimate, [])
+      if (row !== undefined) return { topics: Number(row.topics), bytes: Number(row.bytes) }
     } catch (error) {
       if (error instanceof StoreError) throw error
-      const [{ topics }] = await read(countTopics, [])
-      return { topics: Number(topics), bytes: 0 }
     }
+    const [row] = await read(countTopics, [])
+    return { topics: Number(row?.topics ?? 0), bytes: 0 }
   }
 
   return async () => {
-    if (last !== undefined && performance.now() - lastMs < figuresMs) return last
-    reading ??= readFigures().finally(() => (reading = undefined))
+    if (last !== undefined && performance.now() - lastMs < reuseMs) return last
+    reading ??= readStats().finally(() => (reading = undefined))
     try {
       last = await reading
       lastMs = performance.now()

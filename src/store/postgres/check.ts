@@ -1,0 +1,92 @@
+/**
+ * Checking everything in one snapshot: reports every broken invariant of topics and API keys, and changes nothing.
+ */
+import { decodeKey } from '../../topics/key.js'
+import { parsePath } from '../../topics/path.js'
+import { checkProperties, removalOf, retainsValue } from '../../topics/properties.js'
+import { everyTopic } from '../../topics/range.js'
+import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
+import type { Finding, KeyRecord } from '../store.js'
+import { bytesOf } from './arrays.js'
+import type { Connections } from './connections.js'
+import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
+import type { Statement } from './statement.js'
+import { rowsOf, type TopicRow } from './walk.js'
+
+const readRecords: Statement<{ name: string; record: string }> = {
+  name: 'read_named_keys',
+  text: 'select name, record from topicd.api_keys',
+}
+
+/** Wider than every valid key, so that invalid ones are found too. */
+const everyKey = { start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) }
+
+/** Reports every broken invariant; returns how many records were checked. */
+export async function check(
+  connections: Pick<Connections, 'openSnapshot'>,
+  report: (finding: Finding) => void,
+): Promise<{ records: number }> {
+  const snapshot = await connections.openSnapshot()
+  let records = 0
+  try {
+    for await (const rows of rowsOf(snapshot, [everyKey])) {
+      for (const row of rows) for (const finding of findingsOf(row)) report(finding)
+      records += rows.length
+    }
+    const keys = await snapshot.read(readRecords, [])
+    for (const { name, record } of keys) {
+      if (nameIn(record) !== name) report(`API key "${name}": its record has another name`)
+    }
+    return { records: records + keys.length }
+  } finally {
+    await snapshot.close()
+  }
+}
+
+function* findingsOf(row: TopicRow): Generator<Finding> {
+  const path = decodeKey(bytesOf(row.key))
+  if (parsePath(path) !== path) yield `topic "${path}": the key is not a valid path`
+  if (!Object.values(typeNumbers).includes(Number(row.type))) yield `topic "${path}": there is no type ${row.type}`
+  const type = typeOfColumn(row.type)
+  const problem = itemProblem(path, type, row.item)
+  if (problem !== undefined) yield `item at "${path}": ${problem}`
+  let properties: Properties
+  try {
+    properties = propertiesOf(row.properties)
+  } catch {
+    return yield `topic "${path}": its properties are not valid JSON`
+  }
+  const wrong = checkProperties(properties)
+  if (wrong !== undefined) return yield `topic "${path}": its property ${wrong.name} ${wrong.problem}`
+  if (row.properties === '{}') yield `topic "${path}": its properties are stored as {}, not as null`
+  if ((row.retains === 't') !== retainsValue(properties))
+    yield `topic "${path}": whether it retains values differs from its properties`
+  if (!retainsValue(properties) && valueOfItem(Buffer.from(row.item), path, type) !== undefined) {
+    yield `topic "${path}": it has a value although DONT_RETAIN_VALUE is true`
+  }
+  const policy = removalOf(properties)
+  if (policy === undefined && row.due !== null) yield `topic "${path}": it has a due time but no REMOVAL`
+  // A policy with a clause has no due time once it was executed.
+  if (policy !== undefined && policy.selector === undefined && row.due === null)
+    yield `topic "${path}": it has a REMOVAL but no due time`
+}
+
+function itemProblem(path: string, type: TopicType, item: string): string | undefined {
+  try {
+    const parsed = JSON.parse(item) as Record<string, unknown>
+    if (parsed.path !== path || parsed.type !== type) return 'its JSON belongs to another topic'
+    if (type === 'string' && 'value' in parsed && typeof parsed.value !== 'string') return 'its value is not a string'
+    const unknown = Object.keys(parsed).find((name) => name !== 'path' && name !== 'type' && name !== 'value')
+    return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
+  } catch {
+    return 'it is not valid JSON'
+  }
+}
+
+function nameIn(record: string): string | undefined {
+  try {
+    return (JSON.parse(record) as KeyRecord).name
+  } catch {
+    return undefined
+  }
+}

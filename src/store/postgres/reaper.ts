@@ -1,0 +1,54 @@
+/**
+ * Ends sessions whose statement was given up once their backend no longer works: then the engine has answered, and the answer
+ * was lost. Without this they would take up places in the pool (pool.ts) until the system notices that the link is broken.
+ */
+import type { Pool } from './pool.js'
+import type { Execute, Statement } from './statement.js'
+
+/** The backends of given-up sessions that still work. */
+const readBackends: Statement<{ pid: string }> = {
+  name: 'read_backends',
+  text: `select pid from pg_stat_activity where pid = any($1::int[]) and state is distinct from 'idle'`,
+}
+
+/** Between two checks, in ms. */
+const checkMs = 1000
+
+export class Reaper {
+  readonly #pool: Pool
+  readonly #read: Execute
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(pool: Pool, read: Execute) {
+    this.#pool = pool
+    this.#read = read
+  }
+
+  /** Starts checking, until the pool has no given-up session left. */
+  start(): void {
+    this.#timer ??= this.#schedule()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(): NodeJS.Timeout {
+    return setTimeout(() => void this.#reap(), checkMs).unref()
+  }
+
+  async #reap(): Promise<void> {
+    try {
+      const checked = this.#pool.givenUp
+      const rows = await this.#read(readBackends, [`{${checked.map(({ backendId }) => backendId).join()}}`])
+      const working = new Set(rows.map(({ pid }) => Number(pid)))
+      // A session that was answered during the check may be in use again.
+      const left = new Set(this.#pool.givenUp)
+      for (const session of checked)
+        if (left.has(session) && !working.has(session.backendId)) this.#pool.discard(session)
+    } catch {
+      // An engine that cannot be reached may still work for these sessions.
+    }
+    this.#timer = this.#pool.givenUp.length === 0 ? undefined : this.#schedule()
+  }
+}

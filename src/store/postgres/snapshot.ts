@@ -1,0 +1,58 @@
+/**
+ * A snapshot: one transaction that only reads, so that all its statements see one moment. It holds a session until it is
+ * closed, and the engine keeps what is removed in the meantime.
+ */
+import { commitDeadlineMs } from '../../limits.js'
+import { meaningOf, readFailure } from './failures.js'
+import type { Pool } from './pool.js'
+import type { Session } from './session.js'
+import type { Execute, Statement } from './statement.js'
+
+const beginSnapshot: Statement<never> = {
+  name: 'begin_snapshot',
+  text: 'begin transaction isolation level repeatable read, read only',
+}
+
+const endSnapshot: Statement<never> = { name: 'end_snapshot', text: 'commit' }
+
+export class Snapshot {
+  readonly #session: Session
+  readonly #pool: Pool
+  #failed = false
+
+  private constructor(session: Session, pool: Pool) {
+    this.#session = session
+    this.#pool = pool
+  }
+
+  /**
+   * Begins a snapshot on a session of the pool, to which it returns the session when it is closed.
+   *
+   * @throws StoreError `unavailable` when the engine cannot be reached
+   */
+  static async open(session: Session, pool: Pool): Promise<Snapshot> {
+    const snapshot = new Snapshot(session, pool)
+    try {
+      await snapshot.read(beginSnapshot, [])
+      return snapshot
+    } catch (error) {
+      await snapshot.close()
+      throw error
+    }
+  }
+
+  readonly read: Execute = async (statement, parameters) => {
+    try {
+      return await this.#session.execute(statement, parameters, commitDeadlineMs)
+    } catch (error) {
+      this.#failed = true
+      throw readFailure(error, meaningOf(error))
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#failed) await this.read(endSnapshot, []).catch(() => {})
+    if (this.#failed) this.#pool.discard(this.#session)
+    else this.#pool.release(this.#session)
+  }
+}

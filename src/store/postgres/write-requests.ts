@@ -1,0 +1,146 @@
+/**
+ * What callers of writes request, how a request is made from a path and a value, and what a statement needs from groups of
+ * them. Everything here is pure: no statement is executed.
+ */
+import { randomBytes } from 'node:crypto'
+import { encodeKey } from '../../topics/key.js'
+import type { Path } from '../../topics/path.js'
+import { removalOf, retainsValue } from '../../topics/properties.js'
+import { encodeItem, type TopicType } from '../../topics/topic.js'
+import type { Absent, Creation, TopicStore } from '../store.js'
+import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
+import type { Request, RequestGroup } from './batcher.js'
+import { columnOfProperties, typeNumbers } from './rows.js'
+import type { Parameter } from './statement.js'
+import type { KeyRow } from './write-statements.js'
+
+export interface WriteRequest extends Request {
+  readonly key: Buffer
+}
+
+export interface SetRequest extends WriteRequest {
+  readonly type: TopicType
+  readonly item: Buffer
+  conflicts: number
+  resolve(outcome: 'set' | Absent): void
+}
+
+interface CreationRequest extends WriteRequest {
+  readonly creation: Creation
+  /** Undefined for a topic without properties. */
+  readonly properties: Buffer | undefined
+  readonly item: Buffer
+}
+
+export interface AddRequest extends CreationRequest {
+  resolve(outcome: 'created' | 'present'): void
+}
+
+export interface AddAndSetRequest extends CreationRequest {
+  conflicts: number
+  resolve(outcome: Awaited<ReturnType<TopicStore['addAndSet']>>): void
+}
+
+export interface RemoveRequest extends WriteRequest {
+  resolve(removed: boolean): void
+}
+
+/** A request without the promise that it settles. */
+type Unsettled<R> = Omit<R, 'resolve' | 'reject'>
+
+export function setRequest(path: Path, type: TopicType, valueText: Uint8Array): Unsettled<SetRequest> {
+  const key = encodeKey(path)
+  const item = encodeItem(path, type, valueText)
+  const bytes = key.length + item.length
+  return { id: columnOf(key), bytes, sinceMs: performance.now(), key, type, item, conflicts: 0 }
+}
+
+/** What both ways of creating a topic request. */
+export function creationRequest(creation: Creation, valueText: Uint8Array | undefined): Unsettled<CreationRequest> {
+  const { path, type, properties } = creation
+  const key = encodeKey(path)
+  const item = encodeItem(path, type, valueText)
+  const column = columnOfProperties(properties)
+  const bytes = key.length + item.length + (column?.length ?? 0)
+  return { id: columnOf(key), bytes, sinceMs: performance.now(), key, creation, properties: column, item }
+}
+
+/** Whether two requests name the same type and properties, so that the engine would treat both alike. */
+export function isSameCreation(a: AddAndSetRequest, b: AddAndSetRequest): boolean {
+  if (a.creation.type !== b.creation.type) return false
+  return a.properties === undefined || b.properties === undefined
+    ? a.properties === b.properties
+    : a.properties.equals(b.properties)
+}
+
+/** The parameters of the statements that create: one array per column, then the generation of the topics that they create. */
+export function creationParameters(
+  requests: readonly (readonly [Pick<CreationRequest, 'key' | 'creation' | 'properties'>, Buffer])[],
+  generation: string,
+): Parameter[] {
+  return [
+    bytesArray(requests.map(([{ key }]) => key)),
+    plainArray(requests.map(([{ creation }]) => typeNumbers[creation.type])),
+    plainArray(requests.map(([{ creation }]) => retainsValue(creation.properties))),
+    textArray(requests.map(([{ properties }]) => properties)),
+    textArray(requests.map(([, item]) => item)),
+    plainArray(requests.map(([{ creation }]) => removalOf(creation.properties) !== undefined)),
+    generation,
+  ]
+}
+
+/** For the column `life`: random, so that no two topics that ever existed at one path share it. */
+export function newGeneration(): string {
+  return String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
+}
+
+/** Rows are locked in this order. */
+export function inKeyOrder<R extends WriteRequest>(groups: readonly RequestGroup<R>[]): RequestGroup<R>[] {
+  return [...groups].sort(([a], [b]) => Buffer.compare(a.key, b.key))
+}
+
+/** When the oldest request was made. */
+export function oldestMs(groups: readonly RequestGroup<Request>[]): number {
+  let oldest = Infinity
+  for (const group of groups) for (const { sinceMs } of group) oldest = Math.min(oldest, sinceMs)
+  return oldest
+}
+
+export function keysOf(groups: readonly RequestGroup<WriteRequest>[]): Buffer {
+  return bytesArray(groups.map(([{ key }]) => key))
+}
+
+export function lastOf<R extends Request>(group: RequestGroup<R>): R {
+  return group.at(-1) ?? group[0]
+}
+
+/** Resolves the requests of the groups whose keys the statement returned; returns the other groups. */
+export function resolveChanged<Outcome, R extends WriteRequest & { resolve(outcome: Outcome): void }>(
+  groups: readonly RequestGroup<R>[],
+  rows: readonly KeyRow[],
+  outcome: Outcome,
+): RequestGroup<R>[] {
+  const changed = new Set(rows.map(({ key }) => key))
+  const left: RequestGroup<R>[] = []
+  for (const group of groups) {
+    if (!changed.has(group[0].id)) left.push(group)
+    else resolveAll(group, outcome)
+  }
+  return left
+}
+
+export function resolveAll<Outcome>(
+  group: readonly { resolve(outcome: Outcome): void }[],
+  outcome: NoInfer<Outcome>,
+): void {
+  for (const request of group) request.resolve(outcome)
+}
+
+/** Resolves the requests of a group of which only the first can have made the difference. */
+export function resolveFirst<Outcome>(
+  group: readonly { resolve(outcome: Outcome): void }[],
+  first: NoInfer<Outcome>,
+  others: NoInfer<Outcome>,
+): void {
+  for (const [index, request] of group.entries()) request.resolve(index === 0 ? first : others)
+}
