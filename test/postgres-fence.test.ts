@@ -51,7 +51,7 @@ t.test('while one primary follows another nothing counts', async (t) => {
   })
   await t.rejects(fenced(statement, []), {
     kind: 'unavailable',
-    message: 'one primary followed another while this was read',
+    message: 'the primary changed during the read',
   })
 })
 
