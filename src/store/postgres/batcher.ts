@@ -22,7 +22,7 @@ export interface Request {
 /** Requests about one key, at least one, that one change satisfies. */
 export type RequestGroup<R extends Request> = readonly [R, ...R[]]
 
-export interface BatcherOptions<R extends Request> {
+interface BatcherOptions<R extends Request> {
   /** Whether a request can be answered together with an earlier one about the same key. */
   readonly canShare: (earlier: R, later: R) => boolean
   /** Executes a batch of at most `groupsMax` groups, and resolves every request in it. */

@@ -6,7 +6,7 @@ import { StoreError } from '../store.js'
 import { isPlainError, stateOf, Warned } from './session.js'
 import { lateState } from './statement.js'
 
-export type Meaning =
+type Meaning =
   /** It lost against another statement and changed nothing. */
   | 'conflict'
   /** It began too late by the engine's clock, and changed nothing. */

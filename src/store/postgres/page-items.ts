@@ -3,7 +3,7 @@
  */
 import { type Page, type PageQuery, pageHeadroom } from '../store.js'
 
-export interface PageItems {
+interface PageItems {
   /** Adds the next item; returns false and adds nothing when the page is full. */
   add(item: string): boolean
   readonly count: () => number

@@ -88,6 +88,7 @@ export class Session {
 
   readonly #client: pg.Client
   #warning: string | undefined
+  /** Whether a statement is in flight, including one that was given up. */
   #isBusy = false
   #onAnswered: (() => void) | undefined
 
@@ -166,11 +167,6 @@ export class Session {
   /** The id of the engine's process for this session. */
   get backendId(): number {
     return (this.#client as unknown as { processID: number }).processID
-  }
-
-  /** Whether a statement is in flight, including one that was given up. */
-  get isBusy(): boolean {
-    return this.#isBusy
   }
 
   /**
