@@ -23,7 +23,10 @@ export function plainArray(elements: readonly (number | bigint | boolean | strin
   return `{${elements.map((element) => element ?? 'null').join(',')}}`
 }
 
-/** The number of dimensions, whether there are nulls, the element type, the length, the first index; then each element after its length. */
+/**
+ * The number of dimensions, whether there are nulls, the element type, the length, the first index; then each element after
+ * its length.
+ */
 function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): Buffer {
   let length = 20
   for (const element of elements) length += 4 + (element?.length ?? 0)

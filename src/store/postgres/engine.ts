@@ -121,7 +121,10 @@ export class Engine {
     return session
   }
 
-  /** Waits for all openings, or `othersMsMax` longer than for the first; returns the newest primary's session and ends the others. */
+  /**
+   * Waits for all openings, or `othersMsMax` longer than for the first; returns the newest primary's session and ends the
+   * others.
+   */
   async #newest(
     openings: readonly { address: string; opening: Promise<Session | undefined> }[],
   ): Promise<Session | undefined> {

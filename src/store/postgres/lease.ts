@@ -8,7 +8,10 @@ import { randomUUID } from 'node:crypto'
 import type { Connections } from './connections.js'
 import { clockMs, inTime, type Statement, startMs } from './statement.js'
 
-/** How long the lease lasts, in ms: with the second between two attempts of another process, well below the 5 s of a due removal. */
+/**
+ * How long the lease lasts, in ms: with the second between two attempts of another process, well below the 5 s within which a
+ * due removal is promised.
+ */
 const leaseMs = 3000
 
 const renewMs = 1000
