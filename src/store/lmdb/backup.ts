@@ -26,7 +26,6 @@ import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
 import { type Environment, openEnvironment } from './environment.js'
 import { dataFile } from './files.js'
-import { createPageBuffer } from './page-buffer.js'
 
 /** Between two looks at how far the copy has come, and at the room that is left. */
 const lookMs = 100
@@ -171,7 +170,7 @@ async function checkCopy(directory: string, onProgress: OnProgress): Promise<num
 
 function openCopy(directory: string): Environment {
   try {
-    return openEnvironment(directory, createPageBuffer())
+    return openEnvironment(directory)
   } catch (error) {
     throw unsound(`its copy cannot be opened: ${(error as Error).message}`)
   }

@@ -8,7 +8,8 @@ import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
 import { checkProperties, removalOf, retainsValue } from '../../topics/properties.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
-import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
+import { type Properties, valueOfItem } from '../../topics/topic.js'
+import { itemProblem } from '../check-item.js'
 import { type Cancellation, Cancelled, type Finding, type KeyRecord, type WholeTopic } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
 import { bytesOf } from './arrays.js'
@@ -135,18 +136,6 @@ function* problemsOf(row: TopicRow): Generator<Finding> {
   if (policy === undefined && row.due !== null) yield `topic "${path}": it is due, but has no REMOVAL`
   if (policy !== undefined && policy.selector === undefined && row.due === null)
     yield `topic "${path}": its REMOVAL is filed nowhere`
-}
-
-function itemProblem(path: string, type: TopicType, item: string): string | undefined {
-  try {
-    const parsed = JSON.parse(item) as Record<string, unknown>
-    if (parsed.path !== path || parsed.type !== type) return 'its JSON is of another topic'
-    if (type === 'string' && 'value' in parsed && typeof parsed.value !== 'string') return 'its value is not a string'
-    const unknown = Object.keys(parsed).find((name) => name !== 'path' && name !== 'type' && name !== 'value')
-    return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
-  } catch {
-    return 'it is not valid JSON'
-  }
 }
 
 function nameIn(record: string): string | undefined {
