@@ -28,10 +28,10 @@ export async function check(
   report: Report,
   onProgress: (done: number, total: number) => void = () => {},
 ): Promise<{ records: number }> {
-  const { cut, entries } = openSnapshot(environment)
+  const { snapshot, entries } = openSnapshot(environment)
   let seen = 0
   const total = 2 * entries.specifications
-  const checker = new Checker(environment, cut, entries, report, () => onProgress(++seen, total))
+  const checker = new Checker(environment, snapshot, entries, report, () => onProgress(++seen, total))
   try {
     return { records: await checker.run() }
   } catch (error) {
@@ -39,22 +39,22 @@ export async function check(
     report(`a page is damaged, so that the rest was not looked at: ${(error as Error).message}`)
     return { records: seen }
   } finally {
-    cut.transaction.done()
+    snapshot.transaction.done()
   }
 }
 
 class Checker {
   readonly #environment: Environment
-  readonly #cut: Snapshot
+  readonly #snapshot: Snapshot
   readonly #entries: Entries
   readonly #report: Report
   readonly #onRecord: () => void
   /** How many there must be of each, by the specifications. */
   readonly #expected = { json: 0, string: 0, updates: 0, due: 0 }
 
-  constructor(environment: Environment, cut: Snapshot, entries: Entries, report: Report, onRecord: () => void) {
+  constructor(environment: Environment, snapshot: Snapshot, entries: Entries, report: Report, onRecord: () => void) {
     this.#environment = environment
-    this.#cut = cut
+    this.#snapshot = snapshot
     this.#entries = entries
     this.#report = report
     this.#onRecord = onRecord
@@ -84,7 +84,7 @@ class Checker {
     const { type, details } = specification
     this.#expected[type]++
     if (parsePath(path) !== path) this.#report(`specification of "${path}": the key is no valid path`)
-    const item = getIn(this.#environment.items[type], path, this.#cut)
+    const item = getIn(this.#environment.items[type], path, this.#snapshot)
     if (item === undefined) this.#report(`topic "${path}": it has a specification of type ${type} but no item`)
     if (details === undefined) return
     this.#checkDetails(path, details)
@@ -99,12 +99,12 @@ class Checker {
     const policy = removalOf(details.properties)
     if (policy !== undefined && tracksUpdates(policy)) {
       this.#expected.updates++
-      if (getIn(updates, path, this.#cut) === undefined)
+      if (getIn(updates, path, this.#snapshot) === undefined)
         this.#report(`topic "${path}": the time of its last update is missing`)
     }
     if (details.due === undefined) return
     this.#expected.due++
-    const entry = due.get(Buffer.from(details.due, 'hex'), this.#cut)
+    const entry = due.get(Buffer.from(details.due, 'hex'), this.#snapshot)
     if (entry?.toString() !== path) this.#report(`topic "${path}": its entry among the due is missing`)
   }
 
@@ -120,7 +120,7 @@ class Checker {
 
   #checkItem(path: Path, type: TopicType, item: Buffer, version: number): void {
     this.#onRecord()
-    const record = getIn(this.#environment.specifications, path, this.#cut)
+    const record = getIn(this.#environment.specifications, path, this.#snapshot)
     const specification = record && readable(record)
     if (specification?.type !== type) this.#report(`item of type ${type} at "${path}": there is no such specification`)
     const expected = specification?.details === undefined ? plainVersion : propertiedVersion
@@ -138,7 +138,7 @@ class Checker {
   }
 
   #checkDue(): number {
-    const found = this.#environment.due.getKeysCount({ ...this.#cut })
+    const found = this.#environment.due.getKeysCount({ ...this.#snapshot })
     this.#compare('entries among the due', found, this.#entries.due)
     const expected = this.#expected.due
     if (found !== expected)
@@ -149,14 +149,14 @@ class Checker {
   #checkKeys(): number {
     const { keys, keyUses } = this.#environment
     let found = 0
-    for (const { key, value } of keys.getRange({ ...this.#cut })) {
+    for (const { key, value } of keys.getRange({ ...this.#snapshot })) {
       found++
       const { name } = parseObject(value.toString()) ?? {}
       if (name !== key)
         this.#report(`API key "${key}": its record ${name === undefined ? 'cannot be read' : 'has another name'}`)
     }
     this.#compare('API keys', found, this.#entries.keys)
-    this.#compare('times of use of API keys', keyUses.getKeysCount({ ...this.#cut }), this.#entries.keyUses)
+    this.#compare('times of use of API keys', keyUses.getKeysCount({ ...this.#snapshot }), this.#entries.keyUses)
     return found
   }
 
@@ -171,7 +171,11 @@ class Checker {
     let count = 0
     let misplaced = 0
     let deadline = performance.now() + sliceMs
-    for (const { key, value, version } of tree.getRange({ ...this.#cut, versions: true, start: Buffer.from([0]) })) {
+    for (const { key, value, version } of tree.getRange({
+      ...this.#snapshot,
+      versions: true,
+      start: Buffer.from([0]),
+    })) {
       const path = key as Path
       if (!isInOrder(path)) {
         this.#report(`"${path}" is not in its place`)
