@@ -27,7 +27,7 @@ export async function openStore(address: string, options: LmdbOptions & Postgres
  */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   if (isExclusive(address))
-    throw new Error('the lmdb store makes itself when it is first opened; --store must be a postgres:// address')
+    throw new Error('the lmdb store is created when it is first opened; --store must be a postgres:// address')
   requirePostgres(address)
   const { migratePostgresStore } = await import('./postgres/open.js')
   return migratePostgresStore(address)

@@ -75,7 +75,7 @@ export async function backup(
 }
 
 function taken(file: string): Error {
-  return new Error(`${file} is there already; a backup replaces nothing`)
+  return new Error(`${file} already exists; a backup never replaces a file`)
 }
 
 /** The errors of a file system without hard links. */
@@ -106,7 +106,7 @@ async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onT
         const free = freeBytes(dirname(copied))
         if (free < freeBytesMin)
           throw new Error(
-            `only ${free} bytes are left on its disk, and ${freeBytesMin} have to stay free; the backup was ended`,
+            `only ${free} bytes are left on its disk, and ${freeBytesMin} must stay free; the backup was stopped`,
           )
       } catch (error) {
         reject(error as Error)
@@ -127,7 +127,7 @@ function requireSpace(directory: string, bytesUsed: number, freeBytesMin: number
   const free = freeBytes(directory)
   if (free >= bytesUsed + freeBytesMin) return
   throw new Error(
-    `${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} have to stay free`,
+    `${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} must stay free`,
   )
 }
 
@@ -137,7 +137,9 @@ function makeDirectory(partial: string): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST')
-      throw new Error(`${partial} is there already: another backup is being made, or one was killed; remove it then`)
+      throw new Error(
+        `${partial} already exists: another backup is in progress, or one was killed, in which case remove it`,
+      )
     throw new Error(
       `${partial} cannot be made by the process that makes the backup (the service's, while it runs): ${message}`,
     )

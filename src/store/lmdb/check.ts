@@ -36,7 +36,7 @@ export async function check(
     return { records: await checker.run() }
   } catch (error) {
     if (error instanceof Cancelled) throw error
-    report(`a page is damaged, so that the rest was not looked at: ${(error as Error).message}`)
+    report(`a page is damaged, so the rest was not checked: ${(error as Error).message}`)
     return { records: seen }
   } finally {
     snapshot.transaction.done()
@@ -162,7 +162,7 @@ class Checker {
 
   #compare(what: string, found: number, stated: number): void {
     if (found === stated) return
-    this.#report(`${what}: ${found} can be read, of ${stated} that there should be; a page is damaged`)
+    this.#report(`${what}: ${found} can be read, but there should be ${stated}; a page is damaged`)
   }
 
   /** Calls `visit` for every entry of the tree, with turns for others in between; answers how many there are. */
@@ -178,8 +178,8 @@ class Checker {
     })) {
       const path = key as Path
       if (!isInOrder(path)) {
-        this.#report(`"${path}" is not in its place`)
-        if (++misplaced > misplacedMax) throw new Error('too many keys are not in their place')
+        this.#report(`"${path}" is out of order`)
+        if (++misplaced > misplacedMax) throw new Error('too many keys are out of order')
       }
       visit(path, value, version ?? 0)
       count++

@@ -85,7 +85,7 @@ export class Commits {
   }
 
   /**
-   * Executes a conditional write. `enqueue` must do nothing but hand writes to lmdb, all in one turn.
+   * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn.
    *
    * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
    * @throws CommitFailed when the commit failed or never completed; StoreError of the kind `unavailable` when the store has
@@ -188,7 +188,7 @@ export class Commits {
 
   #checkProgress(): void {
     if (this.#stats.inFlight > 0 && performance.now() - this.#progressAt > commitDeadlineMs) {
-      this.#reportOnce(new CommitFailed(`no commit came back within ${commitDeadlineMs} ms`))
+      this.#reportOnce(new CommitFailed(`no commit completed within ${commitDeadlineMs} ms`))
     }
   }
 

@@ -26,16 +26,16 @@ export interface Snapshots {
  * @param socketCount how many sockets this process polls
  */
 export function createSnapshots(freshen: () => void, socketCount: () => number): Snapshots {
-  let held = false
+  let isShared = false
   const endOfTurn = (): void => {
-    held = false
+    isShared = false
   }
   return {
     forRequest() {
-      if (held && socketCount() <= socketsInOnePollMax) return
+      if (isShared && socketCount() <= socketsInOnePollMax) return
       freshen()
-      if (held) return
-      held = true
+      if (isShared) return
+      isShared = true
       setImmediate(endOfTurn)
     },
     alone(read) {

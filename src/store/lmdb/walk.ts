@@ -42,7 +42,7 @@ export async function* walk(
   }
   const unseen = coversAll(plan) ? Math.abs(entries.specifications - counts.visited) : 0
   const lost = counts.lost + unseen
-  if (lost > 0) throw damaged(`${lost} ${lost === 1 ? 'topic' : 'topics'} could not be read, all others were`)
+  if (lost > 0) throw damaged(`${lost} ${lost === 1 ? 'topic' : 'topics'} could not be read; all others were`)
 }
 
 async function* walkSnapshot(
@@ -61,7 +61,7 @@ async function* walkSnapshot(
       start = undefined
       for (const { key, value } of specifications.getRange(options)) {
         const path = key as Path
-        if (!isInOrder(path)) throw new Error(`topic "${path}" is not in its place`)
+        if (!isInOrder(path)) throw new Error(`topic "${path}" is out of order`)
         if (++counts.visited % entriesPerClockRead === 0 && performance.now() > deadline) {
           await waitForSlice()
           if (cancellation.cancelled) throw new Cancelled()

@@ -92,7 +92,7 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
       const outcome = await this.#snapshots.alone(decide)
       if (outcome !== undefined) return outcome
     }
-    throw new StoreError('retry', 'too many writes met at one topic')
+    throw new StoreError('retry', 'too many concurrent writes to one topic')
   }
 
   #overwrite<T>(path: Path, stored: StoredSpecification, item: Buffer, outcome: T): Decision<T> {
