@@ -207,7 +207,7 @@ export interface TopicStore {
 }
 
 /** What is known about a write that failed, or why a read was impossible. */
-export type StoreErrorKind =
+type StoreErrorKind =
   /** Nothing happened, or a part of a bulk removal; a retry may succeed. */
   | 'retry'
   /** It may or may not have happened. */

@@ -29,12 +29,12 @@ export interface Meta {
 }
 
 /** A page of a tree. */
-export interface TreePage {
+interface TreePage {
   readonly isLeaf: boolean
   readonly nodes: readonly Node[]
 }
 
-export interface Node {
+interface Node {
   /** The page below, in a branch. */
   readonly child: number
   readonly flags: number

@@ -8,7 +8,7 @@
 const cachedBytesMax = 2048
 
 /** @returns a view of the first `size` bytes, valid as long as those are */
-export type View = (bytes: Buffer, size: number) => Uint8Array
+type View = (bytes: Buffer, size: number) => Uint8Array
 
 export function createView(): View {
   let buffer: ArrayBufferLike | undefined
