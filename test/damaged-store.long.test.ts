@@ -100,7 +100,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
   {
     what: 'a hundred bytes',
     damage: (file) => truncateSync(file, 100),
-    says: /no LMDB file, or its first page is damaged/,
+    says: /not an LMDB file, or its first page is damaged/,
   },
   {
     what: 'less than two pages',
