@@ -107,7 +107,7 @@ await t.test(
     t.equal(code, 1)
     t.match(
       stderr,
-      /^topicd: only \d+ bytes are left on its disk, and 16777216 have to stay free; the backup was ended\n$/,
+      /^topicd: only \d+ bytes are left on its disk, and 16777216 must stay free; the backup was stopped\n$/,
     )
     t.strictSame(readdirSync(disk), ['db'])
     await until(

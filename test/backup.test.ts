@@ -82,7 +82,7 @@ await t.test('a backup replaces nothing, and leaves nothing behind when it canno
   const taken = join(directory, 'taken')
   writeFileSync(taken, 'precious')
   const cases = [
-    { args: [taken], code: 1, stderr: /taken is there already; a backup replaces nothing/ },
+    { args: [taken], code: 1, stderr: /taken already exists; a backup never replaces a file/ },
     { args: [join(directory, 'nowhere', 'file')], code: 1, stderr: /there is no directory \S+nowhere/ },
     { args: ['/proc/backup.mdb'], code: 1, stderr: /topicd: / },
     { args: [], code: 2, stderr: /FILE is missing/ },
@@ -112,7 +112,7 @@ await t.test('what appears under its name while a backup is made stays as it is'
   }
   await t.rejects(
     Promise.resolve(store.backup?.(file, 0, appear)),
-    /meanwhile\.mdb is there already; a backup replaces nothing/,
+    /meanwhile\.mdb already exists; a backup never replaces a file/,
   )
   t.equal(readFileSync(file, 'utf8'), 'precious')
   t.notOk(existsSync(`${file}.partial`))

@@ -4,7 +4,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { createCommits } from '../dist/store/lmdb/commits.js'
+import { Commits } from '../dist/store/lmdb/commits.js'
+import { openEnvironment } from '../dist/store/lmdb/environment.js'
 import { CommitFailed, StoreError } from '../dist/store/store.js'
 
 /** A write that is answered when the test says so. */
@@ -22,6 +23,11 @@ function pendingWrite(): {
   return { enqueue: () => written, end: (done) => end(done), fail: (error) => fail(error) }
 }
 
+/** What lmdb rejects a write with whose commit failed. */
+function commitReason(): Error {
+  return Object.assign(new Error('Commit failed'), { commitError: Promise.reject(new Error('EIO')) })
+}
+
 /** Whether the promise is settled once everything that can run has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
@@ -34,7 +40,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 await t.test('a hold and a close at once both resolve when the last write is back', async (t) => {
-  const commits = createCommits(t.fail)
+  const commits = new Commits(t.fail)
   const write = pendingWrite()
   const written = commits.run('done', write.enqueue)
   const holds = [commits.pauseWrites(), commits.pauseWrites()]
@@ -46,19 +52,19 @@ await t.test('a hold and a close at once both resolve when the last write is bac
 })
 
 await t.test('a write that cannot be handed over is not in flight', async (t) => {
-  const commits = createCommits(t.fail)
+  const commits = new Commits(t.fail)
   const mistake = new Error('too long a key')
   const throwing = (): Promise<boolean> => {
     throw mistake
   }
   t.throws(() => commits.run('done', throwing), mistake)
-  t.match(commits.figures, { inFlight: 0, writes: 0, failed: 0 })
+  t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
   t.ok(await isSettled(commits.pauseWrites()), 'nothing is waited for')
   await commits.close()
 })
 
 await t.test('a write that waits is carried out on release, and refused on close', async (t) => {
-  const commits = createCommits(t.fail)
+  const commits = new Commits(t.fail)
   await commits.pauseWrites()
   let calls = 0
   const write = (): Promise<boolean> => {
@@ -80,16 +86,56 @@ await t.test('a write that waits is carried out on release, and refused on close
 
 await t.test('a condition that did not hold is no failure; a commit that fails is told of once', async (t) => {
   const reasons: Error[] = []
-  const commits = createCommits((reason) => reasons.push(reason))
+  const commits = new Commits((reason) => reasons.push(reason))
   const writes = [pendingWrite(), pendingWrite(), pendingWrite()]
   const [unmet, ...failed] = writes.map(({ enqueue }) => commits.run('done', enqueue))
   writes[0].end(false)
   t.equal(await unmet, undefined)
-  for (const { fail } of writes.slice(1)) fail(new Error('EIO'))
+  for (const { fail } of writes.slice(1)) fail(commitReason())
   for (const promise of failed) t.ok(await promise.catch((error: unknown) => error instanceof CommitFailed))
   t.equal(reasons.length, 1)
-  t.match(commits.figures, { inFlight: 0, writes: 3, failed: 2 })
+  t.match(commits.stats, { inFlight: 0, writes: 3, failed: 2 })
   await commits.close()
+})
+
+await t.test('a defect in a write is not reported as a failed commit', async (t) => {
+  const commits = new Commits(t.fail)
+  const first = pendingWrite()
+  const second = pendingWrite()
+  const written = [commits.run('done', first.enqueue), commits.run('done', second.enqueue)]
+  const defect = new TypeError('ours')
+  first.fail(defect)
+  t.equal(await written[0].catch((error: unknown) => error), defect, 'its caller gets the defect itself')
+  t.match(commits.stats, { inFlight: 1, writes: 1, failed: 0 }, 'it does not count')
+  second.end(true)
+  t.equal(await written[1], 'done', 'other writes go on')
+  t.equal(await commits.run('done', () => Promise.resolve(true)), 'done', 'and so do later ones')
+  await commits.close()
+})
+
+await t.test("LMDB's own error in a transaction's callback is a failed commit", async (t) => {
+  const reasons: Error[] = []
+  const commits = new Commits((reason) => reasons.push(reason))
+  const full = Object.assign(new Error('MDB_MAP_FULL'), { code: -30792 })
+  const write = commits.run('done', () => Promise.reject(full))
+  t.ok(await write.catch((error: unknown) => error instanceof CommitFailed && error.cause === full))
+  t.equal(reasons.length, 1)
+  t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 })
+  await commits.close()
+})
+
+await t.test('a callback of lmdb that throws rejects as a defect does, and a later transaction succeeds', async (t) => {
+  const { root, keys } = openEnvironment(t.testdir())
+  const commits = new Commits(t.fail)
+  const defect = new TypeError('ours')
+  const throwing = (): boolean => {
+    throw defect
+  }
+  const failed = commits.run('done', () => keys.transaction(throwing))
+  t.equal(await failed.catch((error: unknown) => error), defect)
+  t.equal(await commits.run('done', () => keys.transaction(() => true)), 'done')
+  await commits.close()
+  await root.close()
 })
 
 await t.test(

@@ -13,16 +13,14 @@ t.setTimeout(120_000)
 const program = patchedProgram(
   join(t.testdir(), 'faulty'),
   'store/lmdb/commits.js',
-  `import { createCommits as createSoundCommits } from './sound-commits.js'
+  `import { Commits as SoundCommits } from './sound-commits.js'
 export * from './sound-commits.js'
 
-export function createCommits(onBroken) {
-  const sound = createSoundCommits(onBroken)
-  function run(outcome, enqueue) {
-    void sound.run(outcome, enqueue)
+export class Commits extends SoundCommits {
+  run(outcome, enqueue) {
+    void super.run(outcome, enqueue)
     return Promise.resolve(outcome)
   }
-  return { ...sound, run }
 }
 `,
 )

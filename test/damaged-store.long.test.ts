@@ -100,7 +100,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
   {
     what: 'a hundred bytes',
     damage: (file) => truncateSync(file, 100),
-    says: /no LMDB file, or its first page is damaged/,
+    says: /not an LMDB file, or its first page is damaged/,
   },
   {
     what: 'less than two pages',
@@ -130,7 +130,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
   {
     what: "another program's file",
     damage: (file) => writeFileSync(file, 'SQLite format 3\0'.repeat(10_000)),
-    says: /is no LMDB file/,
+    says: /is not an LMDB file/,
   },
   {
     what: 'a zeroed first page',
@@ -163,7 +163,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
       const bytes = readFileSync(file).subarray(0, 2 * pageBytes)
       overwrite(file, 0, Buffer.concat([bytes.subarray(pageBytes), bytes.subarray(0, pageBytes)]))
     },
-    says: /changed places/,
+    says: /swapped/,
   },
   {
     what: 'a root beyond the end',

@@ -97,8 +97,8 @@ t.test('a build that does not wait for the disk loses what it acknowledged', { s
     `import { openEnvironment as openSoundEnvironment } from './sound-environment.js'
 export * from './sound-environment.js'
 
-export function openEnvironment(directory, copier) {
-  return openSoundEnvironment(directory, copier, true)
+export function openEnvironment(directory) {
+  return openSoundEnvironment(directory, true)
 }
 `,
   )

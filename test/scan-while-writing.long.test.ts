@@ -6,13 +6,14 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { now } from '../dist/store/clock.js'
-import { createCommits } from '../dist/store/lmdb/commits.js'
+import { BulkRemoval } from '../dist/store/lmdb/bulk-removal.js'
+import { Commits } from '../dist/store/lmdb/commits.js'
 import { openEnvironment } from '../dist/store/lmdb/environment.js'
 import { createSnapshots } from '../dist/store/lmdb/fresh-snapshots.js'
-import { createPageBuffer } from '../dist/store/lmdb/page-buffer.js'
-import { createReads } from '../dist/store/lmdb/reads.js'
+import { PageScan } from '../dist/store/lmdb/page-scan.js'
+import { Reads } from '../dist/store/lmdb/reads.js'
 import { walk } from '../dist/store/lmdb/walk.js'
-import { createWrites } from '../dist/store/lmdb/writes.js'
+import { Writes } from '../dist/store/lmdb/writes.js'
 import type { TopicStore } from '../dist/store/store.js'
 import type { Path } from '../dist/topics/path.js'
 import { everyTopic } from '../dist/topics/range.js'
@@ -93,24 +94,25 @@ for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp
 function openParts(t: Test) {
   const directory = join(t.testdir(), 'db')
   mkdirSync(directory)
-  const pageBuffer = createPageBuffer()
-  const environment = openEnvironment(directory, pageBuffer)
-  const commits = createCommits(() => {})
+  const environment = openEnvironment(directory)
+  const pageScan = new PageScan(environment)
+  const commits = new Commits(() => {})
   const snapshots = createSnapshots(environment.freshen, () => 0)
   t.teardown(async () => {
     await commits.close()
     await environment.root.close()
   })
-  const { readPage } = createReads(environment, snapshots, pageBuffer)
-  const writes = createWrites(environment, snapshots, commits, now)
+  const { readPage } = new Reads(environment, snapshots, pageScan)
+  const writes = new Writes(environment, snapshots, commits, now)
+  const { removeMatches } = new BulkRemoval(environment.specifications, snapshots, writes)
   /** Whether this process holds a snapshot now: a row of LMDB's readers whose transaction is a number. */
   const holds = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
-  return { environment, readPage, writes, holds }
+  return { environment, readPage, writes, removeMatches, holds }
 }
 
 t.test('no snapshot is held between the slices of a scan or a bulk removal', async (t) => {
-  const { environment, readPage, writes, holds } = openParts(t)
-  await load(writes as TopicStore, standing())
+  const { environment, readPage, writes, removeMatches, holds } = openParts(t)
+  await load(writes as Partial<TopicStore> as TopicStore, standing())
   await new Promise(setImmediate)
   t.notOk(holds(), 'nobody reads yet')
 
@@ -133,7 +135,7 @@ t.test('no snapshot is held between the slices of a scan or a bulk removal', asy
   t.equal(scan.held, 0, 'none of them saw a snapshot')
 
   const removing = watched(planned('?.*/m'), () => spin(0.4))
-  const removal = await snapshotsDuring(writes.removeMatches(removing, { cancelled: false }))
+  const removal = await snapshotsDuring(removeMatches(removing, { cancelled: false }))
   t.ok(removal.looks > 20, `${removal.looks} looks while a removal ran`)
   t.equal(removal.held, 0, 'none of them saw a snapshot')
 

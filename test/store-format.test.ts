@@ -11,7 +11,7 @@ import { makeDirectory } from './support/store.js'
 
 /** Opens the databases themselves, for as long as `work` takes. */
 async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
-  const environment = openEnvironment(directory, { copy: () => 0 })
+  const environment = openEnvironment(directory)
   try {
     return work(environment)
   } finally {

@@ -1,9 +1,9 @@
 /**
- * A store's address: what it says about the store, what it may be, and what of it may be shown. Whatever prints an address, in
- * the log or in a message, prints what `redactAddress` leaves of it. No engine is loaded here.
+ * A store's address: which store it names, whether it is valid, and which parts may be shown. Code that prints an address,
+ * in the log or in a message, prints the result of `redactAddress`. No engine is loaded here.
  */
 
-/** Whether only one service at a time may have the store open, and only in the order that cluster/store-opening.ts keeps. */
+/** Whether only one service at a time may have the store open, and only in the order that cluster/store-opening.ts ensures. */
 export function isExclusive(address: string): boolean {
   return address === 'lmdb'
 }
@@ -11,31 +11,31 @@ export function isExclusive(address: string): boolean {
 const postgresForm =
   /^(?<scheme>postgres(?:ql)?:\/\/)(?:(?<account>[^/?#]*)@)?(?<host>[^/?#@]*)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/
 
-/** A parameter whose value is a secret: `password` and `sslpassword`, in letters of either case. */
+/** A parameter whose value is a secret: `password` and `sslpassword`, in either case. */
 const secretParameter = /pass/i
 
-/** Whether this begins as a PostgreSQL address does. */
+/** Whether the text begins like a PostgreSQL address. */
 export function isPostgresAddress(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text)
 }
 
 /**
- * What is wrong with a store's address; undefined when it is right. An address in which a password could end in two places
- * is wrong: it would be taken apart elsewhere than its author meant, and a part of the password taken for a host.
+ * What is wrong with a store's address; undefined when it is valid. An address in which a password could end in two places
+ * is invalid: it could be split elsewhere than its author meant, and a part of the password be taken for a host.
  */
 export function addressProblem(text: string): string | undefined {
   if (text === 'lmdb') return undefined
   if (!isPostgresAddress(text)) return 'must be lmdb or postgres://…'
   const { path, query } = partsOf(text) ?? { path: '@', query: '' }
-  const isAmbiguous = path.includes('@') || query.split('&').some((parameter) => parameter.split('=')[0].includes('@'))
+  const isAmbiguous = path.includes('@') || query.split('&').some((parameter) => nameOf(parameter).includes('@'))
   return isAmbiguous
     ? 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password'
     : undefined
 }
 
 /**
- * The address with `***` for each password. Of a text that is no address, or an ambiguous one, only the scheme is left,
- * since nobody can say where a password in it would end.
+ * The address with `***` for each password. Of a text that is not an address, or is ambiguous, only the scheme is kept,
+ * since it is unknown where a password in it would end.
  */
 export function redactAddress(text: string): string {
   const parts = partsOf(text)
@@ -59,12 +59,12 @@ interface Parts {
 
 function partsOf(text: string): Parts | undefined {
   const { scheme, account, host, path = '', query = '' } = postgresForm.exec(text)?.groups ?? {}
-  if (scheme === undefined) return undefined
+  if (scheme === undefined || host === undefined) return undefined
   const parts = { scheme, account, host, path, query }
   return host.split(',').every((one) => isUrl({ ...parts, host: one })) ? parts : undefined
 }
 
-/** pg takes an account without a host, which is no URL: a dummy host makes it one. */
+/** pg accepts an account without a host, which is not a valid URL: a dummy host makes it one. */
 function isUrl(parts: Parts): boolean {
   return URL.canParse(assembled(parts.account !== undefined && parts.host === '' ? { ...parts, host: 'host' } : parts))
 }
@@ -79,12 +79,17 @@ export function addressesOf(address: string): string[] {
   return parts === undefined ? [address] : parts.host.split(',').map((host) => assembled({ ...parts, host }))
 }
 
+function nameOf(parameter: string): string {
+  const [name = ''] = parameter.split('=', 1)
+  return name
+}
+
 function redactParameter(parameter: string): string {
-  const [name] = parameter.split('=', 1)
+  const name = nameOf(parameter)
   return secretParameter.test(decoded(name)) ? `${name}=***` : parameter
 }
 
-/** The name as pg reads it; one that is wrongly encoded stays as it is. */
+/** The name as pg decodes it; one that is wrongly encoded is returned unchanged. */
 function decoded(name: string): string {
   return [...new URLSearchParams(name).keys()][0] ?? name
 }

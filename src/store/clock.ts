@@ -1,41 +1,41 @@
 /**
- * Moments that survive steps of the wall clock: each carries a clock that only runs, and the boot it was read in, so that the
- * time passed between two moments of one boot is exact whatever the wall clock did meanwhile. Time that the machine slept
- * counts: Node's own monotonic clock stands still then, so what it missed is added.
+ * Moments that survive steps of the wall clock: each has the time of a monotonic clock and the boot in which it was read, so
+ * that the time between two moments of one boot is exact whatever the wall clock did meanwhile. Time during which the machine
+ * slept counts: Node's own monotonic clock stops then, so the time it missed is added.
  */
 import { readFileSync } from 'node:fs'
 
 export interface Moment {
   /** Milliseconds since the epoch, by the wall clock. */
   readonly wallMs: number
-  /** Milliseconds since the machine was booted, asleep or not. */
+  /** Monotonic: milliseconds since the machine was booted, asleep or not. Stored under this name. */
   readonly steadyMs: number
-  /** Names the boot. */
+  /** Identifies the boot. */
   readonly boot: string
 }
 
-/** Tells the present moment. */
+/** Returns the present moment. */
 export type Clock = () => Moment
 
-/** Moments that were stored before sleep counted have a name without this, so that the two kinds are never compared. */
+/** Moments that were stored before sleep counted lack this prefix, so that the two kinds are never compared. */
 const bootPrefix = 'b:'
 
-/** Between two looks at how long the machine has slept, by the wall clock, which moves on while the machine sleeps. */
-const sleepLookMs = 1000
+/** Between two measurements of the time slept, by the wall clock, which advances while the machine sleeps. */
+const sleepCheckMs = 1000
 
-/** /proc/uptime tells hundredths of a second; a difference below this is none. */
+/** /proc/uptime has hundredths of a second; a difference below this is ignored. */
 const sleepMsMin = 50
 
-/** A look that takes longer was interrupted, and what it found may be the interruption. */
-const lookMsMax = 10
+/** A measurement that takes longer was interrupted, and its result may be the interruption itself. */
+const measuringMsMax = 10
 
 const boot = bootPrefix + bootName()
 let sleptMs = 0
-let lookedAtWallMs = -Infinity
+let measuredAtWallMs = -Infinity
 
 export function now(): Moment {
   const wallMs = Date.now()
-  if (Math.abs(wallMs - lookedAtWallMs) >= sleepLookMs && lookForSleep()) lookedAtWallMs = wallMs
+  if (Math.abs(wallMs - measuredAtWallMs) >= sleepCheckMs && measureSleep()) measuredAtWallMs = wallMs
   return { wallMs, steadyMs: awakeMs() + sleptMs, boot }
 }
 
@@ -50,14 +50,14 @@ export function wallMsOf(moment: Moment, present: Moment): number {
 }
 
 /**
- * Finds out how long the machine has slept since it was booted; answers whether that can be believed. Where the system does not
- * tell, and in a container whose uptime is its own and so less than the machine's, no sleep counts.
+ * Measures how long the machine has slept since it was booted; answers whether the result is reliable. If the system does not
+ * tell, or in a container whose uptime is its own and so less than the machine's, no sleep counts.
  */
-function lookForSleep(): boolean {
+function measureSleep(): boolean {
   const beforeMs = awakeMs()
   const bootedMs = readBootedMs()
   if (bootedMs === undefined) return true
-  if (awakeMs() - beforeMs > lookMsMax) return false
+  if (awakeMs() - beforeMs > measuringMsMax) return false
   const slept = Math.max(0, bootedMs - beforeMs)
   if (Math.abs(slept - sleptMs) >= sleepMsMin) sleptMs = slept
   return true
@@ -71,7 +71,7 @@ function readBootedMs(): number | undefined {
   }
 }
 
-/** Linux names each boot; elsewhere the machine's start, to the second, does. */
+/** Linux has an id for each boot; elsewhere the time of the boot, to the second, identifies it. */
 function bootName(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim().slice(0, 8)

@@ -1,33 +1,33 @@
 /**
- * The remove clauses of policies that are due, carried out one after the other beside everything else: a clause may scan
- * the whole tree, and the topics that are due by themselves wait for none. The store keeps the clauses that wait apart
- * from what falls due, so that no look at that ever meets them. Here is only that one pass over them runs at a time; a
- * clause that is not finished, for whatever reason, still waits, and a later pass comes to it again.
+ * The remove clauses of policies that are due, executed one after the other in the background: a clause may scan the whole
+ * tree, and topics that are due by themselves must not wait for that. The store keeps waiting clauses apart from other due
+ * entries, so that a sweep never meets them. This file only ensures that one pass over them runs at a time. A clause that is
+ * not finished, for whatever reason, keeps waiting, and a later pass tries it again.
  */
 import { type Cancellation, Cancelled } from './store.js'
 
 /**
  * The due time under which the store keeps a topic whose clause waits, in ms since the epoch: earlier than any policy can
- * be due. To a version that knows nothing of this the topic is merely long due.
+ * be due. To a version that does not know this, the topic is merely long overdue.
  */
 export const clauseWaitsMs = 0
 
 export interface Clauses {
-  /** Has every clause that waits carried out, unless that is going on already. */
+  /** Begins a pass over all waiting clauses, unless one is running. */
   start(): void
   /**
-   * How many topics were removed since it was last asked.
+   * How many topics were removed since the last call.
    *
-   * @throws what a clause failed of since then
+   * @throws the first error of a clause since then
    */
   takeRemoved(): number
-  /** Cancels the one that is being carried out; resolves once nothing is going on. */
+  /** Cancels the clause that is being executed; resolves once no pass is running. */
   close(): Promise<void>
 }
 
 /**
- * @param waiting the clauses that wait, each once
- * @param execute answers how many topics the clause removed; a rejection with `Cancelled` ends the pass
+ * @param waiting the waiting clauses, each once
+ * @param execute resolves with the number of topics that the clause removed; a rejection with `Cancelled` ends the pass
  */
 export function createClauses<Clause>(
   waiting: () => AsyncIterable<Clause>,

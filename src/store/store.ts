@@ -1,14 +1,15 @@
 /**
- * The seam between the service and whatever keeps its topics: one interface in the words of the domain. An engine lives in
- * a folder of its own beside this file; nothing here knows one, and nothing above this file does either.
+ * The interface between the service and the engine that stores its topics, in the words of the domain. Each engine is in a
+ * folder of its own beside this file; neither this file nor anything that uses it knows one.
  *
- * What every engine promises:
+ * What every engine guarantees:
  * - a write's promise resolves once the write is durable, and every read that begins after that, in any process, sees it;
- * - no read returns what a power cut could take back;
+ * - no read returns what a power cut could undo;
  * - each write decides and writes in one step, so that two writers never both create, or resurrect, a topic;
- * - a rejected write carries a `StoreError`, whose kind says what is known of it.
+ * - a failed write is rejected with a `StoreError`, whose kind says what is known about its effect; any other rejection is
+ *   a defect.
  *
- * Reads may answer at once or with a promise; LMDB answers at once.
+ * Reads may answer synchronously or with a promise; LMDB answers synchronously unless a scan needs more than one slice.
  */
 import type { Histogram } from '../histogram.js'
 import type { Plan } from '../selectors/plan.js'
@@ -20,26 +21,28 @@ export type Awaitable<T> = T | Promise<T>
 /** Nothing at the path, or a topic of the other type. */
 export type Absent = 'no_such_topic' | 'incompatible_type'
 
-/** Asks whether the one who waits for a long piece of work has gone; the work then stops at its next step. */
+/**
+ * A request that may be given up: whether the client of a long operation has gone. The operation reads it before each step
+ * and then stops with `Cancelled`.
+ */
 export interface Cancellation {
   readonly cancelled: boolean
 }
 
-/** A page to read: up to `size` matches of `plan`, in tree order, of one type, that sort after `after`. */
+/** A page to read: up to `size` matches of `plan`, of one type, that sort after `after`, in tree order. */
 export interface PageQuery {
   readonly plan: Plan
   readonly type: TopicType
   readonly after: Path | undefined
-  /** Items at most, 1 or more. */
+  /** The largest number of items, at least 1. */
   readonly size: number
-  /** The page ends before the item that would make it larger than this; it holds one item at least. */
+  /** The page ends before the item that would make it larger than this, but it has at least one item. */
   readonly bytesMax: number
 }
 
 /**
- * A page: its items with commas between them are the bytes of `buffer` from `start` to `end`. At least `pageHeadroom`
- * bytes before and after them are the reader's to write into. The buffer is the reader's until its current turn ends or
- * it calls the store again.
+ * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may overwrite
+ * `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
  */
 export interface Page {
   readonly buffer: Buffer
@@ -49,7 +52,7 @@ export interface Page {
   readonly hasMore: boolean
 }
 
-/** Room around a page's items for what the reader wraps them in, in bytes. */
+/** Space on either side of a page's items for what the caller wraps them in, in bytes. */
 export const pageHeadroom = 64
 
 /** What a topic is created with. */
@@ -59,15 +62,15 @@ export interface Creation {
   readonly properties: Properties
 }
 
-/** One topic whole, as export and import carry it. `valueText` is a view, good until the next step of the walk. */
+/** A complete topic, as export and import need it. `valueText` is a view, valid until the next step of the walk. */
 export interface WholeTopic extends Creation {
   readonly valueText: Uint8Array | undefined
 }
 
-/** An operation that a key may be allowed. */
+/** An operation that an API key may be allowed. */
 export type Operation = 'fetch' | 'set' | 'add' | 'remove'
 
-/** An API key as it is stored: never the token, only its SHA-256. */
+/** An API key as it is stored: never the token itself, only its SHA-256. */
 export interface KeyRecord {
   readonly name: string
   /** SHA-256 of the token, lower-case hexadecimal. */
@@ -81,12 +84,12 @@ export interface KeyRecord {
 /** A broken invariant, in one sentence that names the record. */
 export type Finding = string
 
-/** What is stored, for those who watch. */
+/** What is stored, for monitoring. */
 export interface StoreStats {
   readonly topics: number
-  /** What they take on disk, room for more included. */
+  /** What they occupy on disk, free space within the files included. */
   readonly bytes: number
-  /** When the last backup was done, in ms since the epoch; undefined without one, or where the engine makes none. */
+  /** When the last backup was completed, in ms since the epoch; undefined without one, or if the engine makes none. */
   readonly backupMs?: number
 }
 
@@ -94,35 +97,35 @@ export interface StoreStats {
 export interface BackupDone {
   readonly records: number
   readonly bytes: number
-  /** Why the store could not note when it was made, which takes nothing from the backup; undefined when it did. */
+  /** Why the time of the backup could not be stored, which does not affect the backup; undefined when it was. */
   readonly unnoted?: string
 }
 
 /**
- * What this process has committed since its start, where the engine commits in this process; counts are live. At any
- * moment `writes` are those in `batches` and those `inFlight`.
+ * What this process has committed since its start, if the engine commits in this process; counts are live. At any moment,
+ * `writes` is the number of those in `batches` and those `inFlight`.
  */
 export interface CommitStats {
   readonly writes: number
   readonly failed: number
   readonly inFlight: number
-  /** How long a commit took, from its first write's start until it was durable. */
+  /** How long each commit took, from the start of its first write until it was durable. */
   readonly seconds: Histogram
-  /** How many writes a commit made durable together. */
+  /** How many writes each commit made durable. */
   readonly batches: Pick<Histogram, 'read'>
 }
 
-/** What became of the removals that were due. */
+/** The result of carrying out the removals that were due. */
 export interface DueRemovals {
   readonly removed: number
-  /** When the next one is due, in ms since the epoch: 0 while clauses wait, undefined when none is known. */
+  /** When the next one is due, in ms since the epoch: 0 while remove clauses wait, undefined when none is known. */
   readonly nextMs: number | undefined
 }
 
 export interface TopicStore {
-  /** The topic's fetch result item, good until the turn ends or the store is called again; or why there is none. */
+  /** The topic's fetch result item, valid until this turn ends or the next store call; or why there is none. */
   readTopic(path: Path, type: TopicType): Awaitable<Uint8Array | Absent>
-  /** Stops early, with a rejected promise, when `cancellation` says so. */
+  /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
 
   /** `valueText` (JSON, UTF-8) is copied before the call returns; this holds for every write. */
@@ -134,46 +137,50 @@ export interface TopicStore {
   ): Promise<'created' | 'updated' | 'incompatible_type' | 'incompatible_properties'>
   /** Removes the topic alone, not its descendants. */
   remove(path: Path): Promise<boolean>
-  /** Removes every match that stands throughout, of either type, in tree order and bounded steps; answers how many. */
+  /**
+   * Removes every match that exists throughout, of either type, in tree order and bounded steps.
+   *
+   * @returns how many were removed
+   */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
   /**
-   * Removes what is due by now; one process at a time needs to, more do no harm. The remove clauses that are due go on
-   * behind it, and are counted by a later call.
+   * Removes what is due now. One process at a time has to call this; more do no harm. Remove clauses that are due continue
+   * in the background, and a later call counts what they removed.
    */
   removeDue(): Promise<DueRemovals>
 
   /**
-   * Every match whole, of both types, in tree order; a consistent cut where the engine can give one.
+   * Every match, complete, of both types, in tree order, in one snapshot.
    *
-   * @throws Cancelled when `cancellation` says so
+   * @throws Cancelled once `cancellation` is set
    */
   walk(plan: Plan, cancellation: Cancellation): AsyncIterable<WholeTopic>
 
   readKeys(): Awaitable<readonly KeyRecord[]>
-  /** A number that changes whenever a key is added or revoked, by any process. */
+  /** A number that changes whenever any process adds or revokes a key. */
   keysRevision(): Awaitable<number>
-  /** False, and nothing changed, when the name is taken. */
+  /** False when the name is taken; nothing has changed then. */
   addKey(record: KeyRecord): Promise<boolean>
-  /** Stores a key as it is given, replacing one of the same name. */
+  /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
   /** False when there is no such key. */
   revokeKey(name: string): Promise<boolean>
-  /** When each key was last used, in ms since the epoch, as coarsely as `touchKeys` is called. */
+  /** When each key was last used, in ms since the epoch; only as current as the last call of `touchKeys`. */
   keyUses(): Awaitable<ReadonlyMap<string, number>>
   touchKeys(uses: ReadonlyMap<string, number>): Promise<void>
 
-  /** Walks everything and reports each broken invariant; tells how many of how many records it has looked at, if asked. */
+  /** Walks everything and reports each broken invariant; `onProgress` gets the number of records examined, and of all. */
   check(
     report: (finding: Finding) => void,
     onProgress?: (done: number, total: number) => void,
   ): Promise<{ readonly records: number }>
   /**
-   * A consistent copy of everything in a file that must not exist, found sound before it gets its name. Missing where the
-   * engine has tools of its own for this.
+   * A consistent copy of everything in a file that must not exist yet; the file gets its name only after the copy was
+   * checked. Absent if the engine has tools of its own for this.
    *
-   * @param freeBytesMin what has to stay free on the file's disk
-   * @param onProgress may throw, which ends the backup; the engine may go on copying until the process ends
-   * @throws Error with a message for a person; no file is there then
+   * @param freeBytesMin what must stay free on the file's disk
+   * @param onProgress may throw, which ends the backup; the engine may continue to copy until the process ends
+   * @throws Error with a message for a person; there is no file then
    */
   backup?(
     file: string,
@@ -181,36 +188,36 @@ export interface TopicStore {
     onProgress: (step: string, done: number, total: number) => void,
   ): Promise<BackupDone>
   stats(): Awaitable<StoreStats>
-  /** Why the store is unavailable at the moment, for a person; undefined while it is not. Missing where it never is. */
+  /** Why the store is unavailable now, for a person; undefined while it is available. Absent if it always is. */
   notReady?(): string | undefined
   readonly commits?: CommitStats
 
   /**
-   * Resolves once no write is in flight; from then on writes wait until `release`. See cluster/store-opening.ts for why; an engine
-   * that any number of processes may open at any time does nothing here.
+   * Later writes wait until `resumeWrites`; resolves once no write is in flight. See cluster/store-opening.ts for why. An
+   * engine that any number of processes may open at any time does nothing here.
    */
   pauseWrites(): Promise<void>
   resumeWrites(): void
   /**
-   * Waits for the writes in flight, then lets go of everything.
+   * Waits for the writes in flight, then releases everything.
    *
-   * @throws Error while a backup is still being copied, which nothing can stop
+   * @throws Error while a backup is still being copied, which cannot be stopped
    */
   close(): Promise<void>
 }
 
-/** What is known of a write that failed, or why a read could not be made. */
-export type StoreErrorKind =
-  /** Nothing happened, or of a bulk removal a part; trying again may succeed. */
+/** What is known about a write that failed, or why a read was impossible. */
+type StoreErrorKind =
+  /** Nothing happened, or a part of a bulk removal; a retry may succeed. */
   | 'retry'
   /** It may or may not have happened. */
   | 'unknown_outcome'
-  /** Nothing happened; there is no room. */
+  /** Nothing happened; there is no space. */
   | 'full'
   /** Nothing happened; the engine cannot be reached. */
   | 'unavailable'
 
-/** The closed set of failures of the seam. */
+/** Every failure of a store that callers must expect, by kind. */
 export class StoreError extends Error {
   constructor(
     readonly kind: StoreErrorKind,
@@ -221,15 +228,15 @@ export class StoreError extends Error {
   }
 }
 
-/** Of the kind `unknown_outcome`: the engine in this process can no longer be trusted, and the process is ending. */
+/** An `unknown_outcome` after which the engine in this process can no longer be trusted; the process is ending. */
 export class CommitFailed extends StoreError {
   constructor(message: string, options?: ErrorOptions) {
     super('unknown_outcome', message, options)
   }
 }
 
-/** The store cannot be used as it is; the message tells a person which file or record is wrong, how, and what to do. */
+/** The store is unusable as it is; the message tells a person which file or record is wrong, how, and what to do. */
 export class StoreUnusable extends Error {}
 
-/** The waiting one has gone, so the work was not finished. */
+/** The client has gone, so the operation was not finished. */
 export class Cancelled extends Error {}

@@ -1,10 +1,10 @@
 /**
- * A backup: copy, compacted, of one snapshot → open the copy and walk everything in it → bring it to disk → give it its name.
- * So a file of that name is always whole and was found sound. Until then it stands in a directory beside it, which is
+ * A backup: copy one snapshot, compacted → open the copy and check everything in it → flush it to disk → give it its name.
+ * So a file of that name is always complete and was found sound. Until then it is in a directory beside it, which is
  * removed on failure.
  *
- * The copy holds its snapshot as long as it takes, and pages freed meanwhile are not used again, so the store's own file may
- * grow. The copy is opened under a path of its own, where nobody else can be writing.
+ * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may grow. The
+ * copy is opened under a path of its own, where nobody else can be writing.
  */
 import {
   chmodSync,
@@ -26,10 +26,9 @@ import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
 import { type Environment, openEnvironment } from './environment.js'
 import { dataFile } from './files.js'
-import { createPageBuffer } from './page-buffer.js'
 
-/** Between two looks at how far the copy has come, and at the room that is left. */
-const lookMs = 100
+/** Between two checks of the copy's progress and of the free space. */
+const watchMs = 100
 
 /** Copies everything, compacted, into a directory; it cannot be stopped. */
 type Copy = (directory: string) => Promise<void>
@@ -37,9 +36,9 @@ type Copy = (directory: string) => Promise<void>
 type OnProgress = (step: string, done: number, total: number) => void
 
 /**
- * @param bytesUsed what the copy will take, about
+ * @param bytesUsed about what the copy will take
  * @param onProgress may throw, which ends the backup
- * @throws Error in words for the person who asked; nothing is left behind then, but lmdb may still be copying
+ * @throws Error with a message for a person; nothing is left behind then, but lmdb may still be copying
  */
 export async function backup(
   copy: Copy,
@@ -49,12 +48,12 @@ export async function backup(
   onProgress: OnProgress,
 ): Promise<BackupDone> {
   if (existsSync(file)) throw taken(file)
-  needRoom(dirname(file), bytesUsed, freeBytesMin)
+  requireSpace(dirname(file), bytesUsed, freeBytesMin)
   const partial = `${file}.partial`
   makeDirectory(partial)
   const copied = dataFile(partial)
   function removePartial(): void {
-    // While lmdb copies it has the file open: emptied, it gives its room back at once.
+    // lmdb has the file open while it copies: truncating it releases its space at once.
     if (existsSync(copied)) truncateSync(copied)
     rmSync(partial, { recursive: true, force: true })
   }
@@ -76,13 +75,13 @@ export async function backup(
 }
 
 function taken(file: string): Error {
-  return new Error(`${file} is there already; a backup replaces nothing`)
+  return new Error(`${file} already exists; a backup never replaces a file`)
 }
 
-/** What a file system without hard links answers. */
+/** The errors of a file system without hard links. */
 const linkless: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
-/** A link is refused where something has appeared meanwhile; a rename would replace it. */
+/** A link fails where a file has appeared meanwhile; a rename would replace that. */
 function giveName(copied: string, file: string): void {
   try {
     linkSync(copied, file)
@@ -93,26 +92,26 @@ function giveName(copied: string, file: string): void {
     renameSync(copied, file)
     return
   }
-  // At once: what is left under this name is emptied.
+  // At once: `removePartial` truncates what is left under this name.
   unlinkSync(copied)
 }
 
-/** Ends with the copy, or as soon as `onLook` throws or too little room is left; the copy then goes on unwatched. */
-async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onLook: () => void): Promise<void> {
+/** Ends with the copy, or as soon as `onTick` throws or too little space is left; the copy then continues unwatched. */
+async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onTick: () => void): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const stopped = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
       try {
-        onLook()
+        onTick()
         const free = freeBytes(dirname(copied))
         if (free < freeBytesMin)
           throw new Error(
-            `only ${free} bytes are left on its disk, and ${freeBytesMin} have to stay free; the backup was ended`,
+            `only ${free} bytes are left on its disk, and ${freeBytesMin} must stay free; the backup was stopped`,
           )
       } catch (error) {
         reject(error as Error)
       }
-    }, lookMs)
+    }, watchMs)
   })
   await Promise.race([copy(dirname(copied)).catch(explain), stopped]).finally(() => clearInterval(timer))
 }
@@ -122,13 +121,13 @@ function freeBytes(directory: string): number {
   return bavail * bsize
 }
 
-function needRoom(directory: string, bytesUsed: number, freeBytesMin: number): void {
+function requireSpace(directory: string, bytesUsed: number, freeBytesMin: number): void {
   if (!existsSync(directory))
     throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
   const free = freeBytes(directory)
   if (free >= bytesUsed + freeBytesMin) return
   throw new Error(
-    `${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} have to stay free`,
+    `${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} must stay free`,
   )
 }
 
@@ -138,14 +137,16 @@ function makeDirectory(partial: string): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST')
-      throw new Error(`${partial} is there already: another backup is being made, or one was killed; remove it then`)
+      throw new Error(
+        `${partial} already exists: another backup is in progress, or one was killed, in which case remove it`,
+      )
     throw new Error(
       `${partial} cannot be made by the process that makes the backup (the service's, while it runs): ${message}`,
     )
   }
 }
 
-/** lmdb's own errors, such as MDB_CORRUPTED, are of the store; others are the system's, such as that of a full disk. */
+/** LMDB's own errors, such as MDB_CORRUPTED, concern the store; others are the system's, such as that of a full disk. */
 function explain(error: Error): never {
   if (error.message.startsWith('MDB_')) throw unsound(error.message)
   throw error
@@ -155,14 +156,15 @@ function unsound(finding: Finding): Error {
   return new Error(`the store is not sound, so this is no backup: ${finding} (see topicd check)`)
 }
 
-/** The copy takes over how many entries each database says it has, so what was lost on the way is missed here. */
+/** The copy keeps the number of entries that each database states, so records lost in copying are noticed here. */
 async function checkCopy(directory: string, onProgress: OnProgress): Promise<number> {
   const environment = openCopy(directory)
   const findings: Finding[] = []
   try {
     const report = (finding: Finding): unknown => findings.push(finding)
     const { records } = await check(environment, report, (done, total) => onProgress('checking', done, total))
-    if (findings.length > 0) throw unsound(findings[0])
+    const [finding] = findings
+    if (finding !== undefined) throw unsound(finding)
     return records
   } finally {
     await environment.root.close()
@@ -171,7 +173,7 @@ async function checkCopy(directory: string, onProgress: OnProgress): Promise<num
 
 function openCopy(directory: string): Environment {
   try {
-    return openEnvironment(directory, createPageBuffer())
+    return openEnvironment(directory)
   } catch (error) {
     throw unsound(`its copy cannot be opened: ${(error as Error).message}`)
   }

@@ -1,36 +1,23 @@
 /**
- * Every write's way to disk: counted while in flight, kept waiting while the store is held, and watched.
+ * The way of every write to disk: counted while in flight, delayed while writes are paused, and watched.
  *
- * States: open (writes go to lmdb as they come; it gathers those of one turn into one transaction) → held (writes in flight
- * finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are refused). A commit that
- * fails, or never comes back, breaks the store for good: retrying a failed fsync proves nothing, so `onBroken` is told once,
- * and the process is expected to end.
+ * States: open (writes go to lmdb as they come; it gathers those of one turn into one transaction) → paused (writes in
+ * flight finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are refused).
+ *
+ * A commit that fails, or never completes, breaks the store for good: retrying a failed fsync proves nothing. `onBroken` is
+ * then called once, and the process is expected to end. A defect in a write's own code is not a failed commit: the write
+ * is rejected with that error as it is, and the store goes on.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
 import { CommitFailed, type CommitStats, StoreError } from '../store.js'
 
-export interface Commits {
-  /**
-   * Carries out a conditional write. `enqueue` must do nothing but hand writes to lmdb, all in one turn.
-   *
-   * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
-   * @throws CommitFailed when it failed, or never came back; StoreError of the kind `unavailable` when the store is closed by then
-   */
-  run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined>
-  pauseWrites(): Promise<void>
-  resumeWrites(): void
-  /** Refuses every write from now on, those that wait included; resolves once nothing is in flight, and stops watching. */
-  close(): Promise<void>
-  readonly figures: CommitStats
-}
-
-/** Writes that one commit made durable together. */
+/** Upper bounds for the number of writes that one commit made durable together. */
 const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /**
- * lmdb tells of a failed commit more often than anyone can listen: beside the promise of each write it rejects that of the
- * turn's batch, which it keeps to itself, and one more, which every such reason carries as `commitError`.
+ * A failed commit rejects more promises than anyone can listen to: that of each write, that of the turn's batch, which lmdb
+ * keeps to itself, and one more, which the reason of each of these carries as `commitError`.
  */
 interface CommitReason extends Error {
   readonly commitError: Promise<never>
@@ -41,9 +28,17 @@ function isCommitReason(reason: unknown): reason is CommitReason {
 }
 
 /**
- * From now on the rejections of a failed commit that nobody hears do not end this process: they are lmdb's own, and each write
- * that failed has been told by its own promise. Every other rejection that nobody hears is a defect, and an uncaught exception
- * as before. For the program of a process that opens a store; call it once.
+ * LMDB's own errors carry its numeric code: one thrown while a transaction's callback writes, such as that of a full map,
+ * leaves the transaction in doubt as a failed commit does. Node's system errors have a `code` too, but a string.
+ */
+function isLmdbError(reason: unknown): boolean {
+  return reason instanceof Error && 'code' in reason && typeof reason.code === 'number'
+}
+
+/**
+ * From now on, an unhandled rejection that belongs to a failed commit does not end this process: these are lmdb's own, and
+ * each failed write has its own rejected promise. Every other unhandled rejection is a defect and becomes an uncaught
+ * exception, as it would without this. For the program of a process that opens a store; call it once.
  */
 export function ignoreUnheardCommitFailures(): void {
   process.on('unhandledRejection', (reason) => {
@@ -51,123 +46,155 @@ export function ignoreUnheardCommitFailures(): void {
   })
 }
 
-/** @param onBroken called once, with the reason, when commits can no longer be trusted */
-export function createCommits(onBroken: (reason: Error) => void): Commits {
-  const seconds = createHistogram(secondsBounds)
-  const ended = createHistogram(batchBounds)
-  let batch = 0
-  /** A batch comes back whole within one turn, so whoever reads in a later one sees it, though `endBatch` is still to come. */
-  const batches: CommitStats['batches'] = {
-    read() {
-      endBatch()
-      return ended.read()
-    },
-  }
-  const figures = { writes: 0, failed: 0, inFlight: 0, seconds, batches }
-  let progressAt = 0
-  let held: { readonly released: Promise<void>; readonly resumeWrites: () => void } | undefined
-  let waitingForDrain: (() => void)[] = []
-  let closed = false
-  let broken = false
+interface Pause {
+  readonly ended: Promise<void>
+  readonly end: () => void
+}
 
-  function reportOnce(reason: Error): void {
-    if (broken) return
-    broken = true
-    onBroken(reason)
-  }
+export class Commits {
+  readonly #onBroken: (reason: Error) => void
+  readonly #seconds = createHistogram(secondsBounds)
+  readonly #batchSizes = createHistogram(batchBounds)
+  /** Writes that completed in this turn: one batch, since lmdb settles a whole commit within a turn. */
+  #batch = 0
+  readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
+  #progressAt = 0
+  #pause: Pause | undefined
+  #waitingForDrain: (() => void)[] = []
+  #closed = false
+  #broken = false
+  readonly #watch: NodeJS.Timeout
 
-  /** The writes of one commit come back in one turn, the one that waited longest first. */
-  function settle(startedAt: number): void {
-    progressAt = performance.now()
-    if (batch++ === 0) {
-      seconds.record((progressAt - startedAt) / 1000)
-      setImmediate(endBatch)
-    }
-    leave()
-  }
+  readonly stats: CommitStats
 
-  function leave(): void {
-    if (--figures.inFlight > 0) return
-    const drained = waitingForDrain
-    waitingForDrain = []
-    for (const resolve of drained) resolve()
+  /** @param onBroken called once, with the reason, when commits can no longer be trusted */
+  constructor(onBroken: (reason: Error) => void) {
+    this.#onBroken = onBroken
+    this.stats = Object.assign(this.#stats, {
+      seconds: this.#seconds,
+      // A batch is whole before any other turn begins, so a reader in a later one may end it before `#endBatch` does.
+      batches: {
+        read: () => {
+          this.#endBatch()
+          return this.#batchSizes.read()
+        },
+      },
+    })
+    this.#watch = setInterval(() => this.#checkProgress(), commitDeadlineMs / 10)
+    this.#watch.unref()
   }
 
-  function endBatch(): void {
-    if (batch > 0) ended.record(batch)
-    batch = 0
-  }
-
-  function fail(startedAt: number, cause: unknown): never {
-    settle(startedAt)
-    figures.failed++
-    if (isCommitReason(cause)) cause.commitError.catch(() => {})
-    const error = new CommitFailed('a commit failed', { cause })
-    reportOnce(error)
-    throw error
-  }
-
-  function run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
-    if (closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
-    if (held !== undefined) return held.released.then(() => run(outcome, enqueue))
+  /**
+   * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn.
+   *
+   * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
+   * @throws CommitFailed when the commit failed or never completed; StoreError of the kind `unavailable` when the store has
+   *   been closed; anything else that `enqueue` threw, or a transaction's callback in it, as it is
+   */
+  run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
+    if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
+    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue))
     const startedAt = performance.now()
-    if (figures.inFlight++ === 0) progressAt = startedAt
-    figures.writes++
-    return handOver(enqueue).then(
+    if (this.#stats.inFlight++ === 0) this.#progressAt = startedAt
+    this.#stats.writes++
+    return this.#enqueue(enqueue).then(
       (done) => {
-        settle(startedAt)
+        this.#settle(startedAt)
         return done ? outcome : undefined
       },
-      (cause: unknown) => fail(startedAt, cause),
+      (cause: unknown) => this.#fail(startedAt, cause),
     )
   }
 
-  /** A write that cannot even be handed over never was in flight, and is the caller's mistake, not the disk's. */
-  function handOver(enqueue: () => Promise<boolean>): Promise<boolean> {
+  /** Later writes wait until `resumeWrites`; resolves once nothing is in flight. */
+  pauseWrites(): Promise<void> {
+    if (this.#pause === undefined) {
+      let end = (): void => {}
+      const ended = new Promise<void>((resolve) => (end = resolve))
+      this.#pause = { ended, end }
+    }
+    return this.#drained()
+  }
+
+  resumeWrites(): void {
+    const pause = this.#pause
+    this.#pause = undefined
+    pause?.end()
+  }
+
+  /** Refuses every write from now on, waiting ones included; resolves once nothing is in flight, and stops watching. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.resumeWrites()
+    await this.#drained()
+    clearInterval(this.#watch)
+  }
+
+  /** A write that cannot even be enqueued was never in flight, and is the caller's mistake, not the disk's. */
+  #enqueue(enqueue: () => Promise<boolean>): Promise<boolean> {
     try {
       return enqueue()
     } catch (error) {
-      figures.writes--
-      leave()
+      this.#withdraw()
       throw error
     }
   }
 
-  const watch = setInterval(() => {
-    if (figures.inFlight > 0 && performance.now() - progressAt > commitDeadlineMs) {
-      reportOnce(new CommitFailed(`no commit came back within ${commitDeadlineMs} ms`))
+  /** The writes of one commit settle in one turn, the one that waited longest first. */
+  #settle(startedAt: number): void {
+    this.#progressAt = performance.now()
+    if (this.#batch++ === 0) {
+      this.#seconds.record((this.#progressAt - startedAt) / 1000)
+      setImmediate(this.#endBatch)
     }
-  }, commitDeadlineMs / 10)
-  watch.unref()
-
-  function drain(): Promise<void> {
-    if (figures.inFlight === 0) return Promise.resolve()
-    return new Promise((resolve) => waitingForDrain.push(resolve))
+    this.#leave()
   }
 
-  function resumeWrites(): void {
-    const ended = held
-    held = undefined
-    ended?.resumeWrites()
+  readonly #endBatch = (): void => {
+    if (this.#batch > 0) this.#batchSizes.record(this.#batch)
+    this.#batch = 0
   }
 
-  return {
-    run,
-    figures,
-    pauseWrites() {
-      if (held === undefined) {
-        let resumeWrites = (): void => {}
-        const released = new Promise<void>((resolve) => (resumeWrites = resolve))
-        held = { released, resumeWrites }
-      }
-      return drain()
-    },
-    resumeWrites,
-    async close() {
-      closed = true
-      resumeWrites()
-      await drain()
-      clearInterval(watch)
-    },
+  #fail(startedAt: number, cause: unknown): never {
+    if (!isCommitReason(cause) && !isLmdbError(cause)) {
+      this.#withdraw()
+      throw cause
+    }
+    this.#settle(startedAt)
+    this.#stats.failed++
+    if (isCommitReason(cause)) cause.commitError.catch(() => {})
+    const error = new CommitFailed('a commit failed', { cause })
+    this.#reportOnce(error)
+    throw error
+  }
+
+  /** Counts a write that is our own defect as if it had never been. */
+  #withdraw(): void {
+    this.#stats.writes--
+    this.#leave()
+  }
+
+  #leave(): void {
+    if (--this.#stats.inFlight > 0) return
+    const waiting = this.#waitingForDrain
+    this.#waitingForDrain = []
+    for (const resolve of waiting) resolve()
+  }
+
+  #drained(): Promise<void> {
+    if (this.#stats.inFlight === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#waitingForDrain.push(resolve))
+  }
+
+  #checkProgress(): void {
+    if (this.#stats.inFlight > 0 && performance.now() - this.#progressAt > commitDeadlineMs) {
+      this.#reportOnce(new CommitFailed(`no commit completed within ${commitDeadlineMs} ms`))
+    }
+  }
+
+  #reportOnce(reason: Error): void {
+    if (this.#broken) return
+    this.#broken = true
+    this.#onBroken(reason)
   }
 }

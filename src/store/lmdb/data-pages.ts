@@ -1,22 +1,22 @@
 /**
- * The data file as bytes: as much of LMDB's format as it takes to look at a file without opening it. Only reading lives
- * here; what is sound is decided in preflight.ts.
+ * The data file as bytes: as much of LMDB's format as is needed to examine a file without opening it. This file only reads;
+ * what is sound is decided in preflight.ts.
  *
  * The layout is that of the mdb.c which lmdb bundles, on a 64-bit little-endian machine:
  *
- *     page   number 8 · transaction 8 · pad 2 · flags 2 · lower 2 · upper 2 · then nodes' places, 2 each; nodes from the end
+ *     page   number 8 · transaction 8 · pad 2 · flags 2 · lower 2 · upper 2 · then nodes' offsets, 2 each; nodes from the end
  *     meta   page header · magic 4 · version 4 · address 8 · map size 8 · free tree 48 · main tree 48 · last page 8 · transaction 8
  *     tree   page size or pad 4 · flags 2 · depth 2 · branch pages 8 · leaf pages 8 · overflow pages 8 · entries 8 · root 8
  *     node   in a leaf: data size 4 · flags 2 · key size 2 · key · data; in a branch the first 6 bytes are the child's number
  */
 
 /**
- * Reads up to `bytes` bytes from `offset` on; fewer come back at the end of the file, and none from beyond it. Both numbers
- * may come from a damaged page, so they may be of any size.
+ * Reads up to `bytes` bytes from `offset`; fewer at the end of the file, and none beyond it. Both numbers may come from a
+ * damaged page, so they may be of any size.
  */
 export type ReadAt = (offset: number, bytes: number) => Buffer
 
-/** One of the two pages that a snapshot is found by. Of two sound ones LMDB takes that of the later transaction. */
+/** One of the two pages from which LMDB finds a snapshot. If both are sound, it uses that of the later transaction. */
 export interface Meta {
   readonly pageSize: number
   readonly version: number
@@ -29,16 +29,16 @@ export interface Meta {
 }
 
 /** A page of a tree. */
-export interface TreePage {
+interface TreePage {
   readonly isLeaf: boolean
   readonly nodes: readonly Node[]
 }
 
-export interface Node {
+interface Node {
   /** The page below, in a branch. */
   readonly child: number
   readonly flags: number
-  /** In a leaf; empty where it lies on pages of its own. */
+  /** In a leaf; where the data are on overflow pages, the number of the first of these. */
   readonly data: Buffer
   readonly dataBytes: number
 }
@@ -52,15 +52,15 @@ const branchFlag = 0x01
 const leafFlag = 0x02
 const metaFlag = 0x08
 
-/** The node's data lie on overflow pages, whose first one it names. */
+/** The node's data are on overflow pages, and the node has the number of the first one. */
 const bigDataFlag = 0x01
 /** The node's data are a tree. */
 const treeFlag = 0x02
 
-/** What a meta page takes from the start of its page on. */
+/** The size of a meta page's content, from the start of the page. */
 export const metaBytes = pageHeaderBytes + 136
 
-/** The meta page at `offset`; undefined for bytes that are none. */
+/** The meta page at `offset`; undefined if there is none. */
 export function readMeta(read: ReadAt, offset: number): Meta | undefined {
   const page = read(offset, metaBytes)
   if (page.length < metaBytes || (page.readUInt16LE(18) & metaFlag) === 0 || page.readUInt32LE(24) !== magic)
@@ -80,7 +80,7 @@ function rootAt(bytes: Buffer, offset: number): number | undefined {
   return root === noRoot ? undefined : Number(root)
 }
 
-/** The page of a tree with this number; undefined where the file holds none. */
+/** The tree page with this number; undefined if the file has none there. */
 export function readTreePage(read: ReadAt, number: number, pageSize: number): TreePage | undefined {
   const page = read(number * pageSize, pageSize)
   if (page.length < pageSize || Number(page.readBigUInt64LE(0)) !== number) return undefined
@@ -88,9 +88,9 @@ export function readTreePage(read: ReadAt, number: number, pageSize: number): Tr
   if (flags !== branchFlag && flags !== leafFlag) return undefined
   const isLeaf = flags === leafFlag
   const nodes: Node[] = []
-  const placesEnd = pageHeaderBytes + page.readUInt16LE(20)
-  for (let place = pageHeaderBytes; place < placesEnd; place += 2) {
-    const node = place + 2 > pageSize ? undefined : readNode(page, pageHeaderBytes + page.readUInt16LE(place), isLeaf)
+  const offsetsEnd = pageHeaderBytes + page.readUInt16LE(20)
+  for (let index = pageHeaderBytes; index < offsetsEnd; index += 2) {
+    const node = index + 2 > pageSize ? undefined : readNode(page, pageHeaderBytes + page.readUInt16LE(index), isLeaf)
     if (node === undefined) return undefined
     nodes.push(node)
   }
@@ -108,20 +108,20 @@ function readNode(page: Buffer, at: number, isLeaf: boolean): Node | undefined {
     : { child: page.readUIntLE(at, 6), flags, data: page.subarray(from, to), dataBytes }
 }
 
-/** The root of the tree that a node holds; undefined for a node that holds none, or an empty one. */
+/** The root of the tree in a node; undefined if the node has no tree, or an empty one. */
 export function rootOfNode({ flags, data }: Node): number | undefined {
   return (flags & treeFlag) === 0 || data.length < 48 ? undefined : rootAt(data, 40)
 }
 
-/** The bytes that a leaf's node holds, wherever they lie. */
+/** The data of a leaf's node, wherever they are. */
 export function readData(read: ReadAt, { flags, data, dataBytes }: Node, pageSize: number): Buffer {
   if ((flags & bigDataFlag) === 0) return data
   return read(Number(data.readBigUInt64LE(0)) * pageSize + pageHeaderBytes, dataBytes)
 }
 
 /**
- * The pages of a record in the tree of free pages, as runs: a count of words, then page numbers, of which one behind a
- * negative word is the first of that many.
+ * The pages of a record in the tree of free pages, as runs. The record is a count of words, then page numbers; a negative
+ * word before a page number is the length of the run that begins there.
  */
 export function* freeRuns(record: Buffer): Generator<{ readonly first: number; readonly length: number }> {
   const words = Math.min(record.length < 8 ? 0 : Number(record.readBigUInt64LE(0)), Math.floor(record.length / 8) - 1)

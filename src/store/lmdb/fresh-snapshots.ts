@@ -2,22 +2,22 @@
  * When reads get a fresh snapshot. lmdb keeps one until a timer fires, so a busy process would otherwise answer from
  * before another process's commit, although that commit was acknowledged.
  *
- * Renewing it for every read costs more than the read. One snapshot a turn of the event loop is as good: a request that
+ * Renewing it for every read costs more than the read. One snapshot per turn of the event loop is as good: a request that
  * is handled in this turn had arrived before the turn's poll returned, and the snapshot is taken after that. Two
  * exceptions follow from how libuv polls, and each gets a snapshot of its own:
  * - with 1,024 events at once (`epoll_wait`'s array in libuv) the loop polls again within the turn;
- * - what reads outside the poll phase (timers, immediates) reads alone, and leaves no snapshot behind for the next poll.
+ * - reads outside the poll phase (timers, immediates) use `alone`, which leaves no snapshot behind for the next poll.
  *
  * Requests that a client pipelines count as sent with the first of them.
  */
 
-/** Sockets beyond which one turn may poll twice: libuv's 1,024 less room for the process's own descriptors. */
+/** With more sockets, one turn may poll twice: libuv's 1,024 minus some for the process's own descriptors. */
 const socketsInOnePollMax = 900
 
 export interface Snapshots {
-  /** Before the reads of a request that is handled as it arrives. */
+  /** To be called before the reads of a request that is handled as it arrives. */
   forRequest(): void
-  /** Around reads at any other time: they see every commit made before, and leave nothing to later reads. */
+  /** For reads at any other time: they see every earlier commit, and leave no snapshot to later reads. */
   alone<T>(read: () => T): T
 }
 
@@ -26,16 +26,16 @@ export interface Snapshots {
  * @param socketCount how many sockets this process polls
  */
 export function createSnapshots(freshen: () => void, socketCount: () => number): Snapshots {
-  let held = false
+  let isShared = false
   const endOfTurn = (): void => {
-    held = false
+    isShared = false
   }
   return {
     forRequest() {
-      if (held && socketCount() <= socketsInOnePollMax) return
+      if (isShared && socketCount() <= socketsInOnePollMax) return
       freshen()
-      if (held) return
-      held = true
+      if (isShared) return
+      isShared = true
       setImmediate(endOfTurn)
     },
     alone(read) {

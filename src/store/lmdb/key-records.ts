@@ -1,9 +1,9 @@
 /**
- * API keys as records: name → JSON. Every change also moves the revision on, in the same transaction, so that a process
- * knows by one small read whether its own picture is still right.
+ * API keys as records: name → JSON. Every change also increments the revision, in the same transaction, so that a process
+ * learns from one small read whether its own copy is current.
  *
  * These are lmdb's transactions with a callback: JavaScript runs while the write lock is held, and all writers wait for it. It
- * is bounded by the number of keys, and comes with a change of a key and with one note of their uses a minute.
+ * is bounded by the number of keys, and runs when a key changes and, once a minute, to note when keys were used.
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
@@ -24,7 +24,7 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
     return meta.get(revisionName)?.readDoubleBE() ?? 0
   }
 
-  /** Carries out `change` and, if it says that it changed something, moves the revision on. */
+  /** Executes `change` and, if it answers that it changed something, increments the revision. */
   async function changeKeys(change: () => boolean): Promise<boolean> {
     const changed = await commits.run(true, () =>
       keys.transaction(() => {

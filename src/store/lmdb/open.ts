@@ -1,24 +1,25 @@
 /**
- * The LMDB engine: puts the parts of this folder together into a `TopicStore`. See environment.ts before calling `open`
- * while any other process may be writing.
+ * The LMDB engine: puts the parts of this folder together into a `TopicStore`. No other process may be writing while it
+ * opens; environment.ts says why.
  */
 import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
 import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
+import { BulkRemoval } from './bulk-removal.js'
 import { check } from './check.js'
-import { createCommits } from './commits.js'
+import { Commits } from './commits.js'
 import { clearDeadReaders } from './dead-readers.js'
 import { bytesUsed, openEnvironment } from './environment.js'
-import { createExpiry } from './expiry.js'
+import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
 import { createSnapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
-import { createPageBuffer } from './page-buffer.js'
-import { createReads } from './reads.js'
+import { PageScan } from './page-scan.js'
+import { Reads } from './reads.js'
 import { entryCount } from './snapshot.js'
 import { walk } from './walk.js'
-import { createWrites } from './writes.js'
+import { Writes } from './writes.js'
 
 export interface LmdbOptions {
   /** The data directory. */
@@ -27,7 +28,7 @@ export interface LmdbOptions {
   readonly socketCount?: () => number
   /** Called once when commits can no longer be trusted; the process is expected to end. */
   readonly onBroken?: (reason: Error) => void
-  /** The machine's unless told; for tests of what takes long or needs a clock that steps. */
+  /** The machine's by default; for tests of what takes long or needs a clock that steps. */
   readonly clock?: Clock
 }
 
@@ -43,20 +44,32 @@ function timeRecord(ms: number): Buffer {
 /** Opens the store in a data directory, creating it on first use. Nobody else may be writing to it meanwhile. */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
   const { directory, socketCount = () => 0, onBroken = () => {}, clock = now } = options
-  const pageBuffer = createPageBuffer()
-  const environment = openEnvironment(directory, pageBuffer)
+  const environment = openEnvironment(directory)
+  const pageScan = new PageScan(environment)
   const { root, specifications, meta, freshen } = environment
-  let copying = false
   const stopClearing = clearDeadReaders(root)
-  const commits = createCommits(onBroken)
+  const commits = new Commits(onBroken)
   const snapshots = createSnapshots(freshen, socketCount)
-  const writes = createWrites(environment, snapshots, commits, clock)
-  const removals = createExpiry(environment, snapshots, commits, writes, clock)
+  const { readTopic, readPage } = new Reads(environment, snapshots, pageScan)
+  const writes = new Writes(environment, snapshots, commits, clock)
+  const { set, add, addAndSet, remove } = writes
+  const { removeMatches } = new BulkRemoval(specifications, snapshots, writes)
+  const expiry = new Expiry(environment, snapshots, commits, removeMatches, clock)
+  let copying = false
+  const copy = async (to: string): Promise<void> => {
+    copying = true
+    await root.backup(to, true).finally(() => (copying = false))
+  }
   return {
-    ...createReads(environment, snapshots, pageBuffer),
-    ...writes,
+    readTopic,
+    readPage,
+    set,
+    add,
+    addAndSet,
+    remove,
+    removeMatches,
     ...createKeyRecords(environment, snapshots, commits),
-    removeDue: removals.removeDue,
+    removeDue: () => expiry.removeDue(),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
     check: (report, onProgress) => check(environment, report, onProgress),
     stats: () => ({
@@ -64,21 +77,12 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       bytes: statSync(dataFile(directory)).size,
       backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
     }),
-    commits: commits.figures,
-    pauseWrites: commits.pauseWrites,
-    resumeWrites: commits.resumeWrites,
+    commits: commits.stats,
+    pauseWrites: () => commits.pauseWrites(),
+    resumeWrites: () => commits.resumeWrites(),
     async backup(file, freeBytesMin, onProgress) {
-      const copy = async (to: string): Promise<void> => {
-        copying = true
-        await root.backup(to, true).finally(() => (copying = false))
-      }
-      const done = await backup(
-        copy,
-        snapshots.alone(() => bytesUsed(environment)),
-        freeBytesMin,
-        file,
-        onProgress,
-      )
+      const bytes = snapshots.alone(() => bytesUsed(environment))
+      const done = await backup(copy, bytes, freeBytesMin, file, onProgress)
       try {
         await commits.run(true, () => meta.put(backupName, timeRecord(clock().wallMs)))
         return done
@@ -89,8 +93,8 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
-      // First, so that a clause that was just carried out can still end its policy.
-      await removals.close()
+      // First, so that a clause that was just executed can still end its policy.
+      await expiry.close()
       await commits.close()
       await root.close()
     },

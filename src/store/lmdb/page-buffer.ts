@@ -1,6 +1,6 @@
 /**
- * Where a page is put together: stored items, copied as they are, with commas between them. lmdb hands every item of a
- * scan to `copy`, which takes it straight into the page; the buffer is used again for the next page.
+ * The buffer in which a page is built: stored items, copied as they are, with commas between them. It is reused for the
+ * next page. Who fills it, and from where, is in page-scan.ts and scan.ts.
  */
 import { type Page, pageHeadroom } from '../store.js'
 import { createView } from './views.js'
@@ -8,28 +8,32 @@ import { createView } from './views.js'
 export interface PageBuffer {
   /** Starts an empty page. */
   begin(): void
-  /** Adds an item; answers the bytes of the page's items so far, commas included. */
-  copy(bytes: Buffer, size: number): number
-  /** Takes the last item out again. */
+  /**
+   * Adds an item, whose bytes need to be valid only during the call; needs no `this`.
+   *
+   * @returns the size of the page's items so far, commas included, in bytes
+   */
+  readonly copy: (bytes: Buffer, size: number) => number
+  /** Removes the last item again. */
   dropLast(): void
-  /** The page; its buffer is good until `begin`. */
+  /** The page; its buffer is valid until `begin`. */
   finish(hasMore: boolean): Page
 }
 
-/** Most pages fit; a page of the largest allowed size grows it. */
-const bytesAtFirstDefault = 64 * 1024
+/** Most pages fit; a larger page makes the buffer grow. */
+const initialBytesDefault = 64 * 1024
 
 /**
- * A buffer that grew beyond this is given back, so that one huge page does not stay in memory. Up to this it is kept: a
- * page of the usual largest size fits, and growing to it anew each time would leave several times its size to be collected.
+ * A buffer that grew beyond this is released, so that one huge page does not occupy memory for good. Up to this it is kept:
+ * a page of the default largest size fits, and growing to that each time would leave several times its size as garbage.
  */
 const bytesKeptMax = 16 * 1024 * 1024
 
 const comma = 0x2c
 
-export function createPageBuffer(bytesAtFirst = bytesAtFirstDefault): PageBuffer {
+export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer {
   const view = createView()
-  let buffer = Buffer.allocUnsafeSlow(bytesAtFirst)
+  let buffer = Buffer.allocUnsafeSlow(initialBytes)
   let end = pageHeadroom
   let lastStart = pageHeadroom
 
@@ -42,7 +46,7 @@ export function createPageBuffer(bytesAtFirst = bytesAtFirstDefault): PageBuffer
   return {
     begin() {
       end = lastStart = pageHeadroom
-      if (buffer.length > bytesKeptMax) buffer = Buffer.allocUnsafeSlow(bytesAtFirst)
+      if (buffer.length > bytesKeptMax) buffer = Buffer.allocUnsafeSlow(initialBytes)
     },
     copy(bytes, size) {
       lastStart = end

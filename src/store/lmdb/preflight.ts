@@ -1,14 +1,15 @@
 /**
- * What is looked at before lmdb opens a store's files. lmdb trusts them: on a truncated file it ends the process with SIGBUS,
- * on a zeroed page, a foreign file or one that it may not open with SIGSEGV, without a word. A sound store costs a few reads
- * here, for every worker opens while all others hold their writes. This cannot find everything (that is `check`'s work, and
- * LMDB has no checksums); it finds what would keep `check` from running at all.
+ * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it ends the process with SIGBUS, and
+ * on a zeroed page, a foreign file or one that it may not open with SIGSEGV, without a message. A sound store costs only a
+ * few reads here, since all other workers pause their writes while one opens. This cannot find everything (that is the
+ * purpose of `check`, and LMDB has no checksums); it finds what would prevent `check` from running at all.
  *
- * Once a first commit is on disk, a crash leaves nothing behind that is refused here. What it can tear is the content of the
- * meta page that was being written, and LMDB then goes by the other one; it never writes what makes a page a meta page again.
- * The file may end before its last page: pages that were taken and freed within one commit are never written. They are then
- * among the free ones. Before the first commit, a crash may leave a file that is empty, has one page, or holds only zeros.
- * Such a file is refused too, since a damaged store may look the same; the message says when it may be removed.
+ * Once a first commit is on disk, a crash leaves nothing behind that is refused here. It can only tear the content of the
+ * meta page that was being written, and LMDB then uses the other one; the fields that identify a page as a meta page are
+ * never rewritten. The file may end before its last page: pages that were allocated and freed within one commit are never
+ * written, but are then in the list of free pages. Before the first commit, a crash may leave a file that is empty, has one
+ * page, or has only zeros. Such a file is refused too, since a damaged store may look the same; the message says when it may
+ * be removed.
  */
 import {
   accessSync,
@@ -44,9 +45,9 @@ const pageBytesMax = 65_536
 const metaPages = 2
 
 /**
- * Looks at a data file, and at the lock file beside it; files that are not there yet are fine.
+ * Examines a data file, and the lock file beside it; either may still be missing.
  *
- * @throws StoreUnusable with what is wrong and what to do; nothing has been changed
+ * @throws StoreUnusable with what is wrong and what to do; nothing has been changed then
  */
 export function examine(file: string): void {
   const directory = dirname(file)
@@ -55,9 +56,9 @@ export function examine(file: string): void {
   const hasLock = isUsable(lockFile)
   if (isNew || !hasLock) requireAccess(directory, constants.W_OK | constants.X_OK, 'create files in it')
   if (isNew) return
-  const { problem, isBlank } = look(file)
+  const { problem, isBlank } = inspect(file)
   if (problem === undefined) return
-  const cure = 'ut a backup in its place and look at it with "topicd check"; keep the damaged file until that is done'
+  const cure = 'ut a backup in its place and check it with "topicd check"; keep the damaged file until that is done'
   throw new StoreUnusable(
     isBlank
       ? `${file} ${problem}. If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise p${cure}`
@@ -65,12 +66,16 @@ export function examine(file: string): void {
   )
 }
 
-/** Whether there is a file, which is then a plain one that this process can read and write. */
+/**
+ * Whether the file exists.
+ *
+ * @throws StoreUnusable when it is not a plain file, or one that this process cannot read and write
+ */
 function isUsable(file: string): boolean {
-  const found = stat(file)
-  if (found === undefined) return false
-  if (!found.isFile())
-    throw new StoreUnusable(`${file} is ${found.isDirectory() ? 'a directory' : 'no plain file'}: move it away`)
+  const stats = stat(file)
+  if (stats === undefined) return false
+  if (!stats.isFile())
+    throw new StoreUnusable(`${file} is ${stats.isDirectory() ? 'a directory' : 'not a plain file'}: move it away`)
   requireAccess(file, constants.R_OK | constants.W_OK, 'read and write it')
   return true
 }
@@ -100,8 +105,8 @@ function requireAccess(path: string, access: number, purpose: string): void {
   }
 }
 
-/** What makes the file unfit to be opened, if anything, and whether it holds no more than a store that was never finished. */
-function look(file: string): { readonly problem: string | undefined; readonly isBlank: boolean } {
+/** What makes the file unfit to be opened, if anything, and whether it is no more than a store that was never completed. */
+function inspect(file: string): { readonly problem: string | undefined; readonly isBlank: boolean } {
   const descriptor = openSync(file, 'r')
   try {
     const { size } = fstatSync(descriptor)
@@ -116,7 +121,7 @@ function look(file: string): { readonly problem: string | undefined; readonly is
   }
 }
 
-/** Whether this may be what a first start left that was cut off before its first commit: less than two pages, or only zeros. */
+/** Whether this may be the remains of a first start that ended before its first commit: less than two pages, or only zeros. */
 function isBlank(read: ReadAt, size: number): boolean {
   if (size > metaPages * pageBytesMax) return false
   const first = readMeta(read, 0)
@@ -127,7 +132,9 @@ function problemOfPages(read: ReadAt, size: number): string | undefined {
   if (size === 0) return 'is empty'
   const first = readMeta(read, 0)
   if (first === undefined)
-    return isZeroed(read) ? 'is damaged: its first page is all zeros' : 'is no LMDB file, or its first page is damaged'
+    return isZeroed(read)
+      ? 'is damaged: its first page is all zeros'
+      : 'is not an LMDB file, or its first page is damaged'
   const { version, pageSize } = first
   if (version !== dataVersion) return `is of LMDB's data format ${version}; this program reads format ${dataVersion}`
   const isPowerOfTwo = (pageSize & (pageSize - 1)) === 0
@@ -137,9 +144,8 @@ function problemOfPages(read: ReadAt, size: number): string | undefined {
   const second = readMeta(read, pageSize)
   if (second?.version !== version || second.pageSize !== pageSize) return 'is damaged: its second page is no meta page'
   const latest = second.transaction > first.transaction ? second : first
-  // LMDB looks for the meta page of a transaction by whether its number is odd.
-  if (latest.transaction % metaPages !== (latest === second ? 1 : 0))
-    return 'is damaged: its meta pages have changed places'
+  // LMDB stores the meta page of a transaction on page 0 or 1 by whether its number is even or odd.
+  if (latest.transaction % metaPages !== (latest === second ? 1 : 0)) return 'is damaged: its meta pages are swapped'
   return problemOfSnapshot(read, latest, size)
 }
 
@@ -147,7 +153,7 @@ function isZeroed(read: ReadAt): boolean {
   return read(0, metaBytes).every((byte) => byte === 0)
 }
 
-/** What is wrong with the pages that opening the store touches at once. */
+/** What is wrong with the pages that opening the store reads immediately. */
 function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | undefined {
   const { pageSize, lastPage, freeRoot, mainRoot } = meta
   for (const root of [freeRoot, mainRoot]) {
@@ -172,17 +178,17 @@ function sizeOf(size: number, pageSize: number): string {
   return `${size} bytes, so pages up to ${Math.floor(size / pageSize) - 1}`
 }
 
-/** How many of the pages from `from` up to the last one are free. */
+/** How many of the pages from `from` to the last one are free. */
 function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, from: number): number {
   const seen = new Set<number>()
   const runs: { readonly first: number; readonly end: number }[] = []
-  const left = freeRoot === undefined ? [] : [freeRoot]
-  for (let number = left.pop(); number !== undefined; number = left.pop()) {
+  const pending = freeRoot === undefined ? [] : [freeRoot]
+  for (let number = pending.pop(); number !== undefined; number = pending.pop()) {
     const page = seen.has(number) ? undefined : readTreePage(read, number, pageSize)
     seen.add(number)
     for (const node of page?.nodes ?? []) {
       if (page?.isLeaf !== true) {
-        left.push(node.child)
+        pending.push(node.child)
         continue
       }
       for (const { first, length } of freeRuns(readData(read, node, pageSize)))
@@ -192,7 +198,7 @@ function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, fro
   return pagesOf(runs, from, lastPage + 1)
 }
 
-/** How many pages from `from` to before `to` lie in any of the runs, which may overlap, and be of any length in a damaged file. */
+/** How many pages from `from` to before `to` are in any of the runs, which in a damaged file may overlap and have any length. */
 function pagesOf(runs: { readonly first: number; readonly end: number }[], from: number, to: number): number {
   let pages = 0
   let counted = from

@@ -1,7 +1,7 @@
 /**
- * One consistent cut through all databases, for walks over everything, and what tells that such a walk met a damaged page.
- * lmdb says nothing of one: a walk just ends early, or goes astray. So the keys are held to their order, and what was found
- * to the number of entries that the databases themselves give.
+ * One snapshot of all databases, for walks over everything, and how such a walk notices a damaged page. lmdb does not report
+ * one: the walk merely ends early, or goes astray. So a walk compares each key with the one before, and what it found with
+ * the number of entries that each database states.
  */
 import type { Transaction } from 'lmdb'
 import { encodeKey } from '../../topics/key.js'
@@ -9,19 +9,19 @@ import type { Path } from '../../topics/path.js'
 import { StoreUnusable } from '../store.js'
 import type { Environment, StoredKey, Tree } from './environment.js'
 
-/** Handed to lmdb's reads as their options. */
+/** Passed to lmdb's reads as their options. */
 export interface Snapshot {
   readonly transaction: Transaction
 }
 
-/** How many entries each database has in a cut, by its own account. */
+/** How many entries each database states that it has. */
 export type Entries = Readonly<
   Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'keys' | 'keyUses', number>
 >
 
-/** Opens a cut of this moment; `transaction.done()` ends it. It holds its snapshot until then. */
+/** Opens a snapshot of this moment, which is held until `transaction.done()`. */
 export function openSnapshot({ specifications, items, updates, due, keys, keyUses }: Environment): {
-  readonly cut: Snapshot
+  readonly snapshot: Snapshot
   readonly entries: Entries
 } {
   specifications.resetReadTxn()
@@ -36,20 +36,20 @@ export function openSnapshot({ specifications, items, updates, due, keys, keyUse
     keys: entryCount(keys),
     keyUses: entryCount(keyUses),
   }
-  return { cut: { transaction }, entries }
+  return { snapshot: { transaction }, entries }
 }
 
-/** How many entries a database has in the current snapshot, by its own account. */
+/** How many entries a database states that it has in the current snapshot. */
 export function entryCount(database: { getStats(): unknown }): number {
   return (database.getStats() as { entryCount: number }).entryCount
 }
 
-/** lmdb reads `get`'s transaction option although its types do not show it for every method. */
-export function getIn(tree: Tree, key: StoredKey, cut: Snapshot): Buffer | undefined {
-  return tree.get(key, cut)
+/** `get` in a snapshot: lmdb accepts the option although its types lack it for some methods. */
+export function getIn(tree: Tree, key: StoredKey, snapshot: Snapshot): Buffer | undefined {
+  return tree.get(key, snapshot)
 }
 
-/** Tells of each key of a walk whether it sorts after the one before. */
+/** A function that tells for each key of a walk whether it sorts after the one before. */
 export function createOrder(): (path: Path) => boolean {
   let last: Buffer = Buffer.alloc(0)
   return (path) => {
@@ -60,7 +60,7 @@ export function createOrder(): (path: Path) => boolean {
   }
 }
 
-/** What a person is told of a store in which a walk failed; lmdb's own errors are words such as MDB_CORRUPTED. */
+/** The message for a person about a store in which a walk failed; LMDB's own errors are words such as MDB_CORRUPTED. */
 export function damaged(what: unknown): StoreUnusable {
   const words = what instanceof Error ? what.message : String(what)
   return new StoreUnusable(`the store is damaged: ${words}. Restore a backup; "topicd check" says more`, {

@@ -1,6 +1,6 @@
 /**
- * Specification records: what a topic was created with. The first byte is the type; a topic without properties has nothing
- * else, and one with properties a JSON object behind it.
+ * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
+ * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written when is in writes.ts.
  */
 import { getLastVersion } from 'lmdb'
 import type { Path } from '../../topics/path.js'
@@ -18,11 +18,11 @@ export interface Specification {
 export interface Details {
   readonly properties: Properties
   readonly created: Moment
-  /** The key of its entry among the due, hexadecimal; undefined when it has no REMOVAL, or that has been carried out. */
+  /** The key of its entry in `due`, hexadecimal; undefined without a REMOVAL, or once that has been carried out. */
   readonly due: string | undefined
 }
 
-/** A specification with the version of its record, which no other state of any topic ever has. */
+/** A specification with the version of its record, which is unique among all states of all topics. */
 export interface StoredSpecification extends Specification {
   readonly version: number
 }
@@ -60,11 +60,11 @@ export function readType(specifications: Tree, path: Path): TopicType | undefine
   return typeByByte(record[0])
 }
 
-function typeByByte(byte: number): TopicType {
+function typeByByte(byte: number | undefined): TopicType {
   return byte === typeBytes.json ? 'json' : 'string'
 }
 
-/** The key of an entry among the due: the time, then a number that makes it unique, so that the entries sort by time. */
+/** The key of an entry in `due`: the time, then a number that makes it unique, so that the entries sort by time. */
 export function dueKey(atMs: number, number: number): Buffer {
   const key = Buffer.allocUnsafe(16)
   key.writeBigUInt64BE(BigInt(Math.floor(atMs)), 0)

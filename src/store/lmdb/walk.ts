@@ -1,6 +1,6 @@
 /**
- * Every topic in one consistent cut, for export. A cut holds its snapshot as long as it takes, and pages freed meanwhile are
- * not used again, so the file may grow; a process that serves requests should not do this.
+ * Every topic in one snapshot, for export. The snapshot is held for the whole walk, and pages freed meanwhile are not
+ * reused, so the file may grow; a process that serves requests should not do this.
  */
 import type { Plan } from '../../selectors/plan.js'
 import type { Path } from '../../topics/path.js'
@@ -12,42 +12,42 @@ import type { Environment } from './environment.js'
 import { createOrder, damaged, getIn, openSnapshot, type Snapshot } from './snapshot.js'
 import { decodeSpecification } from './specification.js'
 
-/** Entries visited between two looks at the clock. */
-const entriesPerLook = 32
+/** Entries visited between two readings of the clock. */
+const entriesPerClockRead = 32
 
 function coversAll({ ranges, matcher }: Plan): boolean {
-  if (matcher !== undefined || ranges.length !== 1) return false
-  const [{ start, end }] = ranges
-  return Buffer.compare(start, everyTopic.start) <= 0 && Buffer.compare(end, everyTopic.end) >= 0
+  const [range] = ranges
+  if (matcher !== undefined || range === undefined || ranges.length !== 1) return false
+  return Buffer.compare(range.start, everyTopic.start) <= 0 && Buffer.compare(range.end, everyTopic.end) >= 0
 }
 
 /**
- * Every match of the plan, whole, in tree order; with turns for others in between while nothing matches.
+ * Every match of the plan, complete, in tree order, with turns for others in between while nothing matches.
  *
- * @throws StoreUnusable when it comes upon a damaged page, or at its end when some topics could not be read
+ * @throws StoreUnusable when it meets a damaged page, or at its end when some topics could not be read
  */
 export async function* walk(
   environment: Environment,
   plan: Plan,
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
-  const { cut, entries } = openSnapshot(environment)
+  const { snapshot, entries } = openSnapshot(environment)
   const counts = { visited: 0, lost: 0 }
   try {
-    yield* walkCut(environment, cut, plan, counts, cancellation)
+    yield* walkSnapshot(environment, snapshot, plan, counts, cancellation)
   } catch (error) {
     throw error instanceof Cancelled ? error : damaged(error)
   } finally {
-    cut.transaction.done()
+    snapshot.transaction.done()
   }
   const unseen = coversAll(plan) ? Math.abs(entries.specifications - counts.visited) : 0
   const lost = counts.lost + unseen
-  if (lost > 0) throw damaged(`${lost} ${lost === 1 ? 'topic' : 'topics'} could not be read, all others were`)
+  if (lost > 0) throw damaged(`${lost} ${lost === 1 ? 'topic' : 'topics'} could not be read; all others were`)
 }
 
-async function* walkCut(
+async function* walkSnapshot(
   { specifications, items }: Environment,
-  cut: Snapshot,
+  snapshot: Snapshot,
   plan: Plan,
   counts: { visited: number; lost: number },
   cancellation: Cancellation,
@@ -57,12 +57,12 @@ async function* walkCut(
   for (const range of plan.ranges) {
     let start: Buffer | undefined = range.start
     while (start !== undefined) {
-      const options = { ...cut, start, end: range.end }
+      const options = { ...snapshot, start, end: range.end }
       start = undefined
       for (const { key, value } of specifications.getRange(options)) {
         const path = key as Path
-        if (!isInOrder(path)) throw new Error(`topic "${path}" is not in its place`)
-        if (++counts.visited % entriesPerLook === 0 && performance.now() > deadline) {
+        if (!isInOrder(path)) throw new Error(`topic "${path}" is out of order`)
+        if (++counts.visited % entriesPerClockRead === 0 && performance.now() > deadline) {
           await waitForSlice()
           if (cancellation.cancelled) throw new Cancelled()
           deadline = performance.now() + sliceMs
@@ -70,7 +70,7 @@ async function* walkCut(
         const verdict = plan.matcher === undefined || plan.matcher(path)
         if (verdict === true) {
           const { type, details } = decodeSpecification(value)
-          const item = getIn(items[type], path, cut)
+          const item = getIn(items[type], path, snapshot)
           if (item === undefined) counts.lost++
           else yield { path, type, properties: details?.properties ?? {}, valueText: valueOfItem(item, path, type) }
         } else if (verdict !== false) {

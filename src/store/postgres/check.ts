@@ -5,8 +5,9 @@ import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
 import { checkProperties, removalOf, retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
-import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
-import type { Finding, KeyRecord } from '../store.js'
+import { type Properties, valueOfItem } from '../../topics/topic.js'
+import { itemProblem, parseObject } from '../check-item.js'
+import type { Finding } from '../store.js'
 import { bytesOf } from './arrays.js'
 import type { Connections } from './connections.js'
 import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
@@ -35,7 +36,7 @@ export async function check(
     }
     const keys = await snapshot.read(readRecords, [])
     for (const { name, record } of keys) {
-      if (nameIn(record) !== name) report(`API key "${name}": its record has another name`)
+      if (parseObject(record)?.name !== name) report(`API key "${name}": its record has another name`)
     }
     return { records: records + keys.length }
   } finally {
@@ -69,24 +70,4 @@ function* findingsOf(row: TopicRow): Generator<Finding> {
   // A policy with a clause has no due time once it was executed.
   if (policy !== undefined && policy.selector === undefined && row.due === null)
     yield `topic "${path}": it has a REMOVAL but no due time`
-}
-
-function itemProblem(path: string, type: TopicType, item: string): string | undefined {
-  try {
-    const parsed = JSON.parse(item) as Record<string, unknown>
-    if (parsed.path !== path || parsed.type !== type) return 'its JSON belongs to another topic'
-    if (type === 'string' && 'value' in parsed && typeof parsed.value !== 'string') return 'its value is not a string'
-    const unknown = Object.keys(parsed).find((name) => name !== 'path' && name !== 'type' && name !== 'value')
-    return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
-  } catch {
-    return 'it is not valid JSON'
-  }
-}
-
-function nameIn(record: string): string | undefined {
-  try {
-    return (JSON.parse(record) as KeyRecord).name
-  } catch {
-    return undefined
-  }
 }

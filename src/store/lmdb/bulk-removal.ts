@@ -1,0 +1,80 @@
+/**
+ * Removing every match of a plan, in bounded steps: collect matches for a slice, or a commit's worth of them → remove each
+ * under the condition that it has not changed since it was read → the next slice. No snapshot is held between slices.
+ */
+import { removalsInOneCommitMax } from '../../limits.js'
+import type { Matcher, Plan } from '../../selectors/plan.js'
+import { encodeKey } from '../../topics/key.js'
+import type { Path } from '../../topics/path.js'
+import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
+import { type Cancellation, Cancelled, type TopicStore } from '../store.js'
+import { waitForSlice } from '../time-slices.js'
+import type { Tree } from './environment.js'
+import type { Snapshots } from './fresh-snapshots.js'
+import { walkKeys } from './scan.js'
+import { readSpecification, type StoredSpecification } from './specification.js'
+import type { Writes } from './writes.js'
+
+/** A topic that a bulk removal found, as it was then. */
+interface Match {
+  readonly path: Path
+  readonly stored: StoredSpecification
+}
+
+export class BulkRemoval implements Pick<TopicStore, 'removeMatches'> {
+  readonly #specifications: Tree
+  readonly #snapshots: Snapshots
+  readonly #writes: Writes
+  #lastBatch: Promise<unknown> = Promise.resolve()
+
+  constructor(specifications: Tree, snapshots: Snapshots, writes: Writes) {
+    this.#specifications = specifications
+    this.#snapshots = snapshots
+    this.#writes = writes
+  }
+
+  /** A field, so that the store takes it over bound. */
+  readonly removeMatches = async ({ ranges, matcher }: Plan, cancellation: Cancellation): Promise<number> => {
+    let removed = 0
+    let left: readonly KeyRange[] | undefined = ranges
+    while (left !== undefined) {
+      await waitForSlice()
+      if (cancellation.cancelled) throw new Cancelled()
+      const from: readonly KeyRange[] = left
+      const matches: Match[] = []
+      left = this.#snapshots.alone(() => this.#collect(from, matcher, matches))
+      if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
+    }
+    return removed
+  }
+
+  /**
+   * Collects what is to be removed next, for a slice or until a commit is full; reading the topics is part of the slice.
+   *
+   * @returns the ranges that are left; undefined when there is nothing more
+   */
+  #collect(from: readonly KeyRange[], matcher: Matcher | undefined, matches: Match[]): readonly KeyRange[] | undefined {
+    const left = walkKeys(this.#specifications, from, matcher, (path) => {
+      const stored = readSpecification(this.#specifications, path)
+      if (stored !== undefined) matches.push({ path, stored })
+      return matches.length < removalsInOneCommitMax
+    })
+    const last = matches.at(-1)
+    if (last === undefined || matches.length < removalsInOneCommitMax) return left
+    return rangesFrom(from, keyAfter(encodeKey(last.path)))
+  }
+
+  async #removeAll(matches: readonly Match[]): Promise<number> {
+    const removals = matches.map(({ path, stored }) => this.#writes.removeRead(path, stored))
+    let removed = 0
+    for (const done of await Promise.all(removals)) if (done) removed++
+    return removed
+  }
+
+  /** One batch of this process after another: so a commit holds only one of them, however many bulk removals there are. */
+  #afterLastBatch(batch: () => Promise<number>): Promise<number> {
+    const removed = this.#lastBatch.then(batch)
+    this.#lastBatch = removed.catch(() => 0)
+    return removed
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * The entries in `due`, and the changes that follow from one. An entry is evaluated with everything that its evaluation
+ * rests on; each change is made under the condition that neither the topic's specification nor its last update has changed
+ * since, so an update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
+ */
+import type { Path } from '../../topics/path.js'
+import { removalOf } from '../../topics/properties.js'
+import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
+import { type Clock, type Moment, wallMsOf } from '../clock.js'
+import { waitForSlice } from '../time-slices.js'
+import type { Commits } from './commits.js'
+import type { Environment } from './environment.js'
+import type { Snapshots } from './fresh-snapshots.js'
+import {
+  type Details,
+  dueKey,
+  dueMsOfKey,
+  encodeSpecification,
+  readSpecification,
+  type StoredSpecification,
+} from './specification.js'
+
+/** Entries examined between two turns of the event loop. */
+const entriesPerSlice = 200
+
+export interface Entry {
+  readonly key: Buffer
+  readonly path: Path
+}
+
+/** An entry with everything that its evaluation rests on. */
+export interface Evaluated extends Entry {
+  readonly stored: StoredSpecification & { readonly details: Details }
+  readonly updateVersion: number | undefined
+  readonly dueMs: number
+  readonly isDue: boolean
+  /** The selector of the policy's `remove` clause. */
+  readonly removes: string | undefined
+}
+
+export class DueEntries {
+  readonly #environment: Environment
+  readonly #snapshots: Snapshots
+  readonly #commits: Commits
+  readonly #now: Clock
+
+  constructor(environment: Environment, snapshots: Snapshots, commits: Commits, now: Clock) {
+    this.#environment = environment
+    this.#snapshots = snapshots
+    this.#commits = commits
+    this.#now = now
+  }
+
+  /** The time of the first entry, in ms since the epoch; undefined when there is none. */
+  firstDueMs(): number | undefined {
+    const range = { start: dueKey(0, 0), limit: 1 }
+    const [first] = this.#snapshots.alone(() => [...this.#environment.due.getKeys(range)])
+    return first && dueMsOfKey(first)
+  }
+
+  /** The entries whose time lies in this range, both ends included, in slices. */
+  async *between(fromMs: number, untilMs: number): AsyncGenerator<readonly Entry[]> {
+    let start = dueKey(fromMs, 0)
+    for (;;) {
+      const range = { start, end: dueKey(untilMs + 1, 0), limit: entriesPerSlice }
+      const records = this.#snapshots.alone(() => [...this.#environment.due.getRange(range)])
+      const entries = records.map(({ key, value }) => ({ key, path: value.toString() as Path }))
+      yield entries
+      const last = entries.at(-1)
+      if (last === undefined || entries.length < entriesPerSlice) return
+      start = Buffer.concat([last.key, Buffer.from([0])])
+      await waitForSlice()
+    }
+  }
+
+  /** The entry as things are now; undefined for one that no topic owns, which is removed. */
+  async examine(entry: Entry): Promise<Evaluated | undefined> {
+    const present = this.#now()
+    const evaluated = this.#snapshots.alone(() => this.#evaluate(entry, present))
+    if (evaluated === undefined) await this.#commits.run(true, () => this.#environment.due.remove(entry.key))
+    return evaluated
+  }
+
+  /** Moves the entry to the time at which its topic is due now; undefined ends the policy. */
+  reschedule(evaluated: Evaluated, atMs: number | undefined): Promise<boolean> {
+    const { key, path, stored } = evaluated
+    const { specifications, due, nextVersion } = this.#environment
+    return this.#change(evaluated, () => {
+      const next = atMs === undefined ? undefined : dueKey(atMs, nextVersion())
+      const details = { ...stored.details, due: next?.toString('hex') }
+      void specifications.put(path, encodeSpecification({ type: stored.type, details }), nextVersion())
+      void due.remove(key)
+      if (next !== undefined) void due.put(next, Buffer.from(path))
+    })
+  }
+
+  /** Removes the entry's topic, its descendants excepted; answers whether it did. */
+  removeTopic(evaluated: Evaluated): Promise<boolean> {
+    const { key, path, stored } = evaluated
+    const { specifications, items, updates, due } = this.#environment
+    return this.#change(evaluated, () => {
+      void specifications.remove(path)
+      void items[stored.type].remove(path)
+      void updates.remove(path)
+      void due.remove(key)
+    })
+  }
+
+  /** The entry as things are at `present`; undefined for an entry that no topic owns. */
+  #evaluate({ key, path }: Entry, present: Moment): Evaluated | undefined {
+    const { specifications, updates } = this.#environment
+    const stored = readSpecification(specifications, path)
+    const details = stored?.details
+    const policy = details && removalOf(details.properties)
+    if (stored === undefined || details?.due !== key.toString('hex') || policy === undefined) return undefined
+    const created = wallMsOf(details.created, present)
+    const update = tracksUpdates(policy) ? updates.getEntry(path) : undefined
+    const updated = update ? wallMsOf(JSON.parse(update.value.toString()) as Moment, present) : created
+    const atMs = dueMs(policy, created, updated)
+    return {
+      key,
+      path,
+      stored: { ...stored, details },
+      updateVersion: update?.version,
+      dueMs: atMs,
+      isDue: atMs <= present.wallMs,
+      removes: policy.selector,
+    }
+  }
+
+  /** Answers whether the entry's topic was still as it was evaluated, so that the writes were made. */
+  async #change({ path, stored, updateVersion }: Evaluated, write: () => void): Promise<boolean> {
+    const { specifications, updates } = this.#environment
+    const ifSame = (): Promise<boolean> => specifications.ifVersion(path, stored.version, write)
+    const changed = await this.#commits.run(true, async () => {
+      if (updateVersion === undefined) return ifSame()
+      let inner: Promise<boolean> | undefined
+      const outer = updates.ifVersion(path, updateVersion, () => {
+        inner = ifSame()
+        // When the commit fails, the outer promise reports it.
+        inner.catch(() => {})
+      })
+      return (await outer) && (await inner) === true
+    })
+    return changed === true
+  }
+}
