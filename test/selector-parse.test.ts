@@ -109,7 +109,7 @@ t.test('what is no selector is told at its character', async (t) => {
     ['a//b', /^has no valid path at character 1; it has an empty segment/],
     ['a/b//', /^is a path that ends in "\/\/" at character 4; a topic and its descendants are "\*path\/\/"$/],
     ['>a//', /^is a path that ends in "\/\/" at character 3; /],
-    ['a\0', /^has no valid path at character 1; it holds the character U\+0000/],
+    ['a\0', /^has no valid path at character 1; it contains the character U\+0000/],
     ['$a', /^begins with "\$" at character 1; /],
     ['%a', /^begins with "%" at character 1; /],
     ['&a', /^begins with "&" at character 1; /],
@@ -152,7 +152,7 @@ t.test('what is no selector is told at its character', async (t) => {
     ['#a////////b', /^has no valid path at character 2; /],
     ['#a////$b', /^begins with "\$" at character 7; /],
     ['#a////?b(', /^has at character 9 a group that is not closed; /],
-    ['*\ud800', /^holds a lone surrogate/],
+    ['*\ud800', /^contains a lone surrogate/],
   ]
   for (const [text, problem] of problems) {
     const name = JSON.stringify(text)
