@@ -48,7 +48,7 @@ export const automatonBytesMax = 512 * kibibyte
 export const automatonResetsMax = 8
 
 /** Literal alternatives that are followed when a pattern bounds the scan: beyond them its common beginning has to do. */
-export const startsMax = 64
+export const prefixesMax = 64
 
 /** Key ranges that one pattern is planned into: each is a seek, so many narrow ones cost more than a wide one. */
 export const patternRangesMax = 64

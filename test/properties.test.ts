@@ -39,7 +39,10 @@ t.test('a malformed value is refused by the name of its property', async (t) => 
     name: 'REMOVAL',
     problem: 'has a syntax error at character 1, at the end: expected "when", as in "when no updates for 10m"',
   })
-  t.match(checkProperties({ REMOVAL: 'when this session closes' }), { name: 'REMOVAL', problem: /do not exist here/ })
+  t.match(checkProperties({ REMOVAL: 'when this session closes' }), {
+    name: 'REMOVAL',
+    problem: /are not supported here/,
+  })
   t.match(checkProperties({ REMOVAL: 'x'.repeat(removalBytesMax + 1) }), { name: 'REMOVAL', problem: /^is \d+ bytes/ })
 })
 

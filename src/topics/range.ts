@@ -17,24 +17,37 @@ export const everyTopic: KeyRange = { start: Buffer.from([0x01]), end: Buffer.fr
 /** The topic alone: its key followed by 0x00 is the least key that sorts after it. */
 export function topicRange(path: Path): KeyRange {
   const start = encodeKey(path)
-  return { start, end: withByte(start, 0x00) }
+  return { start, end: keyAfter(start) }
 }
 
 /** The descendants of a topic, without the topic itself. */
 export function descendantsRange(path: Path): KeyRange {
   const key = encodeKey(path)
-  return { start: withByte(key, 0x00), end: withByte(key, 0x01) }
+  return { start: keyAfter(key), end: keyAfterSubtree(key) }
 }
 
 /** The topic and all its descendants: one contiguous range, since 0x00 is the least byte. */
 export function subtreeRange(path: Path): KeyRange {
   const start = encodeKey(path)
-  return { start, end: withByte(start, 0x01) }
+  return { start, end: keyAfterSubtree(start) }
 }
 
 /** The least key that sorts after `key`. */
 export function keyAfter(key: Buffer): Buffer {
   return withByte(key, 0x00)
+}
+
+/** The least key that sorts after the topic with this key and after all its descendants. */
+export function keyAfterSubtree(key: Buffer): Buffer {
+  return withByte(key, 0x01)
+}
+
+/** The keys that begin with these bytes: at least one, and the last is not 0xff, which is in no key. */
+export function prefixRange(bytes: Buffer): KeyRange {
+  const end = Buffer.from(bytes)
+  const last = end.length - 1
+  end.writeUInt8(end.readUInt8(last) + 1, last)
+  return { start: bytes, end }
 }
 
 /** The ranges in order, with overlapping and adjacent ones merged and empty ones left out. */
