@@ -175,7 +175,7 @@ t.test('what linear time cannot do is refused by its name, in every form', async
     ['[a-z&&[^b]]', 'class intersection "&&["'],
   ]
   for (const [construct, name] of constructs) {
-    const problem = `${name}, which the linear-time engine does not support`
+    const problem = `${name}, which the linear-time engine lacks`
     for (const form of ['?a', '?x/a', '*a', '#x////?a']) {
       const text = form + construct
       const at = form.length + 1 + construct.indexOf(name.slice(name.indexOf('"') + 1, -1))
