@@ -150,7 +150,7 @@ export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 /** Lines of an import whose writes are in flight: enough to fill the commits. */
 export const importLinesWaitingMax = 2000
 
-/** The bytes of those lines: as memory of the process that imports. */
+/** The bytes of those lines. */
 export const importBytesWaitingMax = 32 * 1024 * kibibyte
 
 /** The longest line of an import: the largest value that any setting allows, and room for the other members. */
