@@ -1,12 +1,12 @@
 /**
- * Settings resolved: the only reader of the environment and of the settings file. Everything else gets a frozen `Config`.
- * Whatever is unknown, repeated or out of bounds is a `UsageError` whose message names it: at the start it ends the process
- * with exit code 2, at a reload the old settings stay.
+ * Resolved settings: the only reader of the environment and of the settings file. Everything else gets a frozen `Config`.
+ * Anything unknown, repeated or out of bounds is a `UsageError` whose message names it: at the start it ends the process with
+ * exit code 2; at a reload the old settings stay.
  *
- * A flag wins over the environment, the environment over the settings file, that over the default.
+ * A flag wins over the environment, the environment over the settings file, and that over the default. Names, bounds and
+ * defaults are in the table of settings.ts; nothing here lists them again.
  */
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import {
   environmentName,
   type Setting,
@@ -20,36 +20,20 @@ import { parseSettingsFile, type SettingsFile, unknownVariable } from './setting
 /** The command line, the environment or the settings file is wrong; the message is for the person who wrote it. */
 export class UsageError extends Error {}
 
-/** The settings, of the right type and within their bounds. */
-export interface Config {
-  readonly host: string
-  readonly port: number
-  /** An absolute path. */
-  readonly data: string
-  readonly store: string
-  readonly workers: number
-  /** Without a trailing slash; empty for none. */
-  readonly basePath: string
-  readonly adminHost: string
-  readonly adminPort: number
-  readonly bodyBytesMax: number
-  readonly pageSizeMax: number
-  readonly pageBytesMax: number
-  readonly diskFreeBytesMin: number
-  readonly drainMs: number
-  readonly tlsCert: string
-  readonly tlsKey: string
-  readonly accessLog: boolean
-  readonly fencedReads: boolean
-  readonly firstKey: boolean
-  readonly settings: string
-}
+/** The settings, of the right type and within their bounds: `bodyBytesMax` is the number of `--body-bytes-max`. */
+export type Config = { readonly [Name in SettingName as CamelCase<Name>]: ValueOf<(typeof settingTable)[Name]['kind']> }
+
+type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
+
+type ValueOf<Kind extends Setting['kind']> = { text: string; number: number; switch: boolean }[Kind]
 
 /** The texts of the settings that were given as flags. */
 export type GivenSettings = Readonly<Partial<Record<SettingName, string>>>
 
-/** A setting's text, unchecked, and where it is from. */
-export interface Resolved {
+/** A setting's text, unchecked, and where it comes from. */
+interface Resolved {
   readonly text: string
   /** `--port`, `TOPICD_PORT`, `/etc/topicd/topicd.env line 3` or `default`. */
   readonly from: string
@@ -73,11 +57,11 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   problems.push(...file.problems)
   const resolved: Partial<Record<SettingName, Resolved>> = {}
   for (const name of settingNames) {
-    const [found, ...overridden] = textsOf(name, flags, file, path)
-    // A wrong line of the file is wrong though something wins over it; it would come to light at the worst moment.
-    const checked = [found, ...overridden.filter(({ isInFile }) => isInFile)]
+    const [effective, ...overridden] = textsOf(name, flags, file, path)
+    // A wrong line of the file is reported even if something overrides it: it would show at the worst moment otherwise.
+    const checked = [effective, ...overridden.filter(({ isInFile }) => isInFile)]
     problems.push(...checked.flatMap(({ text, source }) => settingProblem(settingTable[name], text, source) ?? []))
-    resolved[name] = found
+    resolved[name] = effective
   }
   const settings = resolved as Record<SettingName, Resolved>
   if ((settings['tls-cert'].text === '') !== (settings['tls-key'].text === '')) {
@@ -92,7 +76,7 @@ interface Source extends Resolved {
   readonly isInFile: boolean
 }
 
-/** A setting's texts, the one that wins first, the default last. */
+/** A setting's texts in order of precedence; the default is last. */
 function textsOf(
   name: SettingName,
   flags: GivenSettings,
@@ -102,17 +86,17 @@ function textsOf(
   const flag = flags[name]
   const variable = environmentName(name)
   const given = process.env[variable]
-  const written = texts.get(variable)
+  const inFile = texts.get(variable)
   const sources: Source[] = []
   if (flag !== undefined) sources.push({ text: flag, from: `--${name}`, source: `--${name}`, isInFile: false })
   if (given !== undefined) sources.push({ text: given, from: variable, source: variable, isInFile: false })
-  if (written !== undefined) {
-    const from = `${path} line ${written.line}`
-    sources.push({ text: written.text, from, source: `${from}: ${variable}`, isInFile: true })
+  if (inFile !== undefined) {
+    const from = `${path} line ${inFile.line}`
+    sources.push({ text: inFile.text, from, source: `${from}: ${variable}`, isInFile: true })
   }
-  const usual = { text: settingTable[name].default, from: 'default', source: `--${name}`, isInFile: false }
-  const [first = usual, ...others] = sources
-  return [first, ...others, usual]
+  const byDefault = { text: settingTable[name].default, from: 'default', source: `--${name}`, isInFile: false }
+  const [first = byDefault, ...others] = sources
+  return [first, ...others, byDefault]
 }
 
 function readSettingsFile(path: string): SettingsFile {
@@ -125,38 +109,38 @@ function readSettingsFile(path: string): SettingsFile {
 }
 
 /**
- * The settings, resolved and frozen. May be called again: the settings file is then read again.
+ * The settings, resolved and frozen. May be called again; it then reads the settings file again.
  *
  * @throws UsageError when one is wrong
  */
 export function readConfig(flags: GivenSettings): Config {
   const { settings, problems } = resolveSettings(flags)
-  if (problems.length > 0) throw new UsageError(problems[0])
-  const text = (name: SettingName): string => settings[name].text
-  return Object.freeze({
-    host: text('host'),
-    port: Number(text('port')),
-    data: resolve(text('data')),
-    store: text('store'),
-    workers: Number(text('workers')),
-    basePath: text('base-path').replace(/\/$/, ''),
-    adminHost: text('admin-host'),
-    adminPort: Number(text('admin-port')),
-    bodyBytesMax: Number(text('body-bytes-max')),
-    pageSizeMax: Number(text('page-size-max')),
-    pageBytesMax: Number(text('page-bytes-max')),
-    diskFreeBytesMin: Number(text('disk-free-bytes-min')),
-    drainMs: Number(text('drain-ms')),
-    tlsCert: text('tls-cert'),
-    tlsKey: text('tls-key'),
-    accessLog: text('access-log') === 'true',
-    fencedReads: text('fenced-reads') === 'true',
-    firstKey: text('first-key') === 'true',
-    settings: text('settings'),
-  })
+  const [problem] = problems
+  if (problem !== undefined) throw new UsageError(problem)
+  const members = settingNames.map((name) => [camelCase(name), settingValue(settingTable[name], settings[name].text)])
+  // The same names and kinds of the same table as in the type.
+  return Object.freeze(Object.fromEntries(members) as Config)
 }
 
-/** What of a setting's text may be shown. */
+function camelCase(name: string): string {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** The value of a checked text. */
+function settingValue({ kind, normalise }: Setting, text: string): string | number | boolean {
+  switch (kind) {
+    case 'text':
+      return normalise === undefined ? text : normalise(text)
+    case 'number':
+      return Number(text)
+    case 'switch':
+      return text === 'true'
+    default:
+      return kind satisfies never
+  }
+}
+
+/** A setting's text as it may be shown. */
 export function redactedText(name: SettingName, text: string): string {
   const { redact }: Setting = settingTable[name]
   return redact?.(text) ?? text

@@ -1,5 +1,6 @@
 /**
- * Why a process of ours ended, as a number that a unit file, a script or a person can tell apart.
+ * Why a process of ours ended, as a number that a unit file, a script or a person can distinguish; and the line on standard
+ * error that goes with it.
  */
 import { writeSync } from 'node:fs'
 
@@ -11,32 +12,32 @@ export const exitCodes = {
   usage: 2,
   /** Another process listens on the port. */
   portInUse: 10,
-  /** Another service, or a worker that still ends, uses the data directory. */
+  /** Another service, or a worker that is still ending, uses the data directory. */
   directoryInUse: 11,
-  /** Workers died before they served, over and over, and none was left. */
+  /** Workers kept dying before they served, until none was left. */
   restartLimit: 12,
-  /** A worker's commit failed or never came back; the primary replaces it. */
+  /** A worker's commit failed or never returned; the primary replaces the worker. */
   commitFailed: 20,
   /** A worker could not open the store. */
   storeUnusable: 21,
-  /** An address cannot be listened on for another reason; or a worker could not listen, or not use the certificate. */
+  /** An address cannot be listened on for another reason; or a worker could not listen or use the certificate. */
   listenFailed: 22,
-  /** The service was told to end at once, by a second signal. */
+  /** A second signal told the service to end at once. */
   forced: 130,
 } as const
 
-/** Ends the process, saying why in one line on standard error. */
+/** Ends the process with one line on standard error that says why. */
 export function fatal(code: number, reason: string): never {
   complain(reason)
   process.exit(code)
 }
 
-/** Says it in one line on standard error. */
+/** Writes one line on standard error. */
 export function complain(reason: string): void {
   writeError(`topicd: ${reason}\n`)
 }
 
-/** Writes on standard error; where nobody can be told, the exit code has to do. */
+/** Writes on standard error. If that fails, only the exit code is left to say something. */
 export function writeError(text: string): void {
   try {
     writeSync(2, text)

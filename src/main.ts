@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command line: finds out what is asked for, and becomes it. Nothing else. A command's code is loaded when it is asked
- * for: `serve` is the primary, which has no use for the engines that the other commands bring along.
+ * The command line: finds the command, and runs it; nothing else. A command's code is loaded only when it is run: `serve` is
+ * the primary, which does not need the engines that other commands import.
  */
 import { type Command, parseCall } from './commands/command.js'
 import { commandHelp, overviewHelp } from './commands/help.js'
@@ -13,25 +13,33 @@ import { quoted, redacted } from './quoted.js'
 import { version } from './version.js'
 
 /** The commands by the words that call them, in the order in which the help lists them. */
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: () => import('./commands/serve.js').then(({ serve }) => serve),
-  reload: () => import('./commands/reload.js').then(({ reload }) => reload),
-  settings: () => import('./commands/settings.js').then(({ settings }) => settings),
-  'keys add': () => import('./commands/keys.js').then(({ addKey }) => addKey),
-  'keys list': () => import('./commands/keys.js').then(({ listKeys }) => listKeys),
-  'keys revoke': () => import('./commands/keys.js').then(({ revokeKey }) => revokeKey),
-  check: () => import('./commands/check.js').then(({ check }) => check),
-  backup: () => import('./commands/backup.js').then(({ backup }) => backup),
-  export: () => import('./commands/export.js').then(({ exportTopics }) => exportTopics),
-  import: () => import('./commands/import.js').then(({ importTopics }) => importTopics),
-  openapi: () => import('./commands/openapi.js').then(({ openapi }) => openapi),
-  migrate: () => import('./commands/migrate.js').then(({ migrate }) => migrate),
+const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
+  Object.entries({
+    serve: () => import('./commands/serve.js').then(({ serve }) => serve),
+    reload: () => import('./commands/reload.js').then(({ reload }) => reload),
+    settings: () => import('./commands/settings.js').then(({ settings }) => settings),
+    'keys add': () => import('./commands/keys.js').then(({ addKey }) => addKey),
+    'keys list': () => import('./commands/keys.js').then(({ listKeys }) => listKeys),
+    'keys revoke': () => import('./commands/keys.js').then(({ revokeKey }) => revokeKey),
+    check: () => import('./commands/check.js').then(({ check }) => check),
+    backup: () => import('./commands/backup.js').then(({ backup }) => backup),
+    export: () => import('./commands/export.js').then(({ exportTopics }) => exportTopics),
+    import: () => import('./commands/import.js').then(({ importTopics }) => importTopics),
+    openapi: () => import('./commands/openapi.js').then(({ openapi }) => openapi),
+    migrate: () => import('./commands/migrate.js').then(({ migrate }) => migrate),
+  }),
+)
+
+const names = [...commands.keys()]
+
+/** A command by its name. */
+interface Found {
+  readonly name: string
+  readonly load: () => Promise<Command>
 }
 
-const names = Object.keys(commands)
-
-/** What the first word of a command line may be. */
-const firstWords = [...new Set(names.map((name) => name.split(' ')[0])), 'help', 'version']
+/** What the first word of a command line can be. */
+const firstWords = [...new Set(names.map((name) => name.replace(/ .*/, ''))), 'help', 'version']
 
 /** The actions of a command that has several, such as keys. */
 function actionsOf(group: string): readonly string[] {
@@ -39,69 +47,78 @@ function actionsOf(group: string): readonly string[] {
 }
 
 /**
- * The words at the beginning that call a command.
+ * The command that the first words call.
  *
  * @throws UsageError when there is none of that name
  */
-function commandName([first, second]: readonly string[]): string {
-  if (Object.hasOwn(commands, first)) return first
+function findCommand([first = '', second]: readonly string[]): Found {
+  const single = commands.get(first)
+  if (single !== undefined) return { name: first, load: single }
   if (first.startsWith('-')) throw new UsageError(`unknown flag ${redacted(first)}; the command comes first`)
   const actions = actionsOf(first)
   if (actions.length === 0) throw new UsageError(`unknown command ${quoted(first)}${suggestion(first, firstWords)}`)
   if (second === undefined || second.startsWith('-'))
     throw new UsageError(`${first} needs one of ${actions.join(', ')}`)
   const name = `${first} ${second}`
-  if (!Object.hasOwn(commands, name)) throw new UsageError(`unknown command ${quoted(name)}${suggestion(name, names)}`)
-  return name
+  const load = commands.get(name)
+  if (load === undefined) throw new UsageError(`unknown command ${quoted(name)}${suggestion(name, names)}`)
+  return { name, load }
 }
 
-/** The help for all commands, or for those that begin with a word. */
+/** The help for all commands, or for those of a group. */
 async function overview(group: string): Promise<string> {
-  const loaded = await Promise.all(names.map(async (name) => [name, await commands[name]()] as const))
+  const loaded = await Promise.all([...commands].map(async ([name, load]) => [name, await load()] as const))
   return overviewHelp(Object.fromEntries(loaded), group)
 }
 
-/** @param words of a command, or of a group of them, with whatever follows; none for all */
+/** @param words a command or a group, with anything after it; none for all commands */
 async function helpFor(words: readonly string[]): Promise<string> {
-  // These two have no flags, so that the list tells everything of them.
-  if (words.length === 0 || (words.length === 1 && ['help', 'version'].includes(words[0]))) return overview('')
-  if (words.length === 1 && actionsOf(words[0]).length > 0) return overview(words[0])
-  const name = commandName(words)
-  return commandHelp(name, await commands[name]())
+  const [first, ...others] = words
+  if (first === undefined) return overview('')
+  // These two have no flags, so the list says everything about them.
+  if (others.length === 0 && ['help', 'version'].includes(first)) return overview('')
+  if (others.length === 0 && actionsOf(first).length > 0) return overview(first)
+  const { name, load } = findCommand(words)
+  return commandHelp(name, await load())
 }
 
-function refuseMore(words: readonly string[]): void {
-  if (words.length > 0) throw new UsageError(`unexpected argument ${quoted(words[0])}`)
+function refuseArguments([unexpected]: readonly string[]): void {
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument ${quoted(unexpected)}`)
 }
 
 /** Whether --help or -h is among the flags. */
-function asksForHelp(words: readonly string[]): boolean {
+function isHelpRequested(words: readonly string[]): boolean {
   const flagsEnd = words.indexOf('--')
   return (flagsEnd < 0 ? words : words.slice(0, flagsEnd)).some((word) => word === '--help' || word === '-h')
 }
 
 async function run(words: readonly string[]): Promise<void> {
   const [first, ...rest] = words
-  if (first === 'help' || asksForHelp(words)) {
+  if (first === 'help' || isHelpRequested(words)) {
     const about = first === 'help' ? rest : words
     const flagsFrom = about.findIndex((word) => word.startsWith('-'))
-    const asked = flagsFrom < 0 ? about : about.slice(0, flagsFrom)
-    if (first === 'help' && asked.length > 1) refuseMore(asked.slice(commandName(asked).split(' ').length))
-    return print(await helpFor(asked))
+    const called = flagsFrom < 0 ? about : about.slice(0, flagsFrom)
+    if (first === 'help' && called.length > 1) refuseArguments(wordsAfter(called, findCommand(called)))
+    return print(await helpFor(called))
   }
   if (first === 'version' || first === '--version' || first === '-V') {
-    refuseMore(rest)
+    refuseArguments(rest)
     return print(`topicd ${version}\n`)
   }
-  const name = commandName(words)
-  const command = await commands[name]()
-  await command.run(parseCall(command, words.slice(name.split(' ').length)))
+  const found = findCommand(words)
+  const command = await found.load()
+  await command.run(parseCall(command, wordsAfter(words, found)))
 }
 
-/** Where to read more about what was typed. */
+/** What follows the words that call a command. */
+function wordsAfter(words: readonly string[], { name }: Found): readonly string[] {
+  return words.slice(name.split(' ').length)
+}
+
+/** The command that shows help about what was typed. */
 function hint(words: readonly string[]): string {
-  const known = [words.slice(0, 2).join(' '), words[0]].find(
-    (name) => Object.hasOwn(commands, name) || actionsOf(name).length > 0,
+  const known = [words.slice(0, 2).join(' '), ...words.slice(0, 1)].find(
+    (name) => commands.has(name) || actionsOf(name).length > 0,
   )
   return `topicd help${known === undefined ? '' : ` ${known}`}`
 }
@@ -113,7 +130,7 @@ if (typed.length === 0) {
 } else {
   await run(typed).catch((error: Error) => {
     if (error instanceof UsageError) fatal(exitCodes.usage, `${error.message} (see ${hint(typed)})`)
-    // A reader such as head has what it wanted.
+    // A reader such as head has read all that it wanted.
     if (error instanceof OutputClosed) process.exit(exitCodes.done)
     fatal(exitCodes.failed, error.message)
   })

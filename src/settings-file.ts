@@ -1,25 +1,24 @@
 /**
- * The settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or "; without quotes
- * a comment begins at a # that follows a blank, so that a # within an address belongs to it. Whether a value is right is
- * not decided here.
+ * The settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or "; without quotes,
+ * a comment begins at a # that follows white space, so a # within an address belongs to it. Values are checked in config.ts.
  */
 import { nearest } from './nearest.js'
 import { environmentName, settingNames } from './settings.js'
 
 export interface SettingsFile {
-  /** The texts by the variables' names, each with its line, counted from 1. */
+  /** The texts by the names of the variables, each with its line number, counted from 1. */
   readonly texts: ReadonlyMap<string, { readonly text: string; readonly line: number }>
-  /** What is wrong with the file's lines, in their order. */
+  /** What is wrong with the lines, in their order. */
   readonly problems: readonly string[]
 }
 
 const lineForm =
   /^\s*(?:export\s+)?(?<name>\w+)\s*=\s*(?:(?<quote>["'])(?<quoted>.*?)\k<quote>\s*(?:#.*)?|(?<plain>.*?)(?:\s#.*)?)\s*$/
 
-/** A settings file cannot name another. */
+/** The variables that a settings file may set: it cannot name another settings file. */
 const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
 
-/** @param path the file's, for the problems */
+/** @param path of the file, for the problems */
 export function parseSettingsFile(content: string, path: string): SettingsFile {
   const texts = new Map<string, { text: string; line: number }>()
   const problems: string[] = []
@@ -27,23 +26,23 @@ export function parseSettingsFile(content: string, path: string): SettingsFile {
   for (const [index, written] of lines.entries()) {
     if (/^\s*(#.*)?$/.test(written)) continue
     const line = index + 1
-    const { name, quoted, plain } = lineForm.exec(written)?.groups ?? {}
+    const { name = '', quoted, plain } = lineForm.exec(written)?.groups ?? {}
     const problem = lineProblem(written, name, plain, texts.get(name))
     if (problem !== undefined) problems.push(`${path} line ${line}: ${problem}`)
-    else texts.set(name, { text: quoted ?? plain, line })
+    else texts.set(name, { text: quoted ?? plain ?? '', line })
   }
   return { texts, problems }
 }
 
+/** @param name empty if the line has no form that a setting can have */
 function lineProblem(
   written: string,
-  name: string | undefined,
+  name: string,
   plain: string | undefined,
   earlier: { readonly line: number } | undefined,
 ): string | undefined {
-  // The whole line is not shown: it may carry a password.
-  if (name === undefined)
-    return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
+  // The whole line is not shown, because it may contain a password.
+  if (name === '') return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
   if (!names.includes(name)) return unknownVariable(name, names)
   if (earlier !== undefined) return `${name} is set in line ${earlier.line} already`
   if (plain !== undefined && /^["']/.test(plain))
@@ -51,7 +50,7 @@ function lineProblem(
   return undefined
 }
 
-/** A sentence about a variable that is no setting, with the one that was probably meant. */
+/** A sentence about a variable that is not a setting, with the one that was probably meant. */
 export function unknownVariable(name: string, known: readonly string[]): string {
   const typed = name.toUpperCase()
   const meant = nearest(typed, known) ?? nearest(`TOPICD_${typed}`, known)

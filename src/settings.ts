@@ -1,8 +1,9 @@
 /**
- * The settings: how each is spelled, what it may be, its default and what a person should know before changing it. The
- * service and every command share this one table. Where values come from is for config.ts.
+ * The settings: how each is spelled, what values it accepts, its default and what a person should know before changing it. The
+ * service and every command use this one table; a new setting is added here only. Where values come from is in config.ts.
  */
 import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
 import { quoted } from './quoted.js'
 import { addressProblem, redactAddress } from './store/address.js'
 
@@ -10,16 +11,18 @@ import { addressProblem, redactAddress } from './store/address.js'
 export interface Setting {
   readonly help: string
   readonly kind: 'text' | 'number' | 'switch'
-  /** What its value is called in the help, for a text. */
+  /** The name of its value in the help, for a text. */
   readonly value?: string
   readonly default: string
   readonly min?: number
   readonly max?: number
-  /** Whether it may be given several times; only for flags of a command. */
+  /** Whether it may be given several times. Only for flags of a command. */
   readonly isList?: boolean
-  /** What is wrong with a text, as the rest of a sentence that begins with "it"; undefined when it is right. */
+  /** What is wrong with a text, as the rest of a sentence that begins with "it"; undefined when the text is valid. */
   readonly check?: (text: string) => string | undefined
-  /** What of its text may be shown; everything unless told. */
+  /** A valid text as the service uses it, if that is not the text itself. */
+  readonly normalise?: (text: string) => string
+  /** The text as it may be shown, if not all of it may be. */
   readonly redact?: (text: string) => string
 }
 
@@ -30,14 +33,14 @@ const mebibyte = 1024 * 1024
 /** Each worker costs 60 to 100 MB. */
 const workersMax = 64
 
-/** One per core; two at least, so that while a dead one is replaced another listens. */
+/** One per core, but at least two, so that one listens while another is replaced. */
 const workersDefault = Math.min(workersMax, Math.max(2, availableParallelism()))
 
 function emptyProblem(text: string): string | undefined {
   return text === '' ? 'must not be empty' : undefined
 }
 
-/** Every setting; its flag is the name, its variable TOPICD_ and the name in capitals. */
+/** Every setting. Its flag is its name; its environment variable is TOPICD_ and the name in capitals. */
 export const settingTable = {
   host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', check: emptyProblem },
   port: { kind: 'number', default: '8080', min: 0, max: 65535, help: 'port to listen on; 0 picks one' },
@@ -47,6 +50,7 @@ export const settingTable = {
     default: './data',
     help: 'data directory, on a local file system',
     check: emptyProblem,
+    normalise: (text) => resolve(text),
   },
   store: {
     kind: 'text',
@@ -61,7 +65,7 @@ export const settingTable = {
     default: String(workersDefault),
     min: 1,
     max: workersMax,
-    help: 'worker processes; one per core is best, two at least, so that one serves while another is replaced',
+    help: 'worker processes; one per core is best, but at least two, so that one serves while another is replaced',
   },
   'base-path': {
     kind: 'text',
@@ -69,6 +73,7 @@ export const settingTable = {
     default: '/',
     help: 'path before /topics/…',
     check: (text) => (/^\/([\w.~-]+\/?)*$/.test(text) ? undefined : 'must be a path such as / or /diffusion'),
+    normalise: (text) => text.replace(/\/$/, ''),
   },
   'admin-host': {
     kind: 'text',
@@ -139,16 +144,19 @@ export function environmentName(flag: string): string {
 }
 
 /**
- * What is wrong with a text for a setting, as a sentence; undefined when it is right.
+ * What is wrong with a text for a setting, as a sentence; undefined when the text is valid.
  *
- * @param source where the text is from, which begins the sentence
+ * @param source where the text comes from; it begins the sentence
  */
 export function settingProblem(setting: Setting, text: string, source: string): string | undefined {
   const problem = textProblem(setting, text)
   return problem === undefined ? undefined : `${source} is ${quoted(setting.redact?.(text) ?? text)}; it ${problem}`
 }
 
-function textProblem({ kind, min = 0, max = 0, check }: Setting, text: string): string | undefined {
+function textProblem(
+  { kind, min = 0, max = Number.MAX_SAFE_INTEGER, check }: Setting,
+  text: string,
+): string | undefined {
   switch (kind) {
     case 'number':
       return /^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max
@@ -158,5 +166,7 @@ function textProblem({ kind, min = 0, max = 0, check }: Setting, text: string): 
       return text === 'true' || text === 'false' ? undefined : 'must be true or false'
     case 'text':
       return check?.(text)
+    default:
+      return kind satisfies never
   }
 }

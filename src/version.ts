@@ -1,4 +1,4 @@
-/** The version of this build, as its package says it. */
+/** The version of this build, from its package.json. */
 import { readFileSync } from 'node:fs'
 
 const description = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }

@@ -37,14 +37,17 @@ t.test('a malformed value is refused by the name of its property', async (t) => 
   }
   t.same(checkProperties({ REMOVAL: '' }), {
     name: 'REMOVAL',
-    problem: 'ends too early, at character 1: "when", as in "when no updates for 10m", is expected there',
+    problem: 'has a syntax error at character 1, at the end: expected "when", as in "when no updates for 10m"',
   })
-  t.match(checkProperties({ REMOVAL: 'when this session closes' }), { name: 'REMOVAL', problem: /do not exist here/ })
+  t.match(checkProperties({ REMOVAL: 'when this session closes' }), {
+    name: 'REMOVAL',
+    problem: /are not supported here/,
+  })
   t.match(checkProperties({ REMOVAL: 'x'.repeat(removalBytesMax + 1) }), { name: 'REMOVAL', problem: /^is \d+ bytes/ })
 })
 
 t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
-  const problem = `takes all names and values together past the ${propertiesBytesMax} bytes of UTF-8 allowed`
+  const problem = `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`
   t.equal(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 2) }), undefined)
   t.same(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 1) }), { name: 'ab', problem })
   t.equal(checkProperties({ ['é'.repeat(propertiesBytesMax / 2 - 1)]: 'é' }), undefined)
@@ -54,11 +57,14 @@ t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
   t.same(checkProperties({ ...Object.fromEntries(many), z: '' }), { name: 'z', problem })
 })
 
-t.test('a lone surrogate is refused in a value and in a name, which is answered as UTF-8 can carry it', async (t) => {
-  t.same(checkProperties({ a: 'x\ud800y' }), { name: 'a', problem: 'holds a lone surrogate, which UTF-8 cannot carry' })
+t.test('a lone surrogate is refused in a value and in a name, which is answered as UTF-8 can encode it', async (t) => {
+  t.same(checkProperties({ a: 'x\ud800y' }), {
+    name: 'a',
+    problem: 'contains a lone surrogate, which UTF-8 cannot encode',
+  })
   t.same(checkProperties({ 'a\udc00': 'x' }), {
     name: 'a\ufffd',
-    problem: 'has a lone surrogate in its name, which UTF-8 cannot carry',
+    problem: 'has a lone surrogate in its name, which UTF-8 cannot encode',
   })
   t.equal(checkProperties({ 'a\ud83d\ude00': '\ud83d\ude00' }), undefined, 'a pair is none')
 })

@@ -1,48 +1,60 @@
 /**
- * Character classes as sorted, disjoint pairs of code points, both ends included. Pure arithmetic; no syntax, no engine.
+ * Character classes as sorted, disjoint ranges of code points. Pure arithmetic: nothing here knows a syntax or an engine.
  */
 
-/** Sorted, disjoint pairs of code points, both ends included. */
-export type Ranges = readonly number[]
+/** The first and the last code point, both included. */
+export type CodePointRange = readonly [first: number, last: number]
+
+/** Sorted and disjoint. */
+export type Ranges = readonly CodePointRange[]
 
 export const codePointMax = 0x10ffff
 
-const digits: Ranges = [0x30, 0x39]
-const words: Ranges = [0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
-const spaces: Ranges = [0x09, 0x0a, 0x0c, 0x0d, 0x20, 0x20]
+const digits: Ranges = [[0x30, 0x39]]
+const words: Ranges = [
+  [0x30, 0x39],
+  [0x41, 0x5a],
+  [0x5f, 0x5f],
+  [0x61, 0x7a],
+]
+const spaces: Ranges = [
+  [0x09, 0x0a],
+  [0x0c, 0x0d],
+  [0x20, 0x20],
+]
 
-/** What `\d` and its kin mean to RE2: ASCII only, and no vertical tab in `\s`; the built-in engine differs there. */
-export const perlClasses: Readonly<Record<string, Ranges>> = {
-  d: digits,
-  D: complement(digits),
-  s: spaces,
-  S: complement(spaces),
-  w: words,
-  W: complement(words),
-}
+/** What `\d` and the like mean in RE2: ASCII only, and no vertical tab in `\s`; the built-in engine differs in both. */
+export const perlClasses: ReadonlyMap<string, Ranges> = new Map([
+  ['d', digits],
+  ['D', complement(digits)],
+  ['s', spaces],
+  ['S', complement(spaces)],
+  ['w', words],
+  ['W', complement(words)],
+])
 
-/** Pairs in any order, sorted, with overlapping and adjacent ones made one. */
-export function sortedRanges(pairs: readonly number[]): Ranges {
-  const ranges: [number, number][] = []
-  for (let i = 0; i < pairs.length; i += 2) ranges.push([pairs[i], pairs[i + 1]])
-  ranges.sort((a, b) => a[0] - b[0])
-  const merged: number[] = []
-  for (const [low, high] of ranges) {
-    const last = merged.length - 1
-    if (last < 0 || merged[last] + 1 < low) merged.push(low, high)
-    else if (merged[last] < high) merged[last] = high
+/** Ranges in any order, sorted, with overlapping and adjacent ones merged. */
+export function sortedRanges(ranges: readonly CodePointRange[]): Ranges {
+  const merged: CodePointRange[] = []
+  let current: CodePointRange | undefined
+  for (const range of ranges.toSorted((a, b) => a[0] - b[0])) {
+    if (current === undefined) current = range
+    else if (current[1] + 1 < range[0]) {
+      merged.push(current)
+      current = range
+    } else if (current[1] < range[1]) current = [current[0], range[1]]
   }
-  return merged
+  return current === undefined ? merged : [...merged, current]
 }
 
 /** Every code point that is in none of the ranges. */
 export function complement(ranges: Ranges): Ranges {
-  const rest: number[] = []
+  const rest: CodePointRange[] = []
   let next = 0
-  for (let i = 0; i < ranges.length; i += 2) {
-    if (ranges[i] > next) rest.push(next, ranges[i] - 1)
-    next = ranges[i + 1] + 1
+  for (const [first, last] of ranges) {
+    if (first > next) rest.push([next, first - 1])
+    next = last + 1
   }
-  if (next <= codePointMax) rest.push(next, codePointMax)
+  if (next <= codePointMax) rest.push([next, codePointMax])
   return rest
 }

@@ -1,12 +1,13 @@
 /**
- * What a pattern tells about its matches without an engine: the literal texts that they begin with, and what may follow.
+ * What is known about a pattern's matches without an engine: the literal texts that they begin with, and what may follow.
  *
- * A start with rest `none` is one whole match; `any` and `some` stand for every continuation (`some`: not the empty one);
- * `more` for continuations that only an engine can judge. Together the starts cover every match. When none of them is
- * `more` they ARE the pattern, and no engine is needed.
+ * A prefix with rest `none` is one whole match; `any` and `nonEmpty` stand for every continuation (`nonEmpty`: except the
+ * empty one); `unknown` stands for continuations that only an engine can test. Together the prefixes cover every match. When
+ * none of them is `unknown`, they ARE the pattern, and no engine is needed.
  */
-import { startsMax } from '../limits.js'
-import type { Node } from './pattern-syntax.js'
+import { prefixesMax } from '../limits.js'
+import type { Ranges } from './character-classes.js'
+import type { Node } from './pattern-node.js'
 
 export interface Prefix {
   readonly text: string
@@ -14,25 +15,25 @@ export interface Prefix {
 }
 
 /**
- * The starts of a pattern: sorted by UTF-8 bytes, and disjoint (where one is open, no other begins with its text). At most
- * `startsMax`; a pattern with more alternatives than that gets fewer, shorter starts.
+ * The prefixes of a pattern: sorted by UTF-8 bytes, and disjoint (if one may continue, no other begins with its text). At most
+ * `prefixesMax`; a pattern with more alternatives gets fewer, shorter prefixes.
  */
 export function prefixesOf(node: Node): readonly Prefix[] {
-  return disjoint(startsIn(withoutAnchors(node)))
+  return disjoint(prefixesIn(withoutAnchors(node)))
 }
 
-/** Whether the starts alone decide on a match. */
+/** Whether the prefixes alone decide about a match. */
 export function isExact(prefixes: readonly Prefix[]): boolean {
-  return prefixes.every((start) => start.rest !== 'unknown')
+  return prefixes.every((prefix) => prefix.rest !== 'unknown')
 }
 
-/** Whether the starts are all the matches there are. */
+/** Whether the prefixes are all the matches. */
 export function areFinite(prefixes: readonly Prefix[]): boolean {
-  return prefixes.every((start) => start.rest === 'none')
+  return prefixes.every((prefix) => prefix.rest === 'none')
 }
 
 /**
- * Compares `text` from `from` to `to` with `other` by their UTF-8 bytes, without making either; both are well-formed.
+ * Compares `text` from `from` to `to` with `other` by their UTF-8 bytes, without encoding them; both are well-formed.
  *
  * @returns below 0, 0 or above 0
  */
@@ -41,7 +42,7 @@ export function compareBytes(text: string, from: number, to: number, other: stri
   for (let i = 0; i < length; i++) {
     const a = text.charCodeAt(from + i)
     const b = other.charCodeAt(i)
-    // UTF-16 sorts surrogates below U+E000, UTF-8 sorts what they stand for above U+FFFF.
+    // UTF-16 sorts surrogates below U+E000; UTF-8 sorts the characters that they encode above U+FFFF.
     if (a !== b) return a >= 0xd800 && b >= 0xd800 ? ((a + 0x2000) & 0xffff) - ((b + 0x2000) & 0xffff) : a - b
   }
   return to - from - other.length
@@ -52,7 +53,7 @@ const unknown: readonly Prefix[] = [{ text: '', rest: 'unknown' }]
 const anything: readonly Prefix[] = [{ text: '', rest: 'any' }]
 const something: readonly Prefix[] = [{ text: '', rest: 'nonEmpty' }]
 
-/** A leading `^` and a trailing `$` say what holds anyway: every pattern is matched against the whole text. */
+/** A leading `^` and a trailing `$` change nothing: every pattern is matched against the whole text. */
 function withoutAnchors(node: Node): Node {
   if (node.kind === 'either') return { ...node, nodes: node.nodes.map(withoutAnchors) }
   if (node.kind !== 'sequence') return node
@@ -61,7 +62,7 @@ function withoutAnchors(node: Node): Node {
   return { ...node, nodes: node.nodes.slice(first, last) }
 }
 
-function startsIn(node: Node): readonly Prefix[] {
+function prefixesIn(node: Node): readonly Prefix[] {
   switch (node.kind) {
     case 'text':
       return [{ text: node.text, rest: 'none' }]
@@ -74,16 +75,15 @@ function startsIn(node: Node): readonly Prefix[] {
       return unknown
     case 'either': {
       const prefixes: Prefix[] = []
-      for (const alternative of node.nodes) prefixes.push(...startsIn(alternative))
-      return prefixes.length > startsMax ? unknown : prefixes
+      for (const alternative of node.nodes) prefixes.push(...prefixesIn(alternative))
+      return prefixes.length > prefixesMax ? unknown : prefixes
     }
     case 'sequence': {
       let prefixes = nothing
       for (const next of node.nodes) {
         prefixes = followed(prefixes, next)
-        if (!prefixes.some((start) => start.rest === 'none')) {
-          const last = next === node.nodes.at(-1)
-          return last ? prefixes : opened(prefixes)
+        if (!prefixes.some((prefix) => prefix.rest === 'none')) {
+          return next === node.nodes.at(-1) ? prefixes : continued(prefixes)
         }
       }
       return prefixes
@@ -95,12 +95,12 @@ function startsIn(node: Node): readonly Prefix[] {
   }
 }
 
-function characters(ranges: readonly number[]): readonly Prefix[] {
+function characters(ranges: Ranges): readonly Prefix[] {
   const prefixes: Prefix[] = []
-  for (let i = 0; i < ranges.length; i += 2) {
-    for (let code = ranges[i]; code <= ranges[i + 1]; code++) {
-      if (prefixes.length === startsMax) return unknown
-      // A surrogate matches nothing: no path holds one.
+  for (const [first, last] of ranges) {
+    for (let code = first; code <= last; code++) {
+      if (prefixes.length === prefixesMax) return unknown
+      // A surrogate matches nothing: no path contains one.
       if (code < 0xd800 || code > 0xdfff) prefixes.push({ text: String.fromCodePoint(code), rest: 'none' })
     }
   }
@@ -113,43 +113,47 @@ function repeated(node: Node, min: number, max: number): readonly Prefix[] {
   let prefixes = nothing
   for (let i = 0; i < min; i++) {
     prefixes = followed(prefixes, node)
-    if (!prefixes.some((start) => start.rest === 'none')) return min === 1 && max === 1 ? prefixes : opened(prefixes)
+    if (!prefixes.some((prefix) => prefix.rest === 'none'))
+      return min === 1 && max === 1 ? prefixes : continued(prefixes)
   }
   if (max === min) return prefixes
-  if (max > 1 + min) return opened(prefixes)
+  if (max > 1 + min) return continued(prefixes)
   const once = followed(prefixes, node)
-  return prefixes.length + once.length > startsMax ? opened(prefixes) : [...prefixes, ...once]
+  return prefixes.length + once.length > prefixesMax ? continued(prefixes) : [...prefixes, ...once]
 }
 
-/** The starts of what `starts` stand for, followed by `next`. */
+/** The prefixes of everything that `prefixes` cover, followed by `next`. */
 function followed(prefixes: readonly Prefix[], next: Node): readonly Prefix[] {
-  const continuations = startsIn(next)
+  const continuations = prefixesIn(next)
   const longer: Prefix[] = []
-  for (const start of prefixes) {
-    if (start.rest !== 'none') longer.push({ text: start.text, rest: 'unknown' })
-    else for (const { text, rest } of continuations) longer.push({ text: start.text + text, rest })
-    if (longer.length > startsMax) return opened(prefixes)
+  for (const prefix of prefixes) {
+    if (prefix.rest !== 'none') longer.push({ text: prefix.text, rest: 'unknown' })
+    else for (const { text, rest } of continuations) longer.push({ text: prefix.text + text, rest })
+    if (longer.length > prefixesMax) return continued(prefixes)
   }
   return longer
 }
 
-function opened(prefixes: readonly Prefix[]): readonly Prefix[] {
+/** The same prefixes, followed by something unknown. */
+function continued(prefixes: readonly Prefix[]): readonly Prefix[] {
   return prefixes.map(({ text }) => ({ text, rest: 'unknown' }))
 }
 
 function disjoint(prefixes: readonly Prefix[]): readonly Prefix[] {
   const sorted = prefixes.toSorted((a, b) => compareBytes(a.text, 0, a.text.length, b.text))
   const kept: Prefix[] = []
-  for (const start of sorted) {
+  for (const prefix of sorted) {
     const last = kept.at(-1)
-    if (last === undefined || !start.text.startsWith(last.text)) kept.push(start)
-    else if (last.text === start.text) kept[kept.length - 1] = { text: last.text, rest: both(last.rest, start.rest) }
-    else if (last.rest === 'none') kept.push(start)
+    if (last === undefined || !prefix.text.startsWith(last.text)) kept.push(prefix)
+    else if (last.text === prefix.text)
+      kept[kept.length - 1] = { text: last.text, rest: either(last.rest, prefix.rest) }
+    else if (last.rest === 'none') kept.push(prefix)
   }
   return kept
 }
 
-function both(a: Prefix['rest'], b: Prefix['rest']): Prefix['rest'] {
+/** What may follow a text that two prefixes share. */
+function either(a: Prefix['rest'], b: Prefix['rest']): Prefix['rest'] {
   if (a === b) return a
   if (a === 'any' || b === 'any') return 'any'
   if (a === 'unknown' || b === 'unknown') return 'unknown'

@@ -1,60 +1,69 @@
 /**
  * Sets of selectors: the union of their plans. Pure.
+ *
+ * Overlapping ranges merge. Where no matcher is needed, every key matches; elsewhere the members' matchers are asked, and keys
+ * in no member's range are skipped.
  */
 import { encodeKey } from '../topics/key.js'
 import { everyTopic, type KeyRange, mergeRanges } from '../topics/range.js'
 import type { Matcher, Plan } from './plan.js'
 
-/**
- * The plan that covers what any of the plans covers. Ranges that overlap become one; where a range needs no matcher none
- * is asked, and a scan may jump over what lies inside the merged ranges but in no member's.
- */
+/** The plan that covers what any of the plans covers. */
 export function planUnion(plans: readonly Plan[]): Plan {
-  if (plans.length === 1) return plans[0]
-  const whole = mergeRanges(plans.filter((plan) => plan.matcher === undefined).flatMap((plan) => plan.ranges))
-  const asked = plans.filter(
-    (plan) => plan.matcher !== undefined && !plan.ranges.every((range) => isCovered(range, whole)),
+  const [first, ...others] = plans
+  if (first !== undefined && others.length === 0) return first
+  const exactRanges = mergeRanges(plans.filter((plan) => plan.matcher === undefined).flatMap((plan) => plan.ranges))
+  const members = plans.filter(
+    (plan): plan is Member =>
+      plan.matcher !== undefined && !plan.ranges.every((range) => isCovered(range, exactRanges)),
   )
-  const ranges = mergeRanges([...whole, ...asked.flatMap((plan) => plan.ranges)])
-  return { ranges, matcher: asked.length === 0 ? undefined : unionMatcher(whole, asked) }
+  const ranges = mergeRanges([...exactRanges, ...members.flatMap((member) => member.ranges)])
+  return { ranges, matcher: members.length === 0 ? undefined : unionMatcher(exactRanges, members) }
 }
 
-function unionMatcher(whole: readonly KeyRange[], plans: readonly Plan[]): Matcher {
+/** A plan whose matcher has to be asked. */
+interface Member extends Plan {
+  readonly matcher: Matcher
+}
+
+function unionMatcher(exactRanges: readonly KeyRange[], members: readonly Member[]): Matcher {
   return (path) => {
     const key = encodeKey(path)
-    const inWhole = firstAfter(whole, key)
-    if (isIn(whole[inWhole], key)) return true
-    let seek: Buffer = whole[inWhole]?.start ?? everyTopic.end
-    let jumps = true
-    for (const { ranges, matcher } of plans) {
-      const range = ranges[firstAfter(ranges, key)]
+    const exactRange = firstEndingAfter(exactRanges, key)
+    if (contains(exactRange, key)) return true
+    let seek: Buffer = exactRange?.start ?? everyTopic.end
+    let canSeek = true
+    for (const { ranges, matcher } of members) {
+      const range = firstEndingAfter(ranges, key)
       if (range === undefined) continue
-      const answer = isIn(range, key) ? (matcher as Matcher)(path) : range.start
+      const answer = contains(range, key) ? matcher(path) : range.start
       if (answer === true) return true
-      if (answer === false) jumps = false
+      if (answer === false) canSeek = false
       else if (Buffer.compare(answer, seek) < 0) seek = answer
     }
-    return jumps && seek
+    return canSeek && seek
   }
 }
 
-/** The index of the first range that ends after `key`. */
-function firstAfter(ranges: readonly KeyRange[], key: Buffer): number {
+/** The first of some sorted, disjoint ranges that ends after `key`. */
+function firstEndingAfter(ranges: readonly KeyRange[], key: Buffer): KeyRange | undefined {
   let low = 0
   let high = ranges.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (Buffer.compare(ranges[middle].end, key) <= 0) low = middle + 1
+    // `middle` is below `high`, so there is a range.
+    if (Buffer.compare((ranges[middle] as KeyRange).end, key) <= 0) low = middle + 1
     else high = middle
   }
-  return low
+  return ranges[low]
 }
 
-function isIn(range: KeyRange | undefined, key: Buffer): boolean {
+/** Whether a range that ends after `key` contains it. */
+function contains(range: KeyRange | undefined, key: Buffer): boolean {
   return range !== undefined && Buffer.compare(range.start, key) <= 0
 }
 
 function isCovered(range: KeyRange, ranges: readonly KeyRange[]): boolean {
-  const covering = ranges[firstAfter(ranges, range.start)]
-  return isIn(covering, range.start) && Buffer.compare(range.end, covering.end) <= 0
+  const covering = firstEndingAfter(ranges, range.start)
+  return covering !== undefined && contains(covering, range.start) && Buffer.compare(range.end, covering.end) <= 0
 }

@@ -1,18 +1,18 @@
 /**
- * A plan: what a selector becomes before anything is read. The fewest disjoint key ranges that can hold its matches and,
- * only where the ranges alone do not decide, a matcher. Pure; the store runs plans and never sees a selector.
+ * A plan: what a selector becomes before anything is read. It has the fewest disjoint key ranges that can hold the matches and
+ * a matcher only where the ranges alone are not exact. Pure; the store runs plans and never sees a selector.
  */
 import type { KeyRange } from '../topics/range.js'
 
 /**
- * Decides on one topic inside a plan's ranges.
+ * Decides about one topic inside a plan's ranges.
  *
- * `true`: it matches. `false`: it does not. A key: it does not, and no key from it up to (not including) the returned
- * one does either, so that a scan may jump there; the returned key sorts after the topic's own.
+ * `true`: it matches. `false`: it does not match. A key: neither the topic nor any key up to, but not including, the returned
+ * one matches, so a scan may seek to it. The returned key sorts after the topic's own.
  */
 export type Matcher = (path: string) => boolean | Buffer
 
-/** Sorted, disjoint ranges; with no matcher every topic in them matches. */
+/** Sorted, disjoint ranges. Without a matcher, every topic in them matches. */
 export interface Plan {
   readonly ranges: readonly KeyRange[]
   readonly matcher: Matcher | undefined

@@ -2,23 +2,23 @@
  * Stored keys: a path's UTF-8 bytes with every `/` written as 0x00.
  *
  * No path holds U+0000, so the separator sorts below every other byte and plain byte order IS topic tree order: a topic,
- * then its descendants, depth first, siblings by the bytes of their segment. A subtree is therefore one contiguous range,
- * in any engine that compares keys as unsigned bytes. Nothing here knows an engine.
+ * then its descendants, depth first, siblings by the bytes of their segment. A subtree is therefore one contiguous range
+ * in any engine that compares keys as unsigned bytes. Nothing here depends on an engine.
  *
  *     path       a      a/b       a/c       a-b      b
  *     key        61     61 00 62  61 00 63  61 2d 62  62
  */
 import type { Path } from './path.js'
 
-/** The byte that stands for `/`: below every byte that a segment can hold. */
+/** The byte that replaces `/`: below every byte that a segment can hold. */
 export const separator = 0x00
 
 const slash = 0x2f
 
 /**
- * Writes the key of a path into `target` at `position`.
+ * Writes the key of a path into `target` at `position`. The caller makes sure that `target` has room for `pathBytesMax` bytes.
  *
- * @returns the position after the key; the caller sees to it that `target` has room for `pathBytesMax` bytes
+ * @returns the position after the key
  */
 export function writeKey(path: string, target: Buffer, position: number): number {
   const length = path.length
@@ -43,11 +43,12 @@ export function encodeKey(path: Path | string): Buffer {
   return key
 }
 
-/** The path of a key that `encodeKey` or `writeKey` made. */
+/** The path of a key that `encodeKey` or `writeKey` made; `start` and `end` are indexes within `key`. */
 export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
   let ascii = true
+  // `i` is within `key`, so that `as number` tells the truth and costs nothing.
   for (let i = start; i < end; i++) {
-    if (key[i] > 0x7f) {
+    if ((key[i] as number) > 0x7f) {
       ascii = false
       break
     }

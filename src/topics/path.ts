@@ -2,24 +2,25 @@
  * Topic paths: the one place where a string becomes a `Path`.
  *
  * A path is one or more segments joined by `/`; one leading and one trailing `/` are dropped. Paths are compared by
- * their UTF-8 bytes and never normalised. Nothing here knows how a path is stored (that is key.ts) or matched.
+ * their UTF-8 bytes and never normalised to a Unicode form. How a path is stored is in key.ts; how it is matched, in
+ * selectors/.
  */
 import { pathBytesMax } from '../limits.js'
 
 /** A checked path: no empty segment, no U+0000, no lone surrogate, at most `pathBytesMax` bytes of UTF-8. */
 export type Path = string & { readonly brand: 'Path' }
 
-/** Why a string is no path, in words that a message can carry after the member's name. */
-export interface PathProblem {
+/** Why a string is not a path, as a phrase that follows the member's name in a message. */
+interface PathProblem {
   readonly problem: string
 }
 
 const plainAscii = /^[\x01-\x7f]*$/
 
 /**
- * Checks and normalises a path.
+ * Checks a path and drops one leading and one trailing slash.
  *
- * @param text as the caller sent it
+ * @param text as the client sent it
  * @returns the path, or what is wrong with the text
  */
 export function parsePath(text: string): Path | PathProblem {
@@ -34,8 +35,8 @@ export function parsePath(text: string): Path | PathProblem {
     if (path.length > pathBytesMax) return tooLong(path.length)
     return path as Path
   }
-  if (path.includes('\0')) return { problem: 'holds the character U+0000, which is not allowed in a path' }
-  if (!path.isWellFormed()) return { problem: 'holds a lone surrogate, which UTF-8 cannot carry' }
+  if (path.includes('\0')) return { problem: 'contains the character U+0000, which is not allowed in a path' }
+  if (!path.isWellFormed()) return { problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
   const bytes = Buffer.byteLength(path)
   return bytes > pathBytesMax ? tooLong(bytes) : (path as Path)
 }

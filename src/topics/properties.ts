@@ -1,21 +1,22 @@
 /**
- * Topic properties: which names have an effect, which values those take, and when a request fits an existing topic.
+ * Topic properties: which names have an effect, which values those accept, and when a request matches an existing topic.
  *
- * Properties are kept as given, whatever their names; `__proto__` and its like are names as good as any, so that only own
- * members are ever looked at. What REMOVAL says is removal-policy.ts's; what a property brings about is the store's.
+ * Properties are kept as given, whatever their names. Names such as `__proto__` are valid too, so only own members are ever
+ * read. REMOVAL is parsed in parse-removal.ts; the stores carry out what a property asks for.
  */
 import { strict as assert } from 'node:assert'
 import { propertiesBytesMax } from '../limits.js'
-import { parseRemoval, type RemovalPolicy } from './removal-policy.js'
+import { parseRemoval } from './parse-removal.js'
+import type { RemovalPolicy } from './removal-policy.js'
 import type { Properties } from './topic.js'
 
-/** Which property is wrong, and why, in words that a message can carry after its name. */
-export interface PropertyProblem {
+/** Which property is wrong, and why, as a phrase that follows its name in a message. */
+interface PropertyProblem {
   readonly name: string
   readonly problem: string
 }
 
-/** The defaults of the known properties that have one. REMOVAL has none: no text of it means "never". */
+/** The defaults of the known properties that have one. REMOVAL has none: no value of it means "never". */
 const defaults: ReadonlyMap<string, string> = new Map([
   ['VALIDATE_VALUES', 'false'],
   ['DONT_RETAIN_VALUE', 'false'],
@@ -24,22 +25,22 @@ const defaults: ReadonlyMap<string, string> = new Map([
 /**
  * Checks the properties of a request, in their order.
  *
- * The selector in a REMOVAL expression's remove clause is not checked here, but where selectors are planned.
+ * The selector in a REMOVAL expression's remove clause is not checked here but where selectors are planned.
  *
- * @returns the first problem, with a name that UTF-8 can carry; undefined when there is none
+ * @returns the first problem, with a name that UTF-8 can encode; undefined if there is none
  */
 export function checkProperties(properties: Properties): PropertyProblem | undefined {
   let bytes = 0
   for (const [name, value] of Object.entries(properties)) {
     if (!name.isWellFormed()) {
-      return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 cannot carry' }
+      return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 cannot encode' }
     }
-    if (!value.isWellFormed()) return { name, problem: 'holds a lone surrogate, which UTF-8 cannot carry' }
+    if (!value.isWellFormed()) return { name, problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (bytes > propertiesBytesMax) {
       return {
         name,
-        problem: `takes all names and values together past the ${propertiesBytesMax} bytes of UTF-8 allowed`,
+        problem: `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`,
       }
     }
     const problem = valueProblem(name, value)
@@ -49,9 +50,9 @@ export function checkProperties(properties: Properties): PropertyProblem | undef
 }
 
 /**
- * Whether a request may take an existing topic for the one that it asks for, both sides checked: every property that the
- * request names has the value that the topic has, to the letter, an absent one counting as its default. What the request
- * does not name it does not ask for. A REMOVAL that the topic lacks, or words otherwise, is therefore incompatible.
+ * Whether an existing topic is the one that a request asks for; both sides are checked already. Every property that the
+ * request names must have exactly the topic's value, where an absent one counts as its default. Properties that the request
+ * does not name are not compared. A REMOVAL that the topic lacks, or words differently, is therefore incompatible.
  */
 export function compatible(existing: Properties, requested: Properties): boolean {
   return Object.entries(requested).every(([name, value]) => (own(existing, name) ?? defaults.get(name)) === value)
@@ -62,7 +63,7 @@ export function retainsValue(properties: Properties): boolean {
   return own(properties, 'DONT_RETAIN_VALUE') !== 'true'
 }
 
-/** The removal policy among checked properties; undefined for a topic that is removed on request only. */
+/** The removal policy among checked properties; undefined for a topic that is removed only on request. */
 export function removalOf(properties: Properties): RemovalPolicy | undefined {
   const text = own(properties, 'REMOVAL')
   if (text === undefined) return undefined

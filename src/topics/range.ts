@@ -1,5 +1,6 @@
 /**
- * Ranges of keys: half-open byte intervals, and the few operations that a plan needs of them. Pure; no I/O.
+ * Ranges of keys: half-open byte intervals, and the operations on them that plans and scans need. Pure; no I/O, and nothing
+ * here knows what a selector is.
  */
 import { encodeKey } from './key.js'
 import type { Path } from './path.js'
@@ -16,19 +17,19 @@ export const everyTopic: KeyRange = { start: Buffer.from([0x01]), end: Buffer.fr
 /** The topic alone: its key followed by 0x00 is the least key that sorts after it. */
 export function topicRange(path: Path): KeyRange {
   const start = encodeKey(path)
-  return { start, end: withByte(start, 0x00) }
+  return { start, end: keyAfter(start) }
 }
 
-/** The descendants of a topic, without itself. */
+/** The descendants of a topic, without the topic itself. */
 export function descendantsRange(path: Path): KeyRange {
   const key = encodeKey(path)
-  return { start: withByte(key, 0x00), end: withByte(key, 0x01) }
+  return { start: keyAfter(key), end: keyAfterSubtree(key) }
 }
 
 /** The topic and all its descendants: one contiguous range, since 0x00 is the least byte. */
 export function subtreeRange(path: Path): KeyRange {
   const start = encodeKey(path)
-  return { start, end: withByte(start, 0x01) }
+  return { start, end: keyAfterSubtree(start) }
 }
 
 /** The least key that sorts after `key`. */
@@ -36,7 +37,20 @@ export function keyAfter(key: Buffer): Buffer {
   return withByte(key, 0x00)
 }
 
-/** The ranges in order, with overlapping and adjacent ones made one and empty ones left out. */
+/** The least key that sorts after the topic with this key and after all its descendants. */
+export function keyAfterSubtree(key: Buffer): Buffer {
+  return withByte(key, 0x01)
+}
+
+/** The keys that begin with these bytes: at least one, and the last is not 0xff, which is in no key. */
+export function prefixRange(bytes: Buffer): KeyRange {
+  const end = Buffer.from(bytes)
+  const last = end.length - 1
+  end.writeUInt8(end.readUInt8(last) + 1, last)
+  return { start: bytes, end }
+}
+
+/** The ranges in order, with overlapping and adjacent ones merged and empty ones left out. */
 export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
   const sorted = ranges.filter((range) => Buffer.compare(range.start, range.end) < 0)
   sorted.sort((a, b) => Buffer.compare(a.start, b.start))
@@ -49,21 +63,25 @@ export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
   return merged
 }
 
-/** The keys that lie in both; each argument is sorted and disjoint, and so is the result. */
+/** The keys that are in both `a` and `b`, each sorted and disjoint; so is the result. */
 export function intersectRanges(a: readonly KeyRange[], b: readonly KeyRange[]): KeyRange[] {
   const common: KeyRange[] = []
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
-    const start = Buffer.compare(a[i].start, b[j].start) > 0 ? a[i].start : b[j].start
-    const aEndsFirst = Buffer.compare(a[i].end, b[j].end) < 0
-    const end = aEndsFirst ? a[i].end : b[j].end
+  let i = 0
+  let j = 0
+  let left = a[i]
+  let right = b[j]
+  while (left !== undefined && right !== undefined) {
+    const start = Buffer.compare(left.start, right.start) > 0 ? left.start : right.start
+    const leftEndsFirst = Buffer.compare(left.end, right.end) < 0
+    const end = leftEndsFirst ? left.end : right.end
     if (Buffer.compare(start, end) < 0) common.push({ start, end })
-    if (aEndsFirst) i++
-    else j++
+    if (leftEndsFirst) left = a[++i]
+    else right = b[++j]
   }
   return common
 }
 
-/** The parts of sorted, disjoint ranges that lie at or after `key`. */
+/** The parts of sorted, disjoint ranges at or after `key`. */
 export function rangesFrom(ranges: readonly KeyRange[], key: Buffer): KeyRange[] {
   return intersectRanges(ranges, [{ start: key, end: everyTopic.end }])
 }

@@ -1,18 +1,18 @@
 /**
- * What a topic is made of, and the one serialised form of it: the fetch result item.
+ * The parts of a topic, and its only serialised form: the fetch result item.
  *
- * The item is built once, when the value is written, around the value's own JSON text, and every fetch copies it as it
- * stands: nothing is parsed or printed again, so nothing can be rounded, reordered or dropped.
+ * The item is built once, when the value is written, around the value's own JSON text. Every fetch copies it unchanged:
+ * nothing is parsed or printed again, so nothing can be rounded, reordered or dropped.
  */
 import type { Path } from './path.js'
 
 /** The kind of value that a topic holds. */
 export type TopicType = 'json' | 'string'
 
-/** Both types, in the order of their trees wherever something walks over both. */
+/** Both types, in the order in which their trees are walked wherever both are. */
 export const topicTypes: readonly TopicType[] = ['json', 'string']
 
-/** Settings given when a topic is created; never changed afterwards. */
+/** Settings given when a topic is created. They never change afterwards. */
 export interface Properties {
   readonly [name: string]: string
 }
@@ -22,9 +22,9 @@ const valueMember = encoder.encode(',"value":')
 const closingBrace = 0x7d
 
 /**
- * The fetch result item of a topic, UTF-8: `{"path":…,"type":…,"value":…}`, or without `value` when there is none.
+ * The fetch result item of a topic, UTF-8: `{"path":…,"type":…,"value":…}`, or without `value` if there is none.
  *
- * @param valueText the value's JSON text as bytes of UTF-8, copied; undefined for a topic that holds no value
+ * @param valueText the value's JSON text as bytes of UTF-8, copied; undefined for a topic without a value
  */
 export function encodeItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): Buffer {
   const head = `{"path":${JSON.stringify(path)},"type":"${type}"`
@@ -40,7 +40,7 @@ export function encodeItem(path: Path, type: TopicType, valueText: Uint8Array | 
   return item.subarray(0, end + 1)
 }
 
-/** The value's JSON text in an item that `encodeItem` made, as a view; undefined when it holds none. */
+/** The value's JSON text in an item that `encodeItem` made, as a view; undefined if the item has no value. */
 export function valueOfItem(item: Uint8Array, path: Path, type: TopicType): Uint8Array | undefined {
   const headBytes = Buffer.byteLength(`{"path":${JSON.stringify(path)},"type":"${type}"`)
   if (item.length === headBytes + 1) return undefined

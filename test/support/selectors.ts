@@ -4,7 +4,7 @@
  * that selectors find something.
  */
 
-import type { Scope } from '../../dist/selectors/pattern.js'
+import type { Scope } from '../../dist/selectors/scope.js'
 import { parsePath } from '../../dist/topics/path.js'
 import type { Random } from './random.js'
 

@@ -1,0 +1,73 @@
+/**
+ * A position in the text of a pattern, and the errors that end its reading. Which syntax is read is decided by those who move
+ * the cursor: pattern-syntax.ts and pattern-characters.ts.
+ */
+
+/** Ends the reading of a pattern. `message` names what was found, `at` is its index in the text. */
+export class PatternError extends Error {
+  /** @param refused whether it is a valid pattern elsewhere that linear time or a limit rules out */
+  constructor(
+    problem: string,
+    readonly at: number,
+    readonly refused: boolean,
+  ) {
+    super(problem)
+  }
+}
+
+/** The text is not a regular expression. */
+export function syntaxError(problem: string, at: number): PatternError {
+  return new PatternError(problem, at, false)
+}
+
+/** The text is a regular expression elsewhere. */
+export function unsupported(problem: string, at: number): PatternError {
+  return new PatternError(problem, at, true)
+}
+
+/** A construct that is not regular. */
+export function notLinear(construct: string, at: number): PatternError {
+  return unsupported(`${construct}, which the linear-time engine lacks (\\Q…\\E quotes plain text)`, at)
+}
+
+export class Cursor {
+  /** In UTF-16 units. */
+  index = 0
+
+  constructor(readonly text: string) {}
+
+  isAtEnd(): boolean {
+    return this.index >= this.text.length
+  }
+
+  /** The UTF-16 unit at the cursor or after it; undefined past the end. */
+  unit(offset = 0): string | undefined {
+    return this.text[this.index + offset]
+  }
+
+  startsWith(text: string): boolean {
+    return this.text.startsWith(text, this.index)
+  }
+
+  /** Moves past a UTF-16 unit if it is the next one. */
+  takeUnit(unit: string): boolean {
+    if (this.unit() !== unit) return false
+    this.index++
+    return true
+  }
+
+  /** Moves past the next character, a whole code point, which must exist. */
+  takeCharacter(): string {
+    const character = String.fromCodePoint(this.text.codePointAt(this.index) as number)
+    this.index += character.length
+    return character
+  }
+
+  /** Moves past what a sticky expression matches at the cursor; undefined if it does not match. */
+  takeMatch(sticky: RegExp): RegExpExecArray | undefined {
+    sticky.lastIndex = this.index
+    const match = sticky.exec(this.text) ?? undefined
+    if (match !== undefined) this.index += match[0].length
+    return match
+  }
+}

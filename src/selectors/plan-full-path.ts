@@ -1,0 +1,37 @@
+/**
+ * Full-path patterns: one pattern for the whole path, planned into the ranges of its literal prefixes. Where those are not
+ * exact, the compiled pattern is the matcher; it never skips. Pure.
+ */
+import { pathBytesMax } from '../limits.js'
+import { encodeKey } from '../topics/key.js'
+import { isWithin, type Path, parsePath } from '../topics/path.js'
+import { everyTopic, type KeyRange, keyAfter, mergeRanges, prefixRange, subtreeRange } from '../topics/range.js'
+import { compileTest, type Pattern, rangesAreExact } from './pattern.js'
+import type { Prefix } from './pattern-prefixes.js'
+import type { Plan } from './plan.js'
+import { type Scope, scopeRange } from './scope.js'
+
+/** @param literal a path that is selected with its descendants whether the pattern matches it or not */
+export function planFullPath(pattern: Pattern | undefined, literal: Path | undefined, scope: Scope): Plan {
+  const literalRanges = literal === undefined ? [] : [subtreeRange(literal)]
+  const prefixes = pattern?.prefixes.filter(isPossible) ?? []
+  const ranges = mergeRanges([...literalRanges, ...prefixes.flatMap((prefix) => rangesOf(prefix, scope))])
+  if (pattern === undefined || rangesAreExact(pattern, scope)) return { ranges, matcher: undefined }
+  const test = compileTest(pattern, scope)
+  return { ranges, matcher: literal === undefined ? test : (path) => isWithin(path as Path, literal) || test(path) }
+}
+
+/** Whether any path can begin with the prefix. U+0000 must not get into a key, where it would read as a separator. */
+function isPossible({ text }: Prefix): boolean {
+  return text === '' || (!text.includes('\0') && !/^\/|\/\//.test(text) && Buffer.byteLength(text) <= pathBytesMax)
+}
+
+function rangesOf({ text, rest }: Prefix, scope: Scope): KeyRange[] {
+  if (rest === 'none') {
+    const path = parsePath(text)
+    return path === text ? [scopeRange(path, scope)] : []
+  }
+  if (text === '') return [everyTopic]
+  const { start, end } = prefixRange(encodeKey(text))
+  return [{ start: rest === 'nonEmpty' ? keyAfter(start) : start, end }]
+}
