@@ -4,7 +4,7 @@
 
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import { addAndSetShape } from './bodies.js'
+import { addAndSetShape } from '../validators.js'
 import {
   type ApiContext,
   absentProblem,

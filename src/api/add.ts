@@ -4,7 +4,7 @@
 
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import { addShape } from './bodies.js'
+import { addShape } from '../validators.js'
 import { type ApiContext, ok, operationProblem, refuse, removalProblem, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, propertiesProblem } from './parse.js'
 import { problem } from './problems.js'

@@ -1,28 +1,12 @@
 /**
- * The schemas of the API description. They are made by typia, at build time, from the very types that the validators come
+ * The schemas of the API description. They are made at build time (validators.ts) from the very types that the validators come
  * from; only the bounds that types cannot say are written here.
  */
-import typia from 'typia'
 import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
-import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './answers.js'
-import type {
-  AddAndSetBody,
-  AddBody,
-  FetchByPath,
-  FetchBySelector,
-  RemoveByPath,
-  RemoveBySelector,
-  SetBody,
-} from './bodies.js'
+import { answerSchemas, requestSchemas } from '../validators.js'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
-
-const requests = typia.json.schemas<
-  [FetchByPath, FetchBySelector, SetBody, AddAndSetBody, AddBody, RemoveByPath, RemoveBySelector],
-  '3.1'
->()
-const answers = typia.json.schemas<[FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, ErrorAnswer], '3.1'>()
 
 function isObject(json: Json): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json)
@@ -75,14 +59,14 @@ function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject &
 /** Every schema by its name, those of requests with their bounds. */
 export function describeSchemas(pageSizeMax: number): JsonObject {
   const bounds = boundsByName(pageSizeMax)
-  const bounded = Object.entries(tidied(requests.components.schemas)).map(([name, schema]) => {
+  const bounded = Object.entries(tidied(requestSchemas)).map(([name, schema]) => {
     const members = Object.entries(schema.properties as Record<string, JsonObject>).map(([member, described]) => {
       const description = `${described.description} ${bounds[member].description}`.trim()
       return [member, { ...described, ...bounds[member], description }] as const
     })
     return [name, { ...schema, properties: Object.fromEntries(members) }] as const
   })
-  return { ...Object.fromEntries(bounded), ...tidied(answers.components.schemas) }
+  return { ...Object.fromEntries(bounded), ...tidied(answerSchemas) }
 }
 
 function tidied(schemas: object | undefined): Record<string, JsonObject> {

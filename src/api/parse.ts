@@ -3,14 +3,13 @@
  * here throws. What is not an object, or nests too deep, never gets to JSON.parse, which would build it first.
  */
 import { strict as assert } from 'node:assert'
-import type { IValidation } from 'typia'
 import { valueLevelsMax } from '../limits.js'
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
 import { type Path, parsePath } from '../topics/path.js'
 import { checkProperties } from '../topics/properties.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { BodyShape } from './bodies.js'
+import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket, quote } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
 import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
@@ -112,7 +111,7 @@ interface Expected {
 }
 
 /** An error of typia's in the table's words. */
-function problemOf(error: IValidation.IError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
+function problemOf(error: ValidationError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
   const name = parameterName(error.path)
   if (error.expected === 'undefined') {
     return problem('unknown_parameter', {

@@ -4,7 +4,7 @@
 
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Waiting } from '../http/answer.js'
-import { removeShape } from './bodies.js'
+import { removeShape } from '../validators.js'
 import { type ApiContext, ok, operationProblem, refuse, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, selectorParameter } from './parse.js'
 import { problem } from './problems.js'

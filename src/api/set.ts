@@ -4,7 +4,7 @@
 
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import { setShape } from './bodies.js'
+import { setShape } from '../validators.js'
 import { type ApiContext, absentProblem, ok, operationProblem, refuse, touchProblem } from './context.js'
 import { isProblem, parseBody, pathParameter, valueProblem } from './parse.js'
 import { problem } from './problems.js'

@@ -2,20 +2,19 @@
  * One line of an import, parsed whole and checked as far as the line alone allows. It holds no view into the bytes that it was
  * read from. What the store already has is not known here.
  */
-import typia, { type tags } from 'typia'
-import type { BodyShape } from '../api/bodies.js'
 import { removalProblem } from '../api/context.js'
 import { isProblem, parseBody, pathParameter, propertiesProblem, valueProblem } from '../api/parse.js'
 import { accessOf } from '../auth/access.js'
 import type { Creation, KeyRecord, Operation } from '../store/store.js'
 import { parsePath } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
+import { keyLineShape, topicLineShape } from '../validators.js'
 
 /** Why a line cannot be imported, in words that follow its number. */
 export class WrongLine extends Error {}
 
 /** A topic's line, as export writes it; type and properties may be left out as in a request. */
-interface TopicLine {
+export interface TopicLine {
   readonly path: string
   readonly type?: TopicType
   readonly properties?: Readonly<Record<string, string>>
@@ -23,23 +22,17 @@ interface TopicLine {
 }
 
 /** An API key's line, as export writes it. */
-interface KeyLine {
+export interface KeyLine {
   readonly key: {
-    readonly name: string & tags.Pattern<'^[\\w.@-]{1,64}$'>
-    readonly tokenHash: string & tags.Pattern<'^[0-9a-f]{64}$'>
+    /** @pattern ^[\w.@-]{1,64}$ */
+    readonly name: string
+    /** @pattern ^[0-9a-f]{64}$ */
+    readonly tokenHash: string
     readonly allow: readonly Operation[]
     readonly under: readonly string[]
-    readonly madeMs: number & tags.Type<'uint64'>
+    /** @type uint64 */
+    readonly madeMs: number
   }
-}
-
-const topicLineShape: BodyShape<TopicLine> = {
-  validate: typia.createValidateEquals<TopicLine>(),
-  names: typia.misc.literals<keyof TopicLine>(),
-}
-const keyLineShape: BodyShape<KeyLine> = {
-  validate: typia.createValidateEquals<KeyLine>(),
-  names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
 }
 
 const keyPrefix = Buffer.from('{"key":')
