@@ -113,7 +113,7 @@ t.test('the primary loads nothing that could open a store', (t) => {
 })
 
 t.test('the validators, which every layer loads, load none of them', (t) => {
-  t.ok(loadsOf('api/set.ts').includes('validators.ts'), 'they are loaded')
+  t.ok(loadsOf('api/parse.ts').includes('validators.ts'), 'they are loaded')
   t.strictSame(loadsOf('validators.ts'), [])
   t.end()
 })

@@ -101,6 +101,11 @@ export interface Problem {
   readonly message: string
 }
 
+/** Whether what a parser returned is a problem instead. */
+export function isProblem(parsed: object | string | undefined): parsed is Problem {
+  return typeof parsed === 'object' && 'code' in parsed && 'status' in parsed
+}
+
 /** Every row of the table, for the README's check and the API description. */
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
@@ -120,10 +125,10 @@ export function problem<Code extends ProblemCode>(
 ): Problem {
   const row: Row = table[code]
   const fill: Readonly<Record<string, string>> = blanks ?? {}
-  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => cut(fill[name]))
+  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? ''))
   return { code, status: row.status, message }
 }
 
-function cut(text: string): string {
+function shorten(text: string): string {
   return text.length <= quotedMax ? text : `${text.slice(0, quotedMax).toWellFormed()}…`
 }

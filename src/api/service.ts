@@ -47,7 +47,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({
       path: basePath + path,
-      handle: (body, access, waiting) => handler(context, body, access, waiting),
+      handle: (body, access, cancellation) => handler(context, body, access, cancellation),
     }),
   )
   const allowed = routes.map(({ path }) => path).join(', ')

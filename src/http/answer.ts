@@ -14,8 +14,8 @@ export interface Answer {
   readonly cause?: string
 }
 
-/** Whether the client has gone. */
-export interface Waiting {
+/** Tells long work whether its request has been given up: the client has gone, or the answer has timed out. */
+export interface Cancellation {
   readonly cancelled: boolean
 }
 
@@ -29,7 +29,7 @@ export interface Route<Caller> {
    * @param body the bytes as sent, good only until the first await
    * @throws whatever `failed` can make an answer of
    */
-  handle(body: Buffer, caller: Caller, waiting: Waiting): Answer | Promise<Answer>
+  handle(body: Buffer, caller: Caller, cancellation: Cancellation): Answer | Promise<Answer>
 }
 
 /** One page that is read by GET or HEAD: no key is asked for, no body is read, and nothing is changed. */

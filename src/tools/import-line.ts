@@ -2,9 +2,9 @@
  * One line of an import, parsed whole and checked as far as the line alone allows. It holds no view into the bytes that it was
  * read from. What the store already has is not known here.
  */
-import { removalProblem } from '../api/context.js'
-import { isProblem, parseBody, pathParameter, propertiesProblem, valueProblem } from '../api/parse.js'
-import { accessOf } from '../auth/access.js'
+import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/parse.js'
+import { parseBody } from '../api/parse-body.js'
+import { isProblem } from '../api/problems.js'
 import type { Creation, KeyRecord, Operation } from '../store/store.js'
 import { parsePath } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
@@ -37,15 +37,6 @@ export interface KeyLine {
 
 const keyPrefix = Buffer.from('{"key":')
 
-/** Whoever may run an import may do everything. */
-const everything = accessOf({
-  name: 'import',
-  tokenHash: '',
-  allow: ['fetch', 'set', 'add', 'remove'],
-  under: [],
-  madeMs: 0,
-})
-
 /** A topic to be there afterwards. */
 export interface ImportedTopic extends Creation {
   readonly kind: 'topic'
@@ -74,15 +65,16 @@ function parseTopic(line: Uint8Array): ImportedTopic {
   const parsed = parseBody(line, topicLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
   const { type = 'json', properties = {}, value } = parsed.body
-  const { valueText } = parsed
-  const path = pathParameter('path', parsed.body.path)
+  const path = parsePathParameter('path', parsed.body.path)
   if (isProblem(path)) throw new WrongLine(path.message)
-  const wrong =
-    (valueText && valueProblem(valueText, value, type)) ??
-    propertiesProblem(properties) ??
-    removalProblem(everything, properties)
-  if (wrong) throw new WrongLine(wrong.message)
-  return { kind: 'topic', path, type, properties, valueText: valueText && Buffer.from(valueText) }
+  const valueText = parsed.valueText && parseValue(parsed.valueText, value, type)
+  if (isProblem(valueText)) throw new WrongLine(valueText.message)
+  const checked = parseRequestedProperties(properties)
+  if (isProblem(checked)) throw new WrongLine(checked.message)
+  const { removal } = checked
+  const clause = planRemoveClause(removal)
+  if (isProblem(clause)) throw new WrongLine(clause.message)
+  return { kind: 'topic', path, type, properties, removal, valueText: valueText && Buffer.from(valueText) }
 }
 
 function parseKey(line: Uint8Array): ImportedKey {

@@ -77,7 +77,7 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
     )
   }
 
-  function create<T>({ path, type, properties }: Creation, item: Buffer, outcome: T): Decision<T> {
+  function create<T>({ path, type, properties, removal: policy }: Creation, item: Buffer, outcome: T): Decision<T> {
     return commits.run(outcome, () => {
       if (Object.keys(properties).length === 0) {
         const record = encodeSpecification({ type, details: undefined })
@@ -87,7 +87,6 @@ export function createWrites(environment: Environment, snapshots: Snapshots, com
         })
       }
       const created = now()
-      const policy = removalOf(properties)
       const key = policy && dueKey(dueMs(policy, created.wallMs, created.wallMs), nextVersion())
       const details: Details = { properties, created, due: key?.toString('hex') }
       return specifications.ifNoExists(path, () => {

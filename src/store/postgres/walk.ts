@@ -6,7 +6,7 @@
 import type { Plan } from '../../selectors/plan.js'
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
-import { checkProperties, removalOf, retainsValue } from '../../topics/properties.js'
+import { parseProperties, retainsValue } from '../../topics/properties.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { type Cancellation, Cancelled, type Finding, type KeyRecord, type WholeTopic } from '../store.js'
@@ -123,15 +123,15 @@ function* problemsOf(row: TopicRow): Generator<Finding> {
   } catch {
     return yield `topic "${path}": its properties are not valid JSON`
   }
-  const wrong = checkProperties(properties)
-  if (wrong !== undefined) return yield `topic "${path}": its property ${wrong.name} ${wrong.problem}`
+  const checked = parseProperties(properties)
+  if ('problem' in checked) return yield `topic "${path}": its property ${checked.name} ${checked.problem}`
   if (row.properties === '{}') yield `topic "${path}": it has properties, but none of them`
   if ((row.retains === 't') !== retainsValue(properties))
     yield `topic "${path}": whether it keeps values is not what its properties say`
   if (!retainsValue(properties) && valueOfItem(Buffer.from(row.item), path, type) !== undefined) {
     yield `topic "${path}": it keeps a value although DONT_RETAIN_VALUE is true`
   }
-  const policy = removalOf(properties)
+  const policy = checked.removal
   if (policy === undefined && row.due !== null) yield `topic "${path}": it is due, but has no REMOVAL`
   if (policy !== undefined && policy.selector === undefined && row.due === null)
     yield `topic "${path}": its REMOVAL is filed nowhere`

@@ -13,7 +13,7 @@ import { conflictsMax } from '../../limits.js'
 import type { Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
+import { compatible, retainsValue } from '../../topics/properties.js'
 import { encodeItem, type TopicType } from '../../topics/topic.js'
 import {
   type Absent,
@@ -376,7 +376,7 @@ function creationsOf(requests: readonly (readonly [Omit<AddRequest, 'resolve'>, 
     plainArray(requests.map(([{ creation }]) => retainsValue(creation.properties))),
     textArray(requests.map(([{ properties }]) => properties)),
     textArray(requests.map(([, item]) => item)),
-    plainArray(requests.map(([{ creation }]) => removalOf(creation.properties) !== undefined)),
+    plainArray(requests.map(([{ creation }]) => creation.removal !== undefined)),
     life,
   ]
 }
