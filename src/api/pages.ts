@@ -2,7 +2,7 @@
  * What may be asked without a key, by GET: whether this worker serves, and the description of the API. Neither says anything
  * of topics or keys.
  */
-import type { Answer, Asked, Page } from '../http/answer.js'
+import type { Answer, Page, PageRequest } from '../http/answer.js'
 import { version } from '../version.js'
 import { refuse } from './context.js'
 import { describeApi } from './openapi.js'
@@ -34,15 +34,15 @@ export function createPages({ basePath, address, pageSizeMax }: PagesOptions): r
     originPlace,
   )
 
-  function originOf({ scheme, host }: Asked): string {
+  function originOf({ scheme, host }: PageRequest): string {
     return `${scheme}://${plainHost.test(host) ? host : address}`
   }
 
   return [
-    { path: `${basePath}/healthz`, read: (asked) => (asked.draining ? draining : healthy) },
+    { path: `${basePath}/healthz`, read: (request) => (request.draining ? draining : healthy) },
     {
       path: `${basePath}/openapi.json`,
-      read: (asked) => ({ status: 200, body: before + originOf(asked) + after, headers }),
+      read: (request) => ({ status: 200, body: before + originOf(request) + after, headers }),
     },
   ]
 }
