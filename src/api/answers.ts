@@ -1,6 +1,6 @@
 /**
- * The answers on the wire, as types: what the API description is made from. Nothing is printed from them, since values are
- * sent as they were stored; a test holds real answers to them.
+ * The answers on the wire, as types from which the API description is generated (validators.ts), comments included. Nothing
+ * is printed from them, since values are sent as they were stored; a test holds real answers to them.
  */
 import type { TopicType } from '../topics/topic.js'
 import type { ProblemCode } from './problems.js'

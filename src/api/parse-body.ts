@@ -1,6 +1,7 @@
 /**
- * From the bytes of a body to checked parameters. Everything that is wrong with a request is a `Problem`, a value; nothing
- * here throws. What is not an object, or nests too deep, never gets to JSON.parse, which would build it first.
+ * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`. UTF-8 → members.ts → JSON.parse →
+ * names that are given twice → validator → size. What is not an object, or nests too deep, never gets to JSON.parse, which
+ * would build it first. What paths, selectors and properties mean is parse.ts's.
  */
 import { strict as assert } from 'node:assert'
 import { valueLevelsMax } from '../limits.js'
@@ -16,7 +17,7 @@ export interface Parsed<Body> {
   readonly valueText: Uint8Array | undefined
 }
 
-/** Strict about UTF-8, and a byte order mark is no JSON. */
+/** Strict about UTF-8; a byte order mark is not JSON. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -39,7 +40,7 @@ export function parseBody<Body>(bytes: Uint8Array, shape: BodyShape<Body>, sizeM
     input = JSON.parse(text)
   } catch {
     const found = jsonProblemOf(bytes)
-    assert(found !== undefined, 'what JSON.parse refuses is no JSON')
+    assert(found !== undefined, 'what JSON.parse refuses is not JSON')
     return found
   }
   if (typeof input !== 'object' || input === null) {
@@ -48,19 +49,22 @@ export function parseBody<Body>(bytes: Uint8Array, shape: BodyShape<Body>, sizeM
   const repeated = repetitionProblem(bytes, members, input)
   if (repeated !== undefined) return repeated
   const validation = shape.validate(input)
-  if (!validation.success)
-    return problemOf(validation.errors[0], input, { names: shape.names, sizeMax, sizeText: members.size })
+  if (!validation.success) {
+    const [error] = validation.errors
+    assert(error !== undefined, 'a validator that refuses says why')
+    return problemOf(error, input, { names: shape.names, sizeMax, sizeText: members.size })
+  }
   if (members.size !== undefined && !isIntegerUpTo(sizeMax, members.size)) return sizeProblem(members.size, sizeMax)
   return { body: validation.data, valueText: members.value }
 }
 
-/** What is wrong with the JSON of a body, as far as its levels go that are allowed. */
+/** What is wrong with the JSON of a body, down to the deepest level that is allowed. */
 function jsonProblemOf(bytes: Uint8Array): Problem | undefined {
   const found = jsonProblem(bytes, valueLevelsMax + 1)
   return found === undefined ? undefined : problem('invalid_json', { problem: found })
 }
 
-/** The problem of what is too deep, which ends where the levels do. */
+/** The problem of a value that is nested too deep. */
 function levelsProblem(name: Uint8Array): Problem {
   const found = `nested more than ${valueLevelsMax} levels deep`
   return problem('invalid_parameter', {
@@ -70,7 +74,7 @@ function levelsProblem(name: Uint8Array): Problem {
   })
 }
 
-/** A name that is given twice, in the body or in its properties: JSON.parse would take the last one without a word. */
+/** A name that is given twice, in the body or in its properties: JSON.parse would silently take the last one. */
 function repetitionProblem(bytes: Uint8Array, members: Members, input: object): Problem | undefined {
   if (members.count !== Object.keys(input).length) {
     return problem('duplicate_parameter', { name: repeatedName(bytes) ?? '' })
@@ -93,14 +97,14 @@ const allowedByName: Readonly<Record<string, string>> = {
   value: 'any JSON value',
 }
 
-/** What a message needs to know beside a validator's error. */
+/** What a message needs besides a validator's error. */
 interface Expected {
   readonly names: readonly string[]
   readonly sizeMax: number
   readonly sizeText: Uint8Array | undefined
 }
 
-/** An error of typia's in the table's words. */
+/** A validator's error in the table's words. */
 function problemOf(error: ValidationError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
   const name = parameterName(error.path)
   if (error.expected === 'undefined') {
@@ -112,27 +116,27 @@ function problemOf(error: ValidationError, input: object, { names, sizeMax, size
         .join(', '),
     })
   }
-  const own = name.split(/[.[]/)[0]
+  const [own] = name.split(/[.[]/)
   if (own === name && !(name in input))
     return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
   if (name === 'size' && sizeText !== undefined) {
     return sizeProblem(typeof error.value === 'number' ? sizeText : error.value, sizeMax)
   }
-  const allowed = own === name ? allowedByName[name] : 'a string'
+  const allowed = own === name ? (allowedByName[name] ?? 'an object') : 'a string'
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
 }
 
-/** The parameter that a path of typia's leads to, escaped as in JSON: `$input.size`, `$input["a b"]`, `$input.properties["a b"]`. */
+/** The parameter that a validator's path leads to, escaped as in JSON: `$input.size`, `$input["a b"]`, `$input.properties["a b"]`. */
 function parameterName(path: string): string {
   const rest = path.slice('$input'.length)
   return rest.startsWith('[') ? rest.slice(2, -2) : rest.slice(1)
 }
 
-/** A `size` that is no integer from 1 to `sizeMax`; a number is told by its text, since it may round to something else. */
+/** A `size` that is not an integer from 1 to `sizeMax`; a number is quoted by its text, since it may round to another one. */
 export function sizeProblem(found: unknown, sizeMax: number): Problem {
-  const told =
+  const quoted =
     found instanceof Uint8Array ? `the number ${shortened(Buffer.from(found).toString('latin1'))}` : describe(found)
-  return problem('invalid_parameter', { name: 'size', found: told, allowed: `an integer from 1 to ${sizeMax}` })
+  return problem('invalid_parameter', { name: 'size', found: quoted, allowed: `an integer from 1 to ${sizeMax}` })
 }
 
 /** Whether a JSON number is an integer to the last digit of its text, as 10, 10.0 and 1e1 are, and at most `max`. */
@@ -146,7 +150,7 @@ function isIntegerUpTo(max: number, number: Uint8Array): boolean {
   return zeros === digits.length || fraction.length - Number(exponent) <= zeros
 }
 
-/** Says what a value is, without repeating more of it than helps. */
+/** Says what a value is, and repeats no more of it than helps. */
 export function describe(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
@@ -161,7 +165,7 @@ export function describe(value: unknown): string {
   }
 }
 
-/** Longest text that is repeated to say what was found, in UTF-16 units. */
+/** The longest text that is repeated to say what was found, in UTF-16 units. */
 const repeatedMax = 40
 
 function shortened(text: string): string {
