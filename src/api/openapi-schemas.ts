@@ -6,7 +6,7 @@ import { strict as assert } from 'node:assert'
 import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
 import { answerSchemas, requestSchemas } from '../validators.js'
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
 
 function isObject(json: Json): json is JsonObject {

@@ -184,7 +184,7 @@ const securitySchemes: JsonObject = {
 }
 
 /** What a description is made for. */
-export interface Described {
+interface Described {
   /** What comes before /topics/…, without a trailing slash; empty for none. */
   readonly basePath: string
   /** The service's. */

@@ -17,7 +17,7 @@ const originPlace = 'http://origin.invalid'
 /** Nobody may cache what changes from one request to the next. */
 const headers = [['cache-control', 'no-store']] as const
 
-export interface PagesOptions {
+interface PagesOptions {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
   /** Where the service listens, as `host:port`: its origin when the client names no usable host. */

@@ -12,7 +12,7 @@ import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './
 import { type Problem, problem } from './problems.js'
 
 /** A body that its validator accepted, with the text of its `value`. */
-export interface Parsed<Body> {
+interface Parsed<Body> {
   readonly body: Body
   readonly valueText: Uint8Array | undefined
 }

@@ -21,13 +21,13 @@ import { readPlainFetch } from './plain-fetch.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
 /** One topic. */
-export interface FetchOneRequest {
+interface FetchOneRequest {
   readonly path: Path
   readonly type: TopicType
 }
 
 /** A page of what a selector matches. */
-export interface FetchPageRequest {
+interface FetchPageRequest {
   readonly path?: undefined
   readonly plan: Plan
   readonly type: TopicType
@@ -36,21 +36,21 @@ export interface FetchPageRequest {
   readonly size: number | undefined
 }
 
-export interface SetRequest {
+interface SetRequest {
   readonly path: Path
   readonly type: TopicType
   /** JSON, UTF-8; a view into the body wherever it can be. */
   readonly valueText: Uint8Array
 }
 
-export interface AddAndSetRequest {
+interface AddAndSetRequest {
   readonly creation: Creation
   /** The same. */
   readonly valueText: Uint8Array
 }
 
 /** One topic, or all that a plan matches. */
-export type RemoveRequest = { readonly path: Path } | { readonly path?: undefined; readonly plan: Plan }
+type RemoveRequest = { readonly path: Path } | { readonly path?: undefined; readonly plan: Plan }
 
 /** @param sizeMax the largest page that may be asked for */
 export function parseFetch(bytes: Buffer, sizeMax: number): FetchOneRequest | FetchPageRequest | Problem {

@@ -26,7 +26,7 @@ export const handlers = {
   '/topics/remove': handleRemove,
 } as const
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly context: ApiContext
   readonly keyring: Keyring
   /** Without a trailing slash; empty for none. */

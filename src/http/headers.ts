@@ -64,7 +64,7 @@ export function readHeaders(req: HttpRequest): void {
 }
 
 /** How a request says where it ends; `invalid` where another reader of the same bytes could find another end. */
-export type Framing = 'length' | 'chunked' | 'none' | 'invalid'
+type Framing = 'length' | 'chunked' | 'none' | 'invalid'
 
 const digits = /^\d{1,15}$/
 const chunked = /^chunked$/i

@@ -38,7 +38,7 @@ import { Exchanges } from './exchange.js'
 import { Requests } from './requests.js'
 import { Responses } from './response.js'
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly host: string
   /** A real port, never 0: several processes share it, so no process may choose its own. */
   readonly port: number
