@@ -66,6 +66,7 @@ const edges: readonly (readonly [string, RegExp])[] = [
   ['prom-client', /^ops\//],
   ['pino', /^ops\//],
   ['cli-progress', /^commands\//],
+  ['typia', /^validators\.ts$/],
 ]
 
 function crossings(imports: (file: string) => readonly string[]): string[] {
@@ -108,6 +109,12 @@ t.test('the primary loads nothing that could open a store', (t) => {
     loaded.filter((file) => /^store\/(lmdb|postgres|open)/.test(file)),
     [],
   )
+  t.end()
+})
+
+t.test('the validators, which every layer loads, load none of them', (t) => {
+  t.ok(loadsOf('api/parse.ts').includes('validators.ts'), 'they are loaded')
+  t.strictSame(loadsOf('validators.ts'), [])
   t.end()
 })
 

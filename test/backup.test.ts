@@ -105,7 +105,7 @@ await t.test('a backup replaces nothing, and leaves nothing behind when it canno
 await t.test('what appears under its name while a backup is made stays as it is', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'meanwhile') })
   t.teardown(() => store.close())
-  await store.add({ path: 'a' as Path, type: 'json', properties: {} })
+  await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
   const file = join(directory, 'meanwhile.mdb')
   const appear = (step: string): void => {
     if (step === 'checking') writeFileSync(file, 'precious')
@@ -120,7 +120,7 @@ await t.test('what appears under its name while a backup is made stays as it is'
 
 await t.test('a whole backup is a success although the store cannot note its time', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'noted') })
-  await store.add({ path: 'a' as Path, type: 'json', properties: {} })
+  await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
   const file = join(directory, 'unnoted.mdb')
   let closed: Promise<void> | undefined
   const close = (step: string): void => {

@@ -302,7 +302,7 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   const opened = openLmdbStore({ directory: store })
   const path = 'big' as Path
   const big = Buffer.from(JSON.stringify('x'.repeat(300_000)))
-  await opened.addAndSet({ path, type: 'json', properties: {} }, Buffer.from('1'))
+  await opened.addAndSet({ path, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
   // Of one commit: pages that are taken at the end of the file and freed again are never written.
   await Promise.all([opened.set(path, 'json', big), opened.remove(path)])
   await opened.close()

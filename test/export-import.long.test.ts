@@ -243,7 +243,7 @@ await t.test(`${topics} topics make the round trip`, { timeout: 600_000 }, async
       const value =
         type === 'string' ? `"value ${i}"` : `{"t":${(i * 0.1).toFixed(2)},"n":12345678901234567890,"u":"é${i}"}`
       const path = `site/${i % 100}/device/${Math.floor(i / 100)}/temperature` as Path
-      writes.push(store.addAndSet({ path, type, properties: {} }, Buffer.from(value)))
+      writes.push(store.addAndSet({ path, type, properties: {}, removal: undefined }, Buffer.from(value)))
     }
     await Promise.all(writes)
   }

@@ -6,7 +6,8 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { repeatedName } from '../dist/api/members.js'
-import { isProblem, parseBody } from '../dist/api/parse.js'
+import { parseBody } from '../dist/api/parse-body.js'
+import { isProblem } from '../dist/api/problems.js'
 import { type Random, seededRandom } from './support/random.js'
 
 /** What is said of a body's JSON; undefined when nothing is. */

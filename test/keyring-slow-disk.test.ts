@@ -3,7 +3,7 @@
  */
 import { mock } from 'node:test'
 import t from 'tap'
-import { openKeyring } from '../dist/auth/keyring.js'
+import { Keyring } from '../dist/auth/keyring.js'
 import { hashToken } from '../dist/auth/token.js'
 import type { KeyRecord, TopicStore } from '../dist/store/store.js'
 
@@ -27,7 +27,7 @@ t.test('a key is refused though the uses are still being written', async (t) => 
     },
   }
   const failures: unknown[] = []
-  const keyring = await openKeyring(store as TopicStore, (error) => failures.push(error))
+  const keyring = await Keyring.open(store as TopicStore, (error) => failures.push(error))
 
   /** Lets the timers go, and what they set off. */
   async function pass(seconds: number): Promise<void> {

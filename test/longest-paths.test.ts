@@ -14,7 +14,8 @@ const paths = ['a', 'b', 'é'].map((last) => path(`t/${'x'.repeat(pathBytesMax -
 t.test('the longest paths are stored, walked over and removed like any other', async (t) => {
   const store = openLmdbStore({ directory: join(t.testdir(), 'db') })
   t.teardown(() => store.close())
-  for (const each of paths) await store.addAndSet({ path: each, type: 'json', properties: {} }, Buffer.from('1'))
+  for (const each of paths)
+    await store.addAndSet({ path: each, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
 
   const names = async (after: Path | undefined): Promise<Path[]> => {
     const plan = { ranges: [subtreeRange(path('t'))], matcher: undefined }

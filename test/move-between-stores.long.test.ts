@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openStore } from '../dist/store/open.js'
 import type { Path } from '../dist/topics/path.js'
+import { removalOf } from '../dist/topics/properties.js'
 import type { Properties } from '../dist/topics/topic.js'
 import { postgres, skipReason } from './support/postgres.js'
 
@@ -41,8 +42,9 @@ await t.test('a tree moves', { skip: engine === undefined && skipReason, timeout
   for (let i = 0; i < 1200; i++) {
     const path = `tree/${i % 7}/é ${i}` as Path
     const properties: Properties = i % 5 === 0 ? { colour: `${i}`, REMOVAL: 'when no updates for 30d' } : {}
-    if (i % 11 === 0) writes.push(source.add({ path, type: 'string', properties }))
-    else writes.push(source.addAndSet({ path, type: 'json', properties }, Buffer.from(values[i % values.length])))
+    const settings = { properties, removal: removalOf(properties) }
+    if (i % 11 === 0) writes.push(source.add({ path, type: 'string', ...settings }))
+    else writes.push(source.addAndSet({ path, type: 'json', ...settings }, Buffer.from(values[i % values.length])))
   }
   await Promise.all(writes)
   await source.addKey({

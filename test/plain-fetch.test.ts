@@ -1,8 +1,9 @@
 /** The short way through the body of a fetch answers as the long way does, or not at all. */
 import t from 'tap'
-import { fetchShape } from '../dist/api/bodies.js'
-import { isProblem, parseBody } from '../dist/api/parse.js'
+import { parseBody } from '../dist/api/parse-body.js'
 import { readPlainFetch } from '../dist/api/plain-fetch.js'
+import { isProblem } from '../dist/api/problems.js'
+import { fetchShape } from '../dist/validators.js'
 import { seededRandom } from './support/random.js'
 
 /** Both ways hold a size to the setting, after the reading that is compared here. */

@@ -6,6 +6,8 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openPostgresStore } from '../dist/store/postgres/open.js'
 import type { Path } from '../dist/topics/path.js'
+import { removalOf } from '../dist/topics/properties.js'
+import type { Properties } from '../dist/topics/topic.js'
 import { gives, refuses } from './support/claims.js'
 import { FaultProxy } from './support/fault-proxy.js'
 import { execute, postgres, skipReason } from './support/postgres.js'
@@ -128,11 +130,11 @@ async function startClause(t: Test) {
     proxy.cut()
     await Promise.all([slow.close(), quick.close()])
   })
-  const create = (path: string, removal?: string) =>
-    quick.addAndSet(
-      { path: path as Path, type: 'json', properties: removal === undefined ? {} : { REMOVAL: removal } },
-      Buffer.from('1'),
-    )
+  const create = (path: string, removal?: string) => {
+    const properties: Properties = removal === undefined ? {} : { REMOVAL: removal }
+    const creation = { path: path as Path, type: 'json', properties, removal: removalOf(properties) } as const
+    return quick.addAndSet(creation, Buffer.from('1'))
+  }
   await create('a/1')
   await create('policy', `when time after ${Date.now() - 1000} remove ">a/1"`)
   const isThere = async (path: string): Promise<boolean> =>

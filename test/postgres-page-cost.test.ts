@@ -88,7 +88,7 @@ await t.test('the cost of a page', { skip: engine === undefined && skipReason, t
     'a fetch by path': async (opened, time) => opened.readTopic(path(time), 'json'),
     'a set': (opened, time) => opened.set(path(time), 'json', Buffer.from('1')),
     'an addAndSet': (opened, time) =>
-      opened.addAndSet({ path: path(time), type: 'json', properties: {} }, Buffer.from('2')),
+      opened.addAndSet({ path: path(time), type: 'json', properties: {}, removal: undefined }, Buffer.from('2')),
     'a removal': (opened, time) => opened.remove(path(time)),
   }
   for (const [name, work] of Object.entries(works)) {

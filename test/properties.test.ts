@@ -3,8 +3,20 @@
  */
 import t from 'tap'
 import { propertiesBytesMax, removalBytesMax } from '../dist/limits.js'
-import { checkProperties, compatible, removalOf, retainsValue } from '../dist/topics/properties.js'
+import {
+  compatible,
+  type PropertyProblem,
+  parseProperties,
+  removalOf,
+  retainsValue,
+} from '../dist/topics/properties.js'
 import { dueMs } from '../dist/topics/removal-policy.js'
+
+/** What is wrong with them; undefined when nothing is. */
+function checkProperties(properties: Record<string, string>): PropertyProblem | undefined {
+  const checked = parseProperties(properties)
+  return 'problem' in checked ? checked : undefined
+}
 
 /** As a request's body gives them: `__proto__` is then an own member like any other. */
 function parsed(text: string): Record<string, string> {

@@ -52,9 +52,12 @@ t.test(
   { skip },
   async (t) => {
     const directory = join(t.testdir(), 'db')
-    const open = `const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })\n`
+    const open = `import { removalOf } from '${dist}/topics/properties.js'
+const creation = (path, properties) => ({ path, type: 'json', properties, removal: removalOf(properties) })
+const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
+`
     const add = (path: string, removal: string): string =>
-      `await store.add({ path: '${path}', type: 'json', properties: { REMOVAL: '${removal}' } })\n`
+      `await store.add(creation('${path}', { REMOVAL: '${removal}' }))\n`
     run(
       [],
       `${open}${add('due', 'when no updates for 1h')}${add('kept', 'when no updates for 3h')}console.log(1)\nawait store.close()`,

@@ -6,8 +6,15 @@ import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openLmdbStore } from '../dist/store/lmdb/open.js'
-import type { TopicStore } from '../dist/store/store.js'
+import type { Creation, TopicStore } from '../dist/store/store.js'
 import type { Path } from '../dist/topics/path.js'
+import { removalOf } from '../dist/topics/properties.js'
+import type { Properties } from '../dist/topics/topic.js'
+
+/** What a topic is created with, its REMOVAL parsed. */
+function creation(path: string, properties: Properties): Creation {
+  return { path: path as Path, type: 'json', properties, removal: removalOf(properties) }
+}
 
 const minute = 60_000
 const hour = 60 * minute
@@ -62,8 +69,7 @@ async function withStore(t: Test): Promise<Bench> {
   return {
     clocks,
     store,
-    add: (path, removal, more = {}) =>
-      store.addAndSet({ path: path as Path, type: 'json', properties: { REMOVAL: removal, ...more } }, value),
+    add: (path, removal, more = {}) => store.addAndSet(creation(path, { REMOVAL: removal, ...more }), value),
     isThere: (path) => typeof store.readTopic(path as Path, 'json') !== 'string',
     look,
   }
@@ -172,11 +178,11 @@ await t.test('a clause removes what its selector matches, once, and keeps the to
   const { clocks, store, add, isThere, look } = await withStore(t)
   await add('guard', "when no updates for 10m remove '*guarded//'")
   for (const path of ['guarded', 'guarded/a', 'other'] as Path[])
-    await store.addAndSet({ path, type: 'json', properties: {} }, value)
+    await store.addAndSet({ path, type: 'json', properties: {}, removal: undefined }, value)
   clocks.pass(10 * minute)
   t.equal(await lookUntil(2, look), 2)
   t.ok(isThere('guard') && isThere('other') && !isThere('guarded/a'))
-  await store.addAndSet({ path: 'guarded' as Path, type: 'json', properties: {} }, value)
+  await store.addAndSet({ path: 'guarded' as Path, type: 'json', properties: {}, removal: undefined }, value)
   clocks.pass(hour)
   t.equal(await look(), 0)
   t.equal(await lookUntil(1, look, 500), 0, 'carried out once')
@@ -187,7 +193,7 @@ await t.test('topics that are due do not wait for clauses, however long these ta
   for (let i = 0; i < 20; i++) await add(`guard/${i}`, `when no updates for 10m remove '*.*nothing${i}.*'`)
   await Promise.all(
     Array.from({ length: 20_000 }, (_, i) =>
-      store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value),
+      store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {}, removal: undefined }, value),
     ),
   )
   await add('plain', 'when no updates for 10m')
@@ -206,10 +212,11 @@ await t.test('topics that are due do not wait for clauses, however long these ta
 
 await t.test('an update that comes while a clause waits for its turn keeps its matches', async (t) => {
   const { clocks, store, add, isThere, look } = await withStore(t)
-  for (const path of ['kept', 'gone'] as Path[]) await store.addAndSet({ path, type: 'json', properties: {} }, value)
+  for (const path of ['kept', 'gone'] as Path[])
+    await store.addAndSet({ path, type: 'json', properties: {}, removal: undefined }, value)
   await Promise.all(
     Array.from({ length: 20_000 }, (_, i) =>
-      store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value),
+      store.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {}, removal: undefined }, value),
     ),
   )
   await add('guard/1', "when no updates for 10m remove '*.*nothing.*'")
@@ -229,11 +236,11 @@ await t.test('a store that is closed in the middle of a clause carries it out wh
   const first = openLmdbStore(options)
   await first.removeDue()
   const removal = "when no updates for 10m remove '*many//'"
-  await first.addAndSet({ path: 'guard' as Path, type: 'json', properties: { REMOVAL: removal } }, value)
+  await first.addAndSet(creation('guard', { REMOVAL: removal }), value)
   const many = 20_000
   await Promise.all(
     Array.from({ length: many }, (_, i) =>
-      first.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {} }, value),
+      first.addAndSet({ path: `many/${i}` as Path, type: 'json', properties: {}, removal: undefined }, value),
     ),
   )
   clocks.pass(10 * minute)
@@ -259,12 +266,9 @@ await t.test('a clause that a stop finds at its last step is carried out once', 
   const clocks = new Clocks()
   const options = { directory: join(t.testdir(), 'db'), clock: clocks.read }
   const first = openLmdbStore(options)
-  const target = { path: 'target' as Path, type: 'json', properties: {} } as const
+  const target = creation('target', {})
   await first.removeDue()
-  await first.addAndSet(
-    { path: 'guard' as Path, type: 'json', properties: { REMOVAL: "when no updates for 10m remove '>target'" } },
-    value,
-  )
+  await first.addAndSet(creation('guard', { REMOVAL: "when no updates for 10m remove '>target'" }), value)
   await first.addAndSet(target, value)
   clocks.pass(10 * minute)
   await first.removeDue()

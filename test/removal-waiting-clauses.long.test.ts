@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openStore } from '../dist/store/open.js'
 import type { Path } from '../dist/topics/path.js'
+import { removalOf } from '../dist/topics/properties.js'
 import { eachStore } from './support/stores.js'
 
 const clauses = 20_000
@@ -32,7 +33,9 @@ await eachStore(t, async (t, address) => {
   const properties = { REMOVAL: removal }
   for (let made = 0; made < clauses; made += 1000) {
     const paths = Array.from({ length: 1000 }, (_, i) => `guard/${made + i}` as Path)
-    await Promise.all(paths.map((path) => store.add({ path, type: 'json', properties })))
+    await Promise.all(
+      paths.map((path) => store.add({ path, type: 'json', properties, removal: removalOf(properties) })),
+    )
   }
   const firstMs = await lookMs()
   const laterMs: number[] = []

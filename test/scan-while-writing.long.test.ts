@@ -40,7 +40,10 @@ async function disturb(store: TopicStore, random: Random, ended: () => boolean):
         writes++
         if (there.delete(path)) return void (await store.remove(path as Path))
         there.add(path)
-        await store.addAndSet({ path: path as Path, type: 'json', properties: {} }, Buffer.from(JSON.stringify(path)))
+        await store.addAndSet(
+          { path: path as Path, type: 'json', properties: {}, removal: undefined },
+          Buffer.from(JSON.stringify(path)),
+        )
       }),
     )
   }

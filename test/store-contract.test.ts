@@ -9,6 +9,7 @@ import { planSelector } from '../dist/selectors/planner.js'
 import { openStore } from '../dist/store/open.js'
 import { Cancelled, type Finding, type KeyRecord, type TopicStore } from '../dist/store/store.js'
 import type { Path } from '../dist/topics/path.js'
+import { removalOf } from '../dist/topics/properties.js'
 import type { Properties, TopicType } from '../dist/topics/topic.js'
 import { treeOrder } from './support/model.js'
 import { seededRandom } from './support/random.js'
@@ -27,6 +28,7 @@ const creation = (path: string, type: TopicType = 'json', properties: Properties
   path: path as Path,
   type,
   properties,
+  removal: removalOf(properties),
 })
 
 await eachStore(t, async (t, address) => {

@@ -1,26 +1,16 @@
-/**
- * POST /topics/add: creates a topic without a value; one that is there already, of whatever type, is a success too.
- */
-
+/** POST /topics/add: creates a topic without a value. A topic that exists already, of either type, is a success too. */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import { addShape } from './bodies.js'
-import { type ApiContext, ok, operationProblem, refuse, removalProblem, touchProblem } from './context.js'
-import { isProblem, parseBody, pathParameter, propertiesProblem } from './parse.js'
-import { problem } from './problems.js'
+import { type ApiContext, creationProblem, ok, operationProblem, refuse, roomProblem } from './context.js'
+import { parseAdd } from './parse.js'
+import { isProblem } from './problems.js'
 
 export function handleAdd(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
-  const forbidden = operationProblem(access, 'add')
-  if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, addShape)
-  if (isProblem(parsed)) return refuse(parsed)
-  const { type = 'json', properties = {} } = parsed.body
-  const path = pathParameter('path', parsed.body.path)
-  if (typeof path !== 'string') return refuse(path)
-  const wrong = propertiesProblem(properties) ?? touchProblem(access, path) ?? removalProblem(access, properties)
-  if (wrong) return refuse(wrong)
-  if (context.diskNearlyFull(bytes.length)) return refuse(problem('disk_nearly_full'))
+  const creation = operationProblem(access, 'add') ?? parseAdd(bytes)
+  if (isProblem(creation)) return refuse(creation)
+  const refused = creationProblem(access, creation) ?? roomProblem(context, bytes)
+  if (refused) return refuse(refused)
   return context.store
-    .add({ path, type, properties })
-    .then((outcome) => ok(`{"path":${JSON.stringify(path)},"created":${outcome === 'created'}}`))
+    .add(creation)
+    .then((outcome) => ok(`{"path":${JSON.stringify(creation.path)},"created":${outcome === 'created'}}`))
 }

@@ -1,8 +1,7 @@
 /**
- * The answers on the wire, as types: what the API description is made from. Nothing is printed from them, since values are
- * sent as they were stored; a test holds real answers to them.
+ * The answers on the wire, as types from which the API description is generated (validators.ts), comments included. Nothing
+ * is printed from them, since values are sent as they were stored; a test holds real answers to them.
  */
-import type { tags } from 'typia'
 import type { TopicType } from '../topics/topic.js'
 import type { ProblemCode } from './problems.js'
 
@@ -35,8 +34,12 @@ export interface AddAnswer {
 
 /** Topics were removed. */
 export interface RemoveAnswer {
-  /** How many; 0 when nothing matched. */
-  readonly removed: number & tags.Type<'uint64'>
+  /**
+   * How many; 0 when nothing matched.
+   *
+   * @type uint64
+   */
+  readonly removed: number
 }
 
 /** Every answer that is not a 200. */

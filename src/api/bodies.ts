@@ -1,9 +1,8 @@
 /**
- * The request bodies on the wire, and their validators, which typia compiles from these types. The API description is
- * made from the same types. What a type cannot say (settings, limits in bytes, one of path and selector) is checked in
- * parse.ts and the handlers.
+ * The request bodies on the wire, as types. The validators and the schemas of the API description are generated from them
+ * (validators.ts), and so are the descriptions of members: comments and tags such as `@minimum` have an effect here. What a
+ * type cannot say (settings, limits in bytes, one of path and selector) is checked in parse.ts.
  */
-import typia, { type IValidation, type tags } from 'typia'
 import type { Properties, TopicType } from '../topics/topic.js'
 
 /** The body of POST /topics/fetch for one topic. */
@@ -20,8 +19,13 @@ export interface FetchBySelector {
   readonly selector: string
   /** Type of the topics; json when absent. Topics of the other type are left out. */
   readonly type?: TopicType
-  /** Results on a page; 10 when absent. */
-  readonly size?: number & tags.Type<'uint32'> & tags.Minimum<1>
+  /**
+   * Results on a page; 10 when absent.
+   *
+   * @type uint32
+   * @minimum 1
+   */
+  readonly size?: number
   /** Results begin after this path in the topic tree; it need not be a topic. */
   readonly after?: string
 }
@@ -75,30 +79,3 @@ export interface RemoveBySelector {
 
 /** The body of POST /topics/remove: one of the two, which the handler tells apart. */
 export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelector> {}
-
-/** What parse.ts needs to know of a body: whether an input is one, and the names of its members. */
-export interface BodyShape<Body> {
-  readonly validate: (input: unknown) => IValidation<Body>
-  readonly names: readonly string[]
-}
-
-export const fetchShape: BodyShape<FetchBody> = {
-  validate: typia.createValidateEquals<FetchBody>(),
-  names: typia.misc.literals<keyof FetchBody>(),
-}
-export const setShape: BodyShape<SetBody> = {
-  validate: typia.createValidateEquals<SetBody>(),
-  names: typia.misc.literals<keyof SetBody>(),
-}
-export const addAndSetShape: BodyShape<AddAndSetBody> = {
-  validate: typia.createValidateEquals<AddAndSetBody>(),
-  names: typia.misc.literals<keyof AddAndSetBody>(),
-}
-export const addShape: BodyShape<AddBody> = {
-  validate: typia.createValidateEquals<AddBody>(),
-  names: typia.misc.literals<keyof AddBody>(),
-}
-export const removeShape: BodyShape<RemoveBody> = {
-  validate: typia.createValidateEquals<RemoveBody>(),
-  names: typia.misc.literals<keyof RemoveBody>(),
-}

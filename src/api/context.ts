@@ -1,20 +1,21 @@
 /**
- * What the five handlers share: the store and settings they work with, and how their answers are made.
+ * What the five handlers share: the store and the settings they work with, the checks of what a key may do, and how their
+ * answers are made. A handler runs in this order: may the key call this at all → parse → may it touch these topics → is there
+ * room on the disk → store → answer.
  */
 import { type Access, covers, mayTouch } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import { planSelector } from '../selectors/planner.js'
-import type { Awaitable, Operation, TopicStore } from '../store/store.js'
+import type { Absent, Awaitable, Creation, Operation, TopicStore } from '../store/store.js'
 import type { Path } from '../topics/path.js'
-import { removalOf } from '../topics/properties.js'
-import type { Properties, TopicType } from '../topics/topic.js'
-import { type Problem, problem } from './problems.js'
+import type { TopicType } from '../topics/topic.js'
+import { planRemoveClause } from './parse.js'
+import { isProblem, type Problem, problem } from './problems.js'
 
 export interface ApiContext {
   readonly store: TopicStore
   readonly pageSizeMax: number
   readonly pageBytesMax: number
-  /** Whether a write with a body of so many bytes must be refused; one that is not counts as under way from then on. */
+  /** Whether a write with a body of so many bytes must be refused; one that is not counts as written from then on. */
   readonly diskNearlyFull: (bodyBytes: number) => boolean
 }
 
@@ -29,12 +30,12 @@ export function refuse({ status, code, message }: Problem): Answer {
   return answer
 }
 
-/** Goes on at once with what is there at once. */
+/** Calls `next` at once where the value is there at once: no promise costs a turn then. */
 export function whenKnown<T, R>(value: Awaitable<T>, next: (known: T) => R): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** What keeps this key from these operations; undefined when nothing does. */
+/** Why this key may not use these operations; undefined when it may. */
 export function operationProblem(access: Access, ...operations: readonly Operation[]): Problem | undefined {
   for (const operation of operations) {
     if (!access.allow.has(operation)) return problem('forbidden_operation', { operation })
@@ -42,27 +43,30 @@ export function operationProblem(access: Access, ...operations: readonly Operati
   return undefined
 }
 
-/** What keeps this key from the topic at `path`; undefined when nothing does. */
-export function touchProblem(access: Access, path: Path): Problem | undefined {
+/** Why this key may not touch the topic at `path`; undefined when it may. */
+export function pathProblem(access: Access, path: Path): Problem | undefined {
   return mayTouch(access, path) ? undefined : problem('forbidden_path')
 }
 
 /**
- * What keeps this key from creating topics with these properties: a REMOVAL that removes what a selector matches needs the
+ * Why this key may not create such a topic; undefined when it may. A REMOVAL that removes what a selector matches needs the
  * right to remove, and must stay within the key's subtrees. A selector that does not parse is a problem of the property.
  */
-export function removalProblem(access: Access, properties: Properties): Problem | undefined {
-  const selector = removalOf(properties)?.selector
-  if (selector === undefined) return undefined
-  const plan = planSelector(selector)
-  if ('problem' in plan) {
-    return problem('invalid_property', { name: 'REMOVAL', problem: `removes by a selector that ${plan.problem}` })
-  }
+export function creationProblem(access: Access, { path, removal }: Creation): Problem | undefined {
+  const outside = pathProblem(access, path)
+  if (outside !== undefined) return outside
+  const plan = planRemoveClause(removal)
+  if (plan === undefined || isProblem(plan)) return plan
   return operationProblem(access, 'remove') ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
 }
 
-/** The problem of a topic that is not there, or not of the wanted type. */
-export function absentProblem(absent: 'no_such_topic' | 'incompatible_type', path: Path, wanted: TopicType): Problem {
+/** Why there is no room for a write with this body; undefined when there is, and then the room counts as taken. */
+export function roomProblem({ diskNearlyFull }: ApiContext, body: Uint8Array): Problem | undefined {
+  return diskNearlyFull(body.length) ? problem('disk_nearly_full') : undefined
+}
+
+/** The problem of a topic that does not exist, or is not of the wanted type. */
+export function absentProblem(absent: Absent, path: Path, wanted: TopicType): Problem {
   if (absent === 'no_such_topic') return problem('no_such_topic', { path })
   return problem('incompatible_type', { path, wanted, found: wanted === 'json' ? 'string' : 'json' })
 }

@@ -2,51 +2,33 @@
  * POST /topics/fetch: one topic by its path, or a page of what a selector matches. Nothing is printed here: the store's
  * items are sent as they are, with the few bytes of a page around them.
  */
-import type { Access } from '../auth/access.js'
-import { restrict } from '../auth/access.js'
-import type { Answer, Waiting } from '../http/answer.js'
+import { type Access, restrict } from '../auth/access.js'
+import type { Answer, Cancellation } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
-import { type FetchBody, fetchShape } from './bodies.js'
-import { type ApiContext, absentProblem, operationProblem, refuse, touchProblem, whenKnown } from './context.js'
-import { isProblem, parseBody, pathParameter, selectorParameter, sizeProblem } from './parse.js'
-import { readPlainFetch } from './plain-fetch.js'
-import { type Problem, problem } from './problems.js'
+import { type ApiContext, absentProblem, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
+import { parseFetch } from './parse.js'
+import { isProblem } from './problems.js'
 
-type Answered = Answer | Promise<Answer>
-
-export function handleFetch(context: ApiContext, bytes: Buffer, access: Access, waiting: Waiting): Answered {
-  const forbidden = operationProblem(access, 'fetch')
-  if (forbidden) return refuse(forbidden)
-  const body = fetchBody(bytes, context.pageSizeMax)
-  if (isProblem(body)) return refuse(body)
-  const { path, selector, type = 'json', size = pageSizeDefault, after } = body
-  if ((path === undefined) === (selector === undefined)) {
-    return refuse(problem('path_or_selector', { found: path === undefined ? 'none is' : 'both are' }))
+export function handleFetch(
+  { store, pageSizeMax, pageBytesMax }: ApiContext,
+  bytes: Buffer,
+  access: Access,
+  cancellation: Cancellation,
+): Answer | Promise<Answer> {
+  const request = operationProblem(access, 'fetch') ?? parseFetch(bytes, pageSizeMax)
+  if (isProblem(request)) return refuse(request)
+  if (request.path === undefined) {
+    const { plan, type, after, size = pageSizeDefault } = request
+    const query = { plan: restrict(access, plan), type, after, size, bytesMax: pageBytesMax }
+    return whenKnown(store.readPage(query, cancellation), wrapPage)
   }
-  if (path !== undefined) {
-    const checked = pathParameter('path', path)
-    if (typeof checked !== 'string') return refuse(checked)
-    const outside = touchProblem(access, checked)
-    if (outside) return refuse(outside)
-    return whenKnown(context.store.readTopic(checked, type), (item) =>
-      typeof item === 'string' ? refuse(absentProblem(item, checked, type)) : { status: 200, body: item },
-    )
-  }
-  const plan = selectorParameter(selector as string)
-  if (isProblem(plan)) return refuse(plan)
-  const start = after === undefined ? undefined : pathParameter('after', after)
-  if (isProblem(start)) return refuse(start)
-  const query = { plan: restrict(access, plan), type, after: start, size, bytesMax: context.pageBytesMax }
-  return whenKnown(context.store.readPage(query, waiting), wrapPage)
-}
-
-function fetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
-  const plain = readPlainFetch(bytes)
-  if (plain !== undefined)
-    return plain.size === undefined || plain.size <= sizeMax ? plain : sizeProblem(plain.size, sizeMax)
-  const parsed = parseBody(bytes, fetchShape, sizeMax)
-  return isProblem(parsed) ? parsed : parsed.body
+  const { path, type } = request
+  const refused = pathProblem(access, path)
+  if (refused) return refuse(refused)
+  return whenKnown(store.readTopic(path, type), (item) =>
+    typeof item === 'string' ? refuse(absentProblem(item, path, type)) : { status: 200, body: item },
+  )
 }
 
 const heads = {

@@ -1,4 +1,9 @@
-/** The bytes of JSON that the scanners of bodies look for, and how they compare. */
+/**
+ * The bytes of JSON that the scanners of bodies look for, and how they compare.
+ *
+ * The scanners read `bytes[at] as number`: a byte past the end is undefined, which no comparison finds equal, less or greater, so
+ * that a loop ends there. A check of its own would cost every byte.
+ */
 export const quote = 0x22
 export const backslash = 0x5c
 export const openBrace = 0x7b

@@ -1,11 +1,10 @@
 /**
  * Where a text stops being JSON, and what is wrong there. JSON.parse alone decides whether a body is JSON; its message
- * differs between versions of Node, so this is asked for one after it has refused. A test holds the two to the same
- * judgement.
+ * differs between versions of Node, so this finds one after JSON.parse has refused. A test holds that the two agree.
  *
- * The grammar is a table of states that takes one look-up a byte, so that a text of any kind costs about what JSON.parse
- * costs: a client that may send a body may send many that are wrong. The byte that is named is the first one with which no
- * JSON text can begin as this one does.
+ * The grammar is a table of states with one look-up per byte, so that any text costs about what JSON.parse costs: a client
+ * that may send a body may send many wrong ones. The byte that is named is the first one after which no JSON text can begin
+ * like this one.
  */
 import { space } from './json-bytes.js'
 
@@ -19,7 +18,7 @@ interface Wrong {
  * What is wrong with a text, in words that go on from "is not valid JSON:"; bytes are counted from 1.
  *
  * @param text UTF-8
- * @param levelsMax what is nested deeper is not looked at, nor what comes after it
+ * @param levelsMax what is nested deeper is not examined, nor what follows it
  * @returns undefined when nothing wrong was found
  */
 export function jsonProblem(text: Uint8Array, levelsMax: number): string | undefined {
@@ -28,20 +27,21 @@ export function jsonProblem(text: Uint8Array, levelsMax: number): string | undef
 }
 
 function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
-  /** The state after a value, which says what is open; `outer` has those of the brackets around it, the outermost first. */
+  /** The state after a value, which says which bracket is open; `outer` has those of the brackets around it, the outermost first. */
   let after = afterAll
   const outer: number[] = []
   let state = value
   let stringStart = 0
   for (let at = 0; at < text.length; at++) {
-    let to = transitions[(state << 8) | text[at]]
+    const byte = text[at] as number
+    let to = transitions[(state << 8) | byte] as number
     if (to === endOfNumber) {
       state = after
-      to = transitions[(state << 8) | text[at]]
+      to = transitions[(state << 8) | byte] as number
     }
     switch (to) {
       case wrong:
-        return { at, expected: expectedBy[state] }
+        return { at, expected: expectedIn(state) }
       case openObject:
       case openArray:
         if (outer.push(after) > levelsMax) return undefined
@@ -69,11 +69,15 @@ function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
     return { at, expected: `the closing quote of the string that begins at byte ${stringStart + 1}` }
   }
   if (transitions[state << 8] === endOfNumber) state = after
-  return state === afterAll ? undefined : { at, expected: expectedBy[state] }
+  return state === afterAll ? undefined : { at, expected: expectedIn(state) }
 }
 
 /** What each state expects, in the words of a message; a state is an index here. */
 const expectedBy: string[] = []
+
+function expectedIn(state: number): string {
+  return expectedBy[state] ?? ''
+}
 
 function addState(expected: string): number {
   return expectedBy.push(expected) - 1
@@ -88,13 +92,13 @@ const afterMember = addState('"," or "}"')
 const afterElement = addState('"," or "]"')
 const afterAll = addState('the end')
 
-// In place of a state: what depends on what is open, or has to be remembered. Above the number of any state.
+// Actions instead of a next state, for what depends on the open bracket or has to be remembered. Larger than any state.
 const wrong = 0xf0
 const openObject = 0xf1
 const openArray = 0xf2
 const close = 0xf3
 const endOfValue = 0xf4
-/** The byte is no part of the number: it is judged as one that follows a value. */
+/** The byte is not part of the number: it is examined as one that follows a value. */
 const endOfNumber = 0xf5
 const startOfValue = 0xf6
 const startOfName = 0xf7
@@ -161,7 +165,7 @@ for (const state of [value, valueOrEnd]) {
   go(state, '"', startOfValue)
   go(state, '-', minus)
   go(state, digits, whole)
-  // A zero that leads is the whole of its part: in 01 the 1 is one too many.
+  // Nothing may follow a leading zero in its part: in 01 the 1 is wrong.
   go(state, '0', zero)
   for (const word of ['true', 'false', 'null']) addWord(state, word)
 }
@@ -186,16 +190,16 @@ for (const state of [valueOrEnd, afterElement]) go(state, ']', close)
 for (const state of [value, valueOrEnd, name, nameOrEnd, afterName, afterMember, afterElement, afterAll])
   go(state, ' \n\r\t', state)
 
-/** Bytes that are looked at for what is at a place: a word as long as any that a program would print there by mistake. */
+/** Bytes that are examined to name what was found: enough for any word that a program would print there by mistake. */
 const foundBytesMax = 20
 
-/** What is at a place, as a message can show it: a word, a character, or that there is nothing. */
+/** What was found at an index, as a message can show it: a word, a character, or the end. */
 function nameOf(text: Uint8Array, at: number): string {
   if (at >= text.length) return 'the end'
   const rest = Buffer.from(text.subarray(at, at + foundBytesMax)).toString()
   const [word] = /^\w*/.exec(rest) as RegExpExecArray
   if (word !== '') return `"${word}"`
-  const [character] = rest
+  const [character = ''] = rest
   const code = character.codePointAt(0) as number
   const number = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
   if (code === 0xfeff) return `a byte order mark (${number})`

@@ -1,31 +1,31 @@
 /**
- * Where the members of a request body are, found in one pass over its bytes before JSON.parse is asked: the text of `value`,
- * so that a value is kept as it was sent and never printed again, what JSON.parse would merge or round, and how deep the
- * values nest, so that nothing ever recurses or allocates as deep as a body can say.
+ * Where the members of a request body are, found in one pass over its bytes before JSON.parse sees it: the text of `value`, so
+ * that a value is stored as it was sent and never printed again; what JSON.parse would merge or round; and how deep the values
+ * nest, so that nothing ever recurses or allocates as deep as a body says.
  *
- * What is found counts only if JSON.parse accepts the body too: in a text that is no JSON it is right up to the first wrong
- * byte, and behind it nothing but certain to end. json-problem.ts finds that byte.
+ * The result counts only if JSON.parse accepts the body too: in a text that is not JSON it is right up to the first wrong
+ * byte, and after it the pass is only certain to end. json-problem.ts finds that byte. How bytes are read: json-bytes.ts.
  */
 import { valueLevelsMax } from '../limits.js'
 import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, quote, space } from './json-bytes.js'
 
 /** What the members of one object are. The texts are views into the body; undefined where there is no such member. */
 export interface Members {
-  /** How many there are, those that are given twice counted twice. */
+  /** How many there are; one that is given twice counts twice. */
   count: number
   value: Uint8Array | undefined
   size: Uint8Array | undefined
   properties: Uint8Array | undefined
-  /** The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing behind it was looked at. */
+  /** The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing after it was examined. */
   tooDeep: Uint8Array | undefined
 }
 
-/** The first byte that is no white space, which says what kind of value a text is; undefined when there is none. */
+/** The first byte that is not white space, which says what kind of value a text is; undefined when there is none. */
 export function firstByte(text: Uint8Array): number | undefined {
   return text[skipSpace(text, 0)]
 }
 
-/** @param body UTF-8 of one JSON object; of any other text nothing is reported */
+/** @param body UTF-8 of one JSON object; for any other text nothing is found */
 export function scanMembers(body: Uint8Array): Members {
   const members: Members = { count: 0, value: undefined, size: undefined, properties: undefined, tooDeep: undefined }
   eachMember(body, (nameStart, nameEnd, start, end) => {
@@ -39,14 +39,14 @@ export function scanMembers(body: Uint8Array): Members {
   return members
 }
 
-/** The first name that an object has more than once, however it is spelt; undefined when there is none. */
+/** The first name that an object has more than once, however it is escaped; undefined when there is none. */
 export function repeatedName(object: Uint8Array): string | undefined {
   const bytes = Buffer.from(object.buffer, object.byteOffset, object.length)
   const names = new Set<string>()
   let repeated: string | undefined
   eachMember(object, (nameStart, nameEnd) => {
     const name = spelt(bytes, nameStart, nameEnd)
-    // A set that has the name already does not grow.
+    // A set that already has the name does not grow.
     const known = names.size
     if (names.add(name).size === known) repeated = name
     return repeated === undefined
@@ -59,10 +59,10 @@ export function unquoted(name: Uint8Array): string {
   return JSON.parse(Buffer.from(name).toString()) as string
 }
 
-/** The name that the JSON string from `start` to `end` spells; most spell themselves. */
+/** The name that the JSON string from `start` to `end` spells; most have no escapes. */
 function spelt(bytes: Buffer, start: number, end: number): string {
   for (let at = start; at < end; at++) {
-    if (bytes[at] === backslash || bytes[at] > 0x7f) return unquoted(bytes.subarray(start, end))
+    if (bytes[at] === backslash || (bytes[at] as number) > 0x7f) return unquoted(bytes.subarray(start, end))
   }
   return bytes.toString('latin1', start + 1, end - 1)
 }
@@ -88,7 +88,7 @@ function eachMember(body: Uint8Array, visit: Visit): void {
 }
 
 function skipSpace(body: Uint8Array, at: number): number {
-  while (body[at] <= space) at++
+  while ((body[at] as number) <= space) at++
   return at
 }
 
@@ -109,12 +109,12 @@ function skipValue(body: Uint8Array, at: number): number | typeof tooDeep {
   const first = body[at]
   if (first === quote) return skipString(body, at)
   if (first !== openBrace && first !== openBracket) {
-    while (body[at] !== comma && body[at] !== closeBrace && body[at] > space) at++
+    while (body[at] !== comma && body[at] !== closeBrace && (body[at] as number) > space) at++
     return at
   }
   let levels = 0
   while (at < length) {
-    const byte = body[at]
+    const byte = body[at] as number
     if (isStructural[byte] === 0) at++
     else if (byte === quote) at = skipString(body, at)
     else {
@@ -149,12 +149,12 @@ function spells(body: Uint8Array, start: number, end: number, name: Buffer): boo
   return at === end - 1
 }
 
-/** The code unit that the four hexadecimal digits at `at` say. */
+/** The code unit that the four hexadecimal digits at `at` stand for. */
 function escaped(body: Uint8Array, at: number): number {
   return Number.parseInt(Buffer.from(body.subarray(at, at + 4)).toString('latin1'), 16)
 }
 
-/** Tabs and line ends never stand inside a JSON string, so wherever they do stand they mean nothing and are dropped. */
+/** Tabs and line ends never occur inside a JSON string, so wherever they occur they mean nothing, and are dropped. */
 function withoutSpace(text: Uint8Array): Uint8Array {
   if (!text.includes(0x0a) && !text.includes(0x0d) && !text.includes(0x09)) return text
   return text.filter((byte) => byte >= space)

@@ -1,37 +1,21 @@
 /**
- * The schemas of the API description. They are made by typia, at build time, from the very types that the validators come
+ * The schemas of the API description. They are made at build time (validators.ts) from the very types that the validators come
  * from; only the bounds that types cannot say are written here.
  */
-import typia from 'typia'
+import { strict as assert } from 'node:assert'
 import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
-import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './answers.js'
-import type {
-  AddAndSetBody,
-  AddBody,
-  FetchByPath,
-  FetchBySelector,
-  RemoveByPath,
-  RemoveBySelector,
-  SetBody,
-} from './bodies.js'
+import { answerSchemas, requestSchemas } from '../validators.js'
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
-
-const requests = typia.json.schemas<
-  [FetchByPath, FetchBySelector, SetBody, AddAndSetBody, AddBody, RemoveByPath, RemoveBySelector],
-  '3.1'
->()
-const answers = typia.json.schemas<[FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, ErrorAnswer], '3.1'>()
 
 function isObject(json: Json): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json)
 }
 
 /**
- * A generated schema as a client's tools want it: choices of constants as one `enum`; no `readOnly`, which says something
- * about TypeScript here and would keep members out of requests; and no members but those named, which the validators hold
- * requests to.
+ * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; no `readOnly`, which here
+ * comes from TypeScript and would keep members out of requests; and no members but those named, as the validators demand.
  */
 function tidy(json: Json): Json {
   if (Array.isArray(json)) return json.map(tidy)
@@ -50,10 +34,10 @@ function tidy(json: Json): Json {
   return tidied
 }
 
-/** The bounds of a request's members that the types do not say, and what a schema cannot: limits in bytes of UTF-8. */
+/** The bounds of a request's members that the types cannot say; limits in bytes of UTF-8 are told in words. */
 function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject & { readonly description: string }>> {
   const slashes = 'one leading and one trailing slash are dropped'
-  // A bound in characters: those slashes do not count among the bytes.
+  // A bound in characters: those slashes do not count towards the bytes.
   const path = {
     minLength: 1,
     maxLength: pathBytesMax + 2,
@@ -75,14 +59,16 @@ function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject &
 /** Every schema by its name, those of requests with their bounds. */
 export function describeSchemas(pageSizeMax: number): JsonObject {
   const bounds = boundsByName(pageSizeMax)
-  const bounded = Object.entries(tidied(requests.components.schemas)).map(([name, schema]) => {
+  const bounded = Object.entries(tidied(requestSchemas)).map(([name, schema]) => {
     const members = Object.entries(schema.properties as Record<string, JsonObject>).map(([member, described]) => {
-      const description = `${described.description} ${bounds[member].description}`.trim()
-      return [member, { ...described, ...bounds[member], description }] as const
+      const bound = bounds[member]
+      assert(bound !== undefined, `the bounds of ${member} are missing`)
+      const description = `${described.description} ${bound.description}`.trim()
+      return [member, { ...described, ...bound, description }] as const
     })
     return [name, { ...schema, properties: Object.fromEntries(members) }] as const
   })
-  return { ...Object.fromEntries(bounded), ...tidied(answers.components.schemas) }
+  return { ...Object.fromEntries(bounded), ...tidied(answerSchemas) }
 }
 
 function tidied(schemas: object | undefined): Record<string, JsonObject> {

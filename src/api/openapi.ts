@@ -7,31 +7,37 @@ import { type Example, examples } from './openapi-examples.js'
 import { describeSchemas, type JsonObject } from './openapi-schemas.js'
 import { type ProblemCode, problemTable } from './problems.js'
 
+type SchemaNames = readonly [string, ...string[]]
+
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** One of the schemas, or what is one of them. */
-function anyOf(names: readonly string[]): JsonObject {
-  return names.length === 1 ? ref(names[0]) : { oneOf: names.map(ref) }
+/** The schema of what is one of these. */
+function anyOf(names: SchemaNames): JsonObject {
+  const [first, ...others] = names
+  return others.length === 0 ? ref(first) : { oneOf: names.map(ref) }
 }
 
 const content = (schema: JsonObject, shown: JsonObject = {}): JsonObject => ({
   'application/json': { schema, ...shown },
 })
 
-/** The headers that answers of a status carry beside the body. */
+/** The headers that answers of a status carry besides the body. */
 const headersByStatus: Readonly<Record<string, JsonObject>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' }, description: 'Apikey' } },
   503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
 }
 
-/** Statuses that no operation of the description has: they answer what is none, another path or another method. */
+/** Statuses that no operation in the description has: they answer any other path or method. */
 const statusesOfNoOperation: readonly number[] = [404, 405]
 
-/** Answers that are not a 200, by status: which codes they carry, and when. */
+/** Answers other than 200, by status: which codes they carry, and when. */
 function problemResponses(): JsonObject {
-  const byStatus = new Map<number, ProblemCode[]>()
+  const byStatus = new Map<number, [ProblemCode, ...ProblemCode[]]>()
   for (const [code, { status }] of Object.entries(problemTable) as [ProblemCode, { status: number }][]) {
-    if (!statusesOfNoOperation.includes(status)) byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+    if (statusesOfNoOperation.includes(status)) continue
+    const codes = byStatus.get(status)
+    if (codes === undefined) byStatus.set(status, [code])
+    else codes.push(code)
   }
   const responses = [...byStatus].map(([status, codes]) => {
     const headers = headersByStatus[status]
@@ -48,14 +54,14 @@ const responseRefs = (statuses: readonly number[]): JsonObject =>
 
 interface Operation {
   readonly route: keyof typeof examples
-  /** Not the route's own word: generated clients would hide the `fetch` of their platform behind it. */
+  /** Not the route's own word: a generated client would shadow its platform's `fetch` with it. */
   readonly operationId: string
   readonly summary: string
   /** The schemas that a request may have, and that an answer may. */
-  readonly bodies: readonly string[]
-  readonly answers: readonly string[]
+  readonly bodies: SchemaNames
+  readonly answers: SchemaNames
   readonly answered: string
-  /** Whether it can add bytes, and so be refused for lack of room. */
+  /** Whether it can add bytes, and so can be refused when the disk is nearly full. */
   readonly grows: boolean
 }
 
@@ -131,7 +137,7 @@ function describeOperation({ route, operationId, summary, bodies, answers, answe
   }
 }
 
-/** What is asked by GET, without a key. */
+/** What is read by GET, without a key. */
 const pages: JsonObject = {
   '/healthz': {
     get: {
@@ -178,7 +184,7 @@ const securitySchemes: JsonObject = {
 }
 
 /** What a description is made for. */
-export interface Described {
+interface Described {
   /** What comes before /topics/…, without a trailing slash; empty for none. */
   readonly basePath: string
   /** The service's. */

@@ -1,26 +1,26 @@
 /**
- * What may be asked without a key, by GET: whether this worker serves, and the description of the API. Neither says anything
- * of topics or keys.
+ * What may be read without a key, by GET: whether this worker serves, and the description of the API. Neither says anything
+ * about topics or keys.
  */
-import type { Answer, Asked, Page } from '../http/answer.js'
+import type { Answer, Page, PageRequest } from '../http/answer.js'
 import { version } from '../version.js'
 import { refuse } from './context.js'
 import { describeApi } from './openapi.js'
 import { problem } from './problems.js'
 
-/** A host name, an IPv4 or a bracketed IPv6 address, and perhaps a port: whatever else stands there is not repeated. */
+/** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not repeated. */
 const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** Stands for the origin in the description until a request tells it. */
+/** Stands for the origin in the description until a request names it. */
 const originPlace = 'http://origin.invalid'
 
-/** What changes from one request to the next is nobody's to keep. */
+/** Nobody may cache what changes from one request to the next. */
 const headers = [['cache-control', 'no-store']] as const
 
-export interface PagesOptions {
+interface PagesOptions {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
-  /** Where the service listens, as `host:port`: its name where the client gives no usable one. */
+  /** Where the service listens, as `host:port`: its origin when the client names no usable host. */
   readonly address: string
   readonly pageSizeMax: number
 }
@@ -34,15 +34,15 @@ export function createPages({ basePath, address, pageSizeMax }: PagesOptions): r
     originPlace,
   )
 
-  function originOf({ scheme, host }: Asked): string {
+  function originOf({ scheme, host }: PageRequest): string {
     return `${scheme}://${plainHost.test(host) ? host : address}`
   }
 
   return [
-    { path: `${basePath}/healthz`, read: (asked) => (asked.draining ? draining : healthy) },
+    { path: `${basePath}/healthz`, read: (request) => (request.draining ? draining : healthy) },
     {
       path: `${basePath}/openapi.json`,
-      read: (asked) => ({ status: 200, body: before + originOf(asked) + after, headers }),
+      read: (request) => ({ status: 200, body: before + originOf(request) + after, headers }),
     },
   ]
 }

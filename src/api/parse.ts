@@ -1,206 +1,163 @@
 /**
- * From the bytes of a body to checked parameters. Everything that is wrong with a request is a `Problem`, a value; nothing
- * here throws. What is not an object, or nests too deep, never gets to JSON.parse, which would build it first.
+ * From the bytes of a request to one whole, checked request, or to what is wrong with it. Each route has its parser: bytes →
+ * validated body (parse-body.ts) → path, value, properties and selector, each checked once and in this order. What the caller
+ * may do and what the store holds are not known here.
+ *
+ * How failures are told in this folder: what is wrong with a request is a `Problem`, a value, and nothing here throws for it.
+ * What is ours or the machine's (a failed commit, a broken assertion) is an exception, which service.ts turns into an answer.
  */
-import { strict as assert } from 'node:assert'
-import type { IValidation } from 'typia'
-import { valueLevelsMax } from '../limits.js'
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
+import type { Creation } from '../store/store.js'
 import { type Path, parsePath } from '../topics/path.js'
-import { checkProperties } from '../topics/properties.js'
+import { type CheckedProperties, parseProperties } from '../topics/properties.js'
+import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { BodyShape } from './bodies.js'
-import { openBracket, quote } from './json-bytes.js'
-import { jsonProblem } from './json-problem.js'
-import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
-import { type Problem, problem } from './problems.js'
+import { addAndSetShape, addShape, fetchShape, removeShape, setShape } from '../validators.js'
+import type { FetchBody } from './bodies.js'
+import { quote } from './json-bytes.js'
+import { describe, parseBody, sizeProblem } from './parse-body.js'
+import { readPlainFetch } from './plain-fetch.js'
+import { isProblem, type Problem, problem } from './problems.js'
 
-/** A body that its validator accepted, with the text of its `value`. */
-export interface Parsed<Body> {
-  readonly body: Body
-  readonly valueText: Uint8Array | undefined
+/** One topic. */
+interface FetchOneRequest {
+  readonly path: Path
+  readonly type: TopicType
 }
 
-/** Strict about UTF-8, and a byte order mark is no JSON. */
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** Whether a checked thing is a problem instead. */
-export function isProblem(checked: object | string | undefined): checked is Problem {
-  return typeof checked === 'object' && 'code' in checked && 'status' in checked
+/** A page of what a selector matches. */
+interface FetchPageRequest {
+  readonly path?: undefined
+  readonly plan: Plan
+  readonly type: TopicType
+  readonly after: Path | undefined
+  /** Undefined for the default. */
+  readonly size: number | undefined
 }
 
-/**
- * Decodes, parses and validates a body. `valueText` is a view into `bytes` wherever it can be.
- *
- * @param sizeMax the upper bound of `size`, where a body has one
- */
-export function parseBody<Body>(bytes: Uint8Array, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
-  let text: string
-  try {
-    text = decoder.decode(bytes)
-  } catch {
-    return problem('invalid_utf8')
+interface SetRequest {
+  readonly path: Path
+  readonly type: TopicType
+  /** JSON, UTF-8; a view into the body wherever it can be. */
+  readonly valueText: Uint8Array
+}
+
+interface AddAndSetRequest {
+  readonly creation: Creation
+  /** The same. */
+  readonly valueText: Uint8Array
+}
+
+/** One topic, or all that a plan matches. */
+type RemoveRequest = { readonly path: Path } | { readonly path?: undefined; readonly plan: Plan }
+
+/** @param sizeMax the largest page that may be asked for */
+export function parseFetch(bytes: Buffer, sizeMax: number): FetchOneRequest | FetchPageRequest | Problem {
+  const body = parseFetchBody(bytes, sizeMax)
+  if (isProblem(body)) return body
+  const { path, selector, type = 'json', size, after } = body
+  if (path !== undefined) {
+    if (selector !== undefined) return bothProblem
+    const checked = parsePathParameter('path', path)
+    return isProblem(checked) ? checked : { path: checked, type }
   }
-  if (firstByte(bytes) === openBracket) return jsonProblemOf(bytes) ?? problem('invalid_body', { found: 'an array' })
-  const members = scanMembers(bytes)
-  if (members.tooDeep !== undefined) return jsonProblemOf(bytes) ?? levelsProblem(members.tooDeep)
-  let input: unknown
-  try {
-    input = JSON.parse(text)
-  } catch {
-    const found = jsonProblemOf(bytes)
-    assert(found !== undefined, 'what JSON.parse refuses is no JSON')
-    return found
+  if (selector === undefined) return neitherProblem
+  const plan = parseSelectorParameter(selector)
+  if (isProblem(plan)) return plan
+  const start = after === undefined ? undefined : parsePathParameter('after', after)
+  return isProblem(start) ? start : { plan, type, after: start, size }
+}
+
+function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
+  const plain = readPlainFetch(bytes)
+  if (plain !== undefined) {
+    return plain.size === undefined || plain.size <= sizeMax ? plain : sizeProblem(plain.size, sizeMax)
   }
-  if (typeof input !== 'object' || input === null) {
-    return problem('invalid_body', { found: describe(input) })
+  const parsed = parseBody(bytes, fetchShape, sizeMax)
+  return isProblem(parsed) ? parsed : parsed.body
+}
+
+export function parseSet(bytes: Uint8Array): SetRequest | Problem {
+  const parsed = parseBody(bytes, setShape)
+  if (isProblem(parsed)) return parsed
+  const { type = 'json', value } = parsed.body
+  const path = parsePathParameter('path', parsed.body.path)
+  if (isProblem(path)) return path
+  const valueText = parseValue(parsed.valueText, value, type)
+  return isProblem(valueText) ? valueText : { path, type, valueText }
+}
+
+export function parseAdd(bytes: Uint8Array): Creation | Problem {
+  const parsed = parseBody(bytes, addShape)
+  if (isProblem(parsed)) return parsed
+  const { type = 'json', properties = {} } = parsed.body
+  const path = parsePathParameter('path', parsed.body.path)
+  if (isProblem(path)) return path
+  const checked = parseRequestedProperties(properties)
+  return isProblem(checked) ? checked : { path, type, properties, removal: checked.removal }
+}
+
+export function parseAddAndSet(bytes: Uint8Array): AddAndSetRequest | Problem {
+  const parsed = parseBody(bytes, addAndSetShape)
+  if (isProblem(parsed)) return parsed
+  const { type = 'json', properties = {}, value } = parsed.body
+  const path = parsePathParameter('path', parsed.body.path)
+  if (isProblem(path)) return path
+  const valueText = parseValue(parsed.valueText, value, type)
+  if (isProblem(valueText)) return valueText
+  const checked = parseRequestedProperties(properties)
+  return isProblem(checked) ? checked : { creation: { path, type, properties, removal: checked.removal }, valueText }
+}
+
+export function parseRemove(bytes: Uint8Array): RemoveRequest | Problem {
+  const parsed = parseBody(bytes, removeShape)
+  if (isProblem(parsed)) return parsed
+  const { path, selector } = parsed.body
+  if (path !== undefined) {
+    if (selector !== undefined) return bothProblem
+    const checked = parsePathParameter('path', path)
+    return isProblem(checked) ? checked : { path: checked }
   }
-  const repeated = repetitionProblem(bytes, members, input)
-  if (repeated !== undefined) return repeated
-  const validation = shape.validate(input)
-  if (!validation.success)
-    return problemOf(validation.errors[0], input, { names: shape.names, sizeMax, sizeText: members.size })
-  if (members.size !== undefined && !isIntegerUpTo(sizeMax, members.size)) return sizeProblem(members.size, sizeMax)
-  return { body: validation.data, valueText: members.value }
+  if (selector === undefined) return neitherProblem
+  const plan = parseSelectorParameter(selector)
+  return isProblem(plan) ? plan : { plan }
 }
 
-/** What is wrong with the JSON of a body, as far as its levels go that are allowed. */
-function jsonProblemOf(bytes: Uint8Array): Problem | undefined {
-  const found = jsonProblem(bytes, valueLevelsMax + 1)
-  return found === undefined ? undefined : problem('invalid_json', { problem: found })
-}
-
-/** The problem of what is too deep, which ends where the levels do. */
-function levelsProblem(name: Uint8Array): Problem {
-  const found = `nested more than ${valueLevelsMax} levels deep`
-  return problem('invalid_parameter', {
-    name: unquoted(name),
-    found,
-    allowed: `a value of at most ${valueLevelsMax} levels`,
-  })
-}
-
-/** A name that is given twice, in the body or in its properties: JSON.parse would take the last one without a word. */
-function repetitionProblem(bytes: Uint8Array, members: Members, input: object): Problem | undefined {
-  if (members.count !== Object.keys(input).length) {
-    return problem('duplicate_parameter', { name: repeatedName(bytes) ?? '' })
-  }
-  const properties: unknown = members.properties && 'properties' in input && input.properties
-  if (members.properties === undefined || typeof properties !== 'object' || properties === null) return undefined
-  if (Array.isArray(properties) || scanMembers(members.properties).count === Object.keys(properties).length)
-    return undefined
-  const name = repeatedName(members.properties) ?? ''
-  return problem('invalid_property', { name, problem: 'is given more than once; each may be given once' })
-}
-
-/** What each parameter may be, in the words of a message. */
-const allowedByName: Readonly<Record<string, string>> = {
-  path: 'a string',
-  selector: 'a string',
-  after: 'a string',
-  type: '"json" or "string"',
-  properties: 'an object whose members are strings',
-  value: 'any JSON value',
-}
-
-/** What a message needs to know beside a validator's error. */
-interface Expected {
-  readonly names: readonly string[]
-  readonly sizeMax: number
-  readonly sizeText: Uint8Array | undefined
-}
-
-/** An error of typia's in the table's words. */
-function problemOf(error: IValidation.IError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
-  const name = parameterName(error.path)
-  if (error.expected === 'undefined') {
-    return problem('unknown_parameter', {
-      name,
-      allowed: [...names]
-        .sort()
-        .map((known) => `"${known}"`)
-        .join(', '),
-    })
-  }
-  const own = name.split(/[.[]/)[0]
-  if (own === name && !(name in input))
-    return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
-  if (name === 'size' && sizeText !== undefined) {
-    return sizeProblem(typeof error.value === 'number' ? sizeText : error.value, sizeMax)
-  }
-  const allowed = own === name ? allowedByName[name] : 'a string'
-  return problem('invalid_parameter', { name, found: describe(error.value), allowed })
-}
-
-/** The parameter that a path of typia's leads to, escaped as in JSON: `$input.size`, `$input["a b"]`, `$input.properties["a b"]`. */
-function parameterName(path: string): string {
-  const rest = path.slice('$input'.length)
-  return rest.startsWith('[') ? rest.slice(2, -2) : rest.slice(1)
-}
-
-/** A `size` that is no integer from 1 to `sizeMax`; a number is told by its text, since it may round to something else. */
-export function sizeProblem(found: unknown, sizeMax: number): Problem {
-  const told =
-    found instanceof Uint8Array ? `the number ${shortened(Buffer.from(found).toString('latin1'))}` : describe(found)
-  return problem('invalid_parameter', { name: 'size', found: told, allowed: `an integer from 1 to ${sizeMax}` })
-}
-
-/** Whether a JSON number is an integer to the last digit of its text, as 10, 10.0 and 1e1 are, and at most `max`. */
-function isIntegerUpTo(max: number, number: Uint8Array): boolean {
-  const text = Buffer.from(number).toString('latin1')
-  const [, whole, fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
-  if (whole === undefined || Number(text) > max) return false
-  const digits = whole + fraction
-  let zeros = 0
-  while (zeros < digits.length && digits.at(-1 - zeros) === '0') zeros++
-  return zeros === digits.length || fraction.length - Number(exponent) <= zeros
-}
-
-/** Says what a value is, without repeating more of it than helps. */
-export function describe(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'an array'
-  switch (typeof value) {
-    case 'string':
-      return `the string ${JSON.stringify(shortened(value))}`
-    case 'number':
-    case 'boolean':
-      return `the ${typeof value} ${value}`
-    default:
-      return 'an object'
-  }
-}
-
-/** Longest text that is repeated to say what was found, in UTF-16 units. */
-const repeatedMax = 40
-
-function shortened(text: string): string {
-  return text.length > repeatedMax ? `${text.slice(0, repeatedMax).toWellFormed()}…` : text
-}
+const neitherProblem = problem('path_or_selector', { found: 'none is' })
+const bothProblem = problem('path_or_selector', { found: 'both are' })
 
 /** A path given as the parameter `name`. */
-export function pathParameter(name: 'path' | 'after', text: string): Path | Problem {
+export function parsePathParameter(name: 'path' | 'after', text: string): Path | Problem {
   const path = parsePath(text)
   return typeof path === 'string' ? path : problem('invalid_path', { name, problem: path.problem })
 }
 
-export function selectorParameter(text: string): Plan | Problem {
+function parseSelectorParameter(text: string): Plan | Problem {
   const plan = planSelector(text)
   return 'problem' in plan ? problem('invalid_selector', { problem: plan.problem }) : plan
 }
 
-/** Checks the known properties; undefined when there is nothing wrong. */
-export function propertiesProblem(properties: Properties): Problem | undefined {
-  const found = checkProperties(properties)
-  return found && problem('invalid_property', { name: found.name, problem: found.problem })
+/** Checks the known properties, and parses REMOVAL; its remove clause is checked by `planRemoveClause`. */
+export function parseRequestedProperties(properties: Properties): CheckedProperties | Problem {
+  const checked = parseProperties(properties)
+  return 'problem' in checked ? problem('invalid_property', checked) : checked
 }
 
-/** The value's text, checked against the topic's type; undefined when the type is string and the value is not. */
-export function valueProblem(valueText: Uint8Array | undefined, value: unknown, type: TopicType): Problem | undefined {
-  if (valueText === undefined)
-    return problem('missing_parameter', { name: 'value', allowed: `${allowedByName.value} is required` })
-  if (type === 'json' || valueText[0] === quote) return undefined
+/** What the remove clause of a REMOVAL matches; undefined without one. */
+export function planRemoveClause(removal: RemovalPolicy | undefined): Plan | Problem | undefined {
+  if (removal?.selector === undefined) return undefined
+  const plan = planSelector(removal.selector)
+  if (!('problem' in plan)) return plan
+  return problem('invalid_property', { name: 'REMOVAL', problem: `removes by a selector that ${plan.problem}` })
+}
+
+/** The value's text, checked against the topic's type; `value` is what it parses to, for the message. */
+export function parseValue(valueText: Uint8Array | undefined, value: unknown, type: TopicType): Uint8Array | Problem {
+  if (valueText === undefined) {
+    return problem('missing_parameter', { name: 'value', allowed: 'any JSON value is required' })
+  }
+  if (type === 'json' || valueText[0] === quote) return valueText
   return problem('invalid_parameter', {
     name: 'value',
     found: describe(value),

@@ -1,9 +1,9 @@
 /**
- * Every answer that is not a 200: one closed table of codes, statuses and wordings. The README lists it; a test holds the
- * two together. Codes and wordings are stable: clients may match on the code.
+ * Every answer other than 200: one closed table of codes, statuses and wordings. The README lists it, and a test holds that
+ * the two agree. Codes and wordings are stable: clients may match on the code.
  *
- * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found, in the
- * same words wherever that is. Never a stack trace, a token or a value.
+ * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found, always in
+ * the same words. Never a stack trace or a token.
  */
 
 interface Row {
@@ -94,23 +94,28 @@ type Blanks<Wording extends string> = Wording extends `${string}{${infer Name}}$
   ? Name | Blanks<Rest>
   : never
 
-/** One refusal, ready to be sent. */
+/** One refusal, in the form in which it is sent. */
 export interface Problem {
   readonly code: ProblemCode
   readonly status: number
   readonly message: string
 }
 
+/** Whether what a parser returned is a problem instead. */
+export function isProblem(parsed: object | string | undefined): parsed is Problem {
+  return typeof parsed === 'object' && 'code' in parsed && 'status' in parsed
+}
+
 /** Every row of the table, for the README's check and the API description. */
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
-/** Longest text of the caller's that a message repeats, in UTF-16 units: enough to find the place, no more. */
+/** The longest text of the caller's that a message repeats, in UTF-16 units: enough to recognise it, no more. */
 const quotedMax = 200
 
 /**
  * A refusal in the table's words.
  *
- * @param blanks a text for every `{…}` of the code's wording; long ones are cut
+ * @param blanks a text for every `{…}` of the code's wording; long ones are shortened
  */
 export function problem<Code extends ProblemCode>(
   code: Code,
@@ -120,10 +125,10 @@ export function problem<Code extends ProblemCode>(
 ): Problem {
   const row: Row = table[code]
   const fill: Readonly<Record<string, string>> = blanks ?? {}
-  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => cut(fill[name]))
+  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? ''))
   return { code, status: row.status, message }
 }
 
-function cut(text: string): string {
+function shorten(text: string): string {
   return text.length <= quotedMax ? text : `${text.slice(0, quotedMax).toWellFormed()}…`
 }

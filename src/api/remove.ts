@@ -1,36 +1,23 @@
-/**
- * POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches.
- */
-
+/** POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches. */
 import { type Access, restrict } from '../auth/access.js'
-import type { Answer, Waiting } from '../http/answer.js'
-import { removeShape } from './bodies.js'
-import { type ApiContext, ok, operationProblem, refuse, touchProblem } from './context.js'
-import { isProblem, parseBody, pathParameter, selectorParameter } from './parse.js'
-import { problem } from './problems.js'
+import type { Answer, Cancellation } from '../http/answer.js'
+import { type ApiContext, ok, operationProblem, pathProblem, refuse } from './context.js'
+import { parseRemove } from './parse.js'
+import { isProblem } from './problems.js'
 
 export function handleRemove(
-  context: ApiContext,
+  { store }: ApiContext,
   bytes: Uint8Array,
   access: Access,
-  waiting: Waiting,
+  cancellation: Cancellation,
 ): Answer | Promise<Answer> {
-  const forbidden = operationProblem(access, 'remove')
-  if (forbidden) return refuse(forbidden)
-  const parsed = parseBody(bytes, removeShape)
-  if (isProblem(parsed)) return refuse(parsed)
-  const { path, selector } = parsed.body
-  if ((path === undefined) === (selector === undefined)) {
-    return refuse(problem('path_or_selector', { found: path === undefined ? 'none is' : 'both are' }))
+  const request = operationProblem(access, 'remove') ?? parseRemove(bytes)
+  if (isProblem(request)) return refuse(request)
+  if (request.path === undefined) {
+    const plan = restrict(access, request.plan)
+    return store.removeMatches(plan, cancellation).then((removed) => ok(`{"removed":${removed}}`))
   }
-  if (path !== undefined) {
-    const checked = pathParameter('path', path)
-    if (typeof checked !== 'string') return refuse(checked)
-    const outside = touchProblem(access, checked)
-    if (outside) return refuse(outside)
-    return context.store.remove(checked).then((removed) => ok(`{"removed":${removed ? 1 : 0}}`))
-  }
-  const plan = selectorParameter(selector as string)
-  if (isProblem(plan)) return refuse(plan)
-  return context.store.removeMatches(restrict(access, plan), waiting).then((removed) => ok(`{"removed":${removed}}`))
+  const refused = pathProblem(access, request.path)
+  if (refused) return refuse(refused)
+  return store.remove(request.path).then((removed) => ok(`{"removed":${removed ? 1 : 0}}`))
 }

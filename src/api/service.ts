@@ -1,6 +1,6 @@
 /**
  * The service as the HTTP layer sees it: the five routes, who may call them, and what every refusal and failure looks like
- * on the wire.
+ * on the wire. What a route does is its handler's.
  */
 
 import type { Access } from '../auth/access.js'
@@ -26,7 +26,7 @@ export const handlers = {
   '/topics/remove': handleRemove,
 } as const
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly context: ApiContext
   readonly keyring: Keyring
   /** Without a trailing slash; empty for none. */
@@ -34,9 +34,9 @@ export interface ServiceOptions {
   readonly bodyBytesMax: number
   /** Where this process listens, as `host:port`. */
   readonly address: string
-  /** Told of each failure that is ours or the machine's. */
+  /** Called for each failure that is ours or the machine's. */
   readonly onFailure: (error: unknown) => void
-  /** Told of each authorization line that was refused. */
+  /** Called for each authorization line that was refused. */
   readonly onRefusedKey: () => void
   readonly answered: Service<Access>['answered']
   readonly closed: (cause: CloseCause) => void
@@ -47,7 +47,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({
       path: basePath + path,
-      handle: (body, access, waiting) => handler(context, body, access, waiting),
+      handle: (body, access, cancellation) => handler(context, body, access, cancellation),
     }),
   )
   const allowed = routes.map(({ path }) => path).join(', ')
@@ -56,7 +56,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   return {
     routes,
     pages: createPages({ basePath, address: options.address, pageSizeMax: context.pageSizeMax }),
-    // While the keys have never been read, nobody can say that one is not known.
+    // Until the keys have been read, nobody can say that one is unknown.
     refusal: (refusal, found) =>
       refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found),
     answered,
@@ -74,7 +74,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
 }
 
-/** The refusals that the HTTP layer gives by itself: those that always say the same are made once. */
+/** The refusals that the HTTP layer gives by itself; those that always say the same are made once. */
 function createRefusals(routes: string, bodyBytesMax: number): Service<Access>['refusal'] {
   const constant = {
     invalid_framing: refuse(problem('invalid_framing')),

@@ -1,5 +1,6 @@
 /**
- * What a key may do: its record, made ready for a check on every request. Pure.
+ * What a key may do: its record in a form that every request can be checked against at little cost. Pure: nothing here reads a
+ * store or a header.
  */
 
 import type { Plan } from '../selectors/plan.js'
@@ -10,7 +11,7 @@ import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../to
 export interface Access {
   readonly name: string
   readonly allow: ReadonlySet<Operation>
-  /** The subtrees that it may touch; undefined means all. */
+  /** The subtrees that it may touch; undefined for all. */
   readonly under: readonly Path[] | undefined
   /** The same as sorted, disjoint key ranges. */
   readonly ranges: readonly KeyRange[]
@@ -26,13 +27,13 @@ export function mayTouch(access: Access, path: Path): boolean {
   return access.under === undefined || access.under.some((subtree) => isWithin(path, subtree))
 }
 
-/** The plan, cut down to what the key may touch. */
+/** The plan, restricted to what the key may touch. */
 export function restrict(access: Access, plan: Plan): Plan {
   if (access.under === undefined) return plan
   return { ranges: intersectRanges(plan.ranges, access.ranges), matcher: plan.matcher }
 }
 
-/** Whether everything that the plan can match is the key's to touch. */
+/** Whether the key may touch everything that the plan can match. */
 export function covers(access: Access, plan: Plan): boolean {
   if (access.under === undefined) return true
   return plan.ranges.every(({ start, end }) =>

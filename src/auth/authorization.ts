@@ -1,21 +1,22 @@
 /**
- * The authorization header: which token it carries, and, for a refusal, what was found in it instead. Pure.
+ * The authorization header: which token it carries, and, for a refusal, what was found in it instead. Pure: whether a token
+ * is known is keyring.ts's business.
  */
 
-/** The scheme of this API and the one that proxies and client libraries know; a token of either is the same. */
+/** This API's own scheme, and the one that proxies and client libraries know; the token is the same. */
 const tokenLine = /^(?:apikey|bearer) +(\S+) *$/i
 
 const schemeAlone = /^(apikey|bearer) *$/i
 
-/** A word that can only be a scheme's: a token is longer, and has other characters. */
+/** A word that can only be a scheme: a token is longer, and has other characters. */
 const otherScheme = /^([a-z][a-z0-9-]{0,19}) +\S/i
 
-/** The token of a header's value; undefined when it has none in a scheme that is accepted. */
+/** The token in a header's value; undefined when there is none in a scheme that is accepted. */
 export function tokenOf(authorization: string): string | undefined {
   return tokenLine.exec(authorization)?.[1]
 }
 
-/** What there is in place of a known token, as the end of a sentence. Never any part of a token. */
+/** What there is instead of a known token, as the end of a sentence. Never any part of a token. */
 export function describeAuthorization(authorization: string): string {
   if (authorization === '') return 'there is no such header'
   if (tokenOf(authorization) !== undefined) return 'its token is not known'

@@ -1,7 +1,9 @@
 /**
- * A worker's picture of the API keys: who is calling, by the whole authorization line, and which keys have been used. It
- * looks at the store's revision a few times a second, so a revoked key is refused within a second everywhere, whoever
- * revoked it and wherever.
+ * A worker's copy of the API keys: who is calling, by the whole authorization line, and which keys have been used. It polls
+ * the store's revision of the keys a few times a second, so that a revoked key is refused within a second by every worker on
+ * every host, wherever it was revoked.
+ *
+ * What goes wrong here is the machine's: it is reported to `onFailure`, and the last known keys stay in force.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type KeyRecord, StoreError, type TopicStore } from '../store/store.js'
@@ -9,116 +11,127 @@ import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
 import { hashToken } from './token.js'
 
-export interface Keyring {
-  /** Who is calling, by the value of the `authorization` header; undefined for nobody known. */
-  find(authorization: string): Access | undefined
-  /** Whether the keys have been read at all: a store may be away when the service starts. */
-  isKnown(): boolean
-  close(): Promise<void>
-}
+/** Between two polls of the revision: a quarter of the second that a revocation may take. */
+const pollMs = 250
 
-/** Between two looks at the revision: a quarter of the second that a revocation may take. */
-const lookMs = 250
-
-/** Between two writes of when keys were last used; so coarse is what `keys list` shows. */
+/** Between two writes of when keys were last used, which is how coarse the times in `keys list` are. */
 const touchMs = 60_000
 
-/** How long the last such write may hold up a stop, in ms. */
+/** How long the last such write may delay a stop, in ms. */
 const lastTouchMsMax = 1000
 
-/** Spellings of known authorization lines that are remembered; beyond it the memory starts anew. */
+/** Known authorization lines that are remembered in all their spellings; beyond it the memory is cleared. */
 const linesMax = 10_000
 
-/**
- * Reads the keys, and goes on watching them.
- *
- * @param onFailure told, once until it can be again, of a store that could not be read; the last known keys stay in force
- */
-export async function openKeyring(store: TopicStore, onFailure: (error: unknown) => void): Promise<Keyring> {
-  const lines = new Map<string, Access>()
-  const used = new Map<string, number>()
-  let byHash: ReadonlyMap<string, Access> = new Map()
-  let revision: number | undefined
-  let timer: NodeJS.Timeout | undefined
+export class Keyring {
+  readonly #store: TopicStore
+  readonly #onFailure: (error: unknown) => void
+  /** What known authorization lines mean, so that a token is hashed once. */
+  readonly #lines = new Map<string, Access>()
+  /** When keys were used since the last write of it, in ms since the epoch, by their names. */
+  readonly #used = new Map<string, number>()
+  #byHash: ReadonlyMap<string, Access> = new Map()
+  /** Of the keys in `#byHash`; undefined until they have been read. */
+  #revision: number | undefined
+  /** Undefined once closed. */
+  #timer: NodeJS.Timeout | undefined
+  /** Whether the last failure has been reported, and nothing has been read since. */
+  #isFailing = false
+  #touching: Promise<void> | undefined
+  #touchedMs = Date.now()
 
-  async function look(): Promise<void> {
-    const current = await store.keysRevision()
-    if (current === revision) return
-    const records = await store.readKeys()
-    byHash = new Map(records.map((record: KeyRecord) => [record.tokenHash, accessOf(record)]))
-    lines.clear()
-    revision = current
+  private constructor(store: TopicStore, onFailure: (error: unknown) => void) {
+    this.#store = store
+    this.#onFailure = onFailure
   }
 
-  async function touch(): Promise<void> {
-    if (used.size === 0) return
-    const uses = new Map(used)
-    used.clear()
-    await store.touchKeys(uses)
+  /**
+   * Reads the keys, and keeps polling them.
+   *
+   * @param onFailure told of a store that could not be read or written, and then not again before it has been read
+   * @throws what is wrong with the store, unless it is a StoreError: a store elsewhere may be away, and come back
+   */
+  static async open(store: TopicStore, onFailure: (error: unknown) => void): Promise<Keyring> {
+    const keyring = new Keyring(store, onFailure)
+    await keyring.#refresh().catch(ignoreStoreError)
+    keyring.#timer = setTimeout(keyring.#poll, pollMs)
+    return keyring
   }
 
-  let failing = false
-  function onFailing(error: unknown): void {
-    if (!failing) onFailure(error)
-    failing = true
-  }
-
-  let touching: Promise<void> | undefined
-  let touchedMs = Date.now()
-  /** Begins to write down the uses, one such write at a time. A slow disk must not delay the next look. */
-  function touchBeside(): void {
-    if (touching !== undefined || Date.now() - touchedMs < touchMs) return
-    touchedMs = Date.now()
-    touching = touch()
-      .catch(onFailing)
-      .finally(() => (touching = undefined))
-  }
-
-  async function tick(): Promise<void> {
-    try {
-      await look()
-      failing = false
-    } catch (error) {
-      if (store.notReady?.() === undefined) onFailing(error)
-    }
-    touchBeside()
-    if (timer !== undefined) timer = setTimeout(tick, lookMs)
-  }
-
-  await look().catch((error: unknown) => {
-    // A store elsewhere may be away, and come back.
-    if (!(error instanceof StoreError)) throw error
-  })
-  timer = setTimeout(tick, lookMs)
-
-  function find(authorization: string): Access | undefined {
-    let access = lines.get(authorization)
+  /** Who is calling, by the value of the `authorization` header; undefined for an unknown caller. */
+  find(authorization: string): Access | undefined {
+    let access = this.#lines.get(authorization)
     if (access === undefined) {
       const token = tokenOf(authorization)
-      access = token === undefined ? undefined : byHash.get(hashToken(token))
+      access = token === undefined ? undefined : this.#byHash.get(hashToken(token))
       if (access === undefined) return undefined
-      if (lines.size >= linesMax) lines.clear()
-      lines.set(authorization, access)
+      if (this.#lines.size >= linesMax) this.#lines.clear()
+      this.#lines.set(authorization, access)
     }
-    if (!used.has(access.name)) used.set(access.name, Date.now())
+    if (!this.#used.has(access.name)) this.#used.set(access.name, Date.now())
     return access
   }
 
-  /** A store that cannot take it now has its own ways to say so, and what is lost is a minute of `keys list`. */
-  async function touchLast(): Promise<void> {
-    await touching
-    await touch().catch((error: unknown) => {
-      if (!(error instanceof StoreError)) throw error
-    })
+  /** Whether the keys have ever been read: a store may be away when the service starts. */
+  isKnown(): boolean {
+    return this.#revision !== undefined
   }
 
-  return {
-    find,
-    isKnown: () => revision !== undefined,
-    async close() {
-      clearTimeout(timer)
-      timer = undefined
-      await Promise.race([touchLast(), sleep(lastTouchMsMax)])
-    },
+  /** Stops polling, and writes the last uses, for a bounded time. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await Promise.race([this.#touchLast(), sleep(lastTouchMsMax)])
   }
+
+  async #refresh(): Promise<void> {
+    const revision = await this.#store.keysRevision()
+    if (revision === this.#revision) return
+    const records = await this.#store.readKeys()
+    this.#byHash = new Map(records.map((record: KeyRecord) => [record.tokenHash, accessOf(record)]))
+    this.#lines.clear()
+    this.#revision = revision
+  }
+
+  readonly #poll = async (): Promise<void> => {
+    try {
+      await this.#refresh()
+      this.#isFailing = false
+    } catch (error) {
+      if (this.#store.notReady?.() === undefined) this.#report(error)
+    }
+    this.#startTouch()
+    if (this.#timer !== undefined) this.#timer = setTimeout(this.#poll, pollMs)
+  }
+
+  readonly #report = (error: unknown): void => {
+    if (!this.#isFailing) this.#onFailure(error)
+    this.#isFailing = true
+  }
+
+  /** Starts to write the uses, one such write at a time. It is not awaited: a slow disk must not delay the next poll. */
+  #startTouch(): void {
+    if (this.#touching !== undefined || Date.now() - this.#touchedMs < touchMs) return
+    this.#touchedMs = Date.now()
+    this.#touching = this.#touch()
+      .catch(this.#report)
+      .finally(() => (this.#touching = undefined))
+  }
+
+  async #touch(): Promise<void> {
+    if (this.#used.size === 0) return
+    const uses = new Map(this.#used)
+    this.#used.clear()
+    await this.#store.touchKeys(uses)
+  }
+
+  /** A store that fails now is reported elsewhere, and what is lost is a minute of `keys list`. */
+  async #touchLast(): Promise<void> {
+    await this.#touching
+    await this.#touch().catch(ignoreStoreError)
+  }
+}
+
+function ignoreStoreError(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error
 }

@@ -1,12 +1,12 @@
 /**
- * Tokens: made once, shown once, and kept nowhere but as a hash. Nothing here stores or logs one.
+ * Tokens: made once, shown once, and stored only as a hash. Nothing here stores or logs one.
  */
 import { createHash, randomBytes } from 'node:crypto'
 
 /** 256 random bits, so that a plain SHA-256 of the token is as good as any slower hash. */
 const tokenBytes = 32
 
-/** So that secret scanners, and people, know what they have found. */
+/** Tells secret scanners, and people, what they have found. */
 const tokenPrefix = 'topicd_'
 
 /** A new token, in characters that need no quoting in a header or a shell. */

@@ -10,12 +10,12 @@
  * Requests come from outside: nothing of one is used before it is validated. Nothing here reads or writes a connection.
  */
 import { isAbsolute } from 'node:path'
-import typia, { type IValidation, type tags } from 'typia'
 import type { KeyRecord, Operation } from '../store/store.js'
 import type { BackupOptions } from '../tools/backup.js'
 import type { ExportOptions } from '../tools/export.js'
 import type { ImportOptions } from '../tools/import.js'
 import { type Path, parsePath } from '../topics/path.js'
+import { type ValidationError, validateControlRequest } from '../validators.js'
 import type { Question } from './messages.js'
 
 export type ControlRequest =
@@ -60,16 +60,17 @@ type QuestionText =
   | { readonly about: 'listKeys' }
 
 interface KeyRecordText {
-  readonly name: string & tags.Pattern<'^[\\w.@-]{1,64}$'>
-  readonly tokenHash: string & tags.Pattern<'^[0-9a-f]{64}$'>
+  /** @pattern ^[\w.@-]{1,64}$ */
+  readonly name: string
+  /** @pattern ^[0-9a-f]{64}$ */
+  readonly tokenHash: string
   readonly allow: readonly Operation[]
   readonly under: readonly string[]
-  readonly madeMs: number & tags.Type<'uint64'>
+  /** @type uint64 */
+  readonly madeMs: number
 }
 
-type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
-
-const validateRequest = typia.createValidateEquals<RequestText>()
+export type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
 
 /** Why a line is no request, in a sentence that repeats nothing of it, names of members included: it may hold what is secret. */
 export interface RequestProblem {
@@ -92,7 +93,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   } catch {
     return { problem: 'the request is not one line of JSON in UTF-8' }
   }
-  const validation = validateRequest(input)
+  const validation = validateControlRequest(input)
   if (!validation.success) return { problem: problemOf(validation.errors[0]) }
   const request = validation.data
   if (request.command === 'ask' && request.question.about === 'addKey') {
@@ -108,7 +109,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
 /** The last step of a path: the one step that is the sender's words where a member is unknown. */
 const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
 
-function problemOf({ path, expected }: IValidation.IError): string {
+function problemOf({ path, expected }: ValidationError): string {
   const isUnknown = expected === 'undefined'
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
   const place = member === '' ? 'it' : member

@@ -6,7 +6,7 @@
  * that are due were given. Everything else is a kill, which the store survives.
  */
 import { createService, handlers } from '../api/service.js'
-import { type Keyring, openKeyring } from '../auth/keyring.js'
+import { Keyring } from '../auth/keyring.js'
 import type { Config } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { connectionsAllowed } from '../http/connections.js'
@@ -111,7 +111,7 @@ async function open(): Promise<void> {
   })
   // What asks for a first key has to know whether anybody can be asked.
   beat()
-  keyring = await openKeyring(store, (error) => log.error({ err: error }, 'API keys could not be read'))
+  keyring = await Keyring.open(store, (error) => log.error({ err: error }, 'API keys could not be read'))
   // A store elsewhere says by itself when it is full, and our own disk is no measure of it.
   if (isExclusive(config.store))
     disk = await watchDisk(config.data, config.diskFreeBytesMin, config.workers, () => server?.bodyBytes() ?? 0)

@@ -1,11 +1,11 @@
 /**
- * The headers of a request, read in one pass: the few that matter, and whether they leave no doubt where the request ends. The
- * pass costs a microsecond, most of it strings that the library makes; asking for single headers would not show that one is
- * repeated.
+ * The headers of a request, read in one pass: the few that matter, and whether they say without doubt where the request ends.
+ * The pass costs a microsecond, most of it for strings that the library makes; looking up single headers would not show that
+ * one is repeated. Nothing here decides on an answer.
  */
 import type { HttpRequest } from 'uWebSockets.js'
 
-/** What one pass finds. Reused for every request: headers are read and judged in one go. */
+/** What one pass finds. Reused for every request: headers are read and used before anything else runs. */
 export const seen = {
   authorization: '',
   contentType: '',
@@ -15,7 +15,7 @@ export const seen = {
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
-  /** Whether the client waits for a 100 that the library, which compares the letters, does not give it by itself. */
+  /** Whether the client waits for a 100 that the library does not send by itself, since it compares letter by letter. */
   continueExpected: false,
   /** Whether it expects something else. */
   unknownExpectation: false,
@@ -23,7 +23,7 @@ export const seen = {
 
 const identity = /^(identity)?$/i
 
-/** The library answers this expectation, in just these letters, with 100 before the request's handler runs. */
+/** The library answers this expectation, in exactly these letters, with 100 before the request's handler runs. */
 const metExpectation = '100-continue'
 
 const anyCaseContinue = /^100-continue$/i
@@ -64,14 +64,14 @@ export function readHeaders(req: HttpRequest): void {
 }
 
 /** How a request says where it ends; `invalid` where another reader of the same bytes could find another end. */
-export type Framing = 'length' | 'chunked' | 'none' | 'invalid'
+type Framing = 'length' | 'chunked' | 'none' | 'invalid'
 
 const digits = /^\d{1,15}$/
 const chunked = /^chunked$/i
 const json = /^application\/json[ \t]*(;|$)/i
 
 /** How the request that was read into `seen` says where it ends. */
-export function judgeFraming(): Framing {
+export function framingOfSeen(): Framing {
   const { contentLength, contentLengths, transferEncoding, transferEncodings } = seen
   if (transferEncodings > 0) {
     return transferEncodings === 1 && contentLengths === 0 && chunked.test(transferEncoding) ? 'chunked' : 'invalid'

@@ -1,19 +1,19 @@
 /**
- * Requests as they come: judged by their headers, their bodies received within bounds, handed to the route. What they are
- * answered with is the service's; how it goes out is exchange.ts's and sender.ts's.
+ * Requests as they arrive: headers are checked, bodies are received within bounds, and whole bodies are handed to the route.
+ * The service decides the answers; exchange.ts and response.ts send them.
  *
- * Two kinds of request end their connection. Those whose end is missing or in doubt, which are refused. And chunked ones,
- * which are served, but whose end only the library has seen: it takes several malformed chunks for sound ones. Their answers
- * wait until the parser has let go of what came, so that a request that follows in the same bytes meets an unanswered one,
- * which ends the connection; and then the connection is closed.
+ * Two kinds of request end their connection. Those whose end is missing or in doubt are refused. Chunked ones are served, but
+ * only the library has seen where they end, and it accepts several malformed chunks as sound. Their answers wait until the
+ * parser has returned from what has arrived, so that a request that follows in the same bytes meets an unanswered one, which
+ * ends the connection; then the connection is closed.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
 import type { Answer, Refusal, Route, Service } from './answer.js'
 import type { Bodies } from './body.js'
 import type { Exchange, Exchanges } from './exchange.js'
-import { isJson, judgeFraming, readHeaders, seen } from './headers.js'
-import { sendContinue } from './sender.js'
+import { framingOfSeen, isJson, readHeaders, seen } from './headers.js'
+import { sendContinue } from './response.js'
 
 export class Requests<Caller extends object> {
   readonly #service: Service<Caller>
@@ -21,7 +21,7 @@ export class Requests<Caller extends object> {
   readonly #bodies: Bodies
   readonly #bodyBytesMax: number
 
-  /** @param bodyBytesMax the largest body that is taken */
+  /** @param bodyBytesMax the largest body that is accepted */
   constructor(service: Service<Caller>, exchanges: Exchanges<Caller>, bodies: Bodies, bodyBytesMax: number) {
     this.#service = service
     this.#exchanges = exchanges
@@ -32,39 +32,39 @@ export class Requests<Caller extends object> {
   /** A POST to one of the routes. */
   onRoute(route: Route<Caller>, res: HttpResponse, req: HttpRequest): void {
     readHeaders(req)
-    const framing = judgeFraming()
+    const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.#exchanges.open(res, route, bytesIn)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
-    // What a client waits for comes first, whatever else is wrong.
+    // The client waits for this, so it comes first, whatever else is wrong.
     if (seen.unknownExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
     if (seen.continueExpected) sendContinue(exchange)
-    const refused = this.#judge(exchange, bytesIn)
+    const refused = this.#check(exchange, bytesIn)
     if (framing === 'chunked') return this.#receiveChunks(exchange, route, refused)
     if (refused !== undefined) return this.#refuseUnread(exchange, refused)
     if (bytesIn === 0) return this.#refuseAndClose(exchange, 'empty_body')
     this.#receive(exchange, route)
   }
 
-  /** A request to no route, or for a page: answered once its body has come and been dropped, and its connection closed. */
+  /** A request to no route, or for a page: it is answered once its body has arrived and been dropped, and its connection closed. */
   onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
     readHeaders(req)
-    const framing = judgeFraming()
+    const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.#exchanges.open(res, undefined, 0)
-    const judged = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
-    const whole = req.getMethod() === 'head' ? headOf(judged) : judged
-    const comesMore = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
+    const checked = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
+    const whole = req.getMethod() === 'head' ? headOf(checked) : checked
+    const hasBody = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
     if (seen.continueExpected) sendContinue(exchange)
-    if (comesMore && !seen.unknownExpectation) this.#answerAfterBody(exchange, whole)
+    if (hasBody && !seen.unknownExpectation) this.#answerAfterBody(exchange, whole)
     else this.#answerAndClose(exchange, whole)
   }
 
-  /** What is wrong with a request whose end is known, before a byte of its body is kept; it has a caller when nothing is. */
-  #judge(exchange: Exchange<Caller>, bytesIn: number): Answer | undefined {
+  /** What is wrong with a request whose end is known, before a byte of its body is kept. When nothing is, it has a caller. */
+  #check(exchange: Exchange<Caller>, bytesIn: number): Answer | undefined {
     const service = this.#service
-    if (this.#exchanges.working() >= requestsWaitingMax) return service.refusal('overloaded')
+    if (this.#exchanges.working >= requestsWaitingMax) return service.refusal('overloaded')
     exchange.caller = service.authenticate(seen.authorization)
     if (exchange.caller === undefined) return service.refusal('unauthorized', seen.authorization)
     if (!isJson()) return service.refusal('unsupported_media_type')
@@ -81,15 +81,15 @@ export class Requests<Caller extends object> {
       const body = this.#bodies.add(exchange, piece, exchange.bytesIn)
       if (body === undefined) return this.#refuse(exchange, this.#service.refusal('overloaded'))
       if (!isLast) return
-      this.#bodies.release(exchange)
-      if (this.#isStillAdmitted(exchange, authorization)) this.#handle(exchange, route, body)
+      this.#bodies.releaseBody(exchange)
+      if (this.#isStillKnown(exchange, authorization)) this.#handle(exchange, route, body)
       else this.#refuse(exchange, this.#service.refusal('unauthorized', authorization))
     })
   }
 
   /**
-   * Receives a chunked body, whose size nobody knows. One that is refused is dropped to its end, as most clients do not look
-   * for an answer before they have sent everything; only an endless one is answered before.
+   * Receives a chunked body, whose size is not announced. One that is refused is dropped to its end, since most clients do not
+   * look for an answer before they have sent everything; only an endless one is answered earlier.
    */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
@@ -104,14 +104,14 @@ export class Requests<Caller extends object> {
         if (exchange.bytesIn > this.#bodyBytesMax) refused = this.#service.refusal('body_too_large')
         else body = this.#bodies.add(exchange, piece, this.#bodyBytesMax)
         refused ??= body === undefined ? this.#service.refusal('overloaded') : undefined
-        if (refused !== undefined) this.#bodies.release(exchange)
+        if (refused !== undefined) this.#bodies.releaseBody(exchange)
       }
       ended = isLast || this.#isEndless(exchange)
       if (!ended) return
       if (refused !== undefined) return this.#exchanges.finishLater(exchange, refused)
       setImmediate(() => {
-        this.#bodies.release(exchange)
-        // A copy of its size: the buffer may be twice as large, and what a request in flight holds is counted by its body.
+        this.#bodies.releaseBody(exchange)
+        // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's size.
         if (!exchange.done)
           exchange.res.cork(() => this.#handleChunks(exchange, route, Buffer.from(body ?? []), authorization))
       })
@@ -121,12 +121,12 @@ export class Requests<Caller extends object> {
   #handleChunks(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer, authorization: string): void {
     const { refusal } = this.#service
     if (body.length === 0) this.#exchanges.finish(exchange, refusal('empty_body'))
-    else if (this.#isStillAdmitted(exchange, authorization)) this.#handle(exchange, route, body)
+    else if (this.#isStillKnown(exchange, authorization)) this.#handle(exchange, route, body)
     else this.#exchanges.finish(exchange, refusal('unauthorized', authorization))
   }
 
-  /** Asks again who is calling, for a body that came later than its headers: keys may have changed meanwhile. */
-  #isStillAdmitted(exchange: Exchange<Caller>, authorization: string): boolean {
+  /** Looks up the caller again, for a body that arrived later than its headers: the keys may have changed meanwhile. */
+  #isStillKnown(exchange: Exchange<Caller>, authorization: string): boolean {
     exchange.caller = this.#service.authenticate(authorization)
     return exchange.caller !== undefined
   }
@@ -143,8 +143,8 @@ export class Requests<Caller extends object> {
   }
 
   /**
-   * Refuses a request whose end is known. What comes of its body is dropped: most clients do not look for an answer before
-   * they have sent everything, and would see nothing but a broken connection. Only an endless body ends it.
+   * Refuses a request whose end is known. Its body is dropped as it arrives: most clients do not look for an answer before they
+   * have sent everything, and would see nothing but a broken connection. Only an endless body ends the connection.
    */
   #refuseUnread(exchange: Exchange<Caller>, answer: Answer): void {
     if (this.#isEndless(exchange)) return this.#answerAndClose(exchange, answer)
@@ -152,7 +152,7 @@ export class Requests<Caller extends object> {
     this.#refuse(exchange, answer)
   }
 
-  /** The same, for one whose body is being received. None of it is counted, as a length can be announced that never comes. */
+  /** The same, for one whose body is being received. None of it is counted: an announced length may never arrive. */
   #refuse(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.bytesIn = 0
     this.#exchanges.finish(exchange, answer)
@@ -166,7 +166,7 @@ export class Requests<Caller extends object> {
     this.#answerAndClose(exchange, this.#service.refusal(refusal))
   }
 
-  /** Answers once the parser has let go of what came, and ends the connection. The body is dropped, and none of it counted. */
+  /** Answers once the parser has returned, and ends the connection. The body is dropped, and none of it is counted. */
   #answerAndClose(exchange: Exchange<Caller>, answer: Answer): void {
     this.#onPiece(exchange, () => {})
     exchange.bytesIn = 0
@@ -174,7 +174,7 @@ export class Requests<Caller extends object> {
     this.#exchanges.finishLater(exchange, answer)
   }
 
-  /** The same, once the body has come, or more of it than anybody waits for. */
+  /** The same, once the body has arrived, or more of it than is waited for. */
   #answerAfterBody(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.closing = true
     this.#onPiece(exchange, (piece, isLast) => {
@@ -183,11 +183,11 @@ export class Requests<Caller extends object> {
     })
   }
 
-  /** Reads the body: its pieces are `take`'s until the request is answered, and those that still come then are dropped. */
+  /** Reads the body: its pieces go to `take` until the request is answered; later ones are dropped. */
   #onPiece(exchange: Exchange<Caller>, take: (piece: ArrayBuffer, isLast: boolean) => void): void {
     exchange.res.onAborted(() => {
       this.#exchanges.abort(exchange)
-      this.#bodies.release(exchange)
+      this.#bodies.releaseBody(exchange)
     })
     exchange.res.onData((piece, isLast) => {
       exchange.bodyEnded = isLast
@@ -197,7 +197,7 @@ export class Requests<Caller extends object> {
   }
 }
 
-/** The answer to a HEAD in place of what a GET would have got. */
+/** The answer to a HEAD for which a GET would get `answer`. */
 function headOf(answer: Answer): Answer {
   return { ...answer, body: '', bodyBytesUnsent: Buffer.byteLength(answer.body) }
 }

@@ -2,63 +2,63 @@
  * The edge to uWebSockets.js: the listener, connections, routes and pages, the drain. Only this folder imports the library,
  * and nothing here knows topics.
  *
- * A request's way: the headers are read in one pass → a framing that leaves a doubt, overload, authorization, content type
- * and length are judged before a byte of the body is kept (requests.ts) → the whole body goes to the route → its answer is
- * sent, at most once, and never after the client has gone (exchange.ts, sender.ts).
+ * The way of a request, in which each file calls only the next ones: its headers are read in one pass, and a framing that is in
+ * doubt, overload, authorization, content type and length are checked before a byte of the body is kept (requests.ts) → the
+ * whole body goes to the route → the exchange is answered at most once, and never after the client has gone (exchange.ts) →
+ * the answer is sent, and its unread rest kept within a bound (response.ts).
  *
  * Caveats of the library, each held by a test:
  * - A handler that returns without `onAborted` ends the process; after an abort, touching `res` throws.
- * - A chunk's bytes are gone when `onData` returns, so a body in one chunk is handled inside it, in place. One that comes
- *   later than its headers has an empty chunk before it.
- * - The parser goes on with what follows an answered request, even one whose answer closes the connection. Where the
- *   framing is in doubt, only closing before an answer helps: an empty header name hides the headers after it, and the first
- *   of two Content-Length headers wins. So a length of 0, which no request of ours has, ends the connection too.
+ * - A chunk's bytes are invalid when `onData` returns, so a body in one chunk is handled inside it, in place. A body that
+ *   arrives later than its headers has an empty chunk before it.
+ * - The parser goes on with what follows an answered request, even when the answer closes the connection. Where the framing is
+ *   in doubt, only closing before an answer helps: an empty header name hides the headers after it, and the first of two
+ *   Content-Length headers wins. So a length of 0, which no request of ours has, ends the connection too.
  * - A second request that arrives while the first is being answered ends the connection.
- * - Chunk sizes are read carelessly (`g`, `G` and `@` are 16, an extension is taken for more digits), trailers for a next
- *   request; any transfer-encoding is taken for chunked. A Content-Length beside one is answered 400 by the library itself.
- * - Of expectations it meets `100-continue` alone, in just these letters; sender.ts says 100 for the others.
- * - `end` keeps whatever the client does not read, without bound, and says nothing of it. `tryEnd` keeps the head of one
- *   answer at most, leaves the rest to us and the request unanswered, so that a next one ends the connection; it costs half a
- *   microsecond more. Small answers go out by `end` and only one in a few, by chance, by `tryEnd`: who pipelines and never
- *   reads soon meets one. `tryEnd` cannot close in 20.51: unread.ts says how large answers end their connection.
- * - `end` that closes does so at once, and resets the connection when the client still sends; linger.ts waits for it.
- * - Only answers within the handler or `onData` are gathered into one write; later ones need `cork`, which one connection has
- *   at a time (exchange.ts).
- * - Nothing limits how long a request may wait for its answer: `answerMsMax` here does.
+ * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as a next
+ *   request, and any transfer-encoding as chunked. A Content-Length beside one is answered 400 by the library itself.
+ * - Of expectations it meets only `100-continue`, in exactly these letters; response.ts sends 100 for other spellings.
+ * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one answer and
+ *   returns the rest to us, for 0.5 µs more; the request stays unanswered, so that a next one ends the connection. Small
+ *   answers use `end`, except a random one in `answersPerProbe`, so that a client that pipelines without reading is soon found.
+ *   `tryEnd` cannot close in 20.51; response.ts says how large answers end their connection.
+ * - `end` with close closes at once, and resets the connection when the client is still sending; linger.ts waits for it.
+ * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer serves one
+ *   connection at a time (exchange.ts).
+ * - Nothing limits how long a request may wait for its answer; `answerMsMax` does here.
  * - `endWithoutBody` counts as no answer in 20.51, and a handler that gives none ends the process.
- * - Without a free descriptor it tries to accept without pause; so connections are closed before that.
+ * - Without a free descriptor it tries to accept without pause, so connections are closed before that.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import { answerMsMax } from '../limits.js'
-import type { Asked, CloseCause, Page, Service } from './answer.js'
-import { createBodies } from './body.js'
+import type { Page, PageRequest, Service } from './answer.js'
+import { Bodies } from './body.js'
 import { connectionsAllowed } from './connections.js'
-import { createExchanges } from './exchange.js'
+import { Exchanges } from './exchange.js'
 import { Requests } from './requests.js'
-import { sendAnswer } from './sender.js'
-import { createUnread } from './unread.js'
+import { Responses } from './response.js'
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly host: string
-  /** A real port: several processes share it, so nobody may pick one for himself. */
+  /** A real port, never 0: several processes share it, so no process may choose its own. */
   readonly port: number
   readonly bodyBytesMax: number
-  /** Of so many requests that are answered at once, one is timed; those that have to wait all are. */
+  /** Of so many requests that are answered at once, one is timed; those that have to wait are all timed. */
   readonly timedOneIn: number
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
 }
 
 export interface HttpServer {
-  /** Stops accepting, lets every request be answered with `Connection: close` and read, then closes what is idle. */
+  /** Stops accepting, waits until every request is answered with `Connection: close` and read, then closes what is idle. */
   drain(withinMs: number): Promise<void>
-  /** Ends every connection, and the listening, at once. */
+  /** Ends every connection, and stops listening, at once. */
   close(): void
   /** Sockets that are open now. */
-  readonly connections: () => number
+  connections(): number
   /** Requests that wait for their answer now. */
-  readonly waiting: () => number
+  waiting(): number
   /** Their bodies, and those that are still arriving, in bytes. */
-  readonly bodyBytes: () => number
+  bodyBytes(): number
 }
 
 /**
@@ -70,94 +70,125 @@ export async function startHttpServer<Caller extends object>(
   service: Service<Caller>,
   options: HttpOptions,
 ): Promise<HttpServer> {
-  const app = createApp(options.tls)
-  const connectionsMax = connectionsAllowed()
-  let connections = 0
-  let draining = false
+  const server = new Server(service, options)
+  await server.listen()
+  return server
+}
 
-  function closeSilently(res: HttpResponse, cause: CloseCause): void {
-    service.closed(cause)
-    res.close()
+/** How long a drain waits for a next request on idle connections, so as to answer it with `Connection: close`. */
+const idleMsBeforeClose = 500
+
+/** Between two looks for requests and connections that have waited for too long. */
+const expiryCheckMs = 1000
+
+class Server<Caller extends object> implements HttpServer {
+  readonly #service: Service<Caller>
+  readonly #options: HttpOptions
+  readonly #app: TemplatedApp
+  readonly #responses: Responses
+  readonly #exchanges: Exchanges<Caller>
+  readonly #bodies: Bodies
+  readonly #requests: Requests<Caller>
+  readonly #connectionsMax = connectionsAllowed()
+  #connections = 0
+  #draining = false
+  #listening: us_listen_socket | undefined
+  #expiry: NodeJS.Timeout | undefined
+
+  constructor(service: Service<Caller>, options: HttpOptions) {
+    this.#service = service
+    this.#options = options
+    this.#app = createApp(options.tls)
+    this.#responses = new Responses((cause) => service.closed(cause))
+    this.#exchanges = new Exchanges(service, options.timedOneIn, this.#responses)
+    this.#bodies = new Bodies(() => this.#exchanges.workingBytes)
+    this.#requests = new Requests(service, this.#exchanges, this.#bodies, options.bodyBytesMax)
+    this.#limitConnections()
+    this.#addRoutes()
+    for (const page of service.pages) this.#addPage(page)
+    this.#app.any('/*', (res, req) => this.#requests.onOther(res, req, service.refusal('unknown_route')))
   }
 
-  const unread = createUnread((res) => closeSilently(res, 'unread'))
-  const exchanges = createExchanges(service, options.timedOneIn, (exchange, answer) =>
-    sendAnswer(exchange, answer, exchange.closing || draining, unread),
-  )
-  const bodies = createBodies(exchanges.workingBytes)
-  const requests = new Requests(service, exchanges, bodies, options.bodyBytesMax)
+  connections(): number {
+    return this.#connections
+  }
 
-  app.filter((res, change) => {
-    connections += Number(change)
-    if (Number(change) > 0 && connections > connectionsMax) closeSilently(res, 'connections')
-  })
-  addRoutes(app, service, requests)
-  const asked = (req: HttpRequest): Asked => ({
-    draining,
-    scheme: schemeOf(req, options.tls),
-    host: req.getHeader('host'),
-  })
-  for (const page of service.pages) addPage(app, service, requests, page, asked)
-  app.any('/*', (res, req) => requests.onOther(res, req, service.refusal('unknown_route')))
+  waiting(): number {
+    return this.#exchanges.working
+  }
 
-  const watch = setInterval(() => {
-    const oldest = performance.now() - answerMsMax
-    exchanges.expire(oldest)
-    unread.cutOld(oldest)
-  }, 1000)
-  watch.unref()
+  bodyBytes(): number {
+    return this.#bodies.bytesHeld
+  }
 
-  const listening = await listen(app, options)
+  /** @throws Error when the port cannot be listened on */
+  async listen(): Promise<void> {
+    this.#expiry = setInterval(() => {
+      const oldestMs = performance.now() - answerMsMax
+      this.#exchanges.expire(oldestMs)
+      this.#responses.closeUnread(oldestMs)
+    }, expiryCheckMs)
+    this.#expiry.unref()
+    this.#listening = await listen(this.#app, this.#options)
+  }
 
-  async function drain(withinMs: number): Promise<void> {
+  async drain(withinMs: number): Promise<void> {
     const deadline = performance.now() + withinMs
-    draining = true
-    uWS.us_listen_socket_close(listening)
+    this.#draining = true
+    this.#responses.drain()
+    if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening)
     let idleSince = performance.now()
-    while (connections > 0 && performance.now() < deadline) {
-      if (exchanges.unanswered() + unread.count() > 0) idleSince = performance.now()
+    while (this.#connections > 0 && performance.now() < deadline) {
+      if (this.#exchanges.unanswered + this.#responses.unread > 0) idleSince = performance.now()
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
-    close()
+    this.close()
   }
 
-  function close(): void {
-    clearInterval(watch)
-    app.close()
+  close(): void {
+    clearInterval(this.#expiry)
+    this.#app.close()
   }
 
-  return { drain, close, connections: () => connections, waiting: exchanges.working, bodyBytes: bodies.bytesHeld }
-}
+  #limitConnections(): void {
+    this.#app.filter((res, change) => {
+      this.#connections += Number(change)
+      if (Number(change) > 0 && this.#connections > this.#connectionsMax) {
+        this.#responses.closeSilently(res, 'connections')
+      }
+    })
+  }
 
-/** How long a drain waits for a next request on connections that have none in flight, so as to answer it and say goodbye. */
-const idleMsBeforeClose = 500
+  #addRoutes(): void {
+    for (const route of this.#service.routes) {
+      this.#app.post(route.path, (res, req) => this.#requests.onRoute(route, res, req))
+      this.#refuseOtherMethods(route.path, 'POST')
+    }
+  }
 
-function addRoutes<Caller extends object>(
-  app: TemplatedApp,
-  service: Service<Caller>,
-  requests: Requests<Caller>,
-): void {
-  for (const route of service.routes) {
-    app.post(route.path, (res, req) => requests.onRoute(route, res, req))
-    app.any(route.path, (res, req) => requests.onOther(res, req, service.refusal('method_not_allowed', 'POST')))
+  #addPage(page: Page): void {
+    const onRead = (res: HttpResponse, req: HttpRequest): void => {
+      const request: PageRequest = {
+        draining: this.#draining,
+        scheme: schemeOf(req, this.#options.tls),
+        host: req.getHeader('host'),
+      }
+      this.#requests.onOther(res, req, page.read(request))
+    }
+    this.#app.get(page.path, onRead)
+    this.#app.head(page.path, onRead)
+    this.#refuseOtherMethods(page.path, 'GET, HEAD')
+  }
+
+  #refuseOtherMethods(path: string, allowed: string): void {
+    this.#app.any(path, (res, req) =>
+      this.#requests.onOther(res, req, this.#service.refusal('method_not_allowed', allowed)),
+    )
   }
 }
 
-function addPage<Caller extends object>(
-  app: TemplatedApp,
-  service: Service<Caller>,
-  requests: Requests<Caller>,
-  page: Page,
-  asked: (req: HttpRequest) => Asked,
-): void {
-  const onRead = (res: HttpResponse, req: HttpRequest): void => requests.onOther(res, req, page.read(asked(req)))
-  app.get(page.path, onRead)
-  app.head(page.path, onRead)
-  app.any(page.path, (res, req) => requests.onOther(res, req, service.refusal('method_not_allowed', 'GET, HEAD')))
-}
-
-/** What a proxy in front says it was asked by, or what this server speaks. */
+/** What a proxy in front of this server says that it was called by, or else what this server speaks. */
 function schemeOf(req: HttpRequest, tls: HttpOptions['tls']): 'http' | 'https' {
   const forwarded = req.getHeader('x-forwarded-proto')
   if (forwarded === 'http' || forwarded === 'https') return forwarded

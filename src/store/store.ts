@@ -14,6 +14,7 @@
 import type { Histogram } from '../histogram.js'
 import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
+import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 
 export type Awaitable<T> = T | Promise<T>
@@ -60,10 +61,12 @@ export interface Creation {
   readonly path: Path
   readonly type: TopicType
   readonly properties: Properties
+  /** The REMOVAL among the properties, parsed with them; undefined without one. */
+  readonly removal: RemovalPolicy | undefined
 }
 
 /** A complete topic, as export and import need it. `valueText` is a view, valid until the next step of the walk. */
-export interface WholeTopic extends Creation {
+export interface WholeTopic extends Omit<Creation, 'removal'> {
   readonly valueText: Uint8Array | undefined
 }
 

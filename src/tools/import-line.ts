@@ -2,20 +2,19 @@
  * One line of an import, parsed whole and checked as far as the line alone allows. It holds no view into the bytes that it was
  * read from. What the store already has is not known here.
  */
-import typia, { type tags } from 'typia'
-import type { BodyShape } from '../api/bodies.js'
-import { removalProblem } from '../api/context.js'
-import { isProblem, parseBody, pathParameter, propertiesProblem, valueProblem } from '../api/parse.js'
-import { accessOf } from '../auth/access.js'
+import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/parse.js'
+import { parseBody } from '../api/parse-body.js'
+import { isProblem } from '../api/problems.js'
 import type { Creation, KeyRecord, Operation } from '../store/store.js'
 import { parsePath } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
+import { keyLineShape, topicLineShape } from '../validators.js'
 
 /** Why a line cannot be imported, in words that follow its number. */
 export class WrongLine extends Error {}
 
 /** A topic's line, as export writes it; type and properties may be left out as in a request. */
-interface TopicLine {
+export interface TopicLine {
   readonly path: string
   readonly type?: TopicType
   readonly properties?: Readonly<Record<string, string>>
@@ -23,35 +22,20 @@ interface TopicLine {
 }
 
 /** An API key's line, as export writes it. */
-interface KeyLine {
+export interface KeyLine {
   readonly key: {
-    readonly name: string & tags.Pattern<'^[\\w.@-]{1,64}$'>
-    readonly tokenHash: string & tags.Pattern<'^[0-9a-f]{64}$'>
+    /** @pattern ^[\w.@-]{1,64}$ */
+    readonly name: string
+    /** @pattern ^[0-9a-f]{64}$ */
+    readonly tokenHash: string
     readonly allow: readonly Operation[]
     readonly under: readonly string[]
-    readonly madeMs: number & tags.Type<'uint64'>
+    /** @type uint64 */
+    readonly madeMs: number
   }
 }
 
-const topicLineShape: BodyShape<TopicLine> = {
-  validate: typia.createValidateEquals<TopicLine>(),
-  names: typia.misc.literals<keyof TopicLine>(),
-}
-const keyLineShape: BodyShape<KeyLine> = {
-  validate: typia.createValidateEquals<KeyLine>(),
-  names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
-}
-
 const keyPrefix = Buffer.from('{"key":')
-
-/** Whoever may run an import may do everything. */
-const everything = accessOf({
-  name: 'import',
-  tokenHash: '',
-  allow: ['fetch', 'set', 'add', 'remove'],
-  under: [],
-  madeMs: 0,
-})
 
 /** A topic to be there afterwards. */
 export interface ImportedTopic extends Creation {
@@ -81,15 +65,16 @@ function parseTopic(line: Uint8Array): ImportedTopic {
   const parsed = parseBody(line, topicLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
   const { type = 'json', properties = {}, value } = parsed.body
-  const { valueText } = parsed
-  const path = pathParameter('path', parsed.body.path)
+  const path = parsePathParameter('path', parsed.body.path)
   if (isProblem(path)) throw new WrongLine(path.message)
-  const wrong =
-    (valueText && valueProblem(valueText, value, type)) ??
-    propertiesProblem(properties) ??
-    removalProblem(everything, properties)
-  if (wrong) throw new WrongLine(wrong.message)
-  return { kind: 'topic', path, type, properties, valueText: valueText && Buffer.from(valueText) }
+  const valueText = parsed.valueText && parseValue(parsed.valueText, value, type)
+  if (isProblem(valueText)) throw new WrongLine(valueText.message)
+  const checked = parseRequestedProperties(properties)
+  if (isProblem(checked)) throw new WrongLine(checked.message)
+  const { removal } = checked
+  const clause = planRemoveClause(removal)
+  if (isProblem(clause)) throw new WrongLine(clause.message)
+  return { kind: 'topic', path, type, properties, removal, valueText: valueText && Buffer.from(valueText) }
 }
 
 function parseKey(line: Uint8Array): ImportedKey {

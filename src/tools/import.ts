@@ -9,7 +9,6 @@
  * Writes go through the store's own operations, so what is there already is treated as addAndSet and add treat it, and
  * importing the same lines again changes nothing.
  */
-import type { tags } from 'typia'
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
 import { type DiskWatch, watchDisk } from '../ops/free-space.js'
@@ -23,8 +22,13 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 
 export interface ImportOptions {
-  /** The first line that is imported, from 1; those before it are only counted. */
-  readonly fromLine: number & tags.Type<'uint64'> & tags.Minimum<1>
+  /**
+   * The first line that is imported, from 1; those before it are only counted.
+   *
+   * @type uint64
+   * @minimum 1
+   */
+  readonly fromLine: number
   /** Whether lines of API keys are imported too, or left out. */
   readonly withKeys: boolean
 }

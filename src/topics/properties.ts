@@ -22,14 +22,24 @@ const defaults: ReadonlyMap<string, string> = new Map([
   ['DONT_RETAIN_VALUE', 'false'],
 ])
 
+/** What checked properties say that is needed to create a topic with them. */
+export interface CheckedProperties {
+  /** Undefined for a topic that is removed on request only. */
+  readonly removal: RemovalPolicy | undefined
+}
+
+/** What most properties say. */
+const noRemoval: CheckedProperties = { removal: undefined }
+
 /**
- * Checks the properties of a request, in their order.
+ * Checks the properties of a request, in their order, and reads REMOVAL on the way, so that it is parsed once.
  *
  * The selector in a REMOVAL expression's remove clause is not checked here but where selectors are planned.
  *
- * @returns the first problem, with a name that UTF-8 can encode; undefined if there is none
+ * @returns what they say, or the first problem, with a name that UTF-8 can encode
  */
-export function checkProperties(properties: Properties): PropertyProblem | undefined {
+export function parseProperties(properties: Properties): CheckedProperties | PropertyProblem {
+  let checked = noRemoval
   let bytes = 0
   for (const [name, value] of Object.entries(properties)) {
     if (!name.isWellFormed()) {
@@ -43,10 +53,15 @@ export function checkProperties(properties: Properties): PropertyProblem | undef
         problem: `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`,
       }
     }
-    const problem = valueProblem(name, value)
-    if (problem !== undefined) return { name, problem }
+    if (name === 'REMOVAL') {
+      const removal = parseRemoval(value)
+      if ('problem' in removal) return { name, problem: removal.problem }
+      checked = { removal }
+    } else if (defaults.has(name) && value !== 'true' && value !== 'false') {
+      return { name, problem: 'must be "true" or "false"' }
+    }
   }
-  return undefined
+  return checked
 }
 
 /**
@@ -63,22 +78,13 @@ export function retainsValue(properties: Properties): boolean {
   return own(properties, 'DONT_RETAIN_VALUE') !== 'true'
 }
 
-/** The removal policy among checked properties; undefined for a topic that is removed only on request. */
+/** The removal policy among checked properties, parsed again; undefined for a topic that is removed only on request. */
 export function removalOf(properties: Properties): RemovalPolicy | undefined {
   const text = own(properties, 'REMOVAL')
   if (text === undefined) return undefined
   const policy = parseRemoval(text)
   assert(!('problem' in policy), 'properties are checked before they are used')
   return policy
-}
-
-function valueProblem(name: string, value: string): string | undefined {
-  if (name === 'REMOVAL') {
-    const policy = parseRemoval(value)
-    return 'problem' in policy ? policy.problem : undefined
-  }
-  if (!defaults.has(name) || value === 'true' || value === 'false') return undefined
-  return 'must be "true" or "false"'
 }
 
 function own(properties: Properties, name: string): string | undefined {

@@ -79,7 +79,10 @@ export async function load(store: TopicStore, paths: readonly string[], type: To
     while (next < paths.length) {
       const path = paths[next++]
       const valueText = Buffer.from(JSON.stringify(path))
-      assert.equal(await store.addAndSet({ path: path as Path, type, properties: {} }, valueText), 'created')
+      assert.equal(
+        await store.addAndSet({ path: path as Path, type, properties: {}, removal: undefined }, valueText),
+        'created',
+      )
     }
   }
   await Promise.all(Array.from({ length: Math.min(loadsAtOnce, paths.length) }, lane))

@@ -129,10 +129,9 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     })
   }
 
-  #putPropertied({ path, type, properties }: Creation, item: Buffer): Promise<boolean> {
+  #putPropertied({ path, type, properties, removal: policy }: Creation, item: Buffer): Promise<boolean> {
     const { specifications, items, updates, due, nextVersion } = this.#environment
     const created = this.#now()
-    const policy = removalOf(properties)
     const key = policy && dueKey(dueMs(policy, created.wallMs, created.wallMs), nextVersion())
     const details: Details = { properties, created, due: key?.toString('hex') }
     return specifications.ifNoExists(path, () => {

@@ -3,7 +3,7 @@
  */
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
-import { checkProperties, removalOf, retainsValue } from '../../topics/properties.js'
+import { parseProperties, retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
 import { type Properties, valueOfItem } from '../../topics/topic.js'
 import { itemProblem, parseObject } from '../check-item.js'
@@ -57,15 +57,15 @@ function* findingsOf(row: TopicRow): Generator<Finding> {
   } catch {
     return yield `topic "${path}": its properties are not valid JSON`
   }
-  const wrong = checkProperties(properties)
-  if (wrong !== undefined) return yield `topic "${path}": its property ${wrong.name} ${wrong.problem}`
+  const checked = parseProperties(properties)
+  if ('problem' in checked) return yield `topic "${path}": its property ${checked.name} ${checked.problem}`
   if (row.properties === '{}') yield `topic "${path}": its properties are stored as {}, not as null`
   if ((row.retains === 't') !== retainsValue(properties))
     yield `topic "${path}": whether it retains values differs from its properties`
   if (!retainsValue(properties) && valueOfItem(Buffer.from(row.item), path, type) !== undefined) {
     yield `topic "${path}": it has a value although DONT_RETAIN_VALUE is true`
   }
-  const policy = removalOf(properties)
+  const policy = checked.removal
   if (policy === undefined && row.due !== null) yield `topic "${path}": it has a due time but no REMOVAL`
   // A policy with a clause has no due time once it was executed.
   if (policy !== undefined && policy.selector === undefined && row.due === null)

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
-import { removalOf, retainsValue } from '../../topics/properties.js'
+import { retainsValue } from '../../topics/properties.js'
 import { encodeItem, type TopicType } from '../../topics/topic.js'
 import type { Absent, Creation, TopicStore } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
@@ -84,7 +84,7 @@ export function creationParameters(
     plainArray(requests.map(([{ creation }]) => retainsValue(creation.properties))),
     textArray(requests.map(([{ properties }]) => properties)),
     textArray(requests.map(([, item]) => item)),
-    plainArray(requests.map(([{ creation }]) => removalOf(creation.properties) !== undefined)),
+    plainArray(requests.map(([{ creation }]) => creation.removal !== undefined)),
     generation,
   ]
 }

@@ -1,0 +1,173 @@
+/**
+ * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`. UTF-8 → members.ts → JSON.parse →
+ * names that are given twice → validator → size. What is not an object, or nests too deep, never gets to JSON.parse, which
+ * would build it first. What paths, selectors and properties mean is parse.ts's.
+ */
+import { strict as assert } from 'node:assert'
+import { valueLevelsMax } from '../limits.js'
+import type { BodyShape, ValidationError } from '../validators.js'
+import { openBracket } from './json-bytes.js'
+import { jsonProblem } from './json-problem.js'
+import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
+import { type Problem, problem } from './problems.js'
+
+/** A body that its validator accepted, with the text of its `value`. */
+interface Parsed<Body> {
+  readonly body: Body
+  readonly valueText: Uint8Array | undefined
+}
+
+/** Strict about UTF-8; a byte order mark is not JSON. */
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Decodes, parses and validates a body. `valueText` is a view into `bytes` wherever it can be.
+ *
+ * @param sizeMax the upper bound of `size`, where a body has one
+ */
+export function parseBody<Body>(bytes: Uint8Array, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
+  let text: string
+  try {
+    text = decoder.decode(bytes)
+  } catch {
+    return problem('invalid_utf8')
+  }
+  if (firstByte(bytes) === openBracket) return jsonProblemOf(bytes) ?? problem('invalid_body', { found: 'an array' })
+  const members = scanMembers(bytes)
+  if (members.tooDeep !== undefined) return jsonProblemOf(bytes) ?? levelsProblem(members.tooDeep)
+  let input: unknown
+  try {
+    input = JSON.parse(text)
+  } catch {
+    const found = jsonProblemOf(bytes)
+    assert(found !== undefined, 'what JSON.parse refuses is not JSON')
+    return found
+  }
+  if (typeof input !== 'object' || input === null) {
+    return problem('invalid_body', { found: describe(input) })
+  }
+  const repeated = repetitionProblem(bytes, members, input)
+  if (repeated !== undefined) return repeated
+  const validation = shape.validate(input)
+  if (!validation.success) {
+    const [error] = validation.errors
+    assert(error !== undefined, 'a validator that refuses says why')
+    return problemOf(error, input, { names: shape.names, sizeMax, sizeText: members.size })
+  }
+  if (members.size !== undefined && !isIntegerUpTo(sizeMax, members.size)) return sizeProblem(members.size, sizeMax)
+  return { body: validation.data, valueText: members.value }
+}
+
+/** What is wrong with the JSON of a body, down to the deepest level that is allowed. */
+function jsonProblemOf(bytes: Uint8Array): Problem | undefined {
+  const found = jsonProblem(bytes, valueLevelsMax + 1)
+  return found === undefined ? undefined : problem('invalid_json', { problem: found })
+}
+
+/** The problem of a value that is nested too deep. */
+function levelsProblem(name: Uint8Array): Problem {
+  const found = `nested more than ${valueLevelsMax} levels deep`
+  return problem('invalid_parameter', {
+    name: unquoted(name),
+    found,
+    allowed: `a value of at most ${valueLevelsMax} levels`,
+  })
+}
+
+/** A name that is given twice, in the body or in its properties: JSON.parse would silently take the last one. */
+function repetitionProblem(bytes: Uint8Array, members: Members, input: object): Problem | undefined {
+  if (members.count !== Object.keys(input).length) {
+    return problem('duplicate_parameter', { name: repeatedName(bytes) ?? '' })
+  }
+  const properties: unknown = members.properties && 'properties' in input && input.properties
+  if (members.properties === undefined || typeof properties !== 'object' || properties === null) return undefined
+  if (Array.isArray(properties) || scanMembers(members.properties).count === Object.keys(properties).length)
+    return undefined
+  const name = repeatedName(members.properties) ?? ''
+  return problem('invalid_property', { name, problem: 'is given more than once; each may be given once' })
+}
+
+/** What each parameter may be, in the words of a message. */
+const allowedByName: Readonly<Record<string, string>> = {
+  path: 'a string',
+  selector: 'a string',
+  after: 'a string',
+  type: '"json" or "string"',
+  properties: 'an object whose members are strings',
+  value: 'any JSON value',
+}
+
+/** What a message needs besides a validator's error. */
+interface Expected {
+  readonly names: readonly string[]
+  readonly sizeMax: number
+  readonly sizeText: Uint8Array | undefined
+}
+
+/** A validator's error in the table's words. */
+function problemOf(error: ValidationError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
+  const name = parameterName(error.path)
+  if (error.expected === 'undefined') {
+    return problem('unknown_parameter', {
+      name,
+      allowed: [...names]
+        .sort()
+        .map((known) => `"${known}"`)
+        .join(', '),
+    })
+  }
+  const [own] = name.split(/[.[]/)
+  if (own === name && !(name in input))
+    return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
+  if (name === 'size' && sizeText !== undefined) {
+    return sizeProblem(typeof error.value === 'number' ? sizeText : error.value, sizeMax)
+  }
+  const allowed = own === name ? (allowedByName[name] ?? 'an object') : 'a string'
+  return problem('invalid_parameter', { name, found: describe(error.value), allowed })
+}
+
+/** The parameter that a validator's path leads to, escaped as in JSON: `$input.size`, `$input["a b"]`, `$input.properties["a b"]`. */
+function parameterName(path: string): string {
+  const rest = path.slice('$input'.length)
+  return rest.startsWith('[') ? rest.slice(2, -2) : rest.slice(1)
+}
+
+/** A `size` that is not an integer from 1 to `sizeMax`; a number is quoted by its text, since it may round to another one. */
+export function sizeProblem(found: unknown, sizeMax: number): Problem {
+  const quoted =
+    found instanceof Uint8Array ? `the number ${shortened(Buffer.from(found).toString('latin1'))}` : describe(found)
+  return problem('invalid_parameter', { name: 'size', found: quoted, allowed: `an integer from 1 to ${sizeMax}` })
+}
+
+/** Whether a JSON number is an integer to the last digit of its text, as 10, 10.0 and 1e1 are, and at most `max`. */
+function isIntegerUpTo(max: number, number: Uint8Array): boolean {
+  const text = Buffer.from(number).toString('latin1')
+  const [, whole, fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  if (whole === undefined || Number(text) > max) return false
+  const digits = whole + fraction
+  let zeros = 0
+  while (zeros < digits.length && digits.at(-1 - zeros) === '0') zeros++
+  return zeros === digits.length || fraction.length - Number(exponent) <= zeros
+}
+
+/** Says what a value is, and repeats no more of it than helps. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  switch (typeof value) {
+    case 'string':
+      return `the string ${JSON.stringify(shortened(value))}`
+    case 'number':
+    case 'boolean':
+      return `the ${typeof value} ${value}`
+    default:
+      return 'an object'
+  }
+}
+
+/** The longest text that is repeated to say what was found, in UTF-16 units. */
+const repeatedMax = 40
+
+function shortened(text: string): string {
+  return text.length > repeatedMax ? `${text.slice(0, repeatedMax).toWellFormed()}…` : text
+}

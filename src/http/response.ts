@@ -1,0 +1,192 @@
+/**
+ * Responses: status line, headers, body, and what clients do not read of them. Nothing here knows requests or their state;
+ * exchange.ts sees to it that each is answered at most once, and never after its client has gone.
+ *
+ * A body goes out in one of the library's two ways, so that what clients do not read stays within a bound (server.ts says
+ * why). The unread rest of each is kept here, all of them together within a bound. Beyond it the connections that have waited
+ * longest are closed, so that a client that does not read costs the others nothing.
+ */
+import type { HttpResponse } from 'uWebSockets.js'
+import { answerBytesSmallMax, answerBytesWaitingMax, answersPerProbe } from '../limits.js'
+import type { Answer, CloseCause } from './answer.js'
+import { closeAfterBody, type Incoming } from './linger.js'
+
+/** As bytes: the library copies them as they are, while it would convert a string for every answer. */
+const contentTypeName = Buffer.from('content-type')
+const contentTypeJson = Buffer.from('application/json')
+
+const statusLines: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  411: '411 Length Required',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  417: '417 Expectation Failed',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+  507: '507 Insufficient Storage',
+}
+
+function statusLine(status: number): string {
+  return statusLines[status] ?? String(status)
+}
+
+/** Where an answer goes. */
+export interface Receiver extends Incoming {
+  readonly res: HttpResponse
+  /** Whether a 100 has been sent, which to the library was the status line. */
+  continued: boolean
+}
+
+/**
+ * Tells the client to go on with its body. The library can say so, but not to every client, and it has no call for it. So the
+ * status line is a 100 followed by the empty line, and the real one comes later, before the first header's name.
+ */
+export function sendContinue(receiver: Receiver): void {
+  receiver.res.writeStatus('100 Continue\r\n')
+  receiver.continued = true
+}
+
+/** The part of a body that its client has not read. */
+interface Rest {
+  readonly res: HttpResponse
+  readonly bytes: Buffer
+  /** Where they begin in the body. */
+  readonly from: number
+  readonly sinceMs: number
+}
+
+export class Responses {
+  readonly #closed: (cause: CloseCause) => void
+  readonly #rests = new Set<Rest>()
+  #restBytes = 0
+  #draining = false
+
+  /** @param closed told of each connection that is closed without an answer, or before all of it was read */
+  constructor(closed: (cause: CloseCause) => void) {
+    this.#closed = closed
+  }
+
+  /** Connections that have not read all of their answer. */
+  get unread(): number {
+    return this.#rests.size
+  }
+
+  /** From now on every answer ends its connection. */
+  drain(): void {
+    this.#draining = true
+  }
+
+  /**
+   * Sends an answer. One that is `closing` ends its connection once the client has taken all of it and stopped sending, within
+   * bounds. To be called within the library's handler or a cork, so that the library sends all in one piece.
+   */
+  send(receiver: Receiver, answer: Answer, closing: boolean): void {
+    const { res } = receiver
+    const { status, body, headers } = answer
+    if (receiver.continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentTypeJson)
+    else {
+      if (status !== 200) res.writeStatus(statusLine(status))
+      res.writeHeader(contentTypeName, contentTypeJson)
+    }
+    if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
+    if (closing || this.#draining) return this.#sendLast(receiver, answer)
+    if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
+    else this.#sendBounded(res, bytesOf(body))
+  }
+
+  /** Closes a connection without an answer, or before all of it was read; its abort handler runs meanwhile. */
+  closeSilently(res: HttpResponse, cause: CloseCause): void {
+    this.#closed(cause)
+    res.close()
+  }
+
+  /** Closes every connection that has not read all of its answer since `beforeMs`, of performance.now(). */
+  closeUnread(beforeMs: number): void {
+    for (const { res, sinceMs } of this.#rests) {
+      if (sinceMs > beforeMs) break
+      this.closeSilently(res, 'unread')
+    }
+  }
+
+  /** Sends the body of an answer that ends its connection. */
+  #sendLast(receiver: Receiver, { body, bodyBytesUnsent }: Answer): void {
+    const isSmall = body.length <= answerBytesSmallMax && bodyBytesUnsent === undefined
+    // The library closes at once.
+    if (isSmall && receiver.bodyEnded) receiver.res.end(body, true)
+    else this.#sendAndClose(receiver, bytesOf(body), bodyBytesUnsent)
+  }
+
+  /** Sends a body, and keeps what the client does not take at once. */
+  #sendBounded(res: HttpResponse, body: Uint8Array): void {
+    const [taken, done] = res.tryEnd(body, body.length)
+    if (taken || done) return
+    const rest = this.#keep(res, body)
+    res.onWritable((offset) => {
+      let taken = false
+      res.cork(() => {
+        const [room, done] = res.tryEnd(rest.bytes.subarray(offset - rest.from), body.length)
+        if (done) this.#release(rest)
+        taken = room
+      })
+      return taken
+    })
+  }
+
+  /**
+   * Sends a body, and closes the connection once the client has taken all of it and nothing more of its own is waited for.
+   *
+   * An answer that is complete invalidates `res`, and then only `end`, which buffers without limit, closes. So the library is
+   * told of one byte more than there is: the answer is never complete, a next request on the connection ends it, and it is
+   * closed here.
+   *
+   * @param total the content-length where it is not the body's: an answer to HEAD names that of a body it does not have
+   */
+  #sendAndClose(receiver: Receiver, body: Uint8Array, total = body.length): void {
+    const { res } = receiver
+    res.writeHeader('connection', 'close')
+    // The first call writes the content-length, so it names the right one, and leaves the last byte for the next.
+    res.tryEnd(body.subarray(0, Math.max(body.length - 1, 0)), total)
+    const rest = this.#keep(res, body)
+    let isTaken = false
+    /** Sends what is left, and closes once the kernel has all of it; returns whether it has. Not to be called within a cork. */
+    const flushAndClose = (): boolean => {
+      if (isTaken || !this.#rests.has(rest)) return true
+      const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
+      ;[isTaken] = res.tryEnd(unsent, total + 1)
+      if (isTaken) closeAfterBody(receiver, () => this.#rests.has(rest) && res.close())
+      return isTaken
+    }
+    res.onWritable(flushAndClose)
+    setImmediate(flushAndClose)
+  }
+
+  /** Keeps what has not been sent of `body`, until it is released or the client has gone. */
+  #keep(res: HttpResponse, body: Uint8Array): Rest {
+    const from = res.getWriteOffset()
+    const more = body.length - from
+    for (const oldest of this.#rests) {
+      if (this.#restBytes + more <= answerBytesWaitingMax) break
+      this.closeSilently(oldest.res, 'unread')
+    }
+    const rest: Rest = { res, bytes: Buffer.from(body.subarray(from)), from, sinceMs: performance.now() }
+    this.#rests.add(rest)
+    this.#restBytes += more
+    res.onAborted(() => this.#release(rest))
+    return rest
+  }
+
+  #release(rest: Rest): void {
+    if (this.#rests.delete(rest)) this.#restBytes -= rest.bytes.length
+  }
+}
+
+function bytesOf(body: Uint8Array | string): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body
+}

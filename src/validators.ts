@@ -1,0 +1,79 @@
+/**
+ * Everything that typia generates, and the only file that imports it: the validators of what comes from outside, and the
+ * schemas of the API description.
+ *
+ * The types stay with the layers that they belong to. This file sits below all of them: every layer may load it, and it loads
+ * none of them, since it imports their types alone, which are gone at run time. Bounds that TypeScript cannot say are tags in
+ * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file has to know typia.
+ */
+import typia, { type IValidation } from 'typia'
+import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './api/answers.js'
+import type {
+  AddAndSetBody,
+  AddBody,
+  FetchBody,
+  FetchByPath,
+  FetchBySelector,
+  RemoveBody,
+  RemoveByPath,
+  RemoveBySelector,
+  SetBody,
+} from './api/bodies.js'
+import type { RequestText } from './cluster/control-protocol.js'
+import type { KeyLine, TopicLine } from './tools/import-line.js'
+
+/** What a validator found wrong: where, and what it expected there; `undefined` for a member that is not known. */
+export type ValidationError = IValidation.IError
+
+/** What api/parse-body.ts needs to know of a JSON object: whether an input is one, and the names of its members. */
+export interface BodyShape<Body> {
+  readonly validate: (input: unknown) => IValidation<Body>
+  readonly names: readonly string[]
+}
+
+export const fetchShape: BodyShape<FetchBody> = {
+  validate: typia.createValidateEquals<FetchBody>(),
+  names: typia.misc.literals<keyof FetchBody>(),
+}
+export const setShape: BodyShape<SetBody> = {
+  validate: typia.createValidateEquals<SetBody>(),
+  names: typia.misc.literals<keyof SetBody>(),
+}
+export const addAndSetShape: BodyShape<AddAndSetBody> = {
+  validate: typia.createValidateEquals<AddAndSetBody>(),
+  names: typia.misc.literals<keyof AddAndSetBody>(),
+}
+export const addShape: BodyShape<AddBody> = {
+  validate: typia.createValidateEquals<AddBody>(),
+  names: typia.misc.literals<keyof AddBody>(),
+}
+export const removeShape: BodyShape<RemoveBody> = {
+  validate: typia.createValidateEquals<RemoveBody>(),
+  names: typia.misc.literals<keyof RemoveBody>(),
+}
+
+/** The lines of an import. */
+export const topicLineShape: BodyShape<TopicLine> = {
+  validate: typia.createValidateEquals<TopicLine>(),
+  names: typia.misc.literals<keyof TopicLine>(),
+}
+export const keyLineShape: BodyShape<KeyLine> = {
+  validate: typia.createValidateEquals<KeyLine>(),
+  names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
+}
+
+/** A request on the control socket. */
+export const validateControlRequest: (input: unknown) => IValidation<RequestText> =
+  typia.createValidateEquals<RequestText>()
+
+/** The JSON schemas of request bodies, by the names of their types. */
+export const requestSchemas: object | undefined = typia.json.schemas<
+  [FetchByPath, FetchBySelector, SetBody, AddAndSetBody, AddBody, RemoveByPath, RemoveBySelector],
+  '3.1'
+>().components.schemas
+
+/** The JSON schemas of answers, by the names of their types. */
+export const answerSchemas: object | undefined = typia.json.schemas<
+  [FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, ErrorAnswer],
+  '3.1'
+>().components.schemas
