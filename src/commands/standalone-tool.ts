@@ -6,8 +6,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { DirectoryLock } from '../cluster/directory-lock.js'
+import { connectionDescriptor, type ToolConfig, type ToTool } from '../cluster/messages.js'
 import { nativeFaults } from '../cluster/native-faults.js'
-import type { ToolConfig } from '../cluster/tool-process.js'
 import { dataFile } from '../store/lmdb/files.js'
 
 /** A tool at work, in whichever process. */
@@ -47,21 +47,21 @@ export function runAlone(
   options: unknown,
 ): Connection {
   const script = fileURLToPath(new URL('../cluster/tool-process.js', import.meta.url))
-  // Its log goes to standard error, where a defect leaves its stack. The last descriptor is the connection, a socket pair:
-  // connectionDescriptor in cluster/tool-process.ts.
+  // Its log goes to standard error, where a defect leaves its stack. The last descriptor is the connection, a socket pair, and
+  // has the number `connectionDescriptor`.
   const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
   const child = fork(script, [], { stdio: [...stdio] })
   const ended = endOf(child)
-  const stream = (child.stdio as readonly unknown[])[5] as Socket
+  const stream = (child.stdio as readonly unknown[])[connectionDescriptor] as Socket
   stream.on('error', () => {})
-  // Its first word is that it has loaded. How the opening went is said on the connection.
+  const messages: readonly ToTool[] = [
+    { kind: 'start', config: { data, store, diskFreeBytesMin } },
+    { kind: 'open' },
+    { kind: 'tool', tool, options },
+  ]
+  // Its first message is that it has loaded. Whether the store could be opened is reported on the connection.
   child.once('message', () => {
-    for (const word of [
-      { kind: 'start', config: { data, store, diskFreeBytesMin } },
-      { kind: 'open' },
-      { kind: 'tool', tool, options },
-    ])
-      child.send(word)
+    for (const message of messages) child.send(message)
   })
 
   return {
