@@ -32,7 +32,7 @@ export function handleAddAndSet(context: ApiContext, bytes: Buffer, access: Acce
     touchProblem(access, path) ??
     removalProblem(access, properties)
   if (wrong || valueText === undefined) return refuse(wrong ?? problem('internal_error'))
-  if (context.diskNearlyFull(bytes.length)) return refuse(problem('disk_nearly_full'))
+  if (!context.tryReserveDisk(bytes.length)) return refuse(problem('disk_nearly_full'))
   return context.store.addAndSet({ path, type, properties }, valueText).then((outcome) => {
     switch (outcome) {
       case 'created':

@@ -19,7 +19,7 @@ export function handleAdd(context: ApiContext, bytes: Buffer, access: Access): A
   if (typeof path !== 'string') return refuse(path)
   const wrong = propertiesProblem(properties) ?? touchProblem(access, path) ?? removalProblem(access, properties)
   if (wrong) return refuse(wrong)
-  if (context.diskNearlyFull(bytes.length)) return refuse(problem('disk_nearly_full'))
+  if (!context.tryReserveDisk(bytes.length)) return refuse(problem('disk_nearly_full'))
   return context.store
     .add({ path, type, properties })
     .then((outcome) => ok(`{"path":${JSON.stringify(path)},"created":${outcome === 'created'}}`))

@@ -14,8 +14,8 @@ export interface ApiContext {
   readonly store: TopicStore
   readonly pageSizeMax: number
   readonly pageBytesMax: number
-  /** Whether a write with a body of so many bytes must be refused; one that is not counts as under way from then on. */
-  readonly diskNearlyFull: (bodyBytes: number) => boolean
+  /** Reserves disk space for a write with a body of so many bytes; false when the disk is nearly full and it must be refused. */
+  readonly tryReserveDisk: (bodyBytes: number) => boolean
 }
 
 export function ok(body: string): Answer {

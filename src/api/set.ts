@@ -20,7 +20,7 @@ export function handleSet(context: ApiContext, bytes: Buffer, access: Access): A
   if (typeof path !== 'string') return refuse(path)
   const wrong = valueProblem(valueText, value, type) ?? touchProblem(access, path)
   if (wrong || valueText === undefined) return refuse(wrong ?? problem('internal_error'))
-  if (context.diskNearlyFull(bytes.length)) return refuse(problem('disk_nearly_full'))
+  if (!context.tryReserveDisk(bytes.length)) return refuse(problem('disk_nearly_full'))
   return context.store
     .set(path, type, valueText)
     .then((outcome) =>

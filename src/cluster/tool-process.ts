@@ -55,7 +55,7 @@ class ToolProcess {
         this.#config = message.config
         return
       case 'open':
-        return void this.#open(this.#started())
+        return void this.#open(this.#requireConfig())
       case 'hold':
         return void this.#pauseWrites()
       case 'release':
@@ -71,7 +71,7 @@ class ToolProcess {
     this.#connection?.stop(reason)
   }
 
-  #started(): ToolConfig {
+  #requireConfig(): ToolConfig {
     if (this.#config === undefined) throw new Error('the parent has sent no settings')
     return this.#config
   }
@@ -116,7 +116,7 @@ class ToolProcess {
   async #run({ tool, options }: ToolMessage, { emit, input, signal }: ToolConnection): Promise<void> {
     const store = await this.#opening
     if (store === undefined) throw new Error('the store is not open')
-    const { store: address, data, diskFreeBytesMin } = this.#started()
+    const { store: address, data, diskFreeBytesMin } = this.#requireConfig()
     const run = tool === 'ask' ? answerTool : toolOf(tool)
     const directory = isExclusive(address) ? data : undefined
     await run(store, options, { emit, input, signal, directory, diskFreeBytesMin })

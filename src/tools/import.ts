@@ -167,7 +167,7 @@ class Batch {
     this.#bytes = 0
     if (lines.length === 0) return
     const first = lines[0].number
-    if (this.#disk?.nearlyFull()) throw new LineFailed(first, new WrongLine('The disk is nearly full.'))
+    if (this.#disk?.isNearlyFull()) throw new LineFailed(first, new WrongLine('The disk is nearly full.'))
     const problem = await this.#firstProblem(lines).catch((error: Error) => {
       throw new LineFailed(first, error)
     })
