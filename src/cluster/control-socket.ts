@@ -60,21 +60,21 @@ export interface ControlHandlers {
  * Listens for commands; resolves once callers can connect. The caller holds the directory's lock, so a socket file that is
  * there is a dead service's.
  */
-export function listenForControl(directory: string, { onRequest, onRefused }: ControlHandlers): Promise<Server> {
+export function listenForControl(directory: string, handlers: ControlHandlers): Promise<Server> {
   rmSync(join(directory, 'control.sock'), { force: true })
   let waiting = 0
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy())
     const refused = (reason: string): void => {
       refuse(socket, reason)
-      onRefused(reason)
+      handlers.onRefused(reason)
     }
     if (waiting >= waitingMax) return refused(`more than ${waitingMax} connections wait to send their request`)
     waiting++
     readLineBytes(socket, requestBytesMax, requestMsMax)
       .finally(() => waiting--)
       .then(
-        (line) => onRequest(line, socket),
+        (line) => handlers.onRequest(line, socket),
         (error: Error) => (error instanceof BrokenOff ? socket.destroy() : refused(error.message)),
       )
   })

@@ -21,13 +21,13 @@ import { redactAddress } from '../store/address.js'
 import { version } from '../version.js'
 import { Child } from './child.js'
 import type { Reloaded } from './control-protocol.js'
-import { createRequests, type Requests } from './control-requests.js'
+import { ControlRequests } from './control-requests.js'
 import { listenForControl } from './control-socket.js'
 import { makeFirstKey } from './first-key.js'
 import { bracketed, listenExitCode, listenProblem } from './listen-problem.js'
-import { createReadiness, type Readiness } from './readiness.js'
+import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
-import { createMembers, type Members } from './store-opening.js'
+import { StoreOpener } from './store-opening.js'
 import { type Wanted, Workers } from './workers.js'
 
 /** A second signal sooner than this is the same request again: GNU timeout sends two, and so does a terminal through npm. */
@@ -57,7 +57,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #log: Logger
   readonly #workers: Workers
-  readonly #requests: Requests
+  readonly #requests: ControlRequests
   readonly #readiness: Readiness
   readonly #metrics: Metrics
   #config: Config
@@ -87,9 +87,9 @@ export class Supervisor {
     const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
     cluster.setupPrimary({ exec: script('worker'), args: [], stdio: [...stdio] })
     const forkTool = (): ChildProcess => fork(script('tool-process'), [], { stdio: [...stdio], serialization: 'json' })
-    const members: Members = createMembers()
+    const opener = new StoreOpener()
     this.#workers = new Workers({
-      members,
+      opener,
       log,
       fork: () => this.#forkWorker(),
       onGivingUp: (reason) => void this.#stop(exitCodes.restartLimit, reason),
@@ -99,8 +99,8 @@ export class Supervisor {
     const start = () => this.#wanted(this.#config).start
     const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
     this.reload = queueReloads(started, () => this.#reloadOnce())
-    this.#requests = createRequests({ serving, members, forkTool, start, reload: this.reload, stopping, log })
-    this.#readiness = createReadiness({
+    this.#requests = new ControlRequests({ serving, opener, forkTool, start, reload: this.reload, stopping, log })
+    this.#readiness = new Readiness({
       stopping,
       expected: () => this.#workersExpected,
       serving,

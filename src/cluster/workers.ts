@@ -11,8 +11,8 @@
 import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'
 import type { ToChild } from './messages.js'
-import { createRestartPolicy, failedStartsMax, youngMs } from './restarts.js'
-import type { Members } from './store-opening.js'
+import { failedStartsMax, RestartPolicy, youngMs } from './restarts.js'
+import type { StoreOpener } from './store-opening.js'
 
 /** Loading the code of a worker, on a machine that is busy with everything else. */
 const loadMsMax = 60_000
@@ -40,7 +40,7 @@ export interface Wanted {
 }
 
 export interface WorkersOptions {
-  readonly members: Members
+  readonly opener: StoreOpener
   readonly log: Logger
   /** Forks a worker. */
   readonly fork: () => Child
@@ -66,7 +66,7 @@ interface Change {
 
 export class Workers {
   readonly #options: WorkersOptions
-  readonly #policy = createRestartPolicy()
+  readonly #policy = new RestartPolicy()
   /** Every worker that has not ended, oldest first. */
   readonly #all = new Set<Worker>()
   #wanted: Wanted | undefined
@@ -112,7 +112,7 @@ export class Workers {
   /** Ends all at once. */
   kill(): void {
     this.#stopReconciling()
-    for (const { child } of this.#all) child.process.kill('SIGKILL')
+    for (const { child } of this.#all) child.discard('the service is stopped at once')
   }
 
   /** Those that serve now, oldest first. */
@@ -202,7 +202,7 @@ export class Workers {
       return this.#options.fork()
     } catch (error) {
       const nowMs = performance.now()
-      this.#options.log.error({ reason: (error as Error).message }, 'worker could not be started')
+      this.#options.log.error({ reason: (error as Error).message }, 'worker failed to start')
       this.#policy.onDeath({ nowMs, livedMs: 0, served: false })
       this.#failChange(error as Error)
       this.#reconcileAfter(Math.max(0, this.#policy.notBeforeMs - nowMs))
@@ -213,10 +213,10 @@ export class Workers {
   /** Load → open → serve. A step that fails ends the child, and its end is what is acted upon. */
   async #bringUp(worker: Worker): Promise<void> {
     const { child, wanted, isReplacement } = worker
-    const { members, log } = this.#options
+    const { opener, log } = this.#options
     await child.waitFor('loaded', loadMsMax)
     child.send(wanted.start)
-    await members.open(child)
+    await opener.open(child)
     const served = child.waitFor('serving', serveMsMax)
     child.send({ kind: 'serve' })
     await served
@@ -244,7 +244,7 @@ export class Workers {
     this.#unreplaced++
     this.#policy.onDeath({ nowMs: performance.now(), livedMs, served: failure === undefined })
     if (failure === undefined) log.error({ worker: child.process.pid, code, signal, livedMs }, 'worker died')
-    else log.error({ worker: child.process.pid, reason: failure.message }, 'worker could not be started')
+    else log.error({ worker: child.process.pid, reason: failure.message }, 'worker failed to start')
     if (worker.wanted === this.#wanted && (failure !== undefined || this.#isUnfit(worker))) {
       this.#failChange(failure ?? new Error(`${child} ended (${signal ?? code}) soon after it began to serve`))
     }
