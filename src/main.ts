@@ -3,7 +3,7 @@
  * The command line: finds out what is asked for, and becomes it. Nothing else. A command's code is loaded when it is asked
  * for: `serve` is the primary, which has no use for the engines that the other commands bring along.
  */
-import { type Command, parseCall } from './commands/command.js'
+import { type Command, parseCall, refuseArguments } from './commands/command.js'
 import { commandHelp, overviewHelp } from './commands/help.js'
 import { OutputClosed, print } from './commands/stdout.js'
 import { UsageError } from './config.js'
@@ -70,10 +70,6 @@ async function helpFor(words: readonly string[]): Promise<string> {
   return commandHelp(name, await commands[name]())
 }
 
-function refuseMore(words: readonly string[]): void {
-  if (words.length > 0) throw new UsageError(`unexpected argument ${quoted(words[0])}`)
-}
-
 /** Whether --help or -h is among the flags. */
 function asksForHelp(words: readonly string[]): boolean {
   const flagsEnd = words.indexOf('--')
@@ -86,11 +82,11 @@ async function run(words: readonly string[]): Promise<void> {
     const about = first === 'help' ? rest : words
     const flagsFrom = about.findIndex((word) => word.startsWith('-'))
     const asked = flagsFrom < 0 ? about : about.slice(0, flagsFrom)
-    if (first === 'help' && asked.length > 1) refuseMore(asked.slice(commandName(asked).split(' ').length))
+    if (first === 'help' && asked.length > 1) refuseArguments(asked.slice(commandName(asked).split(' ').length))
     return print(await helpFor(asked))
   }
   if (first === 'version' || first === '--version' || first === '-V') {
-    refuseMore(rest)
+    refuseArguments(rest)
     return print(`topicd ${version}\n`)
   }
   const name = commandName(words)

@@ -7,7 +7,7 @@ import { lstatSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answerIn, endLine, errorIn, readyLine, requestLine, type ToolRequest } from '../cluster/control-protocol.js'
+import { endLine, errorIn, keyAnswerIn, readyLine, requestLine, type ToolRequest } from '../cluster/control-protocol.js'
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory-lock.js'
 import type { Question, ToolConfig } from '../cluster/messages.js'
@@ -40,7 +40,7 @@ export async function ask(where: ToolConfig, question: Question, creates = false
     if (reached.isNew) complain(`there was no store in ${where.data}; a new one is made there`)
     let line = ''
     await converse(runAlone(where, reached.lock, 'ask', question), (text) => void (line = text), noInput())
-    return answerIn(line)
+    return keyAnswerIn(line)
   }
   const { service } = reached
   boundSilence(service)
@@ -49,7 +49,7 @@ export async function ask(where: ToolConfig, question: Question, creates = false
     throw new Error(`the service that uses ${where.data} gave no answer`)
   })
   service.destroy()
-  return answerIn(line)
+  return keyAnswerIn(line)
 }
 
 /**
@@ -120,7 +120,7 @@ function runInService(service: Socket, { data }: ToolConfig, request: ToolReques
       if (running === undefined) return 'the service ended before the work was done'
       return `the process that did the work ended in the middle of it, while the service runs: the store in ${data} may be damaged (the service's log says more)`
     },
-    close: () => Promise.resolve(service.destroy()).then(() => {}),
+    close: () => Promise.resolve(void service.destroy()),
   }
 }
 
@@ -161,16 +161,17 @@ async function connectOrLock({ data, store }: ToolConfig, creates: boolean): Pro
 
 /** Why there is no store in a data directory; undefined when there is one. */
 function missing(data: string): string | undefined {
-  for (const [path, what] of [
+  const needed = [
     [data, `there is no directory ${data}`],
     [dataFile(data), `there is no store in ${data}, which would be the file ${dataFile(data)}`],
-  ]) {
+  ] as const
+  for (const [path, problem] of needed) {
     try {
       lstatSync(path)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' && code !== 'ENOTDIR') return `the data directory ${data} cannot be read: ${message}`
-      return `${what}; --data, or TOPICD_DATA, names the data directory`
+      return `${problem}; --data, or TOPICD_DATA, names the data directory`
     }
   }
   return undefined

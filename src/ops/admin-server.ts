@@ -64,7 +64,7 @@ export function startAdmin({ host, port, notReadyReasons, metrics, description }
       res.shouldKeepAlive = false
       return answer(res, 405, plain, 'GET and HEAD only\n')
     }
-    const [path] = (req.url ?? '').split('?')
+    const [path = ''] = (req.url ?? '').split('?')
     void respond(path, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
   })
   server.maxConnections = connectionsMax

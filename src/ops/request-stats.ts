@@ -78,7 +78,8 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
   return {
     answered({ route, startMs, waited, bytesIn }, { status, body, cause }) {
       const counts = (route && byPath.get(route.path)) ?? other
-      counts.statuses[status]++
+      // Every status is below `statusesMax`.
+      ;(counts.statuses[status] as number)++
       counts.bytesIn += bytesIn
       counts.bytesOut += typeof body === 'string' ? Buffer.byteLength(body) : body.length
       if (Number.isNaN(startMs)) counts.untimed++
