@@ -45,8 +45,8 @@ export type FromChild =
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'unanswered'; readonly id: number; readonly reason: string }
 
-/** The settings that a tool needs. */
-export type ToolConfig = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin'>
+/** Where the topics are stored, as settings: all that a tool needs. */
+export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin'>
 
 /** The last message to a tool: its work, with the connection as the message's handle, or on `connectionDescriptor`. */
 export interface ToolMessage {
@@ -57,7 +57,7 @@ export interface ToolMessage {
 
 /** From a parent to a tool. */
 export type ToTool =
-  | { readonly kind: 'start'; readonly config: ToolConfig }
+  | { readonly kind: 'start'; readonly config: StoreLocation }
   | Extract<ToChild, { kind: 'open' | 'hold' | 'release' }>
   | ToolMessage
 

@@ -21,7 +21,7 @@ import type { Tool } from '../tools/tool.js'
 import { version } from '../version.js'
 import { answerLine } from './control-protocol.js'
 import { answerQuestion } from './key-requests.js'
-import { connectionDescriptor, type Question, type ToolConfig, type ToolMessage, type ToTool } from './messages.js'
+import { connectionDescriptor, type Question, type StoreLocation, type ToolMessage, type ToTool } from './messages.js'
 import { sendToParent } from './parent.js'
 import { fulfilledWithin, ToolConnection } from './tool-connection.js'
 
@@ -34,7 +34,7 @@ const answerTool: Tool = async (store, question, { emit }) => {
 }
 
 class ToolProcess {
-  #config: ToolConfig | undefined
+  #config: StoreLocation | undefined
   #opening: Promise<TopicStore> | undefined
   #connection: ToolConnection | undefined
   /** Whether it ends by itself, and cleanly as far as the store is concerned. */
@@ -71,13 +71,13 @@ class ToolProcess {
     this.#connection?.stop(reason)
   }
 
-  #requireConfig(): ToolConfig {
+  #requireConfig(): StoreLocation {
     if (this.#config === undefined) throw new Error('the parent has sent no settings')
     return this.#config
   }
 
   /** Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from `#run`. */
-  async #open({ store, data }: ToolConfig): Promise<void> {
+  async #open({ store, data }: StoreLocation): Promise<void> {
     this.#opening = openStore(store, { directory: data })
     await this.#openedStore()
     sendToParent({ kind: 'opened' })

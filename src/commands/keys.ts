@@ -3,7 +3,7 @@
  */
 import { hashToken, makeToken } from '../auth/token.js'
 import type { ListedKey } from '../cluster/messages.js'
-import { type Ask, addNewKey, persistently, readKeys } from '../cluster/new-key.js'
+import { addNewKey, persistently, readKeys, type SendQuestion } from '../cluster/new-key.js'
 import { type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { quoted } from '../quoted.js'
@@ -78,8 +78,8 @@ async function add(config: Config, record: KeyRecord, token: string): Promise<vo
       `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`,
     ),
   )
-  const askAgain: Ask = persistently((question) => ask(config, question), addMsMax)
-  const isAdded = await addNewKey(askAgain, record).catch((error: Error) => {
+  const repeatedly: SendQuestion = persistently((question) => ask(config, question), addMsMax)
+  const isAdded = await addNewKey(repeatedly, record).catch((error: Error) => {
     const unknown = 'it is not known whether the key was made, and its token may be valid'
     fatal(exitCodes.failed, `${error.message}; ${unknown}: topicd keys revoke ${record.name} makes sure that it is not`)
   })
