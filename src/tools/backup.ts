@@ -1,6 +1,5 @@
 /**
- * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. How it is made is the
- * engine's to know.
+ * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. The engine makes it.
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -9,14 +8,14 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 
 export interface BackupOptions {
-  /** Where the copy goes: an absolute path at which there is nothing yet. */
+  /** The file to write: an absolute path that does not exist yet. */
   readonly file: string
   /** The directory of the file, as the caller sees it. */
   readonly directory: DirectoryId
 }
 
-/** What tells two directories apart that have the same path in two mount namespaces. */
-export interface DirectoryId {
+/** Distinguishes two directories that have the same path in two mount namespaces. */
+interface DirectoryId {
   readonly device: string
   readonly inode: string
 }

@@ -14,7 +14,7 @@ export const checkTool: Tool = async (store, _options, io) => {
   let findings = 0
   const onFinding = (finding: string): void => {
     findings++
-    // What cannot be said any more ends the work through its signal.
+    // If it cannot be sent, the signal ends the work.
     void io.emit(JSON.stringify({ finding } satisfies CheckLine)).catch(() => {})
   }
   const { records } = await store.check(onFinding, (done, total) => report('checking', done, total))

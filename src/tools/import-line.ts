@@ -1,6 +1,6 @@
 /**
- * One line of an import, parsed whole and checked as far as the line alone allows. It holds no view into the bytes that it was
- * read from. What the store already has is not known here.
+ * One line of an import, parsed completely and checked as far as the line alone allows. The result keeps no view into the bytes
+ * that it was parsed from. Nothing here knows what is stored.
  */
 import typia, { type tags } from 'typia'
 import type { BodyShape } from '../api/bodies.js'
@@ -44,7 +44,7 @@ const keyLineShape: BodyShape<KeyLine> = {
 
 const keyPrefix = Buffer.from('{"key":')
 
-/** Whoever may run an import may do everything. */
+/** A user who may run an import may do everything. */
 const everything = accessOf({
   name: 'import',
   tokenHash: '',
@@ -53,15 +53,15 @@ const everything = accessOf({
   madeMs: 0,
 })
 
-/** A topic to be there afterwards. */
+/** A topic to store. */
 export interface ImportedTopic extends Creation {
   readonly kind: 'topic'
   /** Undefined for a topic that never had a value. */
   readonly valueText: Uint8Array | undefined
 }
 
-/** An API key to be there afterwards. */
-export interface ImportedKey {
+/** An API key to store. */
+interface ImportedKey {
   readonly kind: 'key'
   readonly record: KeyRecord
 }
@@ -71,7 +71,7 @@ export type ImportLine = ImportedTopic | ImportedKey
 /**
  * Parses a line, without its end.
  *
- * @throws WrongLine when it is not such a line
+ * @throws WrongLine when it is not a valid line
  */
 export function parseImportLine(line: Uint8Array): ImportLine {
   return keyPrefix.equals(line.subarray(0, keyPrefix.length)) ? parseKey(line) : parseTopic(line)
@@ -104,7 +104,7 @@ function parseKey(line: Uint8Array): ImportedKey {
   return { kind: 'key', record: { ...key, under } }
 }
 
-/** A problem of a request's body, in words for a line. */
+/** The message of a problem with a request's body, reworded for a line. */
 function wordsOf({ message }: { readonly message: string }): string {
   return message.replace(/^The request body/, 'It')
 }
