@@ -3,7 +3,7 @@
  * The command line: finds the command, and runs it; nothing else. A command's code is loaded only when it is run: `serve` is
  * the primary, which does not need the engines that other commands import.
  */
-import { type Command, parseCall } from './commands/command.js'
+import { type Command, parseCall, refuseArguments } from './commands/command.js'
 import { commandHelp, overviewHelp } from './commands/help.js'
 import { OutputClosed, print } from './commands/stdout.js'
 import { UsageError } from './config.js'
@@ -80,10 +80,6 @@ async function helpFor(words: readonly string[]): Promise<string> {
   if (others.length === 0 && actionsOf(first).length > 0) return overview(first)
   const { name, load } = findCommand(words)
   return commandHelp(name, await load())
-}
-
-function refuseArguments([unexpected]: readonly string[]): void {
-  if (unexpected !== undefined) throw new UsageError(`unexpected argument ${quoted(unexpected)}`)
 }
 
 /** Whether --help or -h is among the flags. */

@@ -19,8 +19,9 @@ import type {
   RemoveBySelector,
   SetBody,
 } from './api/bodies.js'
-import type { RequestText } from './cluster/control-protocol.js'
-import type { KeyLine, TopicLine } from './tools/import-line.js'
+import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from './cluster/control-messages.js'
+import type { KeyLine, TopicLine } from './tools/export-format.js'
+import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tools/tool-messages.js'
 
 /** What a validator found wrong: where, and what it expected there; `undefined` for a member that is not known. */
 export type ValidationError = IValidation.IError
@@ -65,6 +66,16 @@ export const keyLineShape: BodyShape<KeyLine> = {
 /** A request on the control socket. */
 export const validateControlRequest: (input: unknown) => IValidation<RequestText> =
   typia.createValidateEquals<RequestText>()
+
+/** What the service sends over the control socket. */
+export const isErrorLine: (input: unknown) => input is ErrorLine = typia.createIs<ErrorLine>()
+export const isAnswerLine: (input: unknown) => input is AnswerLine = typia.createIs<AnswerLine>()
+export const isReloaded: (input: unknown) => input is Reloaded = typia.createIs<Reloaded>()
+export const isKeyAnswer: (input: unknown) => input is KeyAnswerText = typia.createIs<KeyAnswerText>()
+export const isBackupLine: (input: unknown) => input is BackupLine = typia.createIs<BackupLine>()
+export const isCheckLine: (input: unknown) => input is CheckLine = typia.createIs<CheckLine>()
+export const isImportedLine: (input: unknown) => input is ImportedLine = typia.createIs<ImportedLine>()
+export const isProgressLine: (input: unknown) => input is ProgressLine = typia.createIs<ProgressLine>()
 
 /** The JSON schemas of request bodies, by the names of their types. */
 export const requestSchemas: object | undefined = typia.json.schemas<

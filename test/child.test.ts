@@ -11,9 +11,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Child } from '../dist/cluster/child.js'
-import { createRequests } from '../dist/cluster/control-requests.js'
+import { ControlRequests } from '../dist/cluster/control-requests.js'
 import type { FromChild, ToChild } from '../dist/cluster/messages.js'
-import { createMembers } from '../dist/cluster/store-opening.js'
+import { StoreOpener } from '../dist/cluster/store-opening.js'
 import type { Logger } from '../dist/ops/log.js'
 
 interface Line {
@@ -104,9 +104,9 @@ t.test('a process that could not be started has ended', async (t) => {
 
 t.test('a tool that could not be started does not keep the service from ending', async (t) => {
   const process = Object.assign(new PlayedProcess(), { pid: undefined })
-  const requests = createRequests({
+  const requests = new ControlRequests({
     serving: () => [],
-    members: { open: async () => {} },
+    opener: { open: async () => {} },
     forkTool: () => {
       setImmediate(() => process.emit('error', new Error('spawn EAGAIN')))
       return process as unknown as ChildProcess
@@ -151,11 +151,11 @@ t.test('what was waited for leaves nothing behind', async (t) => {
 })
 
 t.test('a child that ends while it waits for its turn to open the store is told of at once', async (t) => {
-  const members = createMembers()
+  const opener = new StoreOpener()
   const [first, second] = [play(new PlayedProcess(1)), play(new PlayedProcess(2))]
-  const firstOpened = members.open(first.child)
+  const firstOpened = opener.open(first.child)
   await once(first.process, 'sent')
-  const secondOpened = members.open(second.child)
+  const secondOpened = opener.open(second.child)
   second.process.emit('exit', null, 'SIGKILL')
   await t.rejects(secondOpened, { message: 'process 2 ended before it could open the store' })
   t.strictSame(first.process.received, [{ kind: 'open' }], 'the first one has not opened it yet')

@@ -83,7 +83,7 @@ await t.test('a setting that takes a restart is named', async (t) => {
   t.match(await server.command('reload'), {
     code: 0,
     stdout: reloaded,
-    stderr: 'topicd: TOPICD_ADMIN_HOST has changed; that takes a restart\n',
+    stderr: 'topicd: TOPICD_ADMIN_HOST has changed, which needs a restart\n',
   })
 })
 
@@ -97,7 +97,7 @@ await t.test('another build', async (t) => {
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 0)
     t.match(stdout, /, version 9\.8\.7\n$/)
-    t.match(stderr, /^topicd: the primary goes on as version \d+\.\d+\.\d+ until a restart\n$/)
+    t.match(stderr, /^topicd: the primary stays at version \d+\.\d+\.\d+ until a restart\n$/)
   })
 
   await t.test('a worker that does not start fails it, and the service serves on', async (t) => {

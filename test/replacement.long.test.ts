@@ -92,13 +92,11 @@ export function openEnvironment(directory, ...rest) {
 `
 
 /** Lets everybody open at once, beside whoever writes. */
-const openingWithoutHold = `export function createMembers() {
-  return {
-    async open(child) {
-      const opened = child.waitFor('opened', 10_000)
-      child.send({ kind: 'open' })
-      await opened
-    },
+const openingWithoutHold = `export class StoreOpener {
+  async open(child) {
+    const opened = child.waitFor('opened', 10_000)
+    child.send({ kind: 'open' })
+    await opened
   }
 }
 `

@@ -1,9 +1,9 @@
 /** When a worker that died is replaced, and when starting more makes no sense. */
 import t from 'tap'
-import { createRestartPolicy, failedStartsMax, youngMs } from '../dist/cluster/restarts.js'
+import { failedStartsMax, RestartPolicy, youngMs } from '../dist/cluster/restarts.js'
 
 t.test('a worker that had served for long is replaced at once', (t) => {
-  const policy = createRestartPolicy()
+  const policy = new RestartPolicy()
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs, served: true })
   t.ok(policy.notBeforeMs <= 100_000)
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs - 1, served: true })
@@ -12,7 +12,7 @@ t.test('a worker that had served for long is replaced at once', (t) => {
 })
 
 t.test('while workers die young the delay doubles up to five seconds, and starts again after a quiet time', (t) => {
-  const policy = createRestartPolicy()
+  const policy = new RestartPolicy()
   let nowMs = 50_000
   const delays = Array.from({ length: 8 }, () => {
     policy.onDeath({ nowMs, livedMs: 10, served: true })
@@ -28,14 +28,14 @@ t.test('while workers die young the delay doubles up to five seconds, and starts
 })
 
 t.test('workers that die while a delay is running do not lengthen it', (t) => {
-  const policy = createRestartPolicy()
+  const policy = new RestartPolicy()
   for (let i = 0; i < 20; i++) policy.onDeath({ nowMs: 50_000 + i, livedMs: 10, served: true })
   t.equal(policy.notBeforeMs, 50_100)
   t.end()
 })
 
 t.test('only starts that fail in a row are hopeless', (t) => {
-  const policy = createRestartPolicy()
+  const policy = new RestartPolicy()
   for (let i = 0; i < 1000; i++) policy.onDeath({ nowMs: i, livedMs: 10, served: true })
   t.notOk(policy.isHopeless, 'a thousand deaths of workers that had served are not')
   const fail = (): void => policy.onDeath({ nowMs: 0, livedMs: 10, served: false })

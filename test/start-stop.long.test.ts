@@ -157,12 +157,12 @@ t.test('workers that die before they serve, over and over', { timeout: 240_000 }
     const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
     writeFileSync(refusal, '')
     process.kill(server.workerPids()[0], 'SIGKILL')
-    const failures = (): number => server.log.filter(({ msg }) => msg === 'worker could not be started').length
+    const failures = (): number => server.log.filter(({ msg }) => msg === 'worker failed to start').length
     await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
     t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
     t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
     t.match(
-      server.log.find(({ msg }) => msg === 'worker could not be started'),
+      server.log.find(({ msg }) => msg === 'worker failed to start'),
       { reason: 'told not to serve' },
     )
     rmSync(refusal)

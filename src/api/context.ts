@@ -15,8 +15,8 @@ export interface ApiContext {
   readonly store: TopicStore
   readonly pageSizeMax: number
   readonly pageBytesMax: number
-  /** Whether a write with a body of so many bytes must be refused; one that is not counts as written from then on. */
-  readonly diskNearlyFull: (bodyBytes: number) => boolean
+  /** Reserves disk space for a write with a body of so many bytes; false when the disk is nearly full and it must be refused. */
+  readonly tryReserveDisk: (bodyBytes: number) => boolean
 }
 
 export function ok(body: string): Answer {
@@ -61,8 +61,8 @@ export function creationProblem(access: Access, { path, removal }: Creation): Pr
 }
 
 /** Why there is no room for a write with this body; undefined when there is, and then the room counts as taken. */
-export function roomProblem({ diskNearlyFull }: ApiContext, body: Uint8Array): Problem | undefined {
-  return diskNearlyFull(body.length) ? problem('disk_nearly_full') : undefined
+export function roomProblem({ tryReserveDisk }: ApiContext, body: Uint8Array): Problem | undefined {
+  return tryReserveDisk(body.length) ? undefined : problem('disk_nearly_full')
 }
 
 /** The problem of a topic that does not exist, or is not of the wanted type. */

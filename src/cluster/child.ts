@@ -1,9 +1,9 @@
 /**
- * One child process as the primary sees it: its state, what it has said, what is awaited from it, and its end. It knows
- * nothing of when to start or replace one.
+ * One child process as the primary sees it: its state, its last reports, what is awaited from it, and its end. When a child is
+ * started or replaced is decided in workers.ts.
  *
- * A child that does not say in time what it must is of no use to anybody: the wait itself ends it. Nothing is left behind
- * by a wait that is over, since a child outlives millions of them.
+ * A child that does not report in time what it must is useless: the wait itself ends it. A wait that is over leaves nothing
+ * behind, since a child outlives millions of them.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
@@ -12,23 +12,25 @@ import type { FromChild, Question, ToChild } from './messages.js'
 import { nativeFaults } from './native-faults.js'
 
 /**
- * A child's life, in this order. A tool stays `starting` until it has ended.
+ * The states of a child, in this order. A tool stays `starting` until it has ended.
  *
  * - starting: from the fork until it serves
  * - serving
- * - draining: it answers what is in flight, and ends
+ * - draining: it answers the requests in flight, and ends
  * - ended: the process is gone
  */
-export type ChildState = 'starting' | 'serving' | 'draining' | 'ended'
+const states = ['starting', 'serving', 'draining', 'ended'] as const
 
-/** How a child ended, and what it was about. */
+type ChildState = (typeof states)[number]
+
+/** How a child ended, and in which state. */
 export interface End {
   readonly code: number | null
   readonly signal: string | null
-  readonly during: Exclude<ChildState, 'ended'>
+  readonly during: ChildState
 }
 
-/** Somebody who waits for a word, or for an answer. */
+/** A wait for a message. */
 interface Waiter {
   readonly isFor: (message: FromChild) => boolean
   readonly resolve: (message: FromChild) => void
@@ -36,29 +38,29 @@ interface Waiter {
   readonly timer: NodeJS.Timeout
 }
 
-/** How long a child whose store broke may take to end by itself: its exit waits for a thread that the disk may never let go. */
+/** How long a child whose store broke may take to end by itself: its exit waits for a thread that the disk may block forever. */
 const brokenMsMax = 2000
 
 export class Child {
   readonly process: ChildProcess
   readonly startedMs = performance.now()
-  /** When it last gave a sign of life, in ms of performance.now(). */
+  /** When its last message came, in ms of performance.now(). */
   heardMs = performance.now()
-  /** Whether it could write when it last said so. */
+  /** Whether it could write, by its last heartbeat. */
   writable = true
-  /** Why its store is unavailable at the moment; undefined while it is not. */
+  /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
   storeProblem: string | undefined
-  /** What it last told of itself. */
+  /** Its last statistics. */
   figures: WorkerStats | undefined
   /** The version of its build; undefined until it has loaded. */
   version: string | undefined
-  /** Resolves when the process is gone, also when it could not be started at all. */
+  /** Resolves when the process is gone, or when it could not be started at all. */
   readonly ended: Promise<End>
 
   readonly #log: Logger
   readonly #waiters = new Set<Waiter>()
   #state: ChildState = 'starting'
-  /** Why it ended, or is being ended; in its own words where it had any. */
+  /** Why it ended, or is being ended: in its own words if it sent any. */
   #failure: string | undefined
   #lastId = 0
 
@@ -67,32 +69,33 @@ export class Child {
     this.#log = log
     this.ended = new Promise((resolve) => {
       const onEnd = (code: number | null, signal: string | null): void => {
-        if (this.#state === 'ended') return
         const end: End = { code, signal, during: this.#state }
-        this.#state = 'ended'
+        if (!this.enter('ended')) return
         this.#failure ??= `${this} ${describeEnd(end)}`
-        for (const waiter of [...this.#waiters]) this.#settle(waiter, () => waiter.reject(this.#failed()))
+        for (const waiter of [...this.#waiters]) this.#settle(waiter, () => waiter.reject(this.#endedError()))
         resolve(end)
       }
       process.once('exit', onEnd)
       // Without a process id it was never started, and no exit follows. Otherwise a message could not be delivered: the
-      // child is ending, and its exit says the rest.
+      // child is ending, and its exit tells how.
       process.on('error', (error: Error) => {
         if (process.pid !== undefined) return
         this.#failure = `no process could be started: ${error.message}`
         onEnd(null, null)
       })
     })
-    process.on('message', (message: FromChild) => this.#hear(message))
+    process.on('message', (message: FromChild) => this.#receive(message))
   }
 
   get state(): ChildState {
     return this.#state
   }
 
-  /** Moves on in the child's life; a child that has ended stays so. */
-  enter(state: 'serving' | 'draining'): void {
-    if (this.#state !== 'ended') this.#state = state
+  /** Moves on to a later state; false, with nothing changed, if `state` is not a later one. */
+  enter(state: ChildState): boolean {
+    if (states.indexOf(state) <= states.indexOf(this.#state)) return false
+    this.#state = state
+    return true
   }
 
   send(message: ToChild): void {
@@ -100,7 +103,7 @@ export class Child {
   }
 
   /**
-   * Waits for a word that the child must say; one that is late ends it.
+   * Waits for a message that the child must send; one that is late ends the child.
    *
    * @throws Error that says why it will never come: the child ended, or was late
    */
@@ -110,46 +113,51 @@ export class Child {
   }
 
   /**
-   * Asks a worker about API keys.
+   * Sends a worker a question about API keys, and waits for the answer.
    *
-   * @throws Error with the worker's own reason, or when no answer came in time; the worker is left alone then
+   * @throws Error with the worker's own reason, or when no answer came in time, which does not end the worker
    */
   async request(question: Question, withinMs: number): Promise<unknown> {
     const id = ++this.#lastId
-    const answered = this.#wait((message) => 'id' in message && message.id === id, withinMs)
+    const answer = this.#wait((message) => 'id' in message && message.id === id, withinMs)
     this.send({ kind: 'ask', id, question })
-    const message = await answered
+    const message = await answer
     if (message.kind === 'unanswered') throw new Error(message.reason)
     return message.kind === 'answer' ? message.answer : undefined
   }
 
-  /** Has it tell its figures, with `stored` the store's as well; resolves when it has, or `withinMs` have passed. */
+  /** Requests its statistics, with `stored` those of the store as well; resolves when they are here, or after `withinMs`. */
   async requestStats(stored: boolean, withinMs: number): Promise<void> {
-    const told = this.#wait((message) => message.kind === 'figures', withinMs)
+    const received = this.#wait((message) => message.kind === 'figures', withinMs)
     this.send({ kind: 'measure', stored })
-    await told.catch(() => {})
+    await received.catch(() => {})
   }
 
-  /** Tells it to drain, and ends it if that takes longer than `withinMs`. Resolves when it is gone. */
+  /** Drains it, and kills it if that takes longer than `withinMs`. Resolves when it is gone. */
   async drain(withinMs: number): Promise<void> {
     this.enter('draining')
     this.send({ kind: 'drain' })
     await this.#endAfter(withinMs, `it did not drain within ${withinMs} ms`)
   }
 
-  /** Tells it to clean up and end, and ends it if that takes longer than `withinMs`. Resolves when it is gone. */
-  async terminate(withinMs: number): Promise<void> {
+  /** Asks it to clean up and end, which a worker ignores. */
+  requestEnd(): void {
     this.process.kill('SIGTERM')
+  }
+
+  /** Asks it to clean up and end, and kills it if that takes longer than `withinMs`. Resolves when it is gone. */
+  async terminate(withinMs: number): Promise<void> {
+    this.requestEnd()
     await this.#endAfter(withinMs, `it did not end within ${withinMs} ms`)
   }
 
-  /** Ends it, since it is not needed any more; nothing is logged. */
+  /** Kills it because it is no longer needed; nothing is logged. */
   discard(reason: string): void {
     this.#failure ??= `${this} was ended: ${reason}`
     this.process.kill('SIGKILL')
   }
 
-  /** Ends it, for a reason that is logged once. Only `ended` proves that it is gone. */
+  /** Kills it, for a reason that is logged once. Only `ended` proves that it is gone. */
   end(reason: string): void {
     if (this.#state === 'ended') return
     if (this.#failure === undefined) {
@@ -169,7 +177,7 @@ export class Child {
     clearTimeout(timer)
   }
 
-  #hear(message: FromChild): void {
+  #receive(message: FromChild): void {
     this.heardMs = performance.now()
     switch (message.kind) {
       case 'loaded':
@@ -199,18 +207,18 @@ export class Child {
 
   #wait(isFor: Waiter['isFor'], withinMs: number, onLate: () => void = () => {}): Promise<FromChild> {
     return new Promise((resolve, reject) => {
-      if (this.#state === 'ended') return reject(this.#failed())
+      if (this.#state === 'ended') return reject(this.#endedError())
       const timer = setTimeout(() => {
         onLate()
-        this.#settle(waiter, () => reject(this.#failed(`gave no answer within ${withinMs} ms`)))
+        this.#settle(waiter, () => reject(this.#endedError(`gave no answer within ${withinMs} ms`)))
       }, withinMs)
       const waiter: Waiter = { isFor, resolve, reject, timer }
       this.#waiters.add(waiter)
     })
   }
 
-  #failed(unless = 'ended'): Error {
-    return new Error(this.#failure ?? `${this} ${unless}`)
+  #endedError(otherwise = 'ended'): Error {
+    return new Error(this.#failure ?? `${this} ${otherwise}`)
   }
 
   #settle(waiter: Waiter, settle: () => void): void {
@@ -220,7 +228,7 @@ export class Child {
   }
 }
 
-/** Whether it ended as a process does that reads a damaged file. */
+/** Whether it ended like a process that reads a damaged file. */
 export function isNativeFault({ signal }: End): boolean {
   return signal !== null && nativeFaults.has(signal)
 }

@@ -1,5 +1,5 @@
 /**
- * What the command line and the running service say to each other over the control socket: every request, every line of an
+ * The protocol between the command line and the running service, over the control socket: every request, every line of an
  * answer, and their readers. A connection carries one request, which is its first line; lines answer it.
  *
  *     ask, reload →  {"answer":…}                                          or {"error":…}
@@ -7,77 +7,35 @@
  *
  * A tool's input follows the request, but only once the tool is ready.
  *
- * Requests come from outside: nothing of one is used before it is validated. Nothing here reads or writes a connection.
+ * Both directions come from outside: nothing is used before it is validated. A request must match exactly; an answer may have
+ * members that this version does not know, since the service may run another. Nothing here reads or writes a connection.
  */
 import { isAbsolute } from 'node:path'
-import type { KeyRecord, Operation } from '../store/store.js'
-import type { BackupOptions } from '../tools/backup.js'
-import type { ExportOptions } from '../tools/export.js'
-import type { ImportOptions } from '../tools/import.js'
+import type { KeyRecord } from '../store/store.js'
+import { progressPrefix } from '../tools/progress.js'
+import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../tools/tool-messages.js'
 import { type Path, parsePath } from '../topics/path.js'
-import { type ValidationError, validateControlRequest } from '../validators.js'
-import type { Question } from './messages.js'
+import {
+  isAnswerLine,
+  isBackupLine,
+  isCheckLine,
+  isErrorLine,
+  isImportedLine,
+  isKeyAnswer,
+  isProgressLine,
+  isReloaded,
+  type ValidationError,
+  validateControlRequest,
+} from '../validators.js'
+import type { ControlRequest, KeyRecordText, Reloaded } from './control-messages.js'
+import type { ListedKey } from './messages.js'
 
-export type ControlRequest =
-  /** A question about API keys, which a worker answers. */
-  | { readonly command: 'ask'; readonly question: Question }
-  /** Read the settings again and replace the workers. */
-  | ReloadRequest
-  /** Run a tool, in a process of its own that then has the connection to itself. */
-  | ToolRequest
-
-interface ReloadRequest {
-  readonly command: 'reload'
-}
-
-export type ToolRequest =
-  | { readonly command: 'tool'; readonly tool: 'backup'; readonly options: BackupOptions }
-  | { readonly command: 'tool'; readonly tool: 'check'; readonly options: NoOptions }
-  | { readonly command: 'tool'; readonly tool: 'export'; readonly options: ExportOptions }
-  | { readonly command: 'tool'; readonly tool: 'import'; readonly options: ImportOptions }
-
-/** An object without members. */
-// biome-ignore lint/suspicious/noEmptyInterface: typia's validator is made from it, and knows a name
-interface NoOptions {}
-
-/** What a reload has done. */
-export interface Reloaded {
-  /** How many workers serve now, each started by this reload. */
-  readonly workers: number
-  /** The versions of their builds: one, unless the build was replaced meanwhile. */
-  readonly versions: readonly string[]
-  /** The version of the primary, which goes on until a restart. */
-  readonly primaryVersion: string
-  readonly tookMs: number
-  /** The names of settings that have changed and take a restart. */
-  readonly restartNeeded: readonly string[]
-}
-
-/** A question as it is sent: a subtree is still any string. */
-type QuestionText =
-  | { readonly about: 'addKey'; readonly record: KeyRecordText }
-  | { readonly about: 'revokeKey'; readonly name: string }
-  | { readonly about: 'listKeys' }
-
-interface KeyRecordText {
-  /** @pattern ^[\w.@-]{1,64}$ */
-  readonly name: string
-  /** @pattern ^[0-9a-f]{64}$ */
-  readonly tokenHash: string
-  readonly allow: readonly Operation[]
-  readonly under: readonly string[]
-  /** @type uint64 */
-  readonly madeMs: number
-}
-
-export type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
-
-/** Why a line is no request, in a sentence that repeats nothing of it, names of members included: it may hold what is secret. */
-export interface RequestProblem {
+/** Why a line is not a request, in a sentence that repeats none of it, member names included: it may contain secrets. */
+interface RequestProblem {
   readonly problem: string
 }
 
-/** Strict about UTF-8, and a byte order mark is no JSON. */
+/** Strict about UTF-8; a byte order mark is not JSON. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -94,7 +52,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
     return { problem: 'the request is not one line of JSON in UTF-8' }
   }
   const validation = validateControlRequest(input)
-  if (!validation.success) return { problem: problemOf(validation.errors[0]) }
+  if (!validation.success) return { problem: problemOf(validation.errors.at(0)) }
   const request = validation.data
   if (request.command === 'ask' && request.question.about === 'addKey') {
     const record = checkRecord(request.question.record)
@@ -106,30 +64,31 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   return request as ControlRequest
 }
 
-/** The last step of a path: the one step that is the sender's words where a member is unknown. */
+/** The last step of a path: if a member is unknown, the only step that the sender chose. */
 const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
 
-function problemOf({ path, expected }: ValidationError): string {
+function problemOf({ path, expected }: Partial<ValidationError> = {}): string {
+  if (path === undefined || expected === undefined) return 'the request is malformed'
   const isUnknown = expected === 'undefined'
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
-  const place = member === '' ? 'it' : member
-  if (isUnknown) return `the request is malformed: ${place} has a member that is not known`
-  // Of a union only the names of types would be told.
-  return `the request is malformed: ${place} must be ${expected.startsWith('(') ? 'of a form that is known' : expected}`
+  const subject = member === '' ? 'it' : member
+  if (isUnknown) return `the request is malformed: ${subject} has an unknown member`
+  // Of a union, typia tells only the names of our types.
+  return `the request is malformed: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
-/** A record whose subtrees are paths as they are stored. */
+/** A record whose subtrees are normalized paths. */
 function checkRecord(record: KeyRecordText): KeyRecord | RequestProblem {
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
   if (wrong >= 0)
-    return { problem: `the request is malformed: question.record.under[${wrong}] must be a path as it is stored` }
+    return { problem: `the request is malformed: question.record.under[${wrong}] must be a normalized path` }
   return { ...record, under: record.under as readonly Path[] }
 }
 
-/** A tool has opened the store and takes its input. */
+/** The tool takes its input from now on. */
 export const readyLine = '{"ready":true}'
 
-/** A tool has done all of its work. */
+/** The tool has done all of its work. */
 export const endLine = '{"end":true}'
 
 export function requestLine(request: ControlRequest): string {
@@ -149,16 +108,52 @@ const errorLineStart = '{"error":'
 
 /** The message of an error line; undefined for any other line. */
 export function errorIn(line: string): string | undefined {
-  return line.startsWith(errorLineStart) ? (JSON.parse(line) as { error: string }).error : undefined
+  return line.startsWith(errorLineStart) ? checked(JSON.parse(line), isErrorLine).error : undefined
 }
 
 /**
- * What an answer line holds.
+ * What an answer line holds, unchecked.
  *
  * @throws Error with the message of an error line
  */
-export function answerIn(line: string): unknown {
+function answerIn(line: string): unknown {
   const error = errorIn(line)
   if (error !== undefined) throw new Error(error)
-  return (JSON.parse(line) as { answer: unknown }).answer
+  return checked(JSON.parse(line), isAnswerLine).answer
+}
+
+/** The answer to a reload. @throws Error with the message of an error line, or when it is no such answer */
+export function reloadedIn(line: string): Reloaded {
+  return checked(answerIn(line), isReloaded)
+}
+
+/** The answer to a question about keys. @throws Error with the message of an error line, or when it is no such answer */
+export function keyAnswerIn(line: string): boolean | readonly ListedKey[] {
+  return checked(answerIn(line), isKeyAnswer) as boolean | readonly ListedKey[]
+}
+
+/** The last line of a backup. */
+export function backupIn(line: string): BackupLine['backup'] {
+  return checked(JSON.parse(line), isBackupLine).backup
+}
+
+/** A line of a check: a finding, or the counts. */
+export function checkLineIn(line: string): CheckLine {
+  return checked(JSON.parse(line), isCheckLine)
+}
+
+/** The last line of an import. */
+export function importedIn(line: string): ImportedLine['imported'] {
+  return checked(JSON.parse(line), isImportedLine).imported
+}
+
+/** How far a tool has come; undefined for a line that is not about progress. */
+export function progressIn(line: string): ProgressLine['progress'] | undefined {
+  return line.startsWith(progressPrefix) ? checked(JSON.parse(line), isProgressLine).progress : undefined
+}
+
+/** @throws Error when the input is not of the form that this version knows */
+function checked<T>(input: unknown, isValid: (input: unknown) => input is T): T {
+  if (isValid(input)) return input
+  throw new Error('the answer has an unknown form; the service may run another version of topicd')
 }

@@ -1,29 +1,24 @@
 /**
- * What the command line asks of a running service over the control socket: a question, which a worker answers; a reload; or
- * a tool that needs the whole store, which gets a process of its own. Nothing here opens the store.
+ * The requests of the command line over the control socket: a question about API keys, which a worker answers; a reload; or a
+ * tool that needs the whole store, which gets a process of its own. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Logger } from '../ops/log.js'
 import { Child, isNativeFault } from './child.js'
-import { type ControlRequest, parseRequest, type Reloaded, type ToolRequest } from './control-protocol.js'
+import type { ControlRequest, Reloaded, ToolRequest } from './control-messages.js'
+import { parseRequest } from './control-protocol.js'
 import { type ControlHandlers, refuse, reply } from './control-socket.js'
-import type { ToChild } from './messages.js'
-import type { Members } from './store-opening.js'
+import type { ToChild, ToTool } from './messages.js'
+import type { StoreOpener } from './store-opening.js'
 
-export interface Requests extends ControlHandlers {
-  /** Ends the tools that run; resolves when they have ended. */
-  endTools(): Promise<void>
-  killTools(): void
-}
-
-export interface RequestsOptions {
+interface ControlRequestsOptions {
   /** The workers that serve now. */
   readonly serving: () => readonly Child[]
-  readonly members: Members
+  readonly opener: Pick<StoreOpener, 'open'>
   /** Starts a process that waits to be told which tool it is. */
   readonly forkTool: () => ChildProcess
-  /** The first word to such a process. */
+  /** The first message to such a process. */
   readonly start: () => ToChild
   /** Replaces the workers; rejects with the reason when that was not done. */
   readonly reload: () => Promise<Reloaded>
@@ -31,85 +26,89 @@ export interface RequestsOptions {
   readonly log: Logger
 }
 
-/** How long a question of the command line may take: a commit, at worst behind the opening of a worker. */
-const askMsMax = 20_000
+/** How long a question may take: a commit, at worst while a new worker opens the store. */
+const answerMsMax = 20_000
 
 /** Tools at once: each is a process that opens the store. */
 const toolsMax = 8
 
-/** How long a tool may take to clean up and end; one that copies the store would keep a stop waiting for as long as that takes. */
+/** How long a tool may take to clean up and end; a backup in lmdb's hands cannot, and a stop would wait for all of its copying. */
 const toolEndMsMax = 2000
 
-export function createRequests({
-  serving,
-  members,
-  forkTool,
-  start,
-  reload,
-  stopping,
-  log,
-}: RequestsOptions): Requests {
-  const tools = new Set<Child>()
+export class ControlRequests implements ControlHandlers {
+  readonly #options: ControlRequestsOptions
+  readonly #tools = new Set<Child>()
 
-  /** It opens the store as every member does; then the connection is its own. */
-  async function runTool({ tool, options }: ToolRequest, socket: Socket): Promise<void> {
-    if (tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
-    const child = new Child(forkTool(), log)
-    tools.add(child)
-    void child.ended.then((end) => {
-      tools.delete(child)
-      if (isNativeFault(end))
-        log.error({ tool, child: child.process.pid, signal: end.signal }, 'tool died; the store may be damaged')
-    })
-    const abandon = (): unknown => child.process.kill('SIGTERM')
+  constructor(options: ControlRequestsOptions) {
+    this.#options = options
+  }
+
+  onRequest(line: Uint8Array, socket: Socket): void {
+    const request = parseRequest(line)
+    if ('problem' in request) {
+      refuse(socket, request.problem)
+      return this.onRefused(request.problem)
+    }
+    if (this.#options.stopping()) return refuse(socket, 'the service is stopping')
+    this.#answer(request, socket).catch((error: Error) => refuse(socket, error.message))
+  }
+
+  onRefused(reason: string): void {
+    this.#options.log.warn({ reason }, 'malformed control request')
+  }
+
+  /** Ends the tools that run; resolves when they have ended. */
+  async endTools(): Promise<void> {
+    await Promise.all([...this.#tools].map((tool) => tool.terminate(toolEndMsMax)))
+  }
+
+  killTools(): void {
+    for (const tool of this.#tools) tool.discard('the service is stopped at once')
+  }
+
+  async #answer(request: ControlRequest, socket: Socket): Promise<void> {
+    switch (request.command) {
+      case 'tool':
+        return this.#runTool(request, socket)
+      case 'reload':
+        return reply(socket, await this.#options.reload())
+      case 'ask': {
+        const [worker] = this.#options.serving()
+        if (worker === undefined) throw new Error('no worker serves at the moment')
+        return reply(socket, await worker.request(request.question, answerMsMax))
+      }
+    }
+  }
+
+  /** Starts the tool's process and lets it open the store, as any other; then the process owns the connection. */
+  async #runTool({ tool, options }: ToolRequest, socket: Socket): Promise<void> {
+    if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
+    const child = this.#forkTool(tool)
+    const abandon = (): void => child.requestEnd()
     socket.once('close', abandon)
     try {
-      await child.waitFor('loaded', askMsMax)
-      child.send(start())
-      await members.open(child)
+      await child.waitFor('loaded', answerMsMax)
+      child.send(this.#options.start())
+      await this.#options.opener.open(child)
       socket.off('close', abandon)
       if (socket.destroyed) throw new Error('the caller has gone')
-      child.process.send({ kind: 'tool', tool, options }, socket, {}, (error) => error && refuse(socket, error.message))
+      const message: ToTool = { kind: 'tool', tool, options }
+      child.process.send(message, socket, {}, (error) => error && refuse(socket, error.message))
     } catch (error) {
       child.end((error as Error).message)
       throw error
     }
   }
 
-  async function answer(request: ControlRequest, socket: Socket): Promise<void> {
-    switch (request.command) {
-      case 'tool':
-        return runTool(request, socket)
-      case 'reload':
-        return reply(socket, await reload())
-      case 'ask': {
-        const [worker] = serving()
-        if (worker === undefined) throw new Error('no worker serves at the moment')
-        return reply(socket, await worker.request(request.question, askMsMax))
-      }
-    }
-  }
-
-  function onRefused(reason: string): void {
-    log.warn({ reason }, 'malformed control request')
-  }
-
-  return {
-    onRefused,
-    onRequest(line, socket) {
-      const request = parseRequest(line)
-      if ('problem' in request) {
-        refuse(socket, request.problem)
-        return onRefused(request.problem)
-      }
-      if (stopping()) return refuse(socket, 'the service is stopping')
-      answer(request, socket).catch((error: Error) => refuse(socket, error.message))
-    },
-    async endTools() {
-      await Promise.all([...tools].map((tool) => tool.terminate(toolEndMsMax)))
-    },
-    killTools() {
-      for (const tool of tools) tool.process.kill('SIGKILL')
-    },
+  #forkTool(tool: string): Child {
+    const child = new Child(this.#options.forkTool(), this.#options.log)
+    this.#tools.add(child)
+    void child.ended.then((end) => {
+      this.#tools.delete(child)
+      if (!isNativeFault(end)) return
+      const { pid } = child.process
+      this.#options.log.error({ tool, child: pid, signal: end.signal }, 'tool died; the store may be damaged')
+    })
+    return child
   }
 }

@@ -1,19 +1,19 @@
 /**
  * The control socket in the data directory: how the command line reaches the running service, which alone may open the
- * store. Connections, their bounds, and lines; what a line means is control-protocol.ts's to know.
+ * store. Connections, their limits, and lines; what a line means is defined in control-protocol.ts.
  *
- * Only the service's account can connect. Even so every connection is bounded, in bytes, in time and in number, up to the end
- * of its request, and in time from its answer on; an answer is as long as it is.
+ * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their request is
+ * complete, and in time from their answer on; the length of an answer is not limited.
  */
 import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { answerLine, errorLine } from './control-protocol.js'
 
-/** Room for a path in a unix socket's address (`sun_path`, less its end). */
+/** The longest path in a unix socket's address (`sun_path`, without its terminator). */
 const socketPathBytesMax = 107
 
-/** The longest request: a key with many subtrees. */
+/** Enough for the longest request, a key with many subtrees. */
 const requestBytesMax = 1024 * 1024
 
 /** A caller sends its request at once. */
@@ -22,21 +22,21 @@ const requestMsMax = 5000
 /** Connections whose request has not been read yet. */
 const waitingMax = 64
 
-/** All connections, those included that are being refused or wait for an answer; beyond it they are closed unheard. */
+/** All connections, including those that are being refused or wait for an answer; any more are closed at once. */
 const connectionsMax = 256
 
-/** How long a caller may take to read why it was refused. */
+/** How long a caller may take to read a refusal. */
 const refusalMsMax = 1000
 
-/** How long a caller may take to read its answer, some MB at most, and to leave: long enough for a machine that is busy. */
+/** How long a caller may take to read its answer, a few MB at most, and to close; long enough for a busy machine. */
 const replyMsMax = 10_000
 
-/** Nobody but the owner may connect. */
+/** Only the owner may connect. */
 const socketUmask = 0o177
 
 /**
- * Calls `use` with a path that reaches the socket of `directory` and fits an address: where the plain one is too long, one
- * through a descriptor of the directory.
+ * Calls `use` with a path to the socket of `directory` that fits into an address: if the plain one is too long, one through a
+ * descriptor of the directory.
  */
 function withSocketPath<T>(directory: string, use: (path: string) => T): T {
   const plain = join(directory, 'control.sock')
@@ -50,38 +50,38 @@ function withSocketPath<T>(directory: string, use: (path: string) => T): T {
 }
 
 export interface ControlHandlers {
-  /** Gets the first line of each connection, without its end, and the connection, paused. */
+  /** Receives the first line of each connection, without its end, and the connection, paused. */
   onRequest(line: Uint8Array, socket: Socket): void
-  /** A connection was refused before it had sent a request. */
+  /** A connection was refused before it had sent a whole request. */
   onRefused(reason: string): void
 }
 
 /**
- * Listens for commands; resolves once callers can connect. The caller holds the directory's lock, so a socket file that is
- * there is a dead service's.
+ * Listens for commands; resolves once callers can connect. This process holds the directory's lock, so an existing socket file
+ * belongs to a dead service.
  */
-export function listenForControl(directory: string, { onRequest, onRefused }: ControlHandlers): Promise<Server> {
+export function listenForControl(directory: string, handlers: ControlHandlers): Promise<Server> {
   rmSync(join(directory, 'control.sock'), { force: true })
   let waiting = 0
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy())
     const refused = (reason: string): void => {
       refuse(socket, reason)
-      onRefused(reason)
+      handlers.onRefused(reason)
     }
     if (waiting >= waitingMax) return refused(`more than ${waitingMax} connections wait to send their request`)
     waiting++
     readLineBytes(socket, requestBytesMax, requestMsMax)
       .finally(() => waiting--)
       .then(
-        (line) => onRequest(line, socket),
+        (line) => handlers.onRequest(line, socket),
         (error: Error) => (error instanceof BrokenOff ? socket.destroy() : refused(error.message)),
       )
   })
   server.maxConnections = connectionsMax
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // The file is made by this very call, with a mode that the umask decides.
+    // This very call creates the file, with a mode that depends on the umask.
     const umask = process.umask(socketUmask)
     try {
       withSocketPath(directory, (path) => server.listen(path, () => resolve(server)))
@@ -96,35 +96,35 @@ export function reply(socket: Socket, result: unknown): void {
   endWith(socket, answerLine(result), replyMsMax)
 }
 
-/** Tells the other side why nothing will be done for it, and closes the connection, whether it reads that or not. */
+/** Refuses a request with one line and closes the connection, whether the caller reads that or not. */
 export function refuse(socket: Socket, reason: string): void {
   endWith(socket, errorLine(reason), refusalMsMax)
 }
 
-/** The other side may keep its half open, and its connection with it, for `msMax`. */
+/** The caller may keep the connection half open for `msMax`. */
 function endWith(socket: Socket, line: string, msMax: number): void {
-  // What it still sends is read: closed over unread bytes, the connection would be reset.
+  // Whatever it still sends is read: closing with unread bytes would reset the connection.
   socket.resume()
   socket.end(`${line}\n`)
   const timer = setTimeout(() => socket.destroy(), msMax).unref()
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** How a connection fails where no service runs: there is no directory, no socket, or nobody at the socket of a dead one. */
+/** The errors of a connection if no service runs: no directory, no socket, or a dead service's socket. */
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED']
 
 /**
- * A connection to the service that uses `directory`, or undefined when none does. One that breaks later just closes: whatever
- * waits for a line learns it from that.
+ * A connection to the service that uses `directory`, or undefined when none does. A connection that breaks later just closes,
+ * which ends every wait for a line.
  *
- * @throws Error when there may be one, but it cannot be reached
+ * @throws Error when a service may be running, but cannot be reached
  */
 export async function connectToControl(directory: string): Promise<Socket | undefined> {
   try {
     return await new Promise<Socket>((resolve, reject) => {
       withSocketPath(directory, (path) => {
         const socket = connect(path)
-        // The listener stays: unheard, a later error would end the process.
+        // The listener stays: without one, a later error would end the process.
         socket.on('error', reject).once('connect', () => resolve(socket))
       })
     })
@@ -141,7 +141,7 @@ export async function connectToControl(directory: string): Promise<Socket | unde
 class BrokenOff extends Error {}
 
 /**
- * The next line, however long, without its end; the socket is paused afterwards, with everything that follows still in it.
+ * Reads the next line, of any length, without its end; then the socket is paused, with everything that follows still in it.
  *
  * @throws Error when the connection ends before
  */

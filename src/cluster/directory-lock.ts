@@ -1,7 +1,7 @@
 /**
- * Who uses a data directory: one service, or one tool, at a time. The right to it is a lock on the file `lock` in it (flock,
- * through util-linux's program of that name), held by an open file description that every process which may open the
- * store inherits. So the kernel gives it back when the last of them is gone, however it died: a new service cannot open the
+ * The lock on a data directory: one service, or one tool, uses it at a time. It is a lock on the file `lock` in the directory
+ * (flock, through util-linux's program of that name), held by an open file description that every process that may open the
+ * store inherits. So the kernel releases it when the last of them is gone, however it died: a new service cannot open the
  * store while an orphaned worker of the last one may still be writing.
  */
 import { spawnSync } from 'node:child_process'
@@ -15,17 +15,17 @@ export interface DirectoryLock {
   release(): void
 }
 
-/** Between two tries. */
+/** Between two attempts. */
 const retryMs = 50
 
-/** flock's own exit status for a lock that somebody else holds. */
+/** flock's exit status if another process holds the lock. */
 const busyStatus = 1
 
 /**
- * Takes the lock, waiting for those who still end.
+ * Takes the lock, waiting for processes that are about to end.
  *
  * @param waitMs how long to wait
- * @returns undefined when somebody else held it all that time
+ * @returns undefined when another process held it all that time
  * @throws Error when the directory cannot be made, or there is no `flock` program
  */
 export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
@@ -42,7 +42,7 @@ export async function lockDirectory(directory: string, waitMs: number): Promise<
   return { descriptor, release: () => closeSync(descriptor) }
 }
 
-/** The mode of `directory`, as octal digits, where it lets other accounts in; undefined where it does not. */
+/** The mode of `directory`, as octal digits, if it gives other accounts access; undefined if it does not. */
 export function exposedMode(directory: string): string | undefined {
   const mode = statSync(directory).mode & 0o777
   return (mode & 0o077) === 0 ? undefined : mode.toString(8)

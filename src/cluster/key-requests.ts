@@ -1,6 +1,6 @@
 /**
- * What is asked about API keys, answered from the store: by a worker while the service runs, by the command line itself
- * while it does not.
+ * The answers to questions about API keys, from the store: given by a worker while the service runs, otherwise by a tool's
+ * process of the command line.
  */
 import type { TopicStore } from '../store/store.js'
 import type { ListedKey, Question } from './messages.js'

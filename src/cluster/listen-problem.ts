@@ -1,5 +1,5 @@
 /**
- * Why an address cannot be listened on, in words for the person who chose it.
+ * Why the service cannot listen on an address, in words for the user who chose it.
  */
 import { exitCodes } from '../exit-codes.js'
 import { PortHeld } from './port-hold.js'
@@ -7,17 +7,17 @@ import { PortHeld } from './port-hold.js'
 /** Ports below this are for processes with a capability, unless the system says otherwise (net.ipv4.ip_unprivileged_port_start). */
 const unprivilegedPortMin = 1024
 
-/** The exit code that goes with it. */
+/** The exit code for an address that cannot be listened on. */
 export function listenExitCode({ code }: NodeJS.ErrnoException): number {
   return code === 'EADDRINUSE' ? exitCodes.portInUse : exitCodes.listenFailed
 }
 
-/** @param what names the listener, for one that is not the routes' */
+/** @param what names the listener; empty for that of the routes */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
   return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
 }
 
-/** An address as it stands before a port. */
+/** A host as it is written before a port. */
 export function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }

@@ -1,54 +1,76 @@
 /**
- * What the primary and its children say to each other, over Node's IPC. A rolling restart may bring in workers of a newer
- * build, so kinds are added, not changed.
+ * The messages between a parent and its children, over Node's IPC: the primary and its workers and tools, or the command line
+ * and its tool. A rolling restart may bring in workers of a newer build, so kinds are added, never changed.
+ *
+ * Types only, and one constant that both ends share: parents import this file, and must not load what their children load.
  */
 import type { Config } from '../config.js'
 import type { WorkerStats } from '../ops/worker-stats.js'
 import type { KeyRecord } from '../store/store.js'
 
-/** The primary's words to a child that may open the store. */
+/** From the primary to a child that may open the store. */
 export type ToChild =
-  /** The first word, to a child that has loaded: earlier ones may go unheard. The port is a real one. */
+  /** The first message, to a child that has loaded: an earlier one may get lost. The port is the real one, never 0. */
   | { readonly kind: 'start'; readonly config: Config; readonly port: number }
-  /** Nobody writes now: open the store. */
+  /** Open the store: no other process writes to it now. */
   | { readonly kind: 'open' }
   /** Listen, and serve. */
   | { readonly kind: 'serve' }
-  /** Finish the commits in flight and start none until `release`. */
+  /** Pause writes: finish the commits in flight and start none until `release`. */
   | { readonly kind: 'hold' }
   | { readonly kind: 'release' }
-  /** From now on carry out what is due, or leave it to another. */
+  /** From now on remove expired topics, or leave that to another worker. */
   | { readonly kind: 'housekeep'; readonly enabled: boolean }
-  /** Answer what is in flight, close the store, end. */
+  /** Answer the requests in flight, close the store, and end. */
   | { readonly kind: 'drain' }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
-  /** Tell your figures; with `stored`, what the store holds as well. */
+  /** Send your statistics; with `stored`, those of the store as well. */
   | { readonly kind: 'measure'; readonly stored: boolean }
 
-/** A child's words to the primary. */
+/** From a child to its parent. */
 export type FromChild =
-  /** Everything is loaded, and words are heard from now on; opening will take milliseconds. */
+  /** Everything is loaded, and messages arrive from now on; opening will take milliseconds. */
   | { readonly kind: 'loaded'; readonly version: string }
   | { readonly kind: 'opened' }
   | { readonly kind: 'serving' }
   | { readonly kind: 'held' }
-  /** Sent every second by an event loop that turns. */
+  /** Sent every second, which shows that the event loop runs. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
-  /** As asked, and once more when it has drained: what it counted is not to be lost. */
+  /** Sent on request, and once more after the drain, so that no count is lost. */
   | { readonly kind: 'figures'; readonly figures: WorkerStats }
-  /** It cannot go on, for this reason, and ends. */
+  /** The child cannot go on, for this reason, and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Its commits can no longer be trusted: it gives the answers that are due, and ends. */
+  /** The child's commits can no longer be trusted: it sends the answers that are due, and ends. */
   | { readonly kind: 'broken' }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'unanswered'; readonly id: number; readonly reason: string }
 
-/** What a worker answers about API keys, for the command line. */
+/** Where the topics are stored, as settings: all that a tool needs. */
+export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin'>
+
+/** The last message to a tool: its work, with the connection as the message's handle, or on `connectionDescriptor`. */
+export interface ToolMessage {
+  readonly kind: 'tool'
+  readonly tool: string
+  readonly options: unknown
+}
+
+/** From a parent to a tool. */
+export type ToTool =
+  | { readonly kind: 'start'; readonly config: StoreLocation }
+  | Extract<ToChild, { kind: 'open' | 'hold' | 'release' }>
+  | ToolMessage
+
+/** Where a tool finds its connection if it was sent none. */
+export const connectionDescriptor = 5
+
+/** A question of the command line about API keys, which a worker answers. */
 export type Question =
   | { readonly about: 'addKey'; readonly record: KeyRecord }
   | { readonly about: 'revokeKey'; readonly name: string }
   | { readonly about: 'listKeys' }
 
 export interface ListedKey extends KeyRecord {
+  /** In ms since the epoch; undefined if the key has never been used. */
   readonly usedMs: number | undefined
 }

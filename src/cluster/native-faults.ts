@@ -1,5 +1,5 @@
 /**
- * The signals by which native code ends on files that are not what it takes them for: a page beyond the file's end, or one
- * whose bytes lead it astray.
+ * The signals that kill native code when it reads a damaged file: a page beyond the end of the file, or one with wrong
+ * pointers.
  */
 export const nativeFaults: ReadonlySet<string> = new Set(['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGFPE', 'SIGILL'])

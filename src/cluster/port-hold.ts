@@ -1,20 +1,20 @@
 /**
- * The right to a port, for as long as a service lives. Workers share the port among themselves (SO_REUSEPORT), so the kernel
- * would let another service of the same account share it too, and give it half of the connections.
+ * The right to a port, for the life of a service. Workers share the port among themselves (SO_REUSEPORT), so the kernel would
+ * let another service of the same account share it too, and give it half of the connections.
  *
- * An exclusive bind shows that nobody listens now, but it has to end before the workers can bind. So the UDP port of the same
- * number is held beside it, and never used: it collides just where the other would, wildcard addresses included, takes the
- * same privilege, and is given back by the kernel however the process dies.
+ * An exclusive bind proves that no other process listens now, but it must end before the workers can bind. So the UDP port of
+ * the same number is held as well, and never used: it collides in the same cases, wildcard addresses included, needs the same
+ * privilege, and is released by the kernel however the process dies.
  *
- *     bind the port exclusively → take the UDP port → give up the bind; the workers may bind from now on
+ *     bind the port exclusively → bind the UDP port → close the first; the workers may bind from now on
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
 /** A port that is ours until the process ends. */
-export interface PortHold {
-  /** A real one, even if 0 was asked for. */
+interface PortHold {
+  /** The real one, even if 0 was requested. */
   readonly port: number
 }
 
@@ -23,7 +23,7 @@ export class PortHeld extends Error {
   readonly code = 'EADDRINUSE'
 }
 
-/** How many ports are tried where any will do: a client's UDP socket may have the number of one that is free for TCP. */
+/** How many ports are tried if any will do: a port that is free for TCP may be taken by a client's UDP socket. */
 const anyPortTriesMax = 20
 
 /**

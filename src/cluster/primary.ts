@@ -1,7 +1,6 @@
 /**
- * How a service begins: settings → certificate → the lock on the directory → the port → and from then on supervisor.ts. What
- * cannot be had is said in one line, with the exit code of its reason. The primary never opens the store itself, and
- * imports nothing that could.
+ * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If one of them fails,
+ * one line says why, and the exit code tells the reason. The primary never opens the store, and imports nothing that could.
  */
 import { type Config, type GivenSettings, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
@@ -14,11 +13,11 @@ import { listenExitCode, listenProblem } from './listen-problem.js'
 import { holdPort } from './port-hold.js'
 import { Supervisor } from './supervisor.js'
 
-/** How long to wait for the workers of a service that was killed, or for a command line tool, to let go. */
+/** How long to wait for the workers of a killed service, or for a command line tool, to release the lock. */
 const directoryWaitMs = 15_000
 
 /**
- * Runs the service until it is told to stop; the process then ends by itself, with the exit code set.
+ * Runs the service until it is stopped; the process then ends by itself, with the exit code set.
  *
  * @throws UsageError when a setting is wrong
  */
@@ -54,7 +53,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   await supervisor.start()
 }
 
-/** The lock on the directory; undefined when another service has it. */
+/** The lock on the directory; undefined when another process holds it. */
 async function claimDirectory(data: string): Promise<DirectoryLock | undefined> {
   const running = await connectToControl(data)
   running?.destroy()
@@ -62,7 +61,7 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
 }
 
 /**
- * The settings as they are now, with a certificate and key that were tried, if they name any.
+ * Reads the settings as they are now, and tries the certificate and key that they name, if any.
  *
  * @throws UsageError when something is wrong
  */

@@ -1,61 +1,60 @@
 /**
- * Whether the service does what it is for, as far as the primary can see: for /readyz, the status text and the watchdog.
+ * Whether the service is ready, as far as the primary can see: for /readyz, systemd's status text and the watchdog.
  */
 import type { Child } from './child.js'
 
-/** A heartbeat comes every second; a worker that misses several does not serve. */
+/** A heartbeat comes every second; a worker that misses several is not serving. */
 const heartbeatMsMax = 5000
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   readonly stopping: () => boolean
   /** How many workers should serve. */
   readonly expected: () => number
   readonly serving: () => readonly Child[]
 }
 
-export interface Readiness {
-  /** Everything that keeps the service from serving in full, a sentence each; none when it is ready. */
-  notReadyReasons(): string[]
-  /** Why the store of some worker is unavailable; undefined while none is. */
-  storeProblem(): string | undefined
-  /** Whether every worker that serves has been heard lately. A full disk is no reason to restart anything; silence is. */
-  alive(): boolean
-  /** The state of the service in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
-  status(): string
-}
+export class Readiness {
+  readonly #options: ReadinessOptions
 
-export function createReadiness({ stopping, expected, serving }: ReadinessOptions): Readiness {
-  function silent(): Child[] {
-    const now = performance.now()
-    return serving().filter(({ heardMs }) => now - heardMs >= heartbeatMsMax)
+  constructor(options: ReadinessOptions) {
+    this.#options = options
   }
 
-  function notReadyReasons(): string[] {
-    const found: string[] = []
+  /** Everything that keeps the service from serving in full, one sentence each; none when it is ready. */
+  notReadyReasons(): string[] {
+    const { stopping, expected, serving } = this.#options
+    const reasons: string[] = []
     const count = serving().length
-    if (stopping()) found.push('the service is stopping')
-    if (count < expected()) found.push(`${count} of ${expected()} workers serve`)
-    for (const { process } of silent()) found.push(`worker ${process.pid} has not been heard for seconds`)
+    if (stopping()) reasons.push('the service is stopping')
+    if (count < expected()) reasons.push(`${count} of ${expected()} workers serve`)
+    for (const { process } of this.#silent()) reasons.push(`worker ${process.pid} has not been heard for seconds`)
     for (const { process, writable } of serving()) {
-      if (!writable) found.push(`worker ${process.pid} cannot write: a commit failed, or the disk is nearly full`)
+      if (!writable) reasons.push(`worker ${process.pid} cannot write: a commit failed, or the disk is nearly full`)
     }
-    const storeProblem = findStoreProblem()
-    if (storeProblem !== undefined) found.push(`the store is unavailable: ${storeProblem}`)
-    return found
+    const storeProblem = this.storeProblem()
+    if (storeProblem !== undefined) reasons.push(`the store is unavailable: ${storeProblem}`)
+    return reasons
   }
 
-  function findStoreProblem(): string | undefined {
-    return serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
+  /** Why the store of some worker is unavailable; undefined while none is. */
+  storeProblem(): string | undefined {
+    return this.#options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
-  return {
-    notReadyReasons,
-    storeProblem: findStoreProblem,
-    alive: () => silent().length === 0,
-    status() {
-      const found = notReadyReasons()
-      return found.length > 0 ? `not ready: ${found.join('; ')}` : describeWorkers(serving())
-    },
+  /** Whether every serving worker has sent a heartbeat lately. A restart does not help against a full disk, only against silence. */
+  alive(): boolean {
+    return this.#silent().length === 0
+  }
+
+  /** The state of the service in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
+  status(): string {
+    const reasons = this.notReadyReasons()
+    return reasons.length > 0 ? `not ready: ${reasons.join('; ')}` : describeWorkers(this.#options.serving())
+  }
+
+  #silent(): Child[] {
+    const now = performance.now()
+    return this.#options.serving().filter(({ heardMs }) => now - heardMs >= heartbeatMsMax)
   }
 }
 

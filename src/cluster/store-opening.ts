@@ -1,44 +1,46 @@
 /**
- * The children that may have the store open, and the one rule about them: no process opens the store while another may be
- * writing, since that can lose acknowledged commits (store/lmdb/environment.ts). So openings happen one at a time, and
- * for each of them every other member holds its writes:
+ * The processes that have the store open, and the one rule about them: no process opens the store while another may be
+ * writing, since that can lose acknowledged commits (store/lmdb/environment.ts). So one process at a time opens it, and all
+ * others pause their writes meanwhile:
  *
- *     hold all others → all have said `held`, or are gone → the new one opens (milliseconds) → release all
+ *     all others pause → each has reported `held`, or has ended → the new one opens (milliseconds) → all others resume
  *
- * A member that does not come to hold its writes is killed, and waited for: only its end proves that it writes no more.
+ * A process that does not pause in time is killed and waited for: only its end proves that it no longer writes.
  */
 import { commitDeadlineMs } from '../limits.js'
 import type { Child } from './child.js'
 
-export interface Members {
-  /** Lets `child`, which is loaded, open the store; rejects when it cannot, and it is gone then. */
-  open(child: Child): Promise<void>
-}
-
 /** A commit in flight may take this long before its own deadline ends its process. */
-const holdMsMax = commitDeadlineMs + 2000
+const pauseMsMax = commitDeadlineMs + 2000
 
-/** Opening is some milliseconds of work; after this long it never will be. */
+/** Opening takes milliseconds; after this long it has failed. */
 const openMsMax = 10_000
 
-export function createMembers(): Members {
-  const all = new Set<Child>()
-  let opening: Promise<unknown> = Promise.resolve()
+export class StoreOpener {
+  /** Every process that has the store open, or may have. */
+  readonly #openers = new Set<Child>()
+  /** Resolves after the last opening that was asked for. */
+  #last: Promise<unknown> = Promise.resolve()
 
-  async function hold(member: Child): Promise<void> {
-    const held = member.waitFor('held', holdMsMax)
-    member.send({ kind: 'hold' })
-    await held.catch(() => member.ended)
+  /** Lets `child`, which is loaded, open the store; rejects when it cannot, and it has ended then. */
+  async open(child: Child): Promise<void> {
+    const turn = this.#last
+    const opened = turn.then(() => this.#openAlone(child))
+    this.#last = opened.catch(() => {})
+    // A turn may be long in coming; a child that ends before it is reported at once.
+    await Promise.race([turn, child.ended])
+    if (child.state === 'ended') throw endedTooEarly(child)
+    return opened
   }
 
-  async function openAlone(child: Child): Promise<void> {
+  async #openAlone(child: Child): Promise<void> {
     if (child.state === 'ended') throw endedTooEarly(child)
-    const others = [...all]
-    await Promise.all(others.map(hold))
+    const others = [...this.#openers]
+    await Promise.all(others.map(pauseWrites))
     try {
       const opened = child.waitFor('opened', openMsMax)
-      all.add(child)
-      void child.ended.then(() => all.delete(child))
+      this.#openers.add(child)
+      void child.ended.then(() => this.#openers.delete(child))
       child.send({ kind: 'open' })
       await opened
     } catch (error) {
@@ -46,21 +48,15 @@ export function createMembers(): Members {
       await child.ended
       throw error
     } finally {
-      for (const member of others) member.send({ kind: 'release' })
+      for (const other of others) other.send({ kind: 'release' })
     }
   }
+}
 
-  return {
-    async open(child) {
-      const turn = opening
-      const opened = turn.then(() => openAlone(child))
-      opening = opened.catch(() => {})
-      // Turns may be long in coming, and a child that ends before its own is told of at once.
-      await Promise.race([turn, child.ended])
-      if (child.state === 'ended') throw endedTooEarly(child)
-      return opened
-    },
-  }
+async function pauseWrites(child: Child): Promise<void> {
+  const held = child.waitFor('held', pauseMsMax)
+  child.send({ kind: 'hold' })
+  await held.catch(() => child.ended)
 }
 
 function endedTooEarly(child: Child): Error {

@@ -1,9 +1,9 @@
 /**
- * A service from its start to its stop: the workers, the admin listener, the control socket, and what signals ask of them.
+ * A service from its start to its stop: the workers, the admin listener, the control socket, and the signals.
  *
- * Start: admin listener → control socket → workers → say where. Reload: read the settings again, replace the workers; when
- * anything is wrong, what serves goes on as it was. Stop: workers drain and tools end → admin listener and control socket
- * close → end. Every step of a stop runs, even though an earlier one failed.
+ * Start: admin listener → control socket → workers → log the addresses. Reload: read the settings again, replace the workers;
+ * if anything fails, the service goes on unchanged. Stop: workers drain and tools end → admin listener and control socket close
+ * → end. Every step of a stop runs, even if an earlier one failed.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -20,36 +20,36 @@ import { notify, watchdogMs } from '../ops/systemd.js'
 import { redactAddress } from '../store/address.js'
 import { version } from '../version.js'
 import { Child } from './child.js'
-import type { Reloaded } from './control-protocol.js'
-import { createRequests, type Requests } from './control-requests.js'
+import type { Reloaded } from './control-messages.js'
+import { ControlRequests } from './control-requests.js'
 import { listenForControl } from './control-socket.js'
 import { makeFirstKey } from './first-key.js'
 import { bracketed, listenExitCode, listenProblem } from './listen-problem.js'
-import { createReadiness, type Readiness } from './readiness.js'
+import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
-import { createMembers, type Members } from './store-opening.js'
+import { StoreOpener } from './store-opening.js'
 import { type Wanted, Workers } from './workers.js'
 
-/** A second signal sooner than this is the same request again: GNU timeout sends two, and so does a terminal through npm. */
+/** A second signal sooner than this repeats the first: GNU timeout sends two, and so does a terminal through npm. */
 const repeatedSignalMs = 1000
 
-/** Between two looks at how the service is, for systemd's status text and the log. */
+/** Between two checks of the service's state, for systemd's status text and the log. */
 const statusMs = 1000
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly config: Config
   /** Reads the settings again; throws a UsageError when one is wrong. */
   readonly readConfig: () => Config
-  /** The end of the certificate in use, in ms since the epoch; undefined without one. */
+  /** When the certificate in use expires, in ms since the epoch; undefined without one. */
   readonly certificateEndMs: () => number | undefined
-  /** Told of the settings that are in force from now on. */
+  /** Called with the settings that are in force from now on. */
   readonly useCertificate: (config: Config) => void
   /** The routes' port, which is held. */
   readonly port: number
   /** The lock on the data directory, for every process that may open the store. */
   readonly lockDescriptor: number
   readonly log: Logger
-  /** Says why the service cannot start, and ends the process. */
+  /** Reports why the service cannot start, and ends the process. */
   readonly refuse: (code: number, reason: string) => never
 }
 
@@ -57,7 +57,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #log: Logger
   readonly #workers: Workers
-  readonly #requests: Requests
+  readonly #requests: ControlRequests
   readonly #readiness: Readiness
   readonly #metrics: Metrics
   #config: Config
@@ -73,7 +73,7 @@ export class Supervisor {
 
   /**
    * Reads the settings again and replaces the workers. Reloads wait for each other, and for the start. Rejects with the reason
-   * when anything is wrong: what serves then goes on as it was. systemd has heard of the end when this settles.
+   * when anything fails; the service then goes on unchanged. systemd knows of the end when this settles.
    */
   readonly reload: () => Promise<Reloaded>
 
@@ -87,9 +87,9 @@ export class Supervisor {
     const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
     cluster.setupPrimary({ exec: script('worker'), args: [], stdio: [...stdio] })
     const forkTool = (): ChildProcess => fork(script('tool-process'), [], { stdio: [...stdio], serialization: 'json' })
-    const members: Members = createMembers()
+    const opener = new StoreOpener()
     this.#workers = new Workers({
-      members,
+      opener,
       log,
       fork: () => this.#forkWorker(),
       onGivingUp: (reason) => void this.#stop(exitCodes.restartLimit, reason),
@@ -99,8 +99,8 @@ export class Supervisor {
     const start = () => this.#wanted(this.#config).start
     const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
     this.reload = queueReloads(started, () => this.#reloadOnce())
-    this.#requests = createRequests({ serving, members, forkTool, start, reload: this.reload, stopping, log })
-    this.#readiness = createReadiness({
+    this.#requests = new ControlRequests({ serving, opener, forkTool, start, reload: this.reload, stopping, log })
+    this.#readiness = new Readiness({
       stopping,
       expected: () => this.#workersExpected,
       serving,
@@ -114,7 +114,7 @@ export class Supervisor {
     })
   }
 
-  /** Resolves when everything serves; a service that cannot start ends the process, saying why. */
+  /** Resolves when all workers serve; if the service cannot start, the process ends and reports why. */
   async start(): Promise<void> {
     process.on('SIGTERM', (signal) => this.#onSignal(signal))
     process.on('SIGINT', (signal) => this.#onSignal(signal))
@@ -145,16 +145,16 @@ export class Supervisor {
       refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
     }
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
-    log.info({ config: shown(this.#config), node: process.version }, 'settings')
+    log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
     log.info({ url, adminUrl: this.#admin.url, workers }, 'listening')
-    await this.#tellStatus('READY=1')
+    await this.#sendStatus('READY=1')
     setInterval(() => this.#watch(), statusMs).unref()
     const period = watchdogMs()
     if (period !== undefined) setInterval(() => this.#readiness.alive() && void notify('WATCHDOG=1'), period / 3)
-    if (firstKey) await this.#makeFirstKey(url, store === 'lmdb' ? data : shown(this.#config).store)
+    if (firstKey) await this.#makeFirstKey(url, store === 'lmdb' ? data : redactedConfig(this.#config).store)
   }
 
-  /** A service without its first key serves all the same: `topicd keys add` makes one. */
+  /** A failure does not end the service: `topicd keys add` can make a key later. */
   async #makeFirstKey(url: string, place: string): Promise<void> {
     try {
       await makeFirstKey(
@@ -184,7 +184,7 @@ export class Supervisor {
       )
       const next: Config = { ...read, ...kept }
       this.#workersExpected = Math.min(before.workers, next.workers)
-      this.#log.info({ config: shown(next) }, 'rolling restart')
+      this.#log.info({ config: redactedConfig(next) }, 'rolling restart')
       await this.#workers.reach(this.#wanted(next))
       this.#config = next
       this.#options.useCertificate(next)
@@ -201,7 +201,7 @@ export class Supervisor {
     } finally {
       this.#workersExpected = this.#config.workers
       this.#isReloading = false
-      await this.#tellStatus('READY=1')
+      await this.#sendStatus('READY=1')
     }
   }
 
@@ -211,25 +211,25 @@ export class Supervisor {
 
   #forkWorker(): Child {
     const worker = cluster.fork()
-    // The worker repeats its process's errors, which Child listens to; unheard they would end the primary.
+    // The worker repeats its process's errors, which Child handles; without a listener they would end the primary.
     worker.on('error', () => {})
     const child = new Child(worker.process, this.#log)
     this.#metrics.watch(child)
     return child
   }
 
-  /** Says once that the store is unavailable, and once that it can again. */
+  /** Logs once that the store is unavailable, and once that it is available again. */
   #watch(): void {
     const problem = this.#readiness.storeProblem()
     if (problem !== undefined && this.#storeProblem === undefined)
       this.#log.error({ reason: problem }, 'the store is unavailable')
     if (problem === undefined && this.#storeProblem !== undefined) this.#log.info('the store is back')
     this.#storeProblem = problem
-    void this.#tellStatus()
+    void this.#sendStatus()
   }
 
-  /** Tells systemd how the service is, where that has changed or there is something else to tell; resolves when it has heard. */
-  async #tellStatus(...states: readonly string[]): Promise<void> {
+  /** Sends systemd the status if it has changed, or if there are other states to send; resolves when systemd has it. */
+  async #sendStatus(...states: readonly string[]): Promise<void> {
     const status = this.#readiness.status()
     if (this.#isReloading || this.#stoppingSinceMs !== undefined) return
     if (status === this.#lastStatus && states.length === 0) return
@@ -269,12 +269,12 @@ export class Supervisor {
   }
 }
 
-/** How a member of the configuration is spelled as a flag. */
+/** The flag of a member of the configuration. */
 function settingName(member: string): string {
   return member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** The settings without what may carry a password. */
-function shown(config: Config): Config {
+/** The settings without any password. */
+function redactedConfig(config: Config): Config {
   return { ...config, store: redactAddress(config.store) }
 }

@@ -1,183 +1,148 @@
 /**
- * A tool's process, as a program of its own. Beside a service the primary forks it, as one more member; without one the
- * command line does (commands/standalone-tool.ts). It opens the store when told to, holds its writes when told to, does its one piece
- * of work over a connection, and ends. Damaged files may end it by a signal, which its parent survives and can explain.
+ * A tool's process, as a program of its own. Beside a service the primary forks it, as one more process that opens the store;
+ * without one the command line does (commands/standalone-tool.ts). It opens the store when told to, pauses its writes when told
+ * to, does one piece of work over a connection, and ends. Damaged files may end it by a signal, which its parent survives and
+ * can explain.
  *
- * The work is stopped when its connection closes, when nobody takes its output, and by SIGTERM. It then ends at its next
- * step, so that no snapshot outlives it: a snapshot that stays keeps every page that is freed later from being used again.
- * In order: the work ends → the store closes → the last line says how it went → the process ends.
+ * Stopped work (tool-connection.ts) ends at its next step, so that no snapshot outlives it: a snapshot that stays open keeps
+ * every page that is freed later from being reused.
+ *
+ *     load → open → work → the store closes → the last line says how it went → end
  */
-import { once } from 'node:events'
 import { Socket } from 'node:net'
-import { PassThrough } from 'node:stream'
-import type { Config } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
-import { toolUnreadMsMax } from '../limits.js'
 import { createLog, logCrashes } from '../ops/log.js'
 import { isExclusive } from '../store/address.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
-import { Cancelled, type TopicStore } from '../store/store.js'
-import { type Tool, tools } from '../tools/tool.js'
+import type { TopicStore } from '../store/store.js'
+import { toolOf } from '../tools/registry.js'
+import type { Tool } from '../tools/tool.js'
 import { version } from '../version.js'
-import { answerLine, endLine, errorLine, readyLine } from './control-protocol.js'
+import { answerLine } from './control-protocol.js'
 import { answerQuestion } from './key-requests.js'
-import type { FromChild, Question, ToChild } from './messages.js'
+import { connectionDescriptor, type Question, type StoreLocation, type ToolMessage, type ToTool } from './messages.js'
+import { sendToParent } from './parent.js'
+import { fulfilledWithin, ToolConnection } from './tool-connection.js'
 
-/** The settings that a tool needs. */
-export type ToolConfig = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin'>
-
-/** The parent's last word: what to do, with the connection as the message's handle, or on `connectionDescriptor`. */
-interface ToolMessage {
-  readonly kind: 'tool'
-  readonly tool: string
-  readonly options: unknown
-}
-
-/** Where a process that was handed no connection finds one. */
-export const connectionDescriptor = 5
-
-/** How long a stopped tool waits: for the store to close, which cannot be while lmdb copies, and for its last line to leave. */
+/** How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to leave. */
 const stopMsMax = 300
 
-const stopping = new AbortController()
-let config: ToolConfig
-let opening: Promise<TopicStore> | undefined
-let working = false
-let ending = false
-
-// A defect ends it with an exit code of its own: a kill would look like the system's (see the exit below).
-process.on('uncaughtException', () => (ending = true))
-logCrashes(createLog('tool'))
-ignoreUnheardCommitFailures()
-
-function stop(reason: string): void {
-  stopping.abort(new Error(reason))
-}
-
-function send(message: FromChild): void {
-  if (process.connected) process.send?.(message)
-}
-
-/** Says `opened` even when that failed: the other members may go on then, and the one who asked is told by `work`. */
-async function open(): Promise<void> {
-  opening = openStore(config.store, { directory: config.data })
-  await opening.catch(() => {})
-  send({ kind: 'opened' })
-}
-
-async function hold(): Promise<void> {
-  const store = await opening?.catch(() => undefined)
-  await store?.pauseWrites()
-  send({ kind: 'held' })
-}
-
-async function release(): Promise<void> {
-  const store = await opening?.catch(() => undefined)
-  store?.resumeWrites()
-}
-
-function end(code: number): never {
-  ending = true
-  process.exit(code)
-}
-
-/** Where a worker serves, it is asked instead. */
+/** Answers a question about API keys, while no worker serves that could. */
 const answerTool: Tool = async (store, question, { emit }) => {
   await emit(answerLine(await answerQuestion(store, question as Question)))
 }
 
-async function work({ tool, options }: ToolMessage, connection: Socket): Promise<void> {
-  working = true
-  // The end of what comes in is not the end of what goes out.
-  connection.allowHalfOpen = true
-  for (const event of ['error', 'close']) connection.on(event, () => stop('nobody waits for it any more'))
-  connection.write(`${readyLine}\n`)
-  const last = await carryOut(tool === 'ask' ? answerTool : tools[tool], options, connection).then(
-    () => endLine,
-    (error: Error) => errorLine(error instanceof Cancelled ? (stopping.signal.reason as Error).message : error.message),
-  )
-  const closed = await within(stopMsMax, (await opening?.catch(() => undefined))?.close())
-  connection.end(`${last}\n`)
-  // What is still sent has no reader any more; unread it would keep the connection from closing.
-  connection.resume()
-  if (!connection.closed) await within(stopping.signal.aborted ? stopMsMax : toolUnreadMsMax, once(connection, 'close'))
-  // An exit would wait until lmdb has copied everything, so it ends in a kill (below).
-  if (!closed) process.exit()
-  end(exitCodes.done)
-}
+class ToolProcess {
+  #config: StoreLocation | undefined
+  #opening: Promise<TopicStore> | undefined
+  #connection: ToolConnection | undefined
+  /** Whether it ends by itself, and cleanly as far as the store is concerned. */
+  #isEnding = false
 
-async function carryOut(tool: Tool, options: unknown, connection: Socket): Promise<void> {
-  const { signal } = stopping
-  const input = connection.pipe(new PassThrough())
-  input.on('error', () => {})
-  signal.addEventListener('abort', () => input.destroy(signal.reason as Error))
+  /** From now on its exit, with whatever code, is not turned into a kill. */
+  setEnding(): void {
+    this.#isEnding = true
+  }
 
-  async function emit(lines: string | Uint8Array): Promise<void> {
-    if (signal.aborted) throw new Cancelled()
-    connection.cork()
-    connection.write(lines)
-    const room = connection.write('\n')
-    connection.uncork()
-    if (room) return
-    const timer = setTimeout(
-      () => stop(`nothing of its output was taken for ${toolUnreadMsMax / 1000} s`),
-      toolUnreadMsMax,
-    )
-    try {
-      await once(connection, 'drain', { signal })
-    } catch {
-      throw new Cancelled()
-    } finally {
-      clearTimeout(timer)
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  take(message: ToTool, handle: unknown): void {
+    switch (message.kind) {
+      case 'start':
+        this.#config = message.config
+        return
+      case 'open':
+        return void this.#open(this.#requireConfig())
+      case 'hold':
+        return void this.#pauseWrites()
+      case 'release':
+        return void this.#resumeWrites()
+      case 'tool':
+        return void this.#work(message, handle instanceof Socket ? handle : new Socket({ fd: connectionDescriptor }))
     }
   }
 
-  const store = await opening
-  if (store === undefined || tool === undefined) throw new Error('there is no such tool')
-  const directory = isExclusive(config.store) ? config.data : undefined
-  await tool(store, options, { emit, input, signal, directory, diskFreeBytesMin: config.diskFreeBytesMin })
-}
-
-/** Whether it was fulfilled in time. */
-async function within(ms: number, promise: Promise<unknown> | undefined): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, ms, false)
-  })
-  const settled = Promise.resolve(promise).then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([settled, late]).finally(() => clearTimeout(timer))
-}
-
-process.on('message', (message: ToChild | ToolMessage, handle: unknown) => {
-  switch (message.kind) {
-    case 'start':
-      config = message.config
-      return
-    case 'open':
-      return void open()
-    case 'hold':
-      return void hold()
-    case 'release':
-      return void release()
-    case 'tool':
-      return void work(message, handle instanceof Socket ? handle : new Socket({ fd: connectionDescriptor }))
+  /** Stops the work, which then ends the process; ends the process at once if there is no work yet. */
+  stop(reason: string): void {
+    if (this.#connection === undefined) this.#end(exitCodes.failed)
+    this.#connection?.stop(reason)
   }
-})
 
-process.on('SIGTERM', () => {
-  stop('the service is stopping')
-  if (!working) end(exitCodes.failed)
-})
+  #requireConfig(): StoreLocation {
+    if (this.#config === undefined) throw new Error('the parent has sent no settings')
+    return this.#config
+  }
+
+  /** Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from `#run`. */
+  async #open({ store, data }: StoreLocation): Promise<void> {
+    this.#opening = openStore(store, { directory: data })
+    await this.#openedStore()
+    sendToParent({ kind: 'opened' })
+  }
+
+  /** The store, once it is open; undefined when it could not be opened. */
+  async #openedStore(): Promise<TopicStore | undefined> {
+    return this.#opening?.catch(() => undefined)
+  }
+
+  async #pauseWrites(): Promise<void> {
+    await (await this.#openedStore())?.pauseWrites()
+    sendToParent({ kind: 'held' })
+  }
+
+  async #resumeWrites(): Promise<void> {
+    ;(await this.#openedStore())?.resumeWrites()
+  }
+
+  async #work(message: ToolMessage, socket: Socket): Promise<void> {
+    const connection = new ToolConnection(socket)
+    this.#connection = connection
+    const failure = await this.#run(message, connection).then(
+      () => undefined,
+      (error: Error) => error,
+    )
+    const lastLine = connection.lastLine(failure)
+    const isClosed = await fulfilledWithin(stopMsMax, (await this.#openedStore())?.close())
+    await connection.close(lastLine, stopMsMax)
+    // A plain exit would wait until lmdb has copied everything; this one becomes a kill (see the exit listener below).
+    if (!isClosed) process.exit()
+    this.#end(exitCodes.done)
+  }
+
+  /** @throws Error with a message for the caller */
+  async #run({ tool, options }: ToolMessage, { emit, input, signal }: ToolConnection): Promise<void> {
+    const store = await this.#opening
+    if (store === undefined) throw new Error('the store is not open')
+    const { store: address, data, diskFreeBytesMin } = this.#requireConfig()
+    const run = tool === 'ask' ? answerTool : toolOf(tool)
+    const directory = isExclusive(address) ? data : undefined
+    await run(store, options, { emit, input, signal, directory, diskFreeBytesMin })
+  }
+
+  #end(code: number): never {
+    this.setEnding()
+    process.exit(code)
+  }
+}
+
+const program = new ToolProcess()
+
+// A defect ends the process with an exit code of its own: a kill would look like the system's (see the exit listener below).
+process.on('uncaughtException', () => program.setEnding())
+logCrashes(createLog('tool'))
+ignoreUnheardCommitFailures()
+
+process.on('message', (message: ToTool, handle: unknown) => program.take(message, handle))
+process.on('SIGTERM', () => program.stop('the service is stopping'))
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// Without its parent it must not write: the next service may open the store any moment. A backup removes its file before.
+// Without its parent it must not write: the next service may open the store at any moment. A backup removes its file first.
 process.on('exit', () => {
-  if (!ending) process.kill(process.pid, 'SIGKILL')
+  if (!program.isEnding) process.kill(process.pid, 'SIGKILL')
 })
 process.on('disconnect', () => process.exit())
 
-send({ kind: 'loaded', version })
+sendToParent({ kind: 'loaded', version })

@@ -1,46 +1,45 @@
 /**
- * The workers of a service: what is wanted (how many, with which settings), what there is (each child's own state), and one
- * function, `#reconcile`, that takes the next step from the one to the other. Everything that changes either calls it: a
- * start, a rolling restart, a worker that serves, a death, a delay that is over. So a death in the middle of a rolling
- * restart, or a signal in the middle of a start, needs no case of its own.
+ * The workers of a service: the desired state (how many, with which settings), the actual state (each child's own), and one
+ * method, `#reconcile`, that takes the next step from the one to the other. Every event calls it: a start, a rolling restart, a
+ * worker that begins to serve, a death, the end of a delay. So a death during a rolling restart, or a signal during a start,
+ * is not a special case.
  *
- * Workers are replaced one at a time, and a new one serves for a moment before an old one drains; one that dies meanwhile ends
- * the replacement, and what was wanted before is wanted again. Exactly one of those that serve carries
- * out due removals.
+ * Workers are replaced one at a time, and a new one serves for a moment before an old one drains. If it dies meanwhile, the
+ * replacement fails, and the former desired state is restored. Exactly one of the serving workers removes expired topics.
  */
 import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'
 import type { ToChild } from './messages.js'
-import { createRestartPolicy, failedStartsMax, youngMs } from './restarts.js'
-import type { Members } from './store-opening.js'
+import { failedStartsMax, RestartPolicy, youngMs } from './restarts.js'
+import type { StoreOpener } from './store-opening.js'
 
-/** Loading the code of a worker, on a machine that is busy with everything else. */
+/** How long loading a worker's code may take, on a busy machine. */
 const loadMsMax = 60_000
 
-/** Reading the keys and binding the port. */
+/** How long reading the keys and binding the port may take. */
 const serveMsMax = 30_000
 
-/** A heartbeat comes every second: a worker that was silent for so long hangs, and is killed so that it can be replaced. */
+/** A heartbeat comes every second: a worker that is silent for this long hangs, and is killed and replaced. */
 const silentMsMax = 20_000
 
-/** Between two looks for silent workers. */
-const silenceLookMs = 2000
+/** Between two checks for silent workers. */
+const silenceCheckMs = 2000
 
-/** How long a new worker serves before an old one drains in its favour: one whose first requests end it ends here. */
+/** How long a new worker serves before an old one drains: if its first requests kill it, it dies within this time. */
 const trialMs = 1000
 
-/** After this much more than it was given, a drain has failed and the worker is killed. */
-const drainMsMore = 3000
+/** Grace after the drain time-out before SIGKILL. */
+const drainGraceMs = 3000
 
-/** What there should be. Workers that were started for another `Wanted` are replaced, whatever it said. */
+/** The desired state. Workers that were started for another `Wanted` are replaced, even if it was equal. */
 export interface Wanted {
   readonly count: number
-  /** The first word to each of them. */
+  /** The first message to each of them. */
   readonly start: Extract<ToChild, { kind: 'start' }>
 }
 
-export interface WorkersOptions {
-  readonly members: Members
+interface WorkersOptions {
+  readonly opener: StoreOpener
   readonly log: Logger
   /** Forks a worker. */
   readonly fork: () => Child
@@ -48,7 +47,7 @@ export interface WorkersOptions {
   readonly onGivingUp: (reason: string) => void
 }
 
-/** A worker, what it was started for, and whether in the place of one that died. */
+/** A worker, the desired state that it was started for, and whether it replaces one that died. */
 interface Worker {
   readonly child: Child
   readonly wanted: Wanted
@@ -57,7 +56,7 @@ interface Worker {
   servedAtMs: number
 }
 
-/** Somebody who waits until what is wanted is there. */
+/** A wait for the desired state. */
 interface Change {
   readonly before: Wanted | undefined
   readonly resolve: () => void
@@ -66,29 +65,29 @@ interface Change {
 
 export class Workers {
   readonly #options: WorkersOptions
-  readonly #policy = createRestartPolicy()
+  readonly #policy = new RestartPolicy()
   /** Every worker that has not ended, oldest first. */
   readonly #all = new Set<Worker>()
   #wanted: Wanted | undefined
   #change: Change | undefined
   #sweeper: Child | undefined
-  /** Deaths in whose place no worker has been started yet. */
+  /** Deaths that no started worker has made up for yet. */
   #unreplaced = 0
   #restarts = 0
   #ending = false
   #delay: NodeJS.Timeout | undefined
-  #lookedAtMs = performance.now()
+  #checkedAtMs = performance.now()
 
   constructor(options: WorkersOptions) {
     this.#options = options
-    setInterval(() => this.#killSilent(), silenceLookMs).unref()
+    setInterval(() => this.#killSilent(), silenceCheckMs).unref()
   }
 
   /**
-   * Makes `wanted` so: starts what is missing, replaces the workers that were started for something else, drains what is too
-   * much. One change at a time. Resolves when all of it serves and nothing else is left.
+   * Makes `wanted` the desired state: starts missing workers, replaces those that were started for another one, drains surplus
+   * ones. One change at a time. Resolves when all of them serve and no others are left.
    *
-   * @throws Error when a worker of it ends before it serves; what was wanted before is then wanted again
+   * @throws Error when one of the new workers ends before it serves; the former desired state is restored then
    */
   reach(wanted: Wanted): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -99,7 +98,7 @@ export class Workers {
     })
   }
 
-  /** Drains those that serve, ends those that do not serve yet; resolves when all are gone, also those that drained before. */
+  /** Drains those that serve, kills those that do not serve yet; resolves when all are gone, including those that drained before. */
   async drain(): Promise<void> {
     this.#stopReconciling()
     for (const worker of this.#all) {
@@ -109,18 +108,18 @@ export class Workers {
     await Promise.all([...this.#all].map(({ child }) => child.ended))
   }
 
-  /** Ends all at once. */
+  /** Kills all of them at once. */
   kill(): void {
     this.#stopReconciling()
-    for (const { child } of this.#all) child.process.kill('SIGKILL')
+    for (const { child } of this.#all) child.discard('the service is stopped at once')
   }
 
-  /** Those that serve now, oldest first. */
+  /** The workers that serve now, oldest first. */
   serving(): readonly Child[] {
     return this.#inState('serving').map(({ child }) => child)
   }
 
-  /** Workers started in the place of one that died, since the start. */
+  /** Workers started to replace one that died, since the start. */
   get restarts(): number {
     return this.#restarts
   }
@@ -135,7 +134,7 @@ export class Workers {
     return [...this.#all].filter(({ child }) => child.state === state)
   }
 
-  /** Takes the next step toward what is wanted, if one can be taken now. */
+  /** Takes the next step toward the desired state, if one can be taken now. */
   #reconcile(): void {
     const wanted = this.#wanted
     if (this.#ending || wanted === undefined) return
@@ -147,12 +146,12 @@ export class Workers {
     if (serving.length > wanted.count && draining.length === 0) {
       const trialLeftMs = Math.max(...serving.map(({ servedAtMs }) => servedAtMs)) + trialMs - performance.now()
       if (trialLeftMs > 0) this.#reconcileAfter(trialLeftMs)
-      else this.#drain(outdated[0] ?? serving[0])
+      else this.#drainOne(outdated, serving)
       return
     }
     const missing = wanted.count - (serving.length - outdated.length) - starting.length
     if (missing > 0) {
-      // While others are to be replaced, one more than is wanted at a time; but what died is missing at once.
+      // A rolling restart starts one extra worker at a time, but replaces all that died at once.
       const isRolling = outdated.length + draining.length > 0
       const vacant = wanted.count - serving.length - starting.length
       const next = starting.length + draining.length === 0 ? 1 : 0
@@ -196,13 +195,13 @@ export class Workers {
     void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
   }
 
-  /** A new process; undefined when the machine has none to give, out of memory say: then it is tried again later. */
+  /** A new process; undefined when it cannot be started, for lack of memory for instance: then it is tried again later. */
   #fork(): Child | undefined {
     try {
       return this.#options.fork()
     } catch (error) {
       const nowMs = performance.now()
-      this.#options.log.error({ reason: (error as Error).message }, 'worker could not be started')
+      this.#options.log.error({ reason: (error as Error).message }, 'worker failed to start')
       this.#policy.onDeath({ nowMs, livedMs: 0, served: false })
       this.#failChange(error as Error)
       this.#reconcileAfter(Math.max(0, this.#policy.notBeforeMs - nowMs))
@@ -210,13 +209,13 @@ export class Workers {
     }
   }
 
-  /** Load → open → serve. A step that fails ends the child, and its end is what is acted upon. */
+  /** Load → open → serve. A step that fails ends the child; `#onEnd` handles that. */
   async #bringUp(worker: Worker): Promise<void> {
     const { child, wanted, isReplacement } = worker
-    const { members, log } = this.#options
+    const { opener, log } = this.#options
     await child.waitFor('loaded', loadMsMax)
     child.send(wanted.start)
-    await members.open(child)
+    await opener.open(child)
     const served = child.waitFor('serving', serveMsMax)
     child.send({ kind: 'serve' })
     await served
@@ -224,12 +223,18 @@ export class Workers {
     worker.servedAtMs = performance.now()
     this.#policy.onServing()
     if (isReplacement) log.info({ worker: child.process.pid }, 'worker replaced')
-    // What the next step may throw is not this worker's failure.
+    // An error in the next step is not this worker's failure.
     setImmediate(() => this.#reconcile())
   }
 
+  /** Drains the oldest worker, of the outdated ones if there are any. */
+  #drainOne(outdated: readonly Worker[], serving: readonly Worker[]): void {
+    const [oldest] = [...outdated, ...serving]
+    if (oldest !== undefined) this.#drain(oldest)
+  }
+
   #drain(worker: Worker): void {
-    void worker.child.drain(worker.wanted.start.config.drainMs + drainMsMore)
+    void worker.child.drain(worker.wanted.start.config.drainMs + drainGraceMs)
     if (!this.#ending) this.#electSweeper()
   }
 
@@ -244,7 +249,7 @@ export class Workers {
     this.#unreplaced++
     this.#policy.onDeath({ nowMs: performance.now(), livedMs, served: failure === undefined })
     if (failure === undefined) log.error({ worker: child.process.pid, code, signal, livedMs }, 'worker died')
-    else log.error({ worker: child.process.pid, reason: failure.message }, 'worker could not be started')
+    else log.error({ worker: child.process.pid, reason: failure.message }, 'worker failed to start')
     if (worker.wanted === this.#wanted && (failure !== undefined || this.#isUnfit(worker))) {
       this.#failChange(failure ?? new Error(`${child} ended (${signal ?? code}) soon after it began to serve`))
     }
@@ -254,7 +259,7 @@ export class Workers {
     this.#reconcile()
   }
 
-  /** Whether a worker that served and died shows that what is to take the place of others cannot do so. */
+  /** Whether the death of a worker that served shows that the new workers of a replacement are no good. */
   #isUnfit({ servedAtMs }: Worker): boolean {
     return this.#change?.before !== undefined && performance.now() - servedAtMs < youngMs
   }
@@ -265,7 +270,7 @@ export class Workers {
     this.#settleChange(({ reject }) => reject(reason))
   }
 
-  /** The first of those that serve carries out due removals. */
+  /** The oldest of the serving workers removes expired topics. */
   #electSweeper(): void {
     const [first] = this.serving()
     if (first === this.#sweeper) return
@@ -276,10 +281,10 @@ export class Workers {
 
   #killSilent(): void {
     const nowMs = performance.now()
-    const sinceMs = nowMs - this.#lookedAtMs
-    this.#lookedAtMs = nowMs
-    // The whole machine may have stood still, and what workers said since is still unread.
-    if (sinceMs > 2 * silenceLookMs) return
+    const sinceMs = nowMs - this.#checkedAtMs
+    this.#checkedAtMs = nowMs
+    // The whole machine may have been suspended, and the heartbeats since then are still unread.
+    if (sinceMs > 2 * silenceCheckMs) return
     for (const child of this.serving()) {
       const silentMs = Math.round(nowMs - child.heardMs)
       if (silentMs >= silentMsMax) child.end(`it hangs: nothing was heard from it for ${silentMs} ms`)

@@ -1,9 +1,10 @@
 /**
  * `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any.
  */
+import { checkLineIn } from '../cluster/control-protocol.js'
 import { readConfig } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
-import type { CheckLine } from '../tools/check.js'
+import type { CheckLine } from '../tools/tool-messages.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { OutputClosed, print } from './stdout.js'
@@ -15,21 +16,21 @@ export const check: Command = {
   operands: [],
   settings: storeSettings,
   flags: {
-    json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the sum' },
+    json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the totals' },
   },
   async run({ settings, flags }) {
     const progress = createProgress()
     await runTool(readConfig(settings), { command: 'tool', tool: 'check', options: {} }, (text) => {
       if (progress.take(text)) return undefined
       progress.end()
-      const line = JSON.parse(text) as CheckLine
+      const line = checkLineIn(text)
       if ('checked' in line && line.checked.findings > 0) process.exitCode = exitCodes.failed
       return print(`${flags.json === 'true' ? text : sentence(line)}\n`).catch(refuseClosed)
     }).finally(progress.end)
   },
 }
 
-/** A check that was broken off has not found the store sound, though its reader has what it wanted. */
+/** A reader such as `head` may have enough, but a check that was broken off has not shown that the store is sound. */
 function refuseClosed(error: Error): never {
   throw error instanceof OutputClosed ? new Error('nobody reads standard output; the check was broken off') : error
 }

@@ -1,6 +1,6 @@
 /**
- * What a command is, and how its arguments become what it runs with. The parsing is strict: whatever is unknown, repeated,
- * missing, superfluous or out of bounds is a `UsageError`, before anything is done.
+ * What a command is, and how its arguments are parsed and checked, for all commands alike. The parsing is strict: anything
+ * unknown, repeated, missing, superfluous or out of bounds is a `UsageError`, before anything is done.
  */
 import { parseArgs } from 'node:util'
 import { type GivenSettings, UsageError } from '../config.js'
@@ -11,32 +11,33 @@ import { type SettingName, type Settings, settingProblem, settingTable } from '.
 export interface Command {
   /** One line for the list of commands. */
   readonly summary: string
-  /** What a person should know beyond that; a paragraph, or empty. */
+  /** What else a user should know, as one paragraph; may be empty. */
   readonly details: string
   /** The names of its arguments, each required. */
   readonly operands: readonly string[]
   /** The settings that it takes as flags. */
   readonly settings: readonly SettingName[]
-  /** Its own flags, which have no variables. */
+  /** Its own flags, which have no environment variables. */
   readonly flags: Settings
-  /** Runs to the end of what was asked for; the exit code is 0 unless it sets another or throws. */
+  /** Does all of the work; the exit code is 0 unless it sets another or throws. */
   run(call: Call): Promise<void>
 }
 
 /** The arguments of a command, checked, except for the settings' texts, which config.ts checks. */
-export interface Call {
+interface Call {
   readonly settings: GivenSettings
   /** The text of each of the command's own flags, its default where it was not given; undefined where that is empty. */
   readonly flags: Readonly<Record<string, string | undefined>>
-  /** The texts of the flags that may be repeated. */
-  readonly lists: Readonly<Record<string, readonly string[]>>
-  readonly operands: readonly string[]
+  /** The texts of a flag that may be repeated. */
+  readonly list: (flag: string) => readonly string[]
+  /** The text of one of the command's operands. */
+  readonly operand: (name: string) => string
 }
 
-/** The settings by which a command finds the topics. */
+/** The settings that say where the topics are stored. */
 export const storeSettings = ['data', 'store', 'settings'] as const satisfies readonly SettingName[]
 
-/** The flags of the settings that a command takes, with what they mean. */
+/** The settings that a command takes as flags. */
 export function settingsOf({ settings }: Command): Settings {
   return Object.fromEntries(settings.map((name) => [name, settingTable[name]]))
 }
@@ -57,15 +58,22 @@ export function parseCall(command: Command, args: readonly string[]): Call {
     if (texts.length > 1 && setting.isList !== true) {
       throw new UsageError(`--${name} is given ${texts.length} times; it may be given once`)
     }
-    const problem = texts.map((text) => settingProblem(setting, text, `--${name}`)).find((found) => found !== undefined)
+    const [problem] = texts.flatMap((text) => settingProblem(setting, text, `--${name}`) ?? [])
     if (name in command.flags) {
       if (problem !== undefined) throw new UsageError(problem)
       if (setting.isList === true) lists[name] = texts
       else flags[name] = texts[0] ?? (setting.default === '' ? undefined : setting.default)
-    } else if (texts.length === 1) settings[name] = texts[0]
+    } else {
+      for (const text of texts) settings[name] = text
+    }
   }
   checkOperands(command.operands, operands)
-  return { settings, flags, lists, operands }
+  return {
+    settings,
+    flags,
+    list: (flag) => lists[flag] ?? [],
+    operand: (name) => operands[command.operands.indexOf(name)] ?? '',
+  }
 }
 
 function tokensOf(args: readonly string[], known: Settings): { given: Map<string, string[]>; operands: string[] } {
@@ -75,7 +83,7 @@ function tokensOf(args: readonly string[], known: Settings): { given: Map<string
       { type: kind === 'switch' ? 'boolean' : 'string' } as const,
     ]),
   )
-  // Not strict: the messages of strict parsing name no flag that was meant.
+  // Not strict: the messages of strict parsing suggest no flag.
   const { tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true })
   const given = new Map<string, string[]>()
   const operands: string[] = []
@@ -99,7 +107,7 @@ function unknownFlag(typed: string, known: Settings): UsageError {
   )
 }
 
-/** What looks like the next flag is not taken for a value, unless it is joined to its own flag by "=". */
+/** An argument that looks like a flag is not a value, unless it is joined to its flag by "=". */
 function requireValue(token: {
   readonly rawName: string
   readonly value?: string
@@ -113,7 +121,12 @@ function requireValue(token: {
 }
 
 function checkOperands(names: readonly string[], operands: readonly string[]): void {
-  if (operands.length > names.length) throw new UsageError(`unexpected argument ${quoted(operands[names.length])}`)
+  refuseArguments(operands.slice(names.length))
   const missing = names.find((_, index) => (operands[index] ?? '') === '')
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
+}
+
+/** @throws UsageError if there is any argument */
+export function refuseArguments([first]: readonly string[]): void {
+  if (first !== undefined) throw new UsageError(`unexpected argument ${quoted(first)}`)
 }

@@ -3,7 +3,7 @@
  */
 import { readConfig } from '../config.js'
 import { planSelector } from '../selectors/planner.js'
-import type { ExportOptions } from '../tools/export.js'
+import type { ExportOptions } from '../tools/tool-messages.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { print } from './stdout.js'

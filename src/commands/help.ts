@@ -1,13 +1,13 @@
 /**
- * The help: of all commands together, and of one alone. No line is wider than a terminal of 80 columns.
+ * The help: the list of all commands, and the page of each. No line is wider than a terminal of 80 columns.
  */
 import { environmentName, type Setting, type Settings } from '../settings.js'
 import { type Command, settingsOf } from './command.js'
 
 const columnsMax = 80
 
-/** The commands by the words that call them, in the order in which the help lists them. */
-export type Commands = Readonly<Record<string, Command>>
+/** The commands by name, in the order in which the help lists them. */
+type Commands = Readonly<Record<string, Command>>
 
 /** @param group the first word of the commands to list; all when empty */
 export function overviewHelp(commands: Commands, group: string): string {
@@ -30,7 +30,7 @@ export function overviewHelp(commands: Commands, group: string): string {
 Commands:
 ${lines.join('\n')}
 
-"topicd help COMMAND" and "topicd COMMAND --help" tell of one command and its
+"topicd help COMMAND" and "topicd COMMAND --help" describe one command and its
 flags; "topicd help serve" lists every setting.
 `
 }
@@ -43,22 +43,22 @@ export function commandHelp(name: string, command: Command): string {
   const usage = `Usage: topicd ${[name, ...operands].join(' ')}${hasFlags ? ' [FLAGS]' : ''}`
   const sections = [
     usage,
-    wrapped(`${summary[0].toUpperCase()}${summary.slice(1)}.${details === '' ? '' : ` ${details}`}`, 0),
+    wrapped(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === '' ? '' : ` ${details}`}`, 0),
     Object.keys(flags).length === 0 ? '' : `Flags:\n${flagLines(flags)}`,
     Object.keys(settings).length === 0
       ? ''
-      : `Settings; a flag wins over the environment, that over the settings file:\n${flagLines(settings, environmentName)}`,
+      : `Settings; a flag overrides the environment, which overrides the settings file:\n${flagLines(settings, environmentName)}`,
   ]
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`
 }
 
-/** For each flag: how it is given, its variable if it has one, what it does, its default and bounds. */
+/** For each flag: its syntax, its environment variable if it has one, its effect, default and bounds. */
 function flagLines(settings: Settings, variable?: (name: string) => string): string {
   return Object.entries(settings)
     .map(([name, setting]) => {
       const flag = setting.kind === 'switch' ? `--${name}` : `--${name} ${setting.value ?? 'N'}`
       const head = `  ${flag.padEnd(27)} ${variable?.(name) ?? ''}`.trimEnd()
-      // A flag of one command says itself what is done without it.
+      // The help of a command's own flag says what happens without it.
       const bounds = setting.default === '' && variable === undefined ? '' : ` (${boundsText(setting)})`
       return `${head}\n${wrapped(`${setting.help}${bounds}`, 6)}`
     })
@@ -69,7 +69,7 @@ function boundsText({ kind, min, max, default: usual }: Setting): string {
   return `default ${usual === '' ? 'none' : usual}${kind === 'number' ? `, ${min} to ${max}` : ''}`
 }
 
-/** The text in lines, each indented by so many blanks. */
+/** The text in lines, each indented by that many blanks. */
 function wrapped(text: string, indent: number): string {
   const lines: string[] = []
   let line = ''

@@ -2,8 +2,9 @@
  * `topicd import`: topics, and API keys on request, from lines of JSON on standard input.
  */
 import { fstatSync } from 'node:fs'
+import { importedIn } from '../cluster/control-protocol.js'
 import { readConfig } from '../config.js'
-import type { ImportedLine, ImportOptions } from '../tools/import.js'
+import type { ImportOptions } from '../tools/tool-messages.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { print } from './stdout.js'
@@ -23,13 +24,13 @@ export const importTopics: Command = {
     const config = readConfig(settings)
     const options: ImportOptions = { fromLine: Number(flags['from-line']), withKeys: flags['with-keys'] === 'true' }
     const input = fstatSync(0)
-    // To Node.js a directory is empty.
+    // Node.js would read a directory as empty input.
     if (input.isDirectory()) throw new Error('standard input is a directory')
     const progress = createProgress(input.isFile() ? input.size : undefined)
     const onLine = (line: string): Promise<void> | undefined => {
       if (progress.take(line)) return undefined
       progress.end()
-      const { topics, created, keys, keysLeftOut } = (JSON.parse(line) as ImportedLine).imported
+      const { topics, created, keys, keysLeftOut } = importedIn(line)
       const left = keysLeftOut === 0 ? '' : `; ${keysLeftOut} API keys left out (see --with-keys)`
       return print(`${topics} topics imported, ${created} of them new; ${keys} API keys imported${left}\n`)
     }

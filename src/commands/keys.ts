@@ -1,28 +1,28 @@
 /**
- * `topicd keys add|list|revoke`: makes, shows and revokes API keys, while the service runs and while it does not.
+ * `topicd keys add|list|revoke`: makes, lists and revokes API keys, whether the service runs or not.
  */
-
 import { hashToken, makeToken } from '../auth/token.js'
 import type { ListedKey } from '../cluster/messages.js'
-import { type Ask, addNewKey, persistently, readKeys } from '../cluster/new-key.js'
+import { addNewKey, persistently, readKeys, type SendQuestion } from '../cluster/new-key.js'
 import { type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { quoted } from '../quoted.js'
 import type { KeyRecord, Operation } from '../store/store.js'
 import { type Path, parsePath } from '../topics/path.js'
+import { aligned } from './columns.js'
 import { type Command, storeSettings } from './command.js'
 import { OutputClosed, print } from './stdout.js'
 import { ask } from './store-client.js'
 
 const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
-/** The widest column of a list: one key with very many subtrees must not make every other line as long. */
+/** The widest column of a list: one key with many subtrees must not make every other line as long. */
 const columnCharactersMax = 64
 
-/** How long to ask again for a new key: a worker is replaced within seconds, and one that hangs within 20 s. */
+/** How long an unanswered request for a new key is repeated: a dead worker is replaced within seconds, a hanging one within 20 s. */
 const addMsMax = 30_000
 
-/** A name that is easy to type, to log and to line up. */
+/** A name that is easy to type, to log and to align in a table. */
 const nameForm = /^[\w.@-]{1,64}$/
 
 export const addKey: Command = {
@@ -35,7 +35,7 @@ export const addKey: Command = {
       kind: 'text',
       value: 'LIST',
       default: operations.join(','),
-      help: 'operations that the key may do, with commas between',
+      help: 'operations that the key may do, separated by commas',
       check: operationsProblem,
     },
     under: {
@@ -47,15 +47,15 @@ export const addKey: Command = {
       check: pathProblem,
     },
   },
-  async run({ settings, flags, lists, operands: [name] }) {
-    requireName(name)
+  async run({ settings, flags, list, operand }) {
+    const name = checkedName(operand('NAME'))
     const token = makeToken()
     const allowed = flags.allow?.split(',') ?? []
     const record: KeyRecord = {
       name,
       tokenHash: hashToken(token),
       allow: operations.filter((operation) => allowed.includes(operation)),
-      under: lists.under.map((text) => parsePath(text) as Path),
+      under: list('under').map(checkedPath),
       madeMs: Date.now(),
     }
     await add(readConfig(settings), record, token)
@@ -63,13 +63,13 @@ export const addKey: Command = {
 }
 
 /**
- * The token is written before the key exists. Whatever ends the command in between leaves no key behind that somebody may
- * hold, and a token of no key only together with an exit status that is not 0. A token is called void only when its key
- * can no longer come to be; a worker that gave no answer may have made it, or may yet.
+ * The token is written before the key exists. So if the command is ended in between, no key remains whose token was never
+ * shown, and a token without a key comes only with an exit status other than 0. A token is called void only when its key
+ * cannot be made any more; a worker that gave no answer may have made it, or may still.
  */
 async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
   const taken = `there is a key named "${record.name}" already`
-  // Makes the store where there is none, so that nothing about it can fail once the token is out.
+  // Creates the store if there is none, so that its creation cannot fail once the token is printed.
   const known = await readKeys((question) => ask(config, question, true))
   if (known.some(({ name }) => name === record.name)) fatal(exitCodes.failed, taken)
   await print(`${token}\n`).catch((error: Error) =>
@@ -78,8 +78,8 @@ async function add(config: Config, record: KeyRecord, token: string): Promise<vo
       `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`,
     ),
   )
-  const askAgain: Ask = persistently((question) => ask(config, question), addMsMax)
-  const isAdded = await addNewKey(askAgain, record).catch((error: Error) => {
+  const repeatedly: SendQuestion = persistently((question) => ask(config, question), addMsMax)
+  const isAdded = await addNewKey(repeatedly, record).catch((error: Error) => {
     const unknown = 'it is not known whether the key was made, and its token may be valid'
     fatal(exitCodes.failed, `${error.message}; ${unknown}: topicd keys revoke ${record.name} makes sure that it is not`)
   })
@@ -105,15 +105,15 @@ export const revokeKey: Command = {
   operands: ['NAME'],
   settings: storeSettings,
   flags: {},
-  async run({ settings, operands: [name] }) {
-    requireName(name)
+  async run({ settings, operand }) {
+    const name = checkedName(operand('NAME'))
     const revoked = await ask(readConfig(settings), { about: 'revokeKey', name })
     if (revoked !== true) fatal(exitCodes.failed, `there is no key named "${name}"`)
   },
 }
 
-function requireName(name: string): void {
-  if (nameForm.test(name)) return
+function checkedName(name: string): string {
+  if (nameForm.test(name)) return name
   throw new UsageError(`NAME is ${quoted(name)}; it must be 1 to 64 letters, digits or any of . _ @ -`)
 }
 
@@ -123,6 +123,12 @@ function operationsProblem(text: string): string | undefined {
   return areKnown && new Set(words).size === words.length
     ? undefined
     : `must be some of ${operations.join(',')}, each once`
+}
+
+function checkedPath(text: string): Path {
+  const path = parsePath(text)
+  if (typeof path === 'string') return path
+  throw new UsageError(`--under ${path.problem}`)
 }
 
 function pathProblem(text: string): string | undefined {
@@ -147,18 +153,5 @@ function table(keys: readonly ListedKey[]): string {
     time(madeMs),
     time(usedMs),
   ])
-  rows.unshift(['NAME', 'MAY', 'UNDER', 'MADE', 'LAST USED'])
-  const widths = rows[0].map((_, column) => {
-    const longest = rows.reduce((length, row) => Math.max(length, row[column].length), 0)
-    return Math.min(longest, columnCharactersMax)
-  })
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column]))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('')
+  return aligned([['NAME', 'MAY', 'UNDER', 'MADE', 'LAST USED'], ...rows], columnCharactersMax)
 }

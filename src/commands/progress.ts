@@ -2,17 +2,18 @@
  * A progress bar on standard error, for a person at a terminal; without one nothing is shown.
  */
 import { Presets, SingleBar } from 'cli-progress'
-import { type ProgressLine, progressPrefix } from '../tools/progress.js'
+import { progressIn } from '../cluster/control-protocol.js'
+import type { ProgressLine } from '../tools/tool-messages.js'
 
-export interface Progress {
-  /** Shows the line if it tells of progress; whether it did. */
+interface Progress {
+  /** Shows the line if it is about progress, and returns whether it is. */
   take(line: string): boolean
   end(): void
 }
 
-/** @param size what `done` will come to, where the tool itself cannot know it */
+/** @param size what `done` will be at the end, if the tool itself cannot know it */
 export function createProgress(size?: number): Progress {
-  const shown = process.stderr.isTTY
+  const isShown = process.stderr.isTTY
   let bar: SingleBar | undefined
   let current = ''
 
@@ -31,9 +32,9 @@ export function createProgress(size?: number): Progress {
 
   return {
     take(line) {
-      if (!line.startsWith(progressPrefix)) return false
-      if (shown) show((JSON.parse(line) as ProgressLine).progress)
-      return true
+      const progress = progressIn(line)
+      if (progress !== undefined && isShown) show(progress)
+      return progress !== undefined
     },
     end() {
       bar?.stop()

@@ -1,8 +1,8 @@
 /**
- * `topicd reload`: has the running service read its settings again and replace its workers, and waits until that is done.
+ * `topicd reload`: makes the running service read its settings again and replace its workers, and waits until that is done.
  */
-
-import { answerIn, type Reloaded, requestLine } from '../cluster/control-protocol.js'
+import type { Reloaded } from '../cluster/control-messages.js'
+import { reloadedIn, requestLine } from '../cluster/control-protocol.js'
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { readConfig } from '../config.js'
 import { complain, exitCodes, fatal } from '../exit-codes.js'
@@ -13,7 +13,7 @@ import { print } from './stdout.js'
 export const reload: Command = {
   summary: 'replaces the workers of the running service, with new settings',
   details:
-    'It has the service read its settings file again and replace its workers one by one, and waits until that is done. It ends with 1 and the reason when that was not done, or no service runs.',
+    'The service reads its settings file again and replaces its workers one by one; the command waits until that is done. It ends with 1 and the reason if that failed, or if no service runs.',
   operands: [],
   settings: ['data', 'settings'],
   flags: {},
@@ -28,14 +28,14 @@ export const reload: Command = {
     socket.destroy()
     let reloaded: Reloaded
     try {
-      reloaded = answerIn(line) as Reloaded
+      reloaded = reloadedIn(line)
     } catch (error) {
       fatal(exitCodes.failed, `not reloaded: ${(error as Error).message}`)
     }
     const { workers, versions, primaryVersion, tookMs, restartNeeded } = reloaded
-    for (const name of restartNeeded) complain(`${environmentName(name)} has changed; that takes a restart`)
+    for (const name of restartNeeded) complain(`${environmentName(name)} has changed, which needs a restart`)
     if (versions.some((version) => version !== primaryVersion)) {
-      complain(`the primary goes on as version ${primaryVersion} until a restart`)
+      complain(`the primary stays at version ${primaryVersion} until a restart`)
     }
     const seconds = (tookMs / 1000).toFixed(1)
     await print(

@@ -1,6 +1,6 @@
 /**
- * `topicd settings`: what `serve` would use with the same flags, environment and settings file, and where each value is
- * from; or everything that would keep it from starting. It changes nothing, so that it can be run beside the service.
+ * `topicd settings`: what `serve` would use with the same flags, environment and settings file, and where each value comes
+ * from; or everything that would keep it from starting. It changes nothing, so it can run beside the service.
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -8,13 +8,14 @@ import { type Resolution, redactedText, resolveSettings, UsageError } from '../c
 import { complain } from '../exit-codes.js'
 import { readCertificate } from '../ops/tls.js'
 import { type SettingName, settingNames } from '../settings.js'
+import { aligned } from './columns.js'
 import type { Command } from './command.js'
 import { print } from './stdout.js'
 
 export const settings: Command = {
   summary: 'checks the settings before a start or a reload, and shows them',
   details:
-    'It takes the flags of serve, and ends with 2 if serve would not start with them. The certificate, its key and the data directory are looked at too. Passwords are not shown.',
+    'It takes the flags of serve, and ends with 2 if serve would not start with them. The certificate, its key and the data directory are checked too. Passwords are not shown.',
   operands: [],
   settings: settingNames,
   flags: { json: { kind: 'switch', default: 'false', help: 'print one JSON document' } },
@@ -50,7 +51,7 @@ function problemOf(attempt: () => void): string | undefined {
   }
 }
 
-/** Whether the account that asks could serve from a data directory. */
+/** Whether this account could serve from a data directory. */
 function examineDirectory(path: string): { problem?: string; note?: string } {
   const what = `the data directory ${path}`
   const parent = nearestExisting(path)
@@ -66,7 +67,7 @@ function examineDirectory(path: string): { problem?: string; note?: string } {
       ? { note: `${what} does not exist; serve would create it` }
       : { problem: `${what} does not exist, and ${permissions(parent, stats)}` }
   }
-  return isAllowed ? {} : { problem: `${what} is not ours to use: ${permissions(path, stats)}` }
+  return isAllowed ? {} : { problem: `${what} cannot be used by this account: ${permissions(path, stats)}` }
 }
 
 function nearestExisting(path: string): string {
@@ -78,9 +79,7 @@ function permissions(path: string, { uid, gid, mode }: Stats): string {
 }
 
 function table({ settings: resolved }: Resolution): string {
-  const rows = settingNames.map((name) => [name, shown(name, resolved), resolved[name].from])
-  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column].length)))
-  return rows.map(([name, text, from]) => `${name.padEnd(widths[0])}  ${text.padEnd(widths[1])}  ${from}\n`).join('')
+  return aligned(settingNames.map((name) => [name, shown(name, resolved), resolved[name].from]))
 }
 
 function document({ settings: resolved }: Resolution): string {

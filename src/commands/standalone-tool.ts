@@ -1,25 +1,25 @@
 /**
- * A tool's process without a service: a child of the command's, which inherits the directory's lock and is spoken to as the
- * service's would be. The command itself opens no store, so it is still there when damaged files end the child.
+ * A tool's process without a service: a child of the command, which inherits the directory's lock and speaks the same protocol
+ * as a child of the service. The command itself does not open the store, so it survives when damaged files kill the child.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { DirectoryLock } from '../cluster/directory-lock.js'
+import { connectionDescriptor, type StoreLocation, type ToTool } from '../cluster/messages.js'
 import { nativeFaults } from '../cluster/native-faults.js'
-import type { ToolConfig } from '../cluster/tool-process.js'
 import { dataFile } from '../store/lmdb/files.js'
 
-/** A tool at work, in whichever process. */
+/** A tool at work, in a process of the service or of the command. */
 export interface Connection {
   readonly stream: Socket
-  /** Why the connection ended before the work did, in words for a person. */
+  /** Why the connection ended before the work did, in words for a user. */
   whyEnded(): Promise<string>
-  /** Stops the work, if it is not over, and lets go of everything. */
+  /** Stops the work, if it is not over, and releases everything. */
   close(): Promise<void>
 }
 
-/** For a commit in flight, and the closing of the store. */
+/** How long a commit in flight and the closing of the store may take. */
 const closeMsMax = 15_000
 
 interface End {
@@ -38,30 +38,30 @@ function endOf(child: ChildProcess): Promise<End> {
 /**
  * Starts the process, which opens the store and begins its work.
  *
- * @param lock the lock on the data directory, which is let go in the end; undefined for a store that needs none
+ * @param lock the lock on the data directory, which is released at the end; undefined for a store that needs none
  */
 export function runAlone(
-  { data, store, diskFreeBytesMin }: ToolConfig,
+  { data, store, diskFreeBytesMin }: StoreLocation,
   lock: DirectoryLock | undefined,
   tool: string,
   options: unknown,
 ): Connection {
   const script = fileURLToPath(new URL('../cluster/tool-process.js', import.meta.url))
-  // Its log goes to standard error, where a defect leaves its stack. The last descriptor is the connection, a socket pair:
-  // connectionDescriptor in cluster/tool-process.ts.
+  // Its log goes to standard error, where a defect leaves its stack. The last descriptor is the connection, a socket pair, and
+  // has the number `connectionDescriptor`.
   const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
   const child = fork(script, [], { stdio: [...stdio] })
   const ended = endOf(child)
-  const stream = (child.stdio as readonly unknown[])[5] as Socket
+  const stream = (child.stdio as readonly unknown[])[connectionDescriptor] as Socket
   stream.on('error', () => {})
-  // Its first word is that it has loaded. How the opening went is said on the connection.
+  const messages: readonly ToTool[] = [
+    { kind: 'start', config: { data, store, diskFreeBytesMin } },
+    { kind: 'open' },
+    { kind: 'tool', tool, options },
+  ]
+  // Its first message is that it has loaded. Whether the store could be opened is reported on the connection.
   child.once('message', () => {
-    for (const word of [
-      { kind: 'start', config: { data, store, diskFreeBytesMin } },
-      { kind: 'open' },
-      { kind: 'tool', tool, options },
-    ])
-      child.send(word)
+    for (const message of messages) child.send(message)
   })
 
   return {

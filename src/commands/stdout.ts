@@ -1,17 +1,17 @@
 /**
- * Standard output, the one way of every command: whatever keeps the text from getting there is an error that says so. Text
- * for people about the command itself goes to standard error, and not through here.
+ * Standard output, for all commands: if the text cannot be written, that is an error that says so. Messages about the command
+ * itself go to standard error, and not through here.
  */
 import { toolUnreadMsMax } from '../limits.js'
 
-/** The reader has gone, such as `head` when it has what it wanted: no failure, but nothing more is to be done. */
+/** The reader has gone, such as `head` when it has enough: not a failure, but there is nothing more to do. */
 export class OutputClosed extends Error {}
 
-/** Each write is told of its own failure; the event says nothing more, but unheard it would end the process. */
+/** Each write's callback gets its failure; the event adds nothing, but without a listener it would end the process. */
 let listening = false
 
 /**
- * Writes, and resolves when the system has taken it all.
+ * Writes, and resolves when the system has accepted all of it.
  *
  * @throws OutputClosed when the reader has gone
  * @throws Error when it cannot be written, or nothing was taken for a minute

@@ -1,17 +1,17 @@
 /**
- * How a command reaches a store: through the running service where there is one, since nobody else may open the store
- * then; through a process of its own, under the directory's lock, where there is none. Both are spoken to alike, and the
- * command itself opens nothing, so that it survives whatever damaged files do to the process that reads them.
+ * How a command reaches a store: through the running service if there is one, since no other process may open the store then;
+ * otherwise through a child process, under the directory's lock. The protocol is the same, and the command itself opens
+ * nothing, so it survives whatever damaged files do to the process that reads them.
  */
 import { lstatSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answerIn, endLine, errorIn, readyLine, requestLine, type ToolRequest } from '../cluster/control-protocol.js'
+import type { ToolRequest } from '../cluster/control-messages.js'
+import { endLine, errorIn, keyAnswerIn, readyLine, requestLine } from '../cluster/control-protocol.js'
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory-lock.js'
-import type { Question } from '../cluster/messages.js'
-import type { ToolConfig } from '../cluster/tool-process.js'
+import type { Question, StoreLocation } from '../cluster/messages.js'
 import { complain, exitCodes, fatal } from '../exit-codes.js'
 import { importLineBytesMax } from '../limits.js'
 import { isExclusive } from '../store/address.js'
@@ -19,65 +19,65 @@ import { dataFile } from '../store/lmdb/files.js'
 import { splitLines } from '../tools/lines.js'
 import { type Connection, runAlone } from './standalone-tool.js'
 
-/** How long to wait for a service that is just starting or stopping. */
+/** How long to wait for a service that is starting or stopping. */
 const waitMs = 15_000
 
 const retryMs = 100
 
-/** How long a service may say nothing at all to a question, or before a tool begins: longer than its own deadlines. */
+/** How long a service may send nothing in answer to a question, or before a tool begins: longer than its own deadlines. */
 const silentMsMax = 60_000
 
 type OnLine = (line: string) => Promise<void> | void
 
 /**
- * Asks about API keys.
+ * Asks a question about API keys.
  *
- * @param creates whether a store may be made where there is none, which is said on standard error
- * @throws Error when nobody can answer
+ * @param creates whether a missing store may be created, which is reported on standard error
+ * @throws Error when there is no answer
  */
-export async function ask(where: ToolConfig, question: Question, creates = false): Promise<unknown> {
-  const reached = await connectOrLock(where, creates)
+export async function ask(location: StoreLocation, question: Question, creates = false): Promise<unknown> {
+  const reached = await connectOrLock(location, creates)
   if (!('service' in reached)) {
-    if (reached.isNew) complain(`there was no store in ${where.data}; a new one is made there`)
+    if (reached.isNew) complain(`there was no store in ${location.data}; a new one is made there`)
     let line = ''
-    await converse(runAlone(where, reached.lock, 'ask', question), (text) => void (line = text), noInput())
-    return answerIn(line)
+    await converse(runAlone(location, reached.lock, 'ask', question), (text) => void (line = text), noInput())
+    return keyAnswerIn(line)
   }
   const { service } = reached
   boundSilence(service)
   service.write(`${requestLine({ command: 'ask', question })}\n`)
   const line = await readLine(service).catch(() => {
-    throw new Error(`the service that uses ${where.data} gave no answer`)
+    throw new Error(`the service that uses ${location.data} gave no answer`)
   })
   service.destroy()
-  return answerIn(line)
+  return keyAnswerIn(line)
 }
 
 /**
  * Runs a tool.
  *
- * @param onLine gets each line of its answer, in order
- * @param input bytes for it
+ * @param onLine receives each line of its answer, in order
+ * @param input the tool's input
  * @throws Error with the tool's own message, or when the input cannot be read
  */
 export async function runTool(
-  where: ToolConfig,
+  location: StoreLocation,
   request: ToolRequest,
   onLine: OnLine,
   input: Readable = noInput(),
 ): Promise<void> {
-  const reached = await connectOrLock(where, request.tool === 'import')
+  const reached = await connectOrLock(location, request.tool === 'import')
   const connection =
     'service' in reached
-      ? runInService(reached.service, where, request)
-      : runAlone(where, reached.lock, request.tool, request.options)
+      ? runInService(reached.service, location, request)
+      : runAlone(location, reached.lock, request.tool, request.options)
   await converse(connection, onLine, input)
 }
 
-/** Speaks with a tool until its last line, and lets go of it, however that went. */
+/** Exchanges lines with a tool until its last one, and closes the connection in any case. */
 async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine, input: Readable): Promise<void> {
   let inputError: Error | undefined
-  // A connection that broke takes the input along, with an error of its own.
+  // A broken connection destroys the input too, with an error of its own.
   input.on('error', (error) => {
     if (!stream.destroyed) inputError = error
   })
@@ -99,18 +99,18 @@ async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine,
   }
 }
 
-/** The whole lines that come until the connection ends, in whichever way. */
+/** The complete lines until the connection ends, for whatever reason. */
 async function* linesOf(stream: Socket): AsyncGenerator<string> {
   try {
     for await (const line of splitLines(stream, importLineBytesMax, 'dropped')) {
       yield Buffer.from(line.buffer, line.byteOffset, line.length).toString()
     }
   } catch {
-    // A connection that broke has no last line; that tells.
+    // A broken connection has no last line, which `converse` reports.
   }
 }
 
-function runInService(service: Socket, { data }: ToolConfig, request: ToolRequest): Connection {
+function runInService(service: Socket, { data }: StoreLocation, request: ToolRequest): Connection {
   boundSilence(service)
   service.write(`${requestLine(request)}\n`)
   return {
@@ -121,11 +121,11 @@ function runInService(service: Socket, { data }: ToolConfig, request: ToolReques
       if (running === undefined) return 'the service ended before the work was done'
       return `the process that did the work ended in the middle of it, while the service runs: the store in ${data} may be damaged (the service's log says more)`
     },
-    close: () => Promise.resolve(service.destroy()).then(() => {}),
+    close: () => Promise.resolve(void service.destroy()),
   }
 }
 
-/** Whoever answers nothing hangs, or was suspended: the connection is then given up. */
+/** A service that sends nothing hangs, or was suspended: the connection is closed then. */
 function boundSilence(service: Socket): void {
   service.setTimeout(silentMsMax, () => service.destroy())
 }
@@ -138,12 +138,12 @@ function noInput(): Readable {
 type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
 
 /**
- * Exits when the store is in use and nobody answers for it.
+ * Ends the process when the store is in use and no service answers.
  *
- * @param creates whether a store may be made where there is none
- * @throws Error when there is none, and none may be made; nothing was changed then
+ * @param creates whether a missing store may be created
+ * @throws Error when there is none, and none may be created; nothing was changed then
  */
-async function connectOrLock({ data, store }: ToolConfig, creates: boolean): Promise<Reached> {
+async function connectOrLock({ data, store }: StoreLocation, creates: boolean): Promise<Reached> {
   if (!isExclusive(store)) return { lock: undefined, isNew: false }
   const deadline = Date.now() + waitMs
   for (;;) {
@@ -162,16 +162,17 @@ async function connectOrLock({ data, store }: ToolConfig, creates: boolean): Pro
 
 /** Why there is no store in a data directory; undefined when there is one. */
 function missing(data: string): string | undefined {
-  for (const [path, what] of [
+  const needed = [
     [data, `there is no directory ${data}`],
     [dataFile(data), `there is no store in ${data}, which would be the file ${dataFile(data)}`],
-  ]) {
+  ] as const
+  for (const [path, problem] of needed) {
     try {
       lstatSync(path)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' && code !== 'ENOTDIR') return `the data directory ${data} cannot be read: ${message}`
-      return `${what}; --data, or TOPICD_DATA, names the data directory`
+      return `${problem}; --data, or TOPICD_DATA, names the data directory`
     }
   }
   return undefined

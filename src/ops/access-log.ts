@@ -1,14 +1,13 @@
 /**
- * The access log: a line for each answer, when a setting asks for it. Who, which route, with what outcome, how long and
- * how large; never a token, a path or a value.
+ * The access log: one line per answer, if a setting enables it, with the key's name, the route, the outcome, the duration and
+ * the sizes; never a token, a path or a value.
  */
-
 import type { Access } from '../auth/access.js'
 import type { Answer, Answered } from '../http/answer.js'
 import type { Logger } from './log.js'
 import { otherRoute } from './request-stats.js'
 
-/** What is told of each answer, and logs it. */
+/** Returns the function that logs an answer. */
 export function createAccessLog(log: Logger): (request: Answered<Access>, answer: Answer) => void {
   return ({ route, startMs, bytesIn, caller }, { status, body, cause }) => {
     const ms = Math.round((performance.now() - startMs) * 1000) / 1000

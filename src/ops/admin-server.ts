@@ -1,14 +1,14 @@
 /**
- * The admin listener: for the person who watches, on a port of its own, apart from the public routes. Plain GET and HEAD,
- * no body is read, and nothing here can change anything.
+ * The admin listener: for monitoring, on a port of its own, apart from the public routes. Only GET and HEAD, no body is read,
+ * and nothing can be changed through it.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface AdminOptions {
+interface AdminOptions {
   readonly host: string
   readonly port: number
-  /** Why the service is not ready, one reason a line; none when it is. */
+  /** Why the service is not ready, one reason each; none when it is. */
   readonly notReadyReasons: () => readonly string[]
   /** Metrics, and the content type of their text. */
   readonly metrics: { readonly contentType: string; read(): Promise<string> }
@@ -21,10 +21,10 @@ export interface Admin {
   close(): Promise<void>
 }
 
-/** A monitoring system and some people; beyond it connections are refused. */
+/** Enough for a monitoring system and a few people; any more connections are refused. */
 const connectionsMax = 100
 
-/** A request to here is one line and some headers. */
+/** Enough for one line and some headers. */
 const requestMsMax = 5000
 
 function answer(res: ServerResponse, status: number, type: string, body: string): void {
@@ -64,7 +64,7 @@ export function startAdmin({ host, port, notReadyReasons, metrics, description }
       res.shouldKeepAlive = false
       return answer(res, 405, plain, 'GET and HEAD only\n')
     }
-    const [path] = (req.url ?? '').split('?')
+    const [path = ''] = (req.url ?? '').split('?')
     void respond(path, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
   })
   server.maxConnections = connectionsMax

@@ -1,23 +1,23 @@
 /**
- * The end of the certificate that is in use: kept for the metrics, and looked at every day, so that a service that runs for
- * months warns in time, and not at its start alone.
+ * The expiry of the certificate in use: kept for the metrics, and checked every day, so that a service that runs for months
+ * warns in time, and not only at its start.
  */
 import type { Logger } from './log.js'
 import type { Certificate } from './tls.js'
 
-export interface CertificateWatch {
-  /** From now on this one is in use, or none; looks at it at once. */
+interface CertificateWatch {
+  /** From now on this certificate is in use, or none; checks it at once. */
   use(certificate: Certificate | undefined): void
-  /** In ms since the epoch; undefined without a certificate. */
+  /** When it expires, in ms since the epoch; undefined without a certificate. */
   endMs(): number | undefined
 }
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** A certificate that ends within this is worth a warning a day. */
+/** A certificate that expires within this time is worth one warning per day. */
 const warningMs = 7 * dayMs
 
-/** @param lookMs between two looks */
+/** @param lookMs between two checks */
 export function watchCertificate(log: Pick<Logger, 'warn'>, lookMs = dayMs): CertificateWatch {
   let used: Certificate | undefined
 

@@ -1,32 +1,36 @@
 /**
- * Free space of the data directory's file system. A full disk ends an LMDB process hard, in the middle of whatever it does,
- * so writes that add bytes are refused well before. What was let through shows in the free space only later: it is counted
- * here until it must have shown, for every process alike, since each knows only of itself.
+ * Free space of the data directory's file system. A full disk kills an LMDB process in the middle of whatever it does, so
+ * writes that add bytes are refused well before.
+ *
+ * statfs lags, so bytes accepted in the last two intervals count as used, times the number of workers: each process knows only
+ * what it accepted itself.
  */
 import { statfs } from 'node:fs/promises'
 
 export interface DiskWatch {
-  /** Free space, in bytes, as of the last look. */
+  /** Free space in bytes, as last measured. */
   readonly freeBytes: () => number
-  /** The mark: with less, writes that add bytes are refused. */
+  /** With less free space than this, in bytes, writes that add bytes are refused. */
   readonly freeBytesMin: number
-  /** Whether there is no room for one more write; if there is, a write with a body of `bodyBytes` is taken to follow. */
-  readonly nearlyFull: (bodyBytes?: number) => boolean
+  /** Whether less than `freeBytesMin` is free, or will be once the accepted writes are on disk. */
+  readonly isNearlyFull: () => boolean
+  /** Counts a write with a body of so many bytes as accepted; false, with nothing counted, when the disk is nearly full. */
+  readonly tryReserve: (bodyBytes: number) => boolean
   close(): void
 }
 
-/** Between two looks. */
-const lookMs = 100
+/** Between two measurements. */
+const intervalMs = 100
 
-/** What a write takes on disk: its value in whole pages and a page above it, each written anew. */
+/** A write takes its value in whole pages, and rewrites the pages above them. */
 const bytesPerBodyByte = 2
 const bytesPerWrite = 8192
 
 /**
- * Looks once, then goes on looking; `nearlyFull` is true while less than `freeBytesMin` is free or would be soon.
+ * Measures once, then goes on measuring until it is closed. While the free space cannot be measured, it counts as none.
  *
- * @param writers how many processes like this one write to it
- * @param waitingBytes bodies of writes that are under way in this process
+ * @param writers how many processes like this one write to the file system
+ * @param waitingBytes bodies, in bytes, that this process holds for writes in flight
  */
 export async function watchDisk(
   directory: string,
@@ -35,23 +39,30 @@ export async function watchDisk(
   waitingBytes: () => number = () => 0,
 ): Promise<DiskWatch> {
   let free = 0
-  /** Let through since the last look, and between that one and the one before. */
+  /** Bytes accepted since the last measurement, and in the interval before it. */
   let recent = 0
   let earlier = 0
-  async function look(): Promise<void> {
+
+  async function measure(): Promise<void> {
     const { bavail, bsize } = await statfs(directory)
     free = bavail * bsize
     earlier = recent
     recent = 0
   }
-  function nearlyFull(bodyBytes = 0): boolean {
-    const underWay = recent + earlier + bytesPerBodyByte * waitingBytes()
-    if (free - writers * underWay < freeBytesMin) return true
-    if (bodyBytes > 0) recent += bytesPerBodyByte * bodyBytes + bytesPerWrite
-    return false
+
+  function isNearlyFull(): boolean {
+    const accepted = recent + earlier + bytesPerBodyByte * waitingBytes()
+    return free - writers * accepted < freeBytesMin
   }
-  await look()
-  const timer = setInterval(() => void look().catch(() => (free = 0)), lookMs)
+
+  function tryReserve(bodyBytes: number): boolean {
+    if (isNearlyFull()) return false
+    recent += bytesPerBodyByte * bodyBytes + bytesPerWrite
+    return true
+  }
+
+  await measure()
+  const timer = setInterval(() => void measure().catch(() => (free = 0)), intervalMs)
   timer.unref()
-  return { freeBytes: () => free, freeBytesMin, nearlyFull, close: () => clearInterval(timer) }
+  return { freeBytes: () => free, freeBytesMin, isNearlyFull, tryReserve, close: () => clearInterval(timer) }
 }

@@ -2,8 +2,8 @@
  * The log: one JSON line per event on standard output, never a token, never a value; on a terminal the same in a form for
  * people. Each process writes its own lines; under 4,096 bytes, lines of several processes on one pipe never tear.
  *
- * A line is written at once, so that the last words of a process are not lost. One that cannot be written is dropped and
- * counted, and the next one that can is followed by a line that tells how many are missing.
+ * A line is written at once, so that the last lines of a process are not lost. One that cannot be written is dropped and
+ * counted, and the next one that can is followed by a line with the number of lost lines.
  */
 import { type Logger, pino } from 'pino'
 import { exitCodes } from '../exit-codes.js'
@@ -19,14 +19,14 @@ const inJournal = process.env.JOURNAL_STREAM !== undefined
 
 const levelOf = /^\{"level":(\d+)/
 
-/** From a line as pino writes it to the text that is printed. */
+/** Turns a line as pino writes it into the text that is printed. */
 type Format = (line: string) => string
 
 const toJournal: Format = (line) => `<${journalPriorities[Number(levelOf.exec(line)?.[1])]}>${line}`
 
 const format: Format = onTerminal ? await formatForPeople() : inJournal ? toJournal : (line) => line
 
-/** Loaded only where a person reads: it is of no use anywhere else. */
+/** Loaded only where a person reads the log. */
 async function formatForPeople(): Promise<Format> {
   const { prettyFactory } = await import('pino-pretty')
   return prettyFactory({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true }) as Format
@@ -41,7 +41,7 @@ export function logLinesDropped(): number {
 
 /** @param role which process writes: "primary", "worker" or the name of a tool */
 export function createLog(role: string): Logger {
-  /** Dropped lines that no line has told of yet. */
+  /** Dropped lines that no line has reported yet. */
   let untold = 0
   function write(line: string): void {
     if (!print(format(line))) {
@@ -65,8 +65,8 @@ export function createLog(role: string): Logger {
 }
 
 /**
- * From now on a defect that nobody catches, thrown or as a rejected promise, is one line in the log, stack included, and ends
- * the process with the exit code for failures that have no number of their own.
+ * From now on a defect, that is an uncaught exception or an unhandled rejection, is one line in the log, with its stack, and
+ * ends the process with the exit code for failures without a code of their own.
  */
 export function logCrashes(log: Logger): void {
   process.on('uncaughtException', (error: unknown) => {

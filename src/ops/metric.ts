@@ -1,14 +1,13 @@
 /**
- * One metric, in the form in which prom-client's own workers send theirs to be summed. What is measured is none of this
- * file's business: see worker-metrics.ts and metrics.ts.
+ * One metric, in the form in which prom-client's own workers send theirs to be summed. What is measured is decided in
+ * worker-metrics.ts and metrics.ts.
  */
 import type { HistogramStats } from '../histogram.js'
 
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 export type Samples = readonly (readonly [labels: Labels, value: number])[]
 type Combination = 'sum' | 'min' | 'max'
 
-/** One metric in the form in which prom-client's own workers send theirs. */
 export interface Metric {
   readonly name: string
   readonly help: string
@@ -41,9 +40,9 @@ export const gauge = (name: string, help: string, samples: Samples, combination?
 export function histogram(name: string, help: string, parts: readonly (readonly [Labels, HistogramStats])[]): Metric {
   const values = parts.flatMap(([labels, { bounds, counts, sum }]) => {
     let count = 0
-    const buckets = counts.map((inBucket, place) => {
+    const buckets = counts.map((inBucket, index) => {
       count += inBucket
-      const le = place < bounds.length ? bounds[place] : '+Inf'
+      const le = index < bounds.length ? bounds[index] : '+Inf'
       return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count }
     })
     return [

@@ -1,8 +1,8 @@
 /**
- * Metrics in Prometheus's text format: the workers' figures, summed, and the primary's own. Nothing is kept here between
- * two readings but the counts of workers that are gone, so that no counter ever falls when a worker is replaced.
+ * Metrics in Prometheus's text format: the workers' statistics, summed, and the primary's own. All that is kept between two
+ * readings are the counts of workers that have ended, so that no counter ever falls when a worker is replaced.
  *
- * A killed worker takes with it what it counted since the last reading.
+ * What a killed worker counted since the last reading is lost.
  */
 import { AggregatorRegistry } from 'prom-client'
 import { version } from '../version.js'
@@ -11,22 +11,22 @@ import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
 import { readProcess, type WorkerStats } from './worker-stats.js'
 
-/** How long a scrape waits for a worker; one that is slower is counted as it last was. */
+/** How long a scrape waits for a worker; of a slower one, the last known statistics count. */
 const figuresMsMax = 1000
 
-/** A worker as it is seen from here. */
+/** A worker, as far as this file knows it. */
 export interface Measured {
   /** The version of its build, where it is known. */
   readonly version: string | undefined
-  /** What it last told of itself. */
+  /** Its last statistics. */
   readonly figures: WorkerStats | undefined
   readonly ended: Promise<unknown>
-  /** Has it tell them anew, with `stored` the store's as well; resolves when it has, or after `withinMs`. */
+  /** Requests new ones, with `stored` those of the store as well; resolves when they are here, or after `withinMs`. */
   requestStats(stored: boolean, withinMs: number): Promise<void>
 }
 
-export interface MetricsOptions {
-  /** Workers that can be asked. */
+interface MetricsOptions {
+  /** The workers that serve now. */
   readonly serving: () => readonly Measured[]
   readonly restarts: () => number
   readonly ready: () => boolean
@@ -37,11 +37,11 @@ export interface MetricsOptions {
 
 export interface Metrics {
   readonly contentType: string
-  /** From now on the worker's figures count, also after its end. */
+  /** From now on the worker's statistics count, and its counts even after its end. */
   watch(worker: Measured): void
   /** The settings were read again and the workers replaced, or not. The start counts as the first, successful reload. */
   reloaded(successful: boolean): void
-  /** Asks every worker, and gives the text. Readings at the same time share one round of questions. */
+  /** Requests the statistics of every worker and returns the text. Concurrent calls share one reading. */
   read(): Promise<string>
 }
 
@@ -110,7 +110,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       try {
         if (worker.figures !== undefined) gone = await add(gone, countsOf(worker.figures))
       } catch (error) {
-        // A worker of another build may tell figures of another shape: its counts are lost, and nothing else.
+        // A worker of another build may send statistics of another shape: only its counts are lost.
         options.log.error({ err: error }, 'the counts of a worker that ended are lost')
       }
       watched.delete(worker)
@@ -121,7 +121,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   async function readAll(): Promise<string> {
     const asked = serving()
-    await Promise.all(asked.map((worker, place) => worker.requestStats(place === 0, figuresMsMax)))
+    await Promise.all(asked.map((worker, index) => worker.requestStats(index === 0, figuresMsMax)))
     await adding
     const workers = [...watched].flatMap(({ figures }) => (figures === undefined ? [] : [figures]))
     const states = asked.flatMap(({ figures }) => (figures === undefined ? [] : [stateOf(figures)]))

@@ -1,14 +1,14 @@
 /**
- * Standard output, for the log and for what is printed beside it. A write never throws and never waits: a full disk, a closed
- * terminal, a reader that has gone or has stopped reading are no reason for a service to end or to stand still.
+ * Standard output, for the log and other output of the service. A write never throws and never waits: a full disk, a closed
+ * terminal, or a reader that has gone or has stopped reading must not end or block a service.
  *
- * Where standard output is a pipe or a terminal it is opened once more, for this process alone, so that it does not block:
- * the mode belongs to the opened file, which other programs may share.
+ * If standard output is a pipe or a terminal, it is opened once more for this process alone, in non-blocking mode: the mode
+ * belongs to the opened file, which other programs may share.
  */
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 
-/** Whether a person reads it. */
+/** Whether standard output is a terminal. */
 export const onTerminal = isatty(1)
 
 const descriptor = openUnblocking()
@@ -16,7 +16,7 @@ const descriptor = openUnblocking()
 /** Whether the last line was cut off in the middle, so that the next one has to begin on a line of its own. */
 let torn = false
 
-/** Writes `text`, which ends with the end of a line, at once. False when it could not be written, or not whole. */
+/** Writes `text`, which ends with a line feed, at once. False when it could not be written, or only in part. */
 export function print(text: string): boolean {
   const bytes = Buffer.from(torn ? `\n${text}` : text)
   let written = 0
@@ -38,7 +38,7 @@ function openUnblocking(): number {
       // Another account's pipe, one whose reader has gone, or a system without /proc.
     }
   }
-  // To touch it is enough: Node makes pipes and sockets, such as the journal's, non-blocking. Files never block for long.
+  // The access is enough: Node makes pipes and sockets, such as the journal's, non-blocking. Files never block for long.
   void process.stdout
   return 1
 }
@@ -53,7 +53,7 @@ function isPipe(): boolean {
 
 const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
 
-// At its exit Node restores the terminals' modes, and aborts where one is gone meanwhile; closed ones it leaves alone.
+// At exit Node restores the terminals' modes, and aborts if a terminal has gone; it skips closed descriptors.
 process.on('exit', () => {
   for (const descriptor of terminals) if (!isatty(descriptor)) closeSync(descriptor)
 })

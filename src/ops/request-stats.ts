@@ -1,24 +1,24 @@
 /**
- * What one worker has answered: counted in plain numbers as it happens, so that a request pays nanoseconds for it, and read
- * only when somebody asks. Nothing here knows a metrics format.
+ * The answers of one worker, counted in plain numbers as they are sent, which costs a request nanoseconds, and read only on
+ * request. Nothing here knows a metrics format.
  */
 import { createHistogram, type Histogram, type HistogramStats, secondsBounds } from '../histogram.js'
 import type { Answer, Answered, CloseCause } from '../http/answer.js'
 
 /** One route's answers since the worker's start. */
-export interface RouteStats {
+interface RouteStats {
   readonly route: string
   /** How many, by status. */
   readonly statuses: Readonly<Record<string, number>>
   readonly bytesIn: number
   readonly bytesOut: number
-  /** From the headers' arrival to the answer; of the answers given at once, some stand for all. */
+  /** From the headers' arrival to the answer; of the answers sent at once, a sample stands for all. */
   readonly seconds: HistogramStats
 }
 
 export interface RequestStats {
   readonly routes: readonly RouteStats[]
-  /** Answers that were refusals, by their code, and connections closed without one, by the cause. */
+  /** Refusals by their code, and connections closed without an answer by the cause. */
   readonly rejected: Readonly<Record<string, number>>
 }
 
@@ -28,7 +28,7 @@ export interface RequestCounter {
   read(): RequestStats
 }
 
-/** What requests outside all routes are counted as. */
+/** The route under which requests outside all routes are counted. */
 export const otherRoute = 'other'
 
 const statusesMax = 600
@@ -39,9 +39,9 @@ interface RouteCounts {
   readonly seconds: Histogram
   bytesIn: number
   bytesOut: number
-  /** Answers given at once that nobody timed: as many as the next one that is timed will stand for, itself left out. */
+  /** Untimed answers sent at once; the next timed one will stand for them too. */
   untimed: number
-  /** How long the last one took that was timed, in seconds. */
+  /** The duration of the last timed one, in seconds. */
   lastSeconds: number
 }
 
@@ -78,7 +78,8 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
   return {
     answered({ route, startMs, waited, bytesIn }, { status, body, cause }) {
       const counts = (route && byPath.get(route.path)) ?? other
-      counts.statuses[status]++
+      // Every status is below `statusesMax`.
+      ;(counts.statuses[status] as number)++
       counts.bytesIn += bytesIn
       counts.bytesOut += typeof body === 'string' ? Buffer.byteLength(body) : body.length
       if (Number.isNaN(startMs)) counts.untimed++

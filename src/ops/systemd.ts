@@ -1,6 +1,6 @@
 /**
- * What systemd is told: through systemd-notify, since Node has no datagram sockets of the unix kind. Without systemd
- * (no NOTIFY_SOCKET) nothing is done.
+ * Notifications to systemd: through the program systemd-notify, since Node has no unix datagram sockets. Without systemd (no
+ * NOTIFY_SOCKET) nothing is done.
  */
 import { spawn } from 'node:child_process'
 
@@ -19,7 +19,7 @@ export function notify(...states: readonly string[]): Promise<void> {
           const sender = spawn('systemd-notify', [`--pid=${process.pid}`, ...states], { stdio: 'ignore' })
           sender.on('error', () => resolve()).on('exit', () => resolve())
         } catch {
-          // Out of memory, say: what systemd is not told this time it hears the next.
+          // Out of memory, for instance; the next notification may succeed.
           resolve()
         }
       }),
@@ -27,7 +27,7 @@ export function notify(...states: readonly string[]): Promise<void> {
   return last
 }
 
-/** How often systemd wants to hear from us, in ms; undefined when it does not. */
+/** Within which time systemd expects the next WATCHDOG=1, in ms; undefined if it expects none. */
 export function watchdogMs(): number | undefined {
   const microseconds = Number(process.env.WATCHDOG_USEC)
   return microseconds > 0 ? microseconds / 1000 : undefined

@@ -1,13 +1,12 @@
 /**
- * Whether a certificate and its key can be used, found out before anything listens: the HTTP library only says that it
- * failed, not why.
+ * The check of a certificate and its key, before anything listens: the HTTP library only reports that it failed, not why.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 
 export interface Certificate {
-  /** When it ends, in ms since the epoch. */
+  /** When it expires, in ms since the epoch. */
   readonly endMs: number
 }
 

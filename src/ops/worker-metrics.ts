@@ -1,6 +1,6 @@
 /**
- * One worker's figures as metrics: what only grows, which counts also after the worker's end, and what is so at the moment.
- * The names, and the sentences that explain them, stand here once.
+ * One worker's statistics as metrics: counts, which only grow and are kept after the worker's end, and its current state. The
+ * names and help texts are defined here only.
  */
 import type { HistogramStats } from '../histogram.js'
 import type { StoreStats } from '../store/store.js'
@@ -11,7 +11,7 @@ type ProcessFigures = Pick<WorkerStats, 'cpuSeconds' | 'residentBytes' | 'heapBy
 
 const nothing: HistogramStats = { bounds: [], counts: [0], sum: 0 }
 
-/** What only grows, of any process. */
+/** The counts of any process. */
 export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }: ProcessFigures): Metric[] {
   return [
     counter('topicd_log_lines_dropped_total', 'Log lines that could not be written.', one(logLinesDropped)),
@@ -21,7 +21,7 @@ export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }:
   ]
 }
 
-/** The memory of any process at the moment. */
+/** The current memory of any process. */
 export function processMemory({ residentBytes, heapBytes }: ProcessFigures): Metric[] {
   return [
     gauge(
@@ -33,7 +33,7 @@ export function processMemory({ residentBytes, heapBytes }: ProcessFigures): Met
   ]
 }
 
-/** What lasts of a worker: everything that only grows. */
+/** The counts of a worker, which are kept after its end. */
 export function countsOf(figures: WorkerStats): Metric[] {
   const { routes, rejected, commits, expired } = figures
   const perRoute = (value: (route: WorkerStats['routes'][number]) => number): Samples =>
@@ -79,7 +79,7 @@ export function countsOf(figures: WorkerStats): Metric[] {
   ]
 }
 
-/** What a worker is, and has in hand, at the moment. */
+/** The current state of a worker. */
 export function stateOf(figures: WorkerStats): Metric[] {
   const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = figures
   const ofWorker = (value: number | undefined): Samples => (value === undefined ? [] : [[{ pid: String(pid) }, value]])
@@ -103,7 +103,7 @@ function loopDelayHelp(what: string): string {
   return `How late timers were ${what} since the last scrape, of the worker where it was worst.`
 }
 
-/** None where the store is elsewhere, and so its disk. */
+/** None if the topics are stored elsewhere. */
 function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerStats): Metric[] {
   if (diskFreeBytesMin === undefined) return []
   return [

@@ -1,47 +1,50 @@
 /**
- * Everything that one worker can tell about itself, read when the primary asks: plain numbers, fit for a message.
+ * The statistics of one worker, read when the primary asks for them: plain numbers, fit for a message. How they become metrics
+ * is in worker-metrics.ts.
  */
 import { readdirSync } from 'node:fs'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { HistogramStats } from '../histogram.js'
-import { descriptorsMax } from '../http/connections.js'
-import type { StoreStats, TopicStore } from '../store/store.js'
+import { connectionsAllowed, descriptorsMax } from '../http/connections.js'
+import type { HttpServer } from '../http/server.js'
+import { StoreError, type StoreStats, type TopicStore } from '../store/store.js'
+import type { DiskWatch } from './free-space.js'
 import { logLinesDropped } from './log.js'
-import type { RequestStats } from './request-stats.js'
+import type { RequestCounter, RequestStats } from './request-stats.js'
 
-/** Kinds are added, never changed: during a rolling restart the reader may be older than the worker. */
+/** Members are added, never changed: during a rolling restart the reader may be older than the worker. */
 export interface WorkerStats extends RequestStats {
   readonly connections: number
-  /** Requests that wait for their answer. */
+  /** Requests without an answer yet. */
   readonly waiting: number
   readonly commits: CommitCounts | undefined
   /** Topics removed by their policies. */
   readonly expired: number
-  /** What is stored, if it was asked for. */
+  /** The statistics of the store, if they were requested and it is available. */
   readonly stored: StoreStats | undefined
   readonly diskFreeBytes: number
-  /** The mark below which writes are refused; undefined where the disk is no concern of ours. */
+  /** With less free space, writes are refused; undefined where the topics are stored elsewhere. */
   readonly diskFreeBytesMin?: number
-  /** Connections at most. */
+  /** The most connections that the worker accepts. */
   readonly connectionsMax?: number
   /** Log lines that could not be written. */
   readonly logLinesDropped?: number
   readonly pid?: number
   readonly descriptors?: Descriptors
-  /** How late timers were since the last reading, in seconds. */
+  /** By how much timers were late since the last reading, in seconds. */
   readonly loopDelay: { readonly median: number; readonly p99: number; readonly max: number }
   readonly cpuSeconds: { readonly user: number; readonly system: number }
   readonly residentBytes: number
   readonly heapBytes: number
 }
 
-/** File descriptors: how many are open, and how many may be; each undefined where the system does not tell. */
+/** File descriptors: how many are open, and how many may be; undefined where the system does not say. */
 export interface Descriptors {
   readonly open?: number
   readonly max?: number
 }
 
-export interface CommitCounts {
+interface CommitCounts {
   readonly writes: number
   readonly failed: number
   readonly inFlight: number
@@ -49,25 +52,70 @@ export interface CommitCounts {
   readonly batches: HistogramStats
 }
 
-export function readCommits({ commits }: TopicStore): CommitCounts | undefined {
+function readCommits({ commits }: TopicStore): CommitCounts | undefined {
   if (commits === undefined) return undefined
   const { writes, failed, inFlight, seconds, batches } = commits
   return { writes, failed, inFlight, seconds: seconds.read(), batches: batches.read() }
 }
 
-/** How often the event loop's delay is sampled, in ms: each sample is a timer of its own. */
-const samplesMs = 20
+/** What the statistics of a worker are read from. */
+interface StatsSources {
+  readonly store: TopicStore
+  readonly server: HttpServer
+  readonly counter: RequestCounter
+  readonly disk: DiskWatch | undefined
+  readonly loop: IntervalHistogram
+}
 
-/** Starts to watch this process's event loop. */
+/**
+ * Reads everything.
+ *
+ * @param expired topics that this worker removed by their policies
+ * @param withStore whether those of the store are read too
+ */
+export async function readWorkerStats(
+  { store, server, counter, disk, loop }: StatsSources,
+  expired: number,
+  withStore: boolean,
+): Promise<WorkerStats> {
+  return {
+    ...counter.read(),
+    ...readProcess(),
+    connections: server.connections(),
+    waiting: server.waiting(),
+    commits: readCommits(store),
+    expired,
+    stored: withStore ? await readStored(store) : undefined,
+    connectionsMax: connectionsAllowed(),
+    diskFreeBytes: disk?.freeBytes() ?? 0,
+    diskFreeBytesMin: disk?.freeBytesMin,
+    loopDelay: readLoop(loop),
+  }
+}
+
+/** Undefined while the engine is away, which must not take the other statistics with it. */
+async function readStored(store: TopicStore): Promise<StoreStats | undefined> {
+  try {
+    return await store.stats()
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
+
+/** Between two samples of the event loop's delay: each is a timer of its own. */
+const sampleMs = 20
+
+/** Starts to sample the delay of this process's event loop. */
 export function watchLoop(): IntervalHistogram {
-  const histogram = monitorEventLoopDelay({ resolution: samplesMs })
+  const histogram = monitorEventLoopDelay({ resolution: sampleMs })
   histogram.enable()
   return histogram
 }
 
-/** The delays since the last reading; the histogram counts whole intervals, so the interval itself is taken off. */
-export function readLoop(histogram: IntervalHistogram): WorkerStats['loopDelay'] {
-  const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - samplesMs / 1000) || 0
+/** The delays since the last reading; the histogram holds whole intervals, so the interval itself is subtracted. */
+function readLoop(histogram: IntervalHistogram): WorkerStats['loopDelay'] {
+  const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - sampleMs / 1000) || 0
   const delays = {
     median: seconds(histogram.percentile(50)),
     p99: seconds(histogram.percentile(99)),
@@ -77,10 +125,10 @@ export function readLoop(histogram: IntervalHistogram): WorkerStats['loopDelay']
   return delays
 }
 
-type ProcessFigures = 'pid' | 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'descriptors' | 'logLinesDropped'
+type ProcessMember = 'pid' | 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'descriptors' | 'logLinesDropped'
 
-/** What the process itself is, and uses. */
-export function readProcess(): Required<Pick<WorkerStats, ProcessFigures>> {
+/** The process, and the resources that it uses. */
+export function readProcess(): Required<Pick<WorkerStats, ProcessMember>> {
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed } = process.memoryUsage()
   return {
@@ -100,7 +148,7 @@ function readDescriptors(): Descriptors {
 
 function countDescriptors(): number | undefined {
   try {
-    // Listing them takes one for itself.
+    // The listing itself uses one.
     return readdirSync('/proc/self/fd').length - 1
   } catch {
     return undefined

@@ -1,35 +1,16 @@
 /**
- * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. How it is made is the
- * engine's to know.
+ * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. The engine makes it.
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { BackupDone } from '../store/store.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
-
-export interface BackupOptions {
-  /** Where the copy goes: an absolute path at which there is nothing yet. */
-  readonly file: string
-  /** The directory of the file, as the caller sees it. */
-  readonly directory: DirectoryId
-}
-
-/** What tells two directories apart that have the same path in two mount namespaces. */
-export interface DirectoryId {
-  readonly device: string
-  readonly inode: string
-}
+import type { BackupLine, BackupOptions, DirectoryId } from './tool-messages.js'
 
 /** @throws Error when there is none */
 export function directoryId(directory: string): DirectoryId {
   const { dev, ino } = statSync(directory, { bigint: true })
   return { device: String(dev), inode: String(ino) }
-}
-
-/** The last line of a backup's answer. */
-export interface BackupLine {
-  readonly backup: BackupDone
 }
 
 export const backupTool: Tool = async (store, options, io) => {

@@ -3,18 +3,14 @@
  */
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
-
-/** A line of the check's answer. */
-export type CheckLine =
-  | { readonly finding: string }
-  | { readonly checked: { readonly records: number; readonly findings: number } }
+import type { CheckLine } from './tool-messages.js'
 
 export const checkTool: Tool = async (store, _options, io) => {
   const report = createReport(io)
   let findings = 0
   const onFinding = (finding: string): void => {
     findings++
-    // What cannot be said any more ends the work through its signal.
+    // If it cannot be sent, the signal ends the work.
     void io.emit(JSON.stringify({ finding } satisfies CheckLine)).catch(() => {})
   }
   const { records } = await store.check(onFinding, (done, total) => report('checking', done, total))

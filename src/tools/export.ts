@@ -1,12 +1,11 @@
 /**
- * The tool behind `topicd export`: one line of JSON a topic, in tree order and from one consistent cut. The value's text
- * stands in its line as it was sent. API keys come first, if they are asked for: without their tokens, which nobody has.
+ * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. The value's text
+ * is written as it was sent. API keys come first, on request: without their tokens, which are not stored.
  *
  *     {"path":"a/b","type":"json","properties":{},"value":1.10}
  *
  * Times are not carried: a REMOVAL policy of an imported topic counts from its import.
  */
-
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
 import type { WholeTopic } from '../store/store.js'
@@ -14,14 +13,9 @@ import { waitForSlice } from '../store/time-slices.js'
 import { everyTopic } from '../topics/range.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
+import type { ExportOptions } from './tool-messages.js'
 
-export interface ExportOptions {
-  /** Undefined for all topics. */
-  readonly selector: string | undefined
-  readonly withKeys: boolean
-}
-
-/** Lines are handed on together; more together make no difference. */
+/** Lines are sent in chunks of this size; larger ones are no faster. */
 const chunkBytes = 64 * 1024
 
 export const exportTool: Tool = async (store, options, io) => {

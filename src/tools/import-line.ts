@@ -1,39 +1,16 @@
 /**
- * One line of an import, parsed whole and checked as far as the line alone allows. It holds no view into the bytes that it was
- * read from. What the store already has is not known here.
+ * One line of an import, parsed completely and checked as far as the line alone allows. The result keeps no view into the bytes
+ * that it was parsed from. Nothing here knows what is stored.
  */
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/parse.js'
 import { parseBody } from '../api/parse-body.js'
 import { isProblem } from '../api/problems.js'
-import type { Creation, KeyRecord, Operation } from '../store/store.js'
+import type { Creation, KeyRecord } from '../store/store.js'
 import { parsePath } from '../topics/path.js'
-import type { TopicType } from '../topics/topic.js'
 import { keyLineShape, topicLineShape } from '../validators.js'
 
 /** Why a line cannot be imported, in words that follow its number. */
 export class WrongLine extends Error {}
-
-/** A topic's line, as export writes it; type and properties may be left out as in a request. */
-export interface TopicLine {
-  readonly path: string
-  readonly type?: TopicType
-  readonly properties?: Readonly<Record<string, string>>
-  readonly value?: unknown
-}
-
-/** An API key's line, as export writes it. */
-export interface KeyLine {
-  readonly key: {
-    /** @pattern ^[\w.@-]{1,64}$ */
-    readonly name: string
-    /** @pattern ^[0-9a-f]{64}$ */
-    readonly tokenHash: string
-    readonly allow: readonly Operation[]
-    readonly under: readonly string[]
-    /** @type uint64 */
-    readonly madeMs: number
-  }
-}
 
 const keyPrefix = Buffer.from('{"key":')
 
@@ -44,8 +21,8 @@ export interface ImportedTopic extends Creation {
   readonly valueText: Uint8Array | undefined
 }
 
-/** An API key to be there afterwards. */
-export interface ImportedKey {
+/** An API key to store. */
+interface ImportedKey {
   readonly kind: 'key'
   readonly record: KeyRecord
 }
@@ -55,7 +32,7 @@ export type ImportLine = ImportedTopic | ImportedKey
 /**
  * Parses a line, without its end.
  *
- * @throws WrongLine when it is not such a line
+ * @throws WrongLine when it is not a valid line
  */
 export function parseImportLine(line: Uint8Array): ImportLine {
   return keyPrefix.equals(line.subarray(0, keyPrefix.length)) ? parseKey(line) : parseTopic(line)
@@ -89,7 +66,7 @@ function parseKey(line: Uint8Array): ImportedKey {
   return { kind: 'key', record: { ...key, under } }
 }
 
-/** A problem of a request's body, in words for a line. */
+/** The message of a problem with a request's body, reworded for a line. */
 function wordsOf({ message }: { readonly message: string }): string {
   return message.replace(/^The request body/, 'It')
 }

@@ -1,13 +1,13 @@
 /**
  * The tool behind `topicd import`: the lines of an export, or any like them, become topics and API keys.
  *
- * Lines are taken in batches, each of distinct topics: parse → see what the store has of them → write all of the batch at
- * once → wait until it is durable. So lines of one path take effect in their order, and nothing behind the first wrong line
- * is stored: parsing stops at a line that is wrong by itself, and a line that does not fit the topic that is there is found
- * before its batch is written. Only a client that changes such a topic in just that moment can make a line fail afterwards.
+ * Lines are imported in batches, each of distinct topics: parse → read those that exist from the store → write the whole
+ * batch at once → wait until it is durable. So lines of one path take effect in order, and nothing after the first wrong line
+ * is stored: parsing stops at a line that is wrong by itself, and a line that does not fit an existing topic is found before
+ * its batch is written. A line can fail later only if a client changes that topic at this very moment.
  *
- * Writes go through the store's own operations, so what is there already is treated as addAndSet and add treat it, and
- * importing the same lines again changes nothing.
+ * Writes use the store's own operations, so existing topics are treated as addAndSet and add treat them, and importing the
+ * same lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
@@ -20,31 +20,7 @@ import { type ImportedTopic, type ImportLine, parseImportLine, WrongLine } from 
 import { LineTooLong, splitLines } from './lines.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
-
-export interface ImportOptions {
-  /**
-   * The first line that is imported, from 1; those before it are only counted.
-   *
-   * @type uint64
-   * @minimum 1
-   */
-  readonly fromLine: number
-  /** Whether lines of API keys are imported too, or left out. */
-  readonly withKeys: boolean
-}
-
-/** The last line of an import's answer. */
-export interface ImportedLine {
-  readonly imported: Imported
-}
-
-export interface Imported {
-  readonly topics: number
-  /** How many of them were not there before. */
-  readonly created: number
-  readonly keys: number
-  readonly keysLeftOut: number
-}
+import type { Imported, ImportedLine, ImportOptions } from './tool-messages.js'
 
 type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
 
@@ -54,16 +30,16 @@ interface NumberedLine {
   readonly line: ImportLine
 }
 
-/** A line that does not fit what is there. */
+/** A line that does not fit an existing topic. */
 interface LineProblem {
   readonly number: number
   readonly error: WrongLine
 }
 
-/** Topics looked up together: enough for a store at some distance, and few enough to hold their values. */
+/** Topics read together: enough to hide a network's latency, and few enough that their values fit in memory. */
 const lookedUpTogetherMax = 32
 
-/** The lines up to here are good, and stored; this one is not. */
+/** This line was not stored; all lines before it were. */
 class LineFailed extends Error {
   constructor(number: number, { message }: Error) {
     const sentence = message.endsWith('.') ? message : `${message}.`
@@ -108,8 +84,8 @@ export const importTool: Tool = async (store, options, io) => {
 }
 
 /**
- * What to say of an import that ended early, with every line before the one that it names stored. The lines before one that
- * is wrong are written first; those that an import which was stopped has not written are left.
+ * The error of an import that ended early; every line before the one that it names has been stored. Lines before a wrong one
+ * are written first. If the import was stopped, lines that were not written yet are left out.
  *
  * @param number the last line that was read whole
  */
@@ -126,7 +102,7 @@ async function explain(error: Error, batch: Batch, number: number, signal: Abort
   return new LineFailed(batch.firstNumber ?? failedAt, reason)
 }
 
-/** Lines between two turns of the event loop, if nothing else gives one. */
+/** Lines between two turns of the event loop, if nothing else waits. */
 const linesPerTurn = 100
 
 /** Lines that are written together, none of them for the same topic or key as another. */
@@ -143,7 +119,7 @@ class Batch {
     this.#disk = disk
   }
 
-  /** False, and nothing is added, when the line has to wait until the batch is written. */
+  /** Adds a line; false, with nothing added, when the batch must be written first. */
   add(numbered: NumberedLine, bytes: number): boolean {
     const { line } = numbered
     const name = line.kind === 'topic' ? `topic ${line.path}` : `key ${line.record.name}`
@@ -154,36 +130,34 @@ class Batch {
     return true
   }
 
-  /** The first line that waits to be written. */
+  /** The number of the first line that waits to be written. */
   get firstNumber(): number | undefined {
     const [first] = this.#lines.values()
     return first?.number
   }
 
   /**
-   * Writes the lines, up to the first that does not fit what is there; resolves when they are durable.
+   * Writes the lines up to the first that does not fit an existing topic; resolves when they are durable.
    *
    * @throws LineFailed for the first line that was not stored
    */
   async write(): Promise<void> {
     const lines = [...this.#lines.values()]
+    const [first] = lines
+    if (first === undefined) return
     this.#lines = new Map()
     this.#bytes = 0
-    if (lines.length === 0) return
-    const first = lines[0].number
-    if (this.#disk?.nearlyFull()) throw new LineFailed(first, new WrongLine('The disk is nearly full.'))
+    if (this.#disk?.isNearlyFull()) throw new LineFailed(first.number, new WrongLine('The disk is nearly full.'))
     const problem = await this.#firstProblem(lines).catch((error: Error) => {
-      throw new LineFailed(first, error)
+      throw new LineFailed(first.number, error)
     })
     const good = problem === undefined ? lines : lines.filter(({ number }) => number < problem.number)
-    const written = await Promise.allSettled(good.map(({ line }) => this.#writeLine(line)))
-    const failed = written.findIndex(({ status }) => status === 'rejected')
-    if (failed >= 0)
-      throw new LineFailed(good[failed].number, (written[failed] as PromiseRejectedResult).reason as Error)
+    const failures = await Promise.all(good.map((numbered) => this.#writeLine(numbered)))
+    for (const failure of failures) if (failure !== undefined) throw failure
     if (problem !== undefined) throw new LineFailed(problem.number, problem.error)
   }
 
-  /** The first of the lines whose topic is there already and is another one. */
+  /** The first of the lines that does not fit an existing topic. */
   async #firstProblem(lines: readonly NumberedLine[]): Promise<LineProblem | undefined> {
     const topics = lines.flatMap(({ number, line }) => (line.kind === 'topic' ? [{ number, line }] : []))
     const problems: LineProblem[] = []
@@ -205,7 +179,7 @@ class Batch {
     return problems.sort((a, b) => a.number - b.number).at(0)
   }
 
-  /** Those of the lines that ask for other properties than the topic has; a line without a value asks for none. */
+  /** The lines whose properties differ from those of the existing topic; only lines with a value are compared. */
   async #otherProperties(
     topics: ReadonlyMap<string, { readonly number: number; readonly line: ImportedTopic }>,
   ): Promise<LineProblem[]> {
@@ -220,14 +194,20 @@ class Batch {
     return problems
   }
 
-  async #writeLine(line: ImportLine): Promise<void> {
-    if (line.kind === 'key') {
-      await this.#store.restoreKey(line.record)
-      this.#counts.keys++
-      return
+  /** Resolves to the reason when the line could not be stored. */
+  async #writeLine({ number, line }: NumberedLine): Promise<LineFailed | undefined> {
+    try {
+      if (line.kind === 'key') {
+        await this.#store.restoreKey(line.record)
+        this.#counts.keys++
+      } else {
+        if (await writeTopic(this.#store, line)) this.#counts.created++
+        this.#counts.topics++
+      }
+      return undefined
+    } catch (error) {
+      return new LineFailed(number, error as Error)
     }
-    if (await writeTopic(this.#store, line)) this.#counts.created++
-    this.#counts.topics++
   }
 }
 
@@ -235,7 +215,7 @@ function otherProperties(path: string): string {
   return `There is a topic at the path "${path}" already, with other properties.`
 }
 
-/** Whether the topic was not there before. */
+/** Stores a topic; resolves to whether it is new. */
 async function writeTopic(store: TopicStore, { valueText, ...creation }: ImportedTopic): Promise<boolean> {
   const { path, type } = creation
   if (valueText === undefined) {

@@ -1,5 +1,5 @@
 /**
- * Bytes into lines, without reading them as text: what is not valid UTF-8 must be seen and refused, not repaired.
+ * Splits bytes into lines without decoding them: invalid UTF-8 must be detected and refused, not replaced.
  */
 
 const lineEnd = 0x0a
@@ -8,9 +8,9 @@ const lineEnd = 0x0a
 export class LineTooLong extends Error {}
 
 /**
- * The lines of `chunks`, without their ends. Each is good until the next is asked for.
+ * The lines of `chunks`, without their ends. Each is valid until the next is requested.
  *
- * @param unfinished what becomes of a last line without its end
+ * @param unfinished what happens to a last line without a line feed
  * @throws LineTooLong for a line longer than `bytesMax`
  */
 export async function* splitLines(

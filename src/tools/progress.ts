@@ -1,29 +1,19 @@
 /**
- * How far a tool has come: a line now and then, so that reporting costs nothing, for whoever shows it.
+ * The progress of a tool: one line every `reportMs` at most, so that reporting costs next to nothing.
  */
 import { Cancelled } from '../store/store.js'
 import type { ToolIo } from './tool.js'
-
-/** Such a line. */
-export interface ProgressLine {
-  readonly progress: {
-    /** What is being done, in a word or two. */
-    readonly step: string
-    readonly done: number
-    /** What `done` will come to, as far as that is known. */
-    readonly total: number | undefined
-  }
-}
+import type { ProgressLine } from './tool-messages.js'
 
 /** How a progress line begins; no other line does. */
 export const progressPrefix = '{"progress":'
 
 const reportMs = 200
 
-/** Tells how far a step has come; of many calls only some make a line. */
+/** Reports how far a step has come; of many calls only a few make a line. */
 export type Report = (step: string, done: number, total?: number) => void
 
-/** @returns a function that throws Cancelled once the work is to stop */
+/** @returns a function that throws Cancelled once the work must stop */
 export function createReport(io: Pick<ToolIo, 'emit' | 'signal'>): Report {
   let reportedAt = -Infinity
   let reported = ''

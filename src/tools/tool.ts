@@ -1,39 +1,25 @@
 /**
- * Tools: work on the whole store that the command line starts. Each runs in a process of its own (cluster/tool-process.ts), the
- * service's or, while no service runs, the command line's.
+ * What a tool is: work on the whole store that the command line starts. Each runs in a process of its own
+ * (cluster/tool-process.ts), a child of the service or, while no service runs, of the command line. The table of the tools is
+ * in registry.ts.
  *
- * A tool leaves the event loop free every few milliseconds: whenever a worker is replaced its process must hold its writes.
+ * A tool yields to the event loop every few milliseconds: whenever a worker is replaced, its process must pause its writes.
  */
 import type { TopicStore } from '../store/store.js'
-import { backupTool } from './backup.js'
-import { checkTool } from './check.js'
-import { exportTool } from './export.js'
-import { importTool } from './import.js'
 
-/** What a tool talks to. */
+/** A tool's connection to its caller, and what it may know of its surroundings. */
 export interface ToolIo {
-  /** A line out, or several with line ends between them, without the last end; resolves when there is room for more. */
+  /** Sends a line, or several separated by line feeds, without the last one; resolves when there is room for more. */
   emit(lines: string | Uint8Array): Promise<void>
-  /** The bytes that come in, for the tools that take any. */
+  /** The input, for the tools that take any. */
   readonly input: AsyncIterable<Uint8Array>
-  /** Says when the work is to stop, since nobody waits for it or the service does; `emit` rejects from then on. */
+  /** Aborts when the caller is gone or the service stops; `emit` rejects from then on. */
   readonly signal: AbortSignal
-  /** The data directory, for what can be said of its file system; undefined when the topics are elsewhere. */
+  /** The data directory, to ask its file system for free space; undefined when the topics are stored elsewhere. */
   readonly directory: string | undefined
-  /** Free space that has to stay, in bytes. */
+  /** Free space that has to remain, in bytes. */
   readonly diskFreeBytesMin: number
 }
 
-/**
- * Carries out one piece of work.
- *
- * @throws Error with a message for the person who asked
- */
+/** Does the work; throws an Error with a message for the person who asked for it. */
 export type Tool = (store: TopicStore, options: unknown, io: ToolIo) => Promise<void>
-
-export const tools: Readonly<Record<string, Tool>> = {
-  backup: backupTool,
-  check: checkTool,
-  export: exportTool,
-  import: importTool,
-}

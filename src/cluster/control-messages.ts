@@ -1,0 +1,84 @@
+/**
+ * What travels over the control socket, in either direction: types only. control-protocol.ts reads and writes the lines, and
+ * the validators of what arrives are made from these types.
+ */
+import type { Operation } from '../store/store.js'
+import type { BackupOptions, ExportOptions, ImportOptions } from '../tools/tool-messages.js'
+import type { Question } from './messages.js'
+
+export type ControlRequest =
+  /** A question about API keys, which a worker answers. */
+  | { readonly command: 'ask'; readonly question: Question }
+  /** Read the settings again and replace the workers. */
+  | ReloadRequest
+  /** Run a tool, in a process of its own that then owns the connection. */
+  | ToolRequest
+
+interface ReloadRequest {
+  readonly command: 'reload'
+}
+
+export type ToolRequest =
+  | { readonly command: 'tool'; readonly tool: 'backup'; readonly options: BackupOptions }
+  | { readonly command: 'tool'; readonly tool: 'check'; readonly options: NoOptions }
+  | { readonly command: 'tool'; readonly tool: 'export'; readonly options: ExportOptions }
+  | { readonly command: 'tool'; readonly tool: 'import'; readonly options: ImportOptions }
+
+/** An object without members. */
+// biome-ignore lint/suspicious/noEmptyInterface: typia's validator is made from it, and knows a name
+interface NoOptions {}
+
+/** The outcome of a reload. */
+export interface Reloaded {
+  /** How many workers serve now, all of them started by this reload. */
+  readonly workers: number
+  /** The versions of their builds: one, unless the build was replaced meanwhile. */
+  readonly versions: readonly string[]
+  /** The version of the primary, which only a restart replaces. */
+  readonly primaryVersion: string
+  readonly tookMs: number
+  /** The names of settings that have changed and need a restart. */
+  readonly restartNeeded: readonly string[]
+}
+
+/** A question as it is sent: a subtree may still be any string. */
+type QuestionText =
+  | { readonly about: 'addKey'; readonly record: KeyRecordText }
+  | { readonly about: 'revokeKey'; readonly name: string }
+  | { readonly about: 'listKeys' }
+
+export interface KeyRecordText {
+  /** @pattern ^[\w.@-]{1,64}$ */
+  readonly name: string
+  /** @pattern ^[0-9a-f]{64}$ */
+  readonly tokenHash: string
+  readonly allow: readonly Operation[]
+  readonly under: readonly string[]
+  /** @type uint64 */
+  readonly madeMs: number
+}
+
+export type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
+
+/** How the service refuses, or gives up. */
+export interface ErrorLine {
+  readonly error: string
+}
+
+/** The answer to a question or a reload. */
+export interface AnswerLine {
+  readonly answer: unknown
+}
+
+/** The answer to a question about API keys. */
+export type KeyAnswerText = boolean | readonly ListedKeyText[]
+
+/** A key as it is listed; JSON leaves out `usedMs` where it is undefined. */
+interface ListedKeyText {
+  readonly name: string
+  readonly tokenHash: string
+  readonly allow: readonly Operation[]
+  readonly under: readonly string[]
+  readonly madeMs: number
+  readonly usedMs?: number
+}

@@ -1,0 +1,259 @@
+/**
+ * One worker's life: load → open the store → serve → drain → end. Each step is taken when the primary says so (worker.ts), and
+ * a step that fails ends the process.
+ *
+ * Ways to end: a drain answers what is in flight and closes the store. A broken commit ends the process after the answers that
+ * are due were sent. Everything else is a kill, which the store survives.
+ */
+import { createService, handlers } from '../api/service.js'
+import { Keyring } from '../auth/keyring.js'
+import type { Config } from '../config.js'
+import { exitCodes } from '../exit-codes.js'
+import { type HttpServer, startHttpServer } from '../http/server.js'
+import { answersPerTiming } from '../limits.js'
+import { createAccessLog } from '../ops/access-log.js'
+import { type DiskWatch, watchDisk } from '../ops/free-space.js'
+import type { Logger } from '../ops/log.js'
+import { RefusedKeys } from '../ops/refused-keys.js'
+import { createRequestCounter, type RequestCounter } from '../ops/request-stats.js'
+import { readWorkerStats, watchLoop } from '../ops/worker-stats.js'
+import { isExclusive } from '../store/address.js'
+import { openStore } from '../store/open.js'
+import type { TopicStore } from '../store/store.js'
+import { ExpirySweeper } from './expiry-sweeper.js'
+import { answerQuestion } from './key-requests.js'
+import { bracketed } from './listen-problem.js'
+import type { FromChild, Question } from './messages.js'
+import { sendToParent } from './parent.js'
+
+/** How long the last answers of a broken worker may take to leave. */
+const lastAnswersMs = 100
+
+/** The settings, and the port that the primary holds. */
+interface Start {
+  readonly config: Config
+  readonly port: number
+}
+
+/** What the open store brings with it. */
+interface Opened {
+  readonly store: TopicStore
+  readonly keyring: Keyring
+  readonly sweeper: ExpirySweeper
+  /** Undefined where the topics are stored elsewhere. */
+  readonly disk: DiskWatch | undefined
+}
+
+/** What serves the routes. */
+interface Serving {
+  readonly server: HttpServer
+  readonly counter: RequestCounter
+}
+
+export class WorkerLife {
+  readonly #log: Logger
+  readonly #refusedKeys: RefusedKeys
+  readonly #loop = watchLoop()
+  #start: Start | undefined
+  /** Known before the rest of `#opened`: while the keys are being read, the store may already be unavailable. */
+  #store: TopicStore | undefined
+  #opened: Opened | undefined
+  #serving: Serving | undefined
+  #isBroken = false
+  #isEnding = false
+
+  constructor(log: Logger) {
+    this.#log = log
+    this.#refusedKeys = new RefusedKeys(log)
+  }
+
+  /** Whether the process ends by its own decision. */
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  start(start: Start): void {
+    this.#start = start
+  }
+
+  open(): Promise<void> {
+    return this.#takeStep(() => this.#open(this.#requireStart()), { kind: 'opened' }, exitCodes.storeUnusable)
+  }
+
+  serve(): Promise<void> {
+    return this.#takeStep(
+      () => this.#serve(this.#requireStart(), this.#requireOpened()),
+      { kind: 'serving' },
+      exitCodes.listenFailed,
+    )
+  }
+
+  /** Takes a step and reports `done`; ends the process with `code` when it fails. */
+  async #takeStep(step: () => Promise<void>, done: FromChild, code: number): Promise<void> {
+    try {
+      await step()
+      sendToParent(done)
+    } catch (error) {
+      this.#log.fatal({ err: error }, 'worker could not go on')
+      sendToParent({ kind: 'failed', reason: (error as Error).message })
+      this.#end(code)
+    }
+  }
+
+  async #open({ config }: Start): Promise<void> {
+    const store = await openStore(config.store, {
+      directory: config.data,
+      socketCount: () => this.#serving?.server.connections() ?? 0,
+      onBroken: (reason) => this.#onBroken(reason),
+      sharers: config.workers,
+      fencedReads: config.fencedReads,
+      onUnusable: (reason) => this.#onUnusable(reason),
+    })
+    this.#store = store
+    // The primary asks for a first key only once it knows whether the store is available.
+    this.sendHeartbeat()
+    const keyring = await Keyring.open(store, (error) => this.#log.error({ err: error }, 'API keys could not be read'))
+    this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log), disk: await this.#watchDisk(config) }
+  }
+
+  /** Only where the store is ours alone: one elsewhere reports by itself that it is full, and our disk says nothing about it. */
+  async #watchDisk(config: Config): Promise<DiskWatch | undefined> {
+    if (!isExclusive(config.store)) return undefined
+    const waitingBytes = (): number => this.#serving?.server.bodyBytes() ?? 0
+    return watchDisk(config.data, config.diskFreeBytesMin, config.workers, waitingBytes)
+  }
+
+  async #serve({ config, port }: Start, { store, keyring, disk }: Opened): Promise<void> {
+    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
+    const tryReserveDisk = disk?.tryReserve ?? (() => true)
+    const context = { store, pageSizeMax, pageBytesMax, tryReserveDisk }
+    const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
+    const service = createService({
+      context,
+      keyring,
+      basePath,
+      bodyBytesMax,
+      address: `${bracketed(host)}:${port}`,
+      onFailure: (error) => this.#log.error({ err: error }, 'request failed'),
+      onRefusedKey: () => this.#refusedKeys.add(),
+      answered: config.accessLog ? this.#countedAndLogged(counter) : counter.answered,
+      closed: counter.closed,
+    })
+    const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
+    const timedOneIn = config.accessLog ? 1 : answersPerTiming
+    this.#serving = { server: await startHttpServer(service, { host, port, bodyBytesMax, timedOneIn, tls }), counter }
+  }
+
+  #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {
+    const logAnswer = createAccessLog(this.#log)
+    return (request, answer) => {
+      counter.answered(request, answer)
+      logAnswer(request, answer)
+    }
+  }
+
+  async pauseWrites(): Promise<void> {
+    await this.#requireStore().pauseWrites()
+    sendToParent({ kind: 'held' })
+  }
+
+  resumeWrites(): void {
+    this.#requireStore().resumeWrites()
+  }
+
+  /** From now on removes expired topics, or leaves that to another worker. */
+  sweep(enabled: boolean): void {
+    this.#requireOpened().sweeper.enable(enabled)
+  }
+
+  async answer(id: number, question: Question): Promise<void> {
+    try {
+      sendToParent({ kind: 'answer', id, answer: await answerQuestion(this.#requireStore(), question) })
+    } catch (error) {
+      sendToParent({ kind: 'unanswered', id, reason: (error as Error).message })
+    }
+  }
+
+  async sendStats(withStore: boolean): Promise<void> {
+    if (this.#opened === undefined || this.#serving === undefined) return
+    try {
+      const sources = { ...this.#opened, ...this.#serving, loop: this.#loop }
+      const expired = this.#opened.sweeper.removed
+      sendToParent({ kind: 'figures', figures: await readWorkerStats(sources, expired, withStore) })
+    } catch (error) {
+      this.#log.error({ err: error }, 'statistics could not be read')
+    }
+  }
+
+  sendHeartbeat(): void {
+    const writable = !this.#isBroken && this.#opened?.disk?.isNearlyFull() !== true
+    sendToParent({ kind: 'heartbeat', writable, storeProblem: this.#storeProblem() })
+  }
+
+  /** Why requests cannot be answered from the store; undefined while they can. */
+  #storeProblem(): string | undefined {
+    const keysProblem = (): string | undefined =>
+      this.#opened?.keyring.isKnown() === false ? 'the API keys have not been read yet' : undefined
+    return this.#store?.notReady?.() ?? keysProblem()
+  }
+
+  /** Answers what is in flight, closes everything, and ends. Every step runs, even if an earlier one failed. */
+  async drain(): Promise<void> {
+    this.#opened?.sweeper.enable(false)
+    const steps = [
+      () => this.#serving?.server.drain(this.#requireStart().config.drainMs),
+      () => this.sendStats(false),
+      () => this.#refusedKeys.flush(),
+      () => this.#opened?.keyring.close(),
+      () => this.#store?.close(),
+    ]
+    for (const step of steps) {
+      try {
+        await step()
+      } catch (error) {
+        this.#log.warn({ err: error }, 'a step of the drain failed')
+      }
+    }
+    this.#end(exitCodes.done)
+  }
+
+  #onBroken(reason: Error): void {
+    if (this.#isBroken) return
+    this.#isBroken = true
+    this.#log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; this worker ends')
+    this.#opened?.sweeper.enable(false)
+    sendToParent({ kind: 'broken' })
+    // The exit may have to wait for the disk; clients need not.
+    setTimeout(() => {
+      this.#serving?.server.close()
+      this.#end(exitCodes.commitFailed)
+    }, lastAnswersMs)
+  }
+
+  /** The engine could be reached only now, and this program cannot use it. */
+  #onUnusable(reason: Error): void {
+    this.#log.fatal({ err: reason }, 'the store cannot be used')
+    sendToParent({ kind: 'failed', reason: reason.message })
+    this.#end(exitCodes.storeUnusable)
+  }
+
+  #requireStart(): Start {
+    if (this.#start === undefined) throw new Error('the primary has sent no settings')
+    return this.#start
+  }
+
+  #requireStore(): TopicStore {
+    if (this.#store === undefined) throw new Error('the store is not open')
+    return this.#store
+  }
+
+  #requireOpened(): Opened {
+    if (this.#opened === undefined) throw new Error('the store is not open, or its API keys have not been read')
+    return this.#opened
+  }
+
+  #end(code: number): void {
+    this.#isEnding = true
+    process.exit(code)
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * Refused API keys in the log: one line per second at most, with their number, since a flood of bad requests must not become a
+ * flood of lines.
+ */
+import type { Logger } from './log.js'
+
+const intervalMs = 1000
+
+export class RefusedKeys {
+  readonly #log: Logger
+  #count = 0
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  add(): void {
+    if (this.#count++ === 0) setTimeout(() => this.flush(), intervalMs)
+  }
+
+  /** Logs those that no line has reported yet. */
+  flush(): void {
+    if (this.#count > 0) this.#log.warn({ count: this.#count }, 'API key refused')
+    this.#count = 0
+  }
+}

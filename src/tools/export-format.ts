@@ -1,0 +1,27 @@
+/**
+ * The lines of an export, which an import reads. Types only: export.ts writes them, import-line.ts reads them.
+ */
+import type { Operation } from '../store/store.js'
+import type { TopicType } from '../topics/topic.js'
+
+/** A topic's line, as export writes it; type and properties may be left out as in a request. */
+export interface TopicLine {
+  readonly path: string
+  readonly type?: TopicType
+  readonly properties?: Readonly<Record<string, string>>
+  readonly value?: unknown
+}
+
+/** An API key's line, as export writes it. */
+export interface KeyLine {
+  readonly key: {
+    /** @pattern ^[\w.@-]{1,64}$ */
+    readonly name: string
+    /** @pattern ^[0-9a-f]{64}$ */
+    readonly tokenHash: string
+    readonly allow: readonly Operation[]
+    readonly under: readonly string[]
+    /** @type uint64 */
+    readonly madeMs: number
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * The tools by the names that requests use: the one file that knows all of them. control-protocol.ts in cluster/ says which
+ * options each takes.
+ */
+import { backupTool } from './backup.js'
+import { checkTool } from './check.js'
+import { exportTool } from './export.js'
+import { importTool } from './import.js'
+import type { Tool } from './tool.js'
+
+const tools: ReadonlyMap<string, Tool> = new Map([
+  ['backup', backupTool],
+  ['check', checkTool],
+  ['export', exportTool],
+  ['import', importTool],
+])
+
+/** @throws Error when there is no tool of that name */
+export function toolOf(name: string): Tool {
+  const tool = tools.get(name)
+  if (tool === undefined) throw new Error(`there is no tool ${JSON.stringify(name)}`)
+  return tool
+}

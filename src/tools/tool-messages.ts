@@ -1,0 +1,70 @@
+/**
+ * What a tool is asked for, and the lines that it sends. Types only, and nothing that does the work: the command line's side
+ * of the control socket needs them too.
+ */
+import type { BackupDone } from '../store/store.js'
+
+export interface BackupOptions {
+  /** The file to write: an absolute path that does not exist yet. */
+  readonly file: string
+  /** The directory of the file, as the caller sees it. */
+  readonly directory: DirectoryId
+}
+
+/** Distinguishes two directories that have the same path in two mount namespaces. */
+export interface DirectoryId {
+  readonly device: string
+  readonly inode: string
+}
+
+/** The last line of a backup's answer. */
+export interface BackupLine {
+  readonly backup: BackupDone
+}
+
+/** A line of the check's answer. */
+export type CheckLine =
+  | { readonly finding: string }
+  | { readonly checked: { readonly records: number; readonly findings: number } }
+
+export interface ExportOptions {
+  /** Undefined for all topics. */
+  readonly selector: string | undefined
+  readonly withKeys: boolean
+}
+
+export interface ImportOptions {
+  /**
+   * The first line that is imported, from 1; those before it are only counted.
+   *
+   * @type uint64
+   * @minimum 1
+   */
+  readonly fromLine: number
+  /** Whether lines of API keys are imported too, or left out. */
+  readonly withKeys: boolean
+}
+
+/** The last line of an import's answer. */
+export interface ImportedLine {
+  readonly imported: Imported
+}
+
+export interface Imported {
+  readonly topics: number
+  /** How many of them did not exist before. */
+  readonly created: number
+  readonly keys: number
+  readonly keysLeftOut: number
+}
+
+/** How far a tool has come. */
+export interface ProgressLine {
+  readonly progress: {
+    /** What is being done, in a word or two. */
+    readonly step: string
+    readonly done: number
+    /** What `done` will be at the end; undefined if that is unknown. */
+    readonly total?: number | undefined
+  }
+}
