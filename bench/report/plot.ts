@@ -1,19 +1,24 @@
-/** Plots as SVG text, drawn by echarts without a browser: medians as lines, the spread of the rounds as bars. */
+/**
+ * Plots as SVG text, drawn by echarts without a browser: medians as lines with their figures, the spread of the rounds as
+ * vertical bars, the floor dashed. Figures that would cover each other are moved apart vertically.
+ */
 import type * as Echarts from 'echarts/types/dist/echarts'
 import type { Spread } from '../measure/statistics.js'
 
-/** The declarations of echarts' main entry do not resolve in a module of Node's; these are what they refer to. */
+/** The declarations of echarts' main entry do not resolve in an ES module of Node; these are what they refer to. */
 const { init } = (await import('echarts')) as unknown as typeof Echarts
 
 /** One line of a plot. */
 export interface Curve {
   readonly name: string
-  /** The floor of a curve: drawn thin, in the colour of the curve before or after it. */
+  /** Curves of one workload have one colour. */
+  readonly workload: string
+  /** Whether it is the floor of its workload, which is drawn thin and without figures. */
   readonly isFloor: boolean
   readonly points: readonly { readonly x: number; readonly y: Spread }[]
 }
 
-/** A plot of microseconds over something that grows, both on logarithmic axes. */
+/** A plot of microseconds over something that grows; microseconds are on a logarithmic axis. */
 export interface Plot {
   readonly title: string
   readonly axis: string
@@ -22,7 +27,10 @@ export interface Plot {
 }
 
 const width = 760
-const height = 440
+const height = 480
+
+/** Characters of the note that fit into the width at its size. */
+const noteCharactersMax = 150
 
 const colours = ['#1f5fa8', '#c2571a', '#2e7d4f', '#7a4fa3']
 
@@ -30,13 +38,14 @@ const colours = ['#1f5fa8', '#c2571a', '#2e7d4f', '#7a4fa3']
 export function plot({ title, axis, note, curves }: Plot): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width, height })
   const names = curves.filter(({ isFloor }) => !isFloor).map(({ name }) => name)
+  const workloads = [...new Set(curves.map(({ workload }) => workload))]
   const xs = [...new Set(curves.flatMap(({ points }) => points.map(({ x }) => String(x))))]
   chart.setOption({
     animation: false,
     backgroundColor: '#ffffff',
-    title: { text: title, subtext: wrapped(note), subtextStyle: { fontSize: 9 }, left: 'center' },
-    legend: { top: 62, data: names },
-    grid: { top: 100, left: 64, right: 24, bottom: 48 },
+    title: { text: title, subtext: wrapped(note), subtextStyle: { fontSize: 9, lineHeight: 12 }, left: 'center' },
+    legend: { top: 78, data: names },
+    grid: { top: 116, left: 64, right: 32, bottom: 48 },
     xAxis: {
       type: 'category',
       data: xs,
@@ -45,19 +54,18 @@ export function plot({ title, axis, note, curves }: Plot): string {
       nameGap: 28,
       axisLabel: { formatter: (x: string) => Number(x).toLocaleString('en') },
     },
-    yAxis: { type: 'log', name: 'server CPU, µs a request (dashed: the floor)', nameLocation: 'middle', nameGap: 44 },
-    series: curves.flatMap((curve) => {
-      const place = names.indexOf(curve.name.replace(/: floor$/, ''))
-      return drawn(curve, colours[Math.max(0, place) % colours.length])
-    }),
+    yAxis: { type: 'log', name: 'server CPU, µs per request (dashed: the floor)', nameLocation: 'middle', nameGap: 44 },
+    series: curves.flatMap((curve) =>
+      seriesOf(curve, colours[workloads.indexOf(curve.workload) % colours.length] ?? 'black'),
+    ),
   })
   const svg = chart.renderToSVGString()
   chart.dispose()
   return svg
 }
 
-/** A curve and a bar at each of its points, from the least to the greatest of the rounds. */
-function drawn(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts.CustomSeriesOption)[] {
+/** A curve, and a bar at each of its points from the least to the greatest of the rounds. */
+function seriesOf(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts.CustomSeriesOption)[] {
   const line: Echarts.LineSeriesOption = {
     type: 'line',
     name: curve.name,
@@ -66,7 +74,17 @@ function drawn(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts
     symbolSize: 6,
     color,
     lineStyle: { width: curve.isFloor ? 1 : 2, type: curve.isFloor ? 'dashed' : 'solid' },
-    label: { show: !curve.isFloor, position: 'top', fontSize: 10 },
+    label: {
+      show: !curve.isFloor,
+      position: 'top',
+      distance: 8,
+      fontSize: 10,
+      color,
+      textBorderColor: '#ffffff',
+      textBorderWidth: 3,
+    },
+    labelLayout: { moveOverlap: 'shiftY' },
+    z: 3,
   }
   const bars: Echarts.CustomSeriesOption = {
     type: 'custom',
@@ -80,8 +98,16 @@ function drawn(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts
   return [line, bars]
 }
 
-/** Two lines of a long note. */
+/** A long note in lines that fit into the width. */
 function wrapped(note: string): string {
-  const middle = note.indexOf(' · ', note.length / 2)
-  return middle < 0 ? note : `${note.slice(0, middle)}\n${note.slice(middle + 3)}`
+  const lines: string[] = []
+  let line = ''
+  for (const part of note.split(' · ')) {
+    const longer = line === '' ? part : `${line} · ${part}`
+    if (longer.length > noteCharactersMax && line !== '') {
+      lines.push(line)
+      line = part
+    } else line = longer
+  }
+  return [...lines, line].join('\n')
 }
