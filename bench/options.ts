@@ -42,7 +42,7 @@ export interface Options {
 export class UsageError extends Error {}
 
 /** A parsed command line. */
-export interface CommandLine {
+interface CommandLine {
   readonly options: Options
   /** The arguments that are not options, in order. */
   readonly words: readonly string[]

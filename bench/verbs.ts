@@ -6,12 +6,12 @@ import { commonOptions } from './options.js'
 import { groups, workloads } from './workloads/all.js'
 
 /** A verb's module. */
-export interface VerbModule {
+interface VerbModule {
   /** @returns whether all answers were right and every enforced target was met; throws UsageError for a wrong `argv` */
   run(argv: readonly string[]): Promise<boolean>
 }
 
-export interface Verb {
+interface Verb {
   /** Its arguments. */
   readonly synopsis: string
   /** The question that it answers, for the list of verbs. */
@@ -98,7 +98,7 @@ export function overview(): string {
   return `npm run bench -- ${usual.synopsis} [options]
 npm run bench -- VERB [arguments] [options]
 
-Without a verb: ${usual.summary}
+Without a verb: ${usual.summary} (default: the group usual)
 
 verbs (npm run bench -- VERB --help shows the arguments of each):
 ${list.join('\n')}

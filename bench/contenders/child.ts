@@ -42,7 +42,7 @@ export const cleanEnvironment: NodeJS.ProcessEnv = Object.fromEntries(
 )
 
 /** How a child is started, and how it shows that it is ready. */
-export interface Start {
+interface Start {
   readonly command: string
   readonly args: readonly string[]
   readonly environment?: Readonly<Record<string, string>>

@@ -24,7 +24,7 @@ export interface PostgresRunning extends Running {
   readonly address: string
 }
 
-export interface PostgresContender extends Contender {
+interface PostgresContender extends Contender {
   start(setting: Setting): Promise<PostgresRunning>
 }
 

@@ -25,7 +25,7 @@ const run = promisify(execFile)
 const linesAtOnce = 1000
 
 /** A built revision of topicd, as one contender of several. */
-export interface Build {
+interface Build {
   readonly name: string
   /** The directory that holds `main.js`. */
   readonly dist: string
@@ -65,7 +65,7 @@ async function start(build: Build, setting: Setting): Promise<Running> {
 }
 
 /** How a topicd is started. Its environment may name a store other than `data`. */
-export interface ServiceStart {
+interface ServiceStart {
   readonly main: string
   readonly data: string
   readonly workers: number

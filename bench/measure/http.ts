@@ -7,7 +7,7 @@ import type { Exchange } from '../contenders/contender.js'
 /** Time after which a missing answer is a failure. */
 const answerMsMax = 60_000
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly body: string
 }

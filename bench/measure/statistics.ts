@@ -23,7 +23,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** The slope of a straight line through points, by least squares. */
-export interface Slope {
+interface Slope {
   readonly slope: number
   /** Standard error of the slope. */
   readonly slopeError: number

@@ -21,7 +21,7 @@ export interface Curve {
 }
 
 /** A plot of microseconds over something that grows; microseconds are on a logarithmic axis. */
-export interface Plot {
+interface Plot {
   readonly title: string
   readonly axis: string
   readonly note: string

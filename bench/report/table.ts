@@ -8,7 +8,7 @@ import { type Spread, spread } from '../measure/statistics.js'
 const busyMin = 0.9
 
 /** The rounds of one contender, summarized. */
-export interface Summary {
+interface Summary {
   readonly microseconds: Spread
   readonly ratio: Spread | undefined
   readonly requestsPerSecond: Spread

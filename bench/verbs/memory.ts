@@ -50,7 +50,7 @@ interface Sample {
   readonly fileBacked: number
 }
 
-/** What the load came to, and the samples of each worker. */
+/** The load's result, and the samples of each worker. */
 interface Observed {
   readonly requests: number
   readonly problem: string | undefined

@@ -11,7 +11,7 @@ export interface Item {
 }
 
 /** Every ordered store can page through a subtree; only topicd understands other selectors. */
-export type Selector = { readonly subtree: string } | { readonly text: string }
+type Selector = { readonly subtree: string } | { readonly text: string }
 
 /** One request. Values are JSON texts, without white space. */
 export type Operation =

@@ -59,7 +59,7 @@ export class Tree {
     return Array.from({ length: Math.max(0, Math.min(size, this.topics - index)) }, (_, i) => this.item(index + i))
   }
 
-  /** `count` different indices of `hum` topics in seeded random order; fewer when there are not so many. */
+  /** `count` different indices of `hum` topics in seeded random order; fewer if the tree has fewer. */
   sample(count: number, seed: number): number[] {
     const random = seeded(seed)
     const chosen = new Set<number>()

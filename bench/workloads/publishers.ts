@@ -17,7 +17,7 @@ function publishers(connections: number): number[] {
 
 export const manyPublishers: Workload = {
   name: 'many-publishers',
-  question: 'What does a durable write cost when 500 connections feed 10,000 topics, each its own?',
+  question: 'What does a durable write cost when 500 connections feed 10,000 topics, 20 each?',
   scale: { ...usualScale, connections: 500 },
   contenders: 'all',
   ordered: false,
