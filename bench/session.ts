@@ -47,7 +47,7 @@ export async function withSession<Value>(
   try {
     const driver = options.driver === 'wrk' ? installedWrk(directory) : orderedDriver
     const versions = [...contenders, ...new Set([driver, orderedDriver])].flatMap(({ version }) => version ?? [])
-    const about = machine(directory, versions)
+    const about = machine(directory, [...new Set(versions)])
     print(about.line)
     for (const warning of about.warnings) print(`WARNING: ${warning}`)
     const sandboxes = { kept: options.kept, temporary: directory, print }
