@@ -1,29 +1,26 @@
-/** The command line of the benchmarks: what is asked for, checked, with its defaults. A wrong option ends in a message. */
+/**
+ * Options of the command line: parsed, checked and given their defaults. Which of them a verb adds is the verb's choice;
+ * a wrong option becomes a UsageError, which main.ts prints.
+ */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Workload } from './work/workload.js'
 import { groups, workloads } from './workloads/all.js'
 
-export const usage = `npm run bench -- [WORKLOAD…] [options]
-
-  WORKLOAD              ${workloads.map(({ name }) => name).join(', ')};
-                        or a group: ${Object.keys(groups).join(', ')} (default: usual)
-  --contenders NAMES    bare,topicd,fastify,redis,etcd, separated by commas (default: all that are installed)
-  --driver NAME         autocannon (default) or wrk
+/** Help for the options that every verb takes. */
+export const commonOptions = `  --driver NAME         autocannon (default) or wrk
   --seconds N           length of a burst (default 3)
   --rounds N            bursts of each contender, interleaved (default 5)
   --workers N           workers of every contender (default 1)
-  --topics N            topics in the tree; --connections, --value-bytes and --page-size likewise (default: each workload's own)
+  --topics N            topics in the tree; --connections, --value-bytes and --page-size likewise
+                        (default: each workload's own)
   --dir DIR             where data lies while it is used: a real disk (default: the system's directory for temporary files)
   --keep DIR            where loaded data is kept for the next run (default: topicd-bench in that directory)
-  --smoke               everything tiny and once: does it still run?
-  --json                results as JSON on stdout, and nothing else there`
+  --smoke               everything tiny and once: does it still run?`
 
-/** Everything that a run needs to know. */
+/** The options that every verb takes. */
 export interface Options {
-  readonly workloads: readonly Workload[]
-  readonly contenders: readonly string[] | undefined
   readonly driver: 'autocannon' | 'wrk'
   readonly seconds: number
   readonly rounds: number
@@ -32,101 +29,100 @@ export interface Options {
   readonly connections: number | undefined
   readonly valueBytes: number | undefined
   readonly pageSize: number | undefined
-  readonly temporary: string
+  /** Parent of the sandboxes. */
+  readonly directory: string
+  /** Where loaded data is kept between runs. */
   readonly kept: string
   readonly smoke: boolean
+  /** Whether stdout is for the results as JSON. */
   readonly json: boolean
-  /** What is neither an option nor a workload; only `compare` takes any. */
-  readonly others: readonly string[]
 }
 
-/** A wrong command line, in a sentence. */
+/** A wrong command line, described in a sentence. */
 export class UsageError extends Error {}
 
-/**
- * Reads a command line.
- *
- * @param othersMax how many positional arguments may come before the workloads
- */
-export function readOptions(argv: readonly string[], othersMax = 0): Options {
-  const text = { type: 'string' } as const
-  const flag = { type: 'boolean', default: false } as const
+/** A parsed command line. */
+interface CommandLine {
+  readonly options: Options
+  /** The arguments that are not options, in order. */
+  readonly words: readonly string[]
+  /** Options that only this verb has, as they were given. */
+  readonly own: Readonly<Record<string, string | boolean | undefined>>
+}
+
+export const text = { type: 'string' } as const
+export const flag = { type: 'boolean', default: false } as const
+
+const common = {
+  driver: text,
+  seconds: text,
+  rounds: text,
+  workers: text,
+  topics: text,
+  connections: text,
+  'value-bytes': text,
+  'page-size': text,
+  dir: text,
+  keep: text,
+  smoke: flag,
+}
+
+/** Reads a command line. @param ownOptions options that only this verb has; `json` among them is read here */
+export function readCommandLine(
+  argv: readonly string[],
+  ownOptions: Readonly<Record<string, typeof text | typeof flag>> = {},
+): CommandLine {
   const { values, positionals } = parse({
     args: [...argv],
     allowPositionals: true,
-    options: {
-      contenders: text,
-      driver: text,
-      seconds: text,
-      rounds: text,
-      workers: text,
-      topics: text,
-      connections: text,
-      'value-bytes': text,
-      'page-size': text,
-      dir: text,
-      keep: text,
-      smoke: flag,
-      json: flag,
-    },
+    options: { ...ownOptions, ...common },
   })
-  const others = positionals.slice(0, othersMax)
-  const names = positionals.slice(othersMax)
-  const driver = values.driver ?? 'autocannon'
+  const own = values as CommandLine['own']
+  const number = (name: keyof typeof common): number | undefined => positive(name, own[name])
+  const driver = own.driver ?? 'autocannon'
   if (driver !== 'autocannon' && driver !== 'wrk') throw new UsageError(`--driver is autocannon or wrk, not ${driver}`)
-  const temporary = values.dir ?? tmpdir()
-  const number = (name: keyof typeof values): number | undefined => positive(name, values[name] as string | undefined)
-  return {
-    workloads: (names.length > 0 ? names : [values.smoke ? 'all' : 'usual']).flatMap(named),
-    contenders: values.contenders?.split(','),
+  const directory = String(own.dir ?? tmpdir())
+  const smoke = own.smoke === true
+  const options = {
     driver,
-    seconds: number('seconds') ?? (values.smoke ? 0.2 : 3),
-    rounds: number('rounds') ?? (values.smoke ? 1 : 5),
+    seconds: number('seconds') ?? (smoke ? 0.2 : 3),
+    rounds: number('rounds') ?? (smoke ? 1 : 5),
     workers: number('workers') ?? 1,
     topics: number('topics'),
     connections: number('connections'),
     valueBytes: number('value-bytes'),
     pageSize: number('page-size'),
-    temporary,
-    kept: values.keep ?? join(temporary, 'topicd-bench'),
-    smoke: values.smoke,
-    json: values.json,
-    others,
-  }
+    directory,
+    kept: String(own.keep ?? join(directory, 'topicd-bench')),
+    smoke,
+    json: own.json === true,
+  } as const
+  return { options, words: positionals, own }
 }
 
-/** Runs a program's body: prints a wrong command line's message, and ends with 2, or 1 when the body is false. */
-export async function program(body: () => Promise<boolean>): Promise<void> {
-  try {
-    process.exitCode = (await body()) ? 0 : 1
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    console.error(`${error.message}\n\n${usage}`)
-    process.exitCode = 2
-  }
+/** The workloads and groups with these names, or the default ones when there are no names. */
+export function workloadsNamed(names: readonly string[], defaults: readonly string[]): readonly Workload[] {
+  return (names.length > 0 ? names : defaults).flatMap((name) => {
+    const group = groups[name]
+    if (group !== undefined) return group
+    const workload = workloads.find((workload) => workload.name === name)
+    if (workload === undefined) throw new UsageError(`unknown workload "${name}"`)
+    return [workload]
+  })
 }
 
-function parse<Config extends Parameters<typeof parseArgs>[0]>(
-  config: Config,
-): ReturnType<typeof parseArgs<Config & object>> {
+/** Throws UsageError unless the value is undefined or a number above 0. */
+export function positive(name: string, value: string | boolean | undefined): number | undefined {
+  if (value === undefined) return undefined
+  const number = Number(value)
+  if (!(number > 0)) throw new UsageError(`--${name} must be a number above 0, not ${value}`)
+  return number
+}
+
+function parse(config: ParseArgsConfig): ReturnType<typeof parseArgs> {
   try {
-    return parseArgs(config as Config & object)
+    return parseArgs(config)
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
-}
-
-function named(name: string): readonly Workload[] {
-  const group = groups[name]
-  if (group !== undefined) return group
-  const workload = workloads.find((workload) => workload.name === name)
-  if (workload === undefined) throw new UsageError(`there is no workload ${name}`)
-  return [workload]
-}
-
-function positive(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (!(value > 0)) throw new UsageError(`--${name} is a number above 0, not ${text}`)
-  return value
 }

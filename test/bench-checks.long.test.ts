@@ -1,6 +1,6 @@
 /**
- * The checks of the benchmarks can fail: a server that answers wrongly, with the wrong status, not at all, or that forgets
- * a write, is found out by the drivers and by the reading back.
+ * The checks of the benchmarks can fail: the drivers notice a server that answers wrongly, with the wrong status or not at
+ * all, and reading back notices one that loses a write.
  */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,7 @@ import { type Test, test } from 'tap'
 
 const compiled = join(import.meta.dirname, '..', 'dist-bench')
 
-/** What is used here of the compiled benchmarks, which have no declarations. */
+/** The parts used here of the compiled benchmarks, which have no declarations. */
 interface Burst {
   readonly requests: number
   readonly problem?: string
@@ -18,10 +18,10 @@ interface Driver {
   run(job: object): Promise<Burst>
   stop(): Promise<void>
 }
-const { autocannonDriver } = (await import(join(compiled, 'drive/autocannon.js'))) as {
+const { autocannonDriver } = (await import(join(compiled, 'drivers/autocannon.js'))) as {
   autocannonDriver(directory: string): Driver
 }
-const { wrkDriver } = (await import(join(compiled, 'drive/wrk.js'))) as {
+const { wrkDriver } = (await import(join(compiled, 'drivers/wrk.js'))) as {
   wrkDriver(directory: string): Driver | undefined
 }
 const { lostWrite } = (await import(join(compiled, 'measure/check.js'))) as {
@@ -38,7 +38,7 @@ async function serverOf(t: Test, listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Answers `right`, but the tenth request as told. */
+/** Answers `right`, except to the tenth request. */
 function oneOfTen(wrong: RequestListener): RequestListener {
   let count = 0
   return (request, response) => {
@@ -57,7 +57,7 @@ const faults: readonly (readonly [name: string, wrong: RequestListener, found: R
 
 async function findsFaults(t: Test, driver: Driver): Promise<void> {
   t.teardown(() => driver.stop())
-  const exchange = { method: 'POST', path: '/x', body: '{}', answers: ['right'] }
+  const exchange = { method: 'POST', path: '/x', body: '{}', expected: ['right'] }
   const job = { headers: {}, blankDigits: false, seconds: 0.5, exchanges: [exchange], scripts: [[0], [0]] }
   const good = await driver.run({ ...job, port: await serverOf(t, (_request, response) => void response.end('right')) })
   t.equal(good.problem, undefined, 'right answers are no problem')
@@ -84,7 +84,7 @@ test('a value that is not the one acknowledged last is found when read back', as
     method: 'POST',
     path: '/x',
     body: '{}',
-    answers: values,
+    expected: values,
   })
   const running = { port, headers: {}, blankDigits: false, exchange }
   const script = ['"first"', '"second"'].map((value) => ({ kind: 'overwrite', path: 'a', value }))

@@ -17,11 +17,11 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], c
     ['overwrite-256', 'page-10'],
     [
       /^ {2}postgres /m,
-      /^ {2}postgres-each /m,
+      /^ {2}postgres-unbatched /m,
       /^ {2}fastify \+ pg /m,
-      /requests a commit/,
+      /requests per commit/,
       /single-row upserts\/s/,
-      /rounds reach/,
+      /batching reaches/,
     ],
   ],
   ['fenced', ['mixed-90-10'], [/^ {2}postgres-standby /m, /^ {2}postgres-fenced /m]],
@@ -29,16 +29,9 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], c
 
 for (const [name, workloads, claims] of benches) {
   test(`the benchmark ${name}`, { skip, timeout: 240_000 }, async (t) => {
-    const home = t.testdir()
-    const args = [
-      join(import.meta.dirname, `../dist-bench/${name}.js`),
-      '--smoke',
-      '--dir',
-      home,
-      '--keep',
-      join(home, 'kept'),
-      ...workloads,
-    ]
+    const directory = t.testdir()
+    const main = join(import.meta.dirname, '../dist-bench/main.js')
+    const args = [main, name, '--smoke', '--dir', directory, '--keep', join(directory, 'kept'), ...workloads]
     const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, NODE_OPTIONS: '' } })
     t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
     for (const claim of claims) t.match(stdout, claim, String(claim))

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 
-const root = join(import.meta.dirname, '..')
+const main = join(import.meta.dirname, '../dist-bench/main.js')
 
-/** The part of the benchmark's JSON that is looked at here. */
+/** The part of the benchmark's JSON that is checked here. */
 interface Report {
   readonly results: readonly {
     readonly workload: string
@@ -21,15 +21,15 @@ interface Report {
   }[]
 }
 
-/** Without what the test runner adds for the processes of the server: it makes each start take seconds. */
+/** Without the loader that the test runner adds: it makes each start of a server take seconds. */
 const plainEnvironment = { ...process.env, NODE_OPTIONS: '' }
 
 const stdoutBytesMax = 64 * 1024 * 1024
 
 async function smoke(t: Test, ...args: string[]): Promise<Report['results']> {
-  const home = t.testdir()
-  const where = ['--dir', home, '--keep', join(home, 'kept')]
-  const command = [join(root, 'dist-bench', 'run.js'), '--smoke', '--json', ...where, ...args]
+  const directory = t.testdir()
+  const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
+  const command = [main, '--smoke', '--json', ...directories, ...args]
   const { stdout } = await promisify(execFile)(process.execPath, command, {
     env: plainEnvironment,
     maxBuffer: stdoutBytesMax,
@@ -51,7 +51,7 @@ function ran(t: Test, results: Report['results'], contenders: readonly string[])
   }
 }
 
-/** Parts of the workloads that run side by side: most of the time goes by in starting and stopping servers. */
+/** Workloads that run side by side: most of the time is spent in starting and stopping servers. */
 const parts = [
   ['fetch-path', 'page-10', 'page-100', 'deep-cursor', 'overwrite-1', 'overwrite-64'],
   ['overwrite-256', 'add-remove', 'mixed-90-10', 'many-publishers', 'big-fetch', 'big-overwrite'],
@@ -72,12 +72,62 @@ test('every workload runs and all its answers are right', { jobs: parts.length }
   }
 })
 
+async function help(...args: string[]): Promise<string> {
+  return (await promisify(execFile)(process.execPath, [main, ...args, '--help'], { env: plainEnvironment })).stdout
+}
+
 test('the parts are all the workloads that there are', async (t) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'dist-bench', 'run.js'), '--help'])
-  for (const name of parts.flat())
-    t.ok(stdout.includes(`${name},`) || stdout.includes(`${name};`), `${name} is offered`)
-  const offered = /WORKLOAD +(.*?);/s.exec(stdout)?.[1].split(',') ?? []
-  t.equal(offered.length, parts.flat().length, 'and no other is')
+  const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await help()) ?? []
+  const offered = list.split('\n').map((line) => line.trim().split(' ')[0])
+  t.strictSame(offered.toSorted(), parts.flat().toSorted())
+})
+
+const verbs = ['growth', 'compare', 'memory', 'profile', 'postgres', 'fenced']
+
+test('help lists every verb, and each verb has its own', async (t) => {
+  const overview = await help()
+  for (const verb of verbs) {
+    t.match(overview, new RegExp(`^  ${verb} `, 'm'), `${verb} is listed`)
+    t.match(await help(verb), new RegExp(`^npm run bench -- ${verb} `), `${verb} has help`)
+  }
+})
+
+test('a wrong command line exits with 2 and says what is wrong', async (t) => {
+  for (const [args, message] of [
+    [['nothing'], 'unknown workload "nothing"'],
+    [['--rounds', '0'], '--rounds must be a number above 0, not 0'],
+    [['growth', 'nothing'], 'unknown series "nothing"'],
+    [['memory', 'fetch-path'], 'unexpected argument "fetch-path"'],
+    [['compare', 'main'], 'compare needs two revisions'],
+    [['profile'], 'profile needs the name of one workload'],
+  ] as const) {
+    const failure = await promisify(execFile)(process.execPath, [main, ...args], { env: plainEnvironment }).catch(
+      (error: { code?: number; stderr?: string }) => error,
+    )
+    t.match(failure, { code: 2, stderr: message }, args.join(' '))
+  }
+})
+
+test('growth measures every series, and profile and memory print their figures', { jobs: 3 }, async (t) => {
+  const run = async (t: Test, ...args: string[]): Promise<string> => {
+    const directory = t.testdir()
+    const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
+    const command = [main, ...args, '--smoke', ...directories]
+    return (await promisify(execFile)(process.execPath, command, { env: plainEnvironment })).stdout
+  }
+  void t.test('growth', async (t) => {
+    const stdout = await run(t, 'growth')
+    t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
+    for (const axis of ['topics', 'bytes per value', 'connections', 'workers', 'items per page'])
+      t.match(stdout, new RegExp(`^${axis}: `, 'm'), axis)
+  })
+  void t.test('profile', async (t) => {
+    const stdout = await run(t, 'profile', 'fetch-path', '--output', t.testdirName)
+    t.match(stdout, /\.cpuprofile: busy for /)
+  })
+  void t.test('memory', async (t) => {
+    t.match(await run(t, 'memory'), /^worker 1: /m)
+  })
 })
 
 test('the floor and the obvious server answer rightly too', async (t) => {

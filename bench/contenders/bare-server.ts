@@ -1,14 +1,14 @@
 /**
- * The floor: uWebSockets.js reads the POST body and answers a constant of so many bytes, as JSON. No routes, no keys, no
- * parsing, no store. A second process on the same port shares it.
+ * The floor: uWebSockets.js reads the request body and answers a JSON constant of a given size. No routes, no keys, no
+ * parsing, no store. Several processes may share the port.
  *
  *     node bare-server.js PORT BYTES
  */
 import uWS from 'uWebSockets.js'
 
-const [port, bytes] = process.argv.slice(2).map(Number)
+const [port = 0, bytes = 2] = process.argv.slice(2).map(Number)
 
-/** A JSON string of exactly that many bytes. */
+/** A JSON string of exactly that many bytes, quotes included. */
 const answer = `"${'x'.repeat(bytes - 2)}"`
 
 uWS
@@ -20,6 +20,6 @@ uWS
     })
   })
   .listen('127.0.0.1', port, (socket) => {
-    if (socket === false) throw new Error(`port ${port} cannot be listened on`)
+    if (socket === false) throw new Error(`cannot listen on port ${port}`)
     console.log('listening')
   })

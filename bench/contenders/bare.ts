@@ -1,17 +1,17 @@
 /**
- * The floor as a contender: one process of bare-server.ts a worker, all on one port. It answers every operation with the
- * same constant, of the size that topicd's answers have in this workload.
+ * The floor as a contender: one process of bare-server.ts per worker, all on one port. It answers every operation with
+ * the same constant, of the mean size of topicd's answers in this workload.
  */
 import { fileURLToPath } from 'node:url'
 import { packageVersion } from '../measure/machine.js'
-import { rightAnswers, type Script } from '../work/operation.js'
+import { expectedBodies, type Script } from '../work/operation.js'
 import { type Child, freePort, startChild } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
-import { topicdRequest } from './topicd.js'
+import { topicdRequest } from './topicd-request.js'
 
 const program = fileURLToPath(new URL('bare-server.js', import.meta.url))
 
-/** Operations whose answers are looked at for their mean length. */
+/** Operations whose answers count for their mean length. */
 const sampledOperationsMax = 2000
 
 export const bare: Contender = {
@@ -27,25 +27,25 @@ async function start(setting: Setting): Promise<Running> {
   for (let i = 0; i < setting.workers; i++) {
     const child = await startChild({
       command: process.execPath,
-      args: [program, String(port), String(setting.answerBytes)],
+      args: [program, String(port), String(setting.responseBytes)],
       ready: { line: (line) => line === 'listening' },
     })
     children.push(child)
   }
-  const answers = [`"${'x'.repeat(setting.answerBytes - 2)}"`]
+  const expected = [`"${'x'.repeat(setting.responseBytes - 2)}"`]
   return {
     port,
     headers: { authorization: `Apikey ${'x'.repeat(50)}`, 'content-type': 'application/json' },
     blankDigits: false,
     pids: () => children.map((child) => child.pid),
-    exchange: (operation) => ({ ...topicdRequest(operation), answers }),
+    exchange: (operation) => ({ ...topicdRequest(operation), expected }),
     stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
   }
 }
 
-/** The mean length of the right answers of some scripts, for the setting of the floor. */
-export function meanAnswerBytes(scripts: readonly Script[]): number {
+/** The mean length of the right answers of some scripts: the size of the floor's answer. */
+export function meanResponseBytes(scripts: readonly Script[]): number {
   const operations = new Set(scripts.flat().slice(0, sampledOperationsMax))
-  const bytes = [...operations].map((operation) => Buffer.byteLength(rightAnswers(operation)[0]))
+  const bytes = [...operations].map((operation) => Buffer.byteLength(expectedBodies(operation)[0] ?? ''))
   return Math.round(bytes.reduce((sum, length) => sum + length, 0) / bytes.length)
 }

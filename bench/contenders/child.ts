@@ -1,6 +1,6 @@
 /**
- * Child processes of a benchmark: each is started here, waited for, and ended here by its own handle. Whatever happens to
- * the benchmark, its children end with it. What a child writes to stderr is shown only when it fails.
+ * Child processes of a benchmark: each is started, awaited and ended here by its own handle. However the benchmark ends,
+ * its children end with it. What a child writes to stderr is shown only when it fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,13 +8,13 @@ import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
-/** Longest that a contender may take to start: a big tree's recovery included. */
+/** Time in which a contender must be ready, recovery of a big tree included. */
 const startMsMax = 60_000
 
-/** Longest that it may take to end before it is killed. */
+/** Time in which it must exit before it is killed. */
 const stopMsMax = 20_000
 
-/** Last lines of stderr that a failure shows. */
+/** Length of the end of stderr that a failure shows. */
 const stderrCharactersMax = 4000
 
 const running = new Set<ChildProcess>()
@@ -36,26 +36,26 @@ export interface Child {
   stop(): Promise<void>
 }
 
-/** How a child is started, and how it shows that it is ready. */
-/** This process's environment without the settings of topicd that a developer's shell may carry. */
-export const plainEnvironment: NodeJS.ProcessEnv = Object.fromEntries(
+/** This process's environment without the settings of topicd that a developer's shell may contain. */
+export const cleanEnvironment: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith('TOPICD_')),
 )
 
-export interface Start {
+/** How a child is started, and how it shows that it is ready. */
+interface Start {
   readonly command: string
   readonly args: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
-  /** Called with every line of stdout, or asked again and again, until the answer is true. */
+  /** Called with every line of stdout, or polled, until it returns true. */
   readonly ready: { readonly line: (line: string) => boolean } | { readonly poll: () => Promise<boolean> }
 }
 
-/** Starts a child and resolves when it is ready; rejects with what it wrote to stderr when it ends before. */
+/** Starts a child and resolves when it is ready; rejects with the end of its stderr when it exits before. */
 export async function startChild(start: Start): Promise<Child> {
   const name = start.command.split('/').at(-1)
   const child = spawn(start.command, start.args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...plainEnvironment, ...start.environment },
+    env: { ...cleanEnvironment, ...start.environment },
   })
   running.add(child)
   let errors = ''
@@ -89,14 +89,14 @@ export async function startChild(start: Start): Promise<Child> {
   }
 }
 
-/** Ends whatever was started here and still runs: a contender of several processes may have failed half way. */
+/** Kills every child that still runs: a contender of several processes may have failed half way. */
 export async function stopChildren(): Promise<void> {
   const left = [...running].map((child) => once(child, 'exit'))
   for (const child of running) child.kill('SIGKILL')
   await Promise.all(left)
 }
 
-/** A port of 127.0.0.1 that was free a moment ago, for programs that cannot pick one themselves. */
+/** A port of 127.0.0.1 that was free a moment ago, for programs that cannot choose one themselves. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -105,7 +105,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Reads to the end, so that the child never waits for a reader. */
+/** Keeps reading after the line, so that the child never blocks on a full pipe. */
 function lineRead(stdout: Readable, isReady: (line: string) => boolean): Promise<undefined> {
   return new Promise((resolve) => {
     createInterface(stdout).on('line', (line) => {

@@ -1,9 +1,9 @@
 /**
- * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values travel in base64.
- * Its answers carry revisions, so those digits are blanked before answers are compared.
+ * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values are in base64.
+ * Its answers contain revisions, so those digits are blanked before answers are compared.
  */
 import { join } from 'node:path'
-import { ask } from '../measure/http.js'
+import { send } from '../measure/http.js'
 import { programVersion } from '../measure/machine.js'
 import type { Item, Operation } from '../work/operation.js'
 import { freePort, startChild } from './child.js'
@@ -17,7 +17,7 @@ export const etcd: Contender = {
   name: 'etcd',
   version: `etcd ${version}`,
   missing: version === undefined ? 'it needs Debian\'s package "etcd-server"' : undefined,
-  homeKey: 'etcd-1',
+  dataFormat: 'etcd-1',
   durability: 'fsync before the answer',
   start,
 }
@@ -31,7 +31,7 @@ async function start(setting: Setting): Promise<Running> {
     args: [
       ...[
         '--data-dir',
-        join(setting.home, 'data'),
+        join(setting.directory, 'data'),
         '--quota-backend-bytes',
         String(8 * 1024 ** 3),
         '--log-level',
@@ -42,7 +42,7 @@ async function start(setting: Setting): Promise<Running> {
     ],
     environment: { GOMAXPROCS: String(setting.workers) },
     ready: {
-      poll: async () => (await ask(port, {}, { method: 'GET', path: '/health', body: '' })).body.includes('true'),
+      poll: async () => (await send(port, {}, { method: 'GET', path: '/health', body: '' })).body.includes('true'),
     },
   })
   return {
@@ -60,7 +60,7 @@ function exchange(operation: Operation): Exchange | undefined {
     case 'fetch':
       return {
         ...post('range', { key: base64(operation.path) }),
-        answers: operation.values.map(
+        expected: operation.values.map(
           (value) => `{${header},"kvs":[${pair({ path: operation.path, value })}],"count":""}`,
         ),
       }
@@ -71,23 +71,23 @@ function exchange(operation: Operation): Exchange | undefined {
       const more = operation.hasMore ? ',"more":true' : ''
       return {
         ...post('range', { key: base64(from), range_end: base64(`${subtree}0`), limit: String(operation.size) }),
-        answers: [`{${header},"kvs":[${operation.items.map(pair).join()}]${more},"count":""}`],
+        expected: [`{${header},"kvs":[${operation.items.map(pair).join()}]${more},"count":""}`],
       }
     }
     case 'overwrite':
     case 'create':
       return {
         ...post('put', { key: base64(operation.path), value: base64(operation.value) }),
-        answers: [`{${header}}`],
+        expected: [`{${header}}`],
       }
     case 'add':
-      return { ...post('put', { key: base64(operation.path) }), answers: [`{${header}}`] }
+      return { ...post('put', { key: base64(operation.path) }), expected: [`{${header}}`] }
     case 'remove':
-      return { ...post('deleterange', { key: base64(operation.path) }), answers: [`{${header},"deleted":""}`] }
+      return { ...post('deleterange', { key: base64(operation.path) }), expected: [`{${header},"deleted":""}`] }
   }
 }
 
-function post(call: string, body: object): Omit<Exchange, 'answers'> {
+function post(call: string, body: object): Omit<Exchange, 'expected'> {
   return { method: 'POST', path: `/v3/kv/${call}`, body: JSON.stringify(body) }
 }
 

@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { processTree } from '../measure/cpu.js'
 import { packageVersion } from '../measure/machine.js'
-import { type Operation, rightAnswers } from '../work/operation.js'
+import { expectedBodies, type Operation } from '../work/operation.js'
 import { freePort, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
 import { engineVersion, isWorkload, missingEngine, startEngine } from './postgres-engine.js'
-import { topicdRequest } from './topicd.js'
+import { topicdRequest } from './topicd-request.js'
 
 const program = fileURLToPath(new URL('fastify-postgres-server.js', import.meta.url))
 
@@ -16,16 +16,16 @@ export function fastifyPostgres(): Contender {
     name: 'fastify + pg',
     version: `fastify ${packageVersion('fastify')}, pg ${packageVersion('pg')}, ${engineVersion}`,
     missing: missingEngine,
-    homeKey: `fastify-postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
+    dataFormat: `fastify-postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
     durability: 'fsync before the answer',
     start,
   }
 }
 
-async function start({ home }: Setting): Promise<Running> {
+async function start({ directory }: Setting): Promise<Running> {
   const port = await freePort()
   const key = randomBytes(32).toString('base64url')
-  const { engine, address } = await startEngine(home)
+  const { engine, address } = await startEngine(directory)
   const child = await startChild({
     command: process.execPath,
     args: [program, String(port), address, key],
@@ -36,7 +36,7 @@ async function start({ home }: Setting): Promise<Running> {
     headers: { authorization: `Apikey ${key}`, 'content-type': 'application/json' },
     blankDigits: false,
     pids: () => [...processTree(child.pid), engine.pid],
-    passingPids: () => processTree(engine.pid).slice(1).filter(isWorkload),
+    transientPids: () => processTree(engine.pid).slice(1).filter(isWorkload),
     exchange,
     async stop() {
       await child.stop()
@@ -48,5 +48,5 @@ async function start({ home }: Setting): Promise<Running> {
 function exchange(operation: Operation): Exchange | undefined {
   if (operation.kind === 'add' || operation.kind === 'remove') return undefined
   if (operation.kind === 'page' && !('subtree' in operation.selector)) return undefined
-  return { ...topicdRequest(operation), answers: rightAnswers(operation) }
+  return { ...topicdRequest(operation), expected: expectedBodies(operation) }
 }

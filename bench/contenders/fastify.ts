@@ -1,21 +1,21 @@
-/** The obvious server as a contender: fastify-server.ts in a process of its own, or in a cluster of them. */
+/** The obvious server as a contender: fastify-server.ts in one process, or in a cluster of several. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { processTree } from '../measure/cpu.js'
 import { packageVersion } from '../measure/machine.js'
-import { type Operation, rightAnswers } from '../work/operation.js'
+import { expectedBodies, type Operation } from '../work/operation.js'
 import { freePort, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
-import { topicdRequest } from './topicd.js'
+import { topicdRequest } from './topicd-request.js'
 
 const program = fileURLToPath(new URL('fastify-server.js', import.meta.url))
 
 export const fastify: Contender = {
   name: 'fastify + lmdb',
   version: `fastify ${packageVersion('fastify')}, lmdb ${packageVersion('lmdb')}`,
-  homeKey: 'fastify-1',
+  dataFormat: 'fastify-1',
   durability: 'fsync before the answer',
   start,
 }
@@ -23,7 +23,7 @@ export const fastify: Contender = {
 async function start(setting: Setting): Promise<Running> {
   const port = await freePort()
   const key = randomBytes(32).toString('base64url')
-  const data = join(setting.home, 'data')
+  const data = join(setting.directory, 'data')
   mkdirSync(data, { recursive: true })
   const child = await startChild({
     command: process.execPath,
@@ -42,5 +42,5 @@ async function start(setting: Setting): Promise<Running> {
 
 function exchange(operation: Operation): Exchange | undefined {
   if (operation.kind === 'page' && !('subtree' in operation.selector)) return undefined
-  return { ...topicdRequest(operation), answers: rightAnswers(operation) }
+  return { ...topicdRequest(operation), expected: expectedBodies(operation) }
 }

@@ -1,5 +1,6 @@
 /**
- * A PostgreSQL of this machine for a contender: found, started on the data in its home, asked.
+ * A PostgreSQL server of this machine for a contender: found, started on the data in its directory, queried; and a
+ * synchronous standby of it. Nothing here knows topicd.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -12,35 +13,35 @@ import { type Child, startChild } from './child.js'
 
 const run = promisify(execFile)
 
-/** The oldest major version that is looked for. */
+/** The oldest major version that is used. */
 const versionMin = 15
 
-/** Between two looks whether a backend is gone, in ms. */
+/** Time between two checks whether a backend is gone. */
 const pollMs = 10
 
-/** The directory of the newest installed server's programs; undefined where there is none. */
+/** The directory of the newest installed server's programs; undefined if none is installed. */
 export const binaries = findBinaries()
 
-/** Its name and version. */
+/** The server's name and version. */
 export const engineVersion = binaries === undefined ? undefined : versionOf(binaries)
 
-/** Why there is none; undefined where there is one. */
+/** Why no server can be started; undefined if one can. */
 export const missingEngine = binaries === undefined ? 'PostgreSQL is not installed' : undefined
 
 /**
- * Starts the engine on the data in a home, made if there are none; it listens on a socket and nowhere else. The socket has a
- * directory of its own, since its path may have 107 bytes and a home's may have more.
+ * Starts the engine on the data in a directory, initialized if there are none; it listens on a Unix socket only. The socket
+ * has a directory of its own, since its path may have at most 107 bytes and the data's may be longer.
  */
-export async function startEngine(home: string): Promise<{ readonly engine: Child; readonly address: string }> {
+export async function startEngine(directory: string): Promise<{ readonly engine: Child; readonly address: string }> {
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
-  const data = join(home, 'engine')
+  const data = join(directory, 'engine')
   const sockets = mkdtempSync(join(tmpdir(), 'topicd-bench-'))
   const address = `postgres:///postgres?host=${sockets}&user=topicd`
   const [command, ...args] = asUser()
   const isNew = !existsSync(data)
   if (isNew) execFileSync('mkdir', [data])
-  // The engine's user has to get through to its data and to make its socket.
-  if (process.getuid?.() === 0) for (const directory of [home, dirname(home)]) await chmod(directory, 0o711)
+  // The engine's user must be able to reach its data and to create its socket.
+  if (process.getuid?.() === 0) for (const parent of [directory, dirname(directory)]) await chmod(parent, 0o711)
   giveToEngine(data, sockets)
   if (isNew) {
     const initdb = [join(binaries, 'initdb'), '-D', data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C']
@@ -59,10 +60,10 @@ export async function startEngine(home: string): Promise<{ readonly engine: Chil
   return { engine: { pid: engine.pid, stop }, address }
 }
 
-/** Starts a synchronous standby of a running engine, made anew: from then on each commit waits for both. */
-export async function startStandby(home: string, address: string): Promise<Child> {
+/** Starts a synchronous standby of a running engine, copied from it: from then on each commit waits for both. */
+export async function startStandby(directory: string, address: string): Promise<Child> {
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
-  const data = join(home, 'standby')
+  const data = join(directory, 'standby')
   const sockets = mkdtempSync(join(tmpdir(), 'topicd-bench-'))
   const [command, ...args] = asUser()
   rmSync(data, { recursive: true, force: true })
@@ -113,7 +114,7 @@ function giveToEngine(data: string, sockets: string): void {
   execFileSync('chown', ['postgres', sockets])
 }
 
-/** One value that a statement gives, as text. Resolves once its backend is gone too, so that none ends while it is measured. */
+/** The value that a statement returns, as text. Resolves once its backend is gone, so that none ends during a measurement. */
 export async function query(address: string, text: string): Promise<string> {
   const statements = ['-c', text, '-c', 'select pg_backend_pid()']
   const { stdout } = await run(join(binaries ?? '', 'psql'), ['-X', '-q', '-A', '-t', '-d', address, ...statements])
@@ -123,14 +124,14 @@ export async function query(address: string, text: string): Promise<string> {
   return lines.join('\n')
 }
 
-/** The engine refuses to run as root; its package made this user for it. */
-function asUser(): string[] {
+/** A command prefix: the engine refuses to run as root, and its package created a user for it. */
+function asUser(): readonly [string, ...string[]] {
   return process.getuid?.() === 0
     ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', '--']
     : ['env']
 }
 
-/** Not the vacuuming, which comes now and then. */
+/** Whether a backend works for the benchmark: autovacuum comes and goes. */
 export function isWorkload(pid: number): boolean {
   try {
     return !/autovacuum worker/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))

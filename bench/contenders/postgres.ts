@@ -1,7 +1,7 @@
 /**
- * topicd on a PostgreSQL of its own, both on this machine: the same requests and answers as topicd on lmdb. Its home holds the
- * engine's data beside topicd's own. A second contender is the same but for one thing: each request is a statement and a
- * commit of its own, as a service without batches would make them.
+ * topicd on a PostgreSQL of its own, both on this machine: the same requests and answers as topicd on lmdb. Its directory
+ * holds the engine's data beside topicd's own. A second contender does not batch: each request is a statement and a commit
+ * of its own. Two more have a synchronous standby, without and with fenced reads.
  */
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,11 +10,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
-import { rightAnswers } from '../work/operation.js'
-import { plainEnvironment } from './child.js'
+import { expectedBodies } from '../work/operation.js'
+import { cleanEnvironment } from './child.js'
 import type { Contender, Running, Setting } from './contender.js'
 import { engineVersion, isWorkload, missingEngine, startEngine, startStandby } from './postgres-engine.js'
-import { startService, topicdRequest } from './topicd.js'
+import { startService } from './topicd.js'
+import { topicdRequest } from './topicd-request.js'
 
 const run = promisify(execFile)
 
@@ -23,7 +24,7 @@ export interface PostgresRunning extends Running {
   readonly address: string
 }
 
-export interface PostgresContender extends Contender {
+interface PostgresContender extends Contender {
   start(setting: Setting): Promise<PostgresRunning>
 }
 
@@ -32,12 +33,12 @@ export function postgres(): PostgresContender {
   return contender('postgres', () => join(root, 'dist'))
 }
 
-/** The same with one statement a request. */
-export function postgresEach(): PostgresContender {
-  return contender('postgres-each', oneStatementBuild)
+/** The same with one statement per request. */
+export function postgresUnbatched(): PostgresContender {
+  return contender('postgres-unbatched', unbatchedBuild)
 }
 
-/** The same with a synchronous standby, and with fetches that wait for proof that the engine is the primary still. */
+/** topicd on an engine with a synchronous standby; `fenced`: fetches wait for proof that the engine is still primary. */
 export function postgresWithStandby(fenced: boolean): PostgresContender {
   return contender(fenced ? 'postgres-fenced' : 'postgres-standby', () => join(root, 'dist'), true, {
     TOPICD_FENCED_READS: String(fenced),
@@ -54,7 +55,7 @@ function contender(
     name,
     version: engineVersion,
     missing: missing(),
-    homeKey: `postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
+    dataFormat: `postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
     durability: 'fsync before the answer',
     start: (setting) => start(dist(), setting, hasStandby, environment),
   }
@@ -63,7 +64,7 @@ function contender(
 function missing(): string | undefined {
   return (
     missingEngine ??
-    (existsSync(join(root, 'dist/main.js')) ? undefined : 'dist/main.js is not there: run "npm run build" first')
+    (existsSync(join(root, 'dist/main.js')) ? undefined : 'dist/main.js does not exist: run "npm run build" first')
   )
 }
 
@@ -74,15 +75,15 @@ async function start(
   added: Readonly<Record<string, string>>,
 ): Promise<PostgresRunning> {
   const main = join(dist, 'main.js')
-  const tokenFile = join(setting.home, 'token')
-  const { engine, address } = await startEngine(setting.home)
-  const standby = hasStandby ? await startStandby(setting.home, address) : undefined
+  const tokenFile = join(setting.directory, 'token')
+  const { engine, address } = await startEngine(setting.directory)
+  const standby = hasStandby ? await startStandby(setting.directory, address) : undefined
   const environment = { TOPICD_STORE: address, ...added }
-  const data = join(setting.home, 'data')
-  await run(process.execPath, [main, 'migrate'], { env: { ...plainEnvironment, ...environment } })
+  const data = join(setting.directory, 'data')
+  await run(process.execPath, [main, 'migrate'], { env: { ...cleanEnvironment, ...environment } })
   if (!existsSync(tokenFile)) {
     const { stdout } = await run(process.execPath, [main, 'keys', 'add', 'bench', '--data', data], {
-      env: { ...plainEnvironment, ...environment },
+      env: { ...cleanEnvironment, ...environment },
     })
     writeFileSync(tokenFile, stdout.trim(), { mode: 0o600 })
   }
@@ -93,8 +94,8 @@ async function start(
     headers: { authorization: `Apikey ${await readFile(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
     blankDigits: false,
     pids: () => [...processTree(child.pid), engine.pid, ...(standby === undefined ? [] : processTree(standby.pid))],
-    passingPids: () => processTree(engine.pid).slice(1).filter(isWorkload),
-    exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
+    transientPids: () => processTree(engine.pid).slice(1).filter(isWorkload),
+    exchange: (operation) => ({ ...topicdRequest(operation), expected: expectedBodies(operation) }),
     async stop() {
       await child.stop()
       await standby?.stop()
@@ -103,21 +104,25 @@ async function start(
   }
 }
 
-/** A copy of the built files in which a batch is one request, and any number of batches are in flight. */
-function oneStatementBuild(): string {
-  const copy = join(root, 'dist-bench/one-statement')
+/** A copy of the built files whose batcher sends each request alone and at once, as many as there are connections. */
+function unbatchedBuild(): string {
+  const copy = join(root, 'dist-bench/unbatched')
   const dist = join(copy, 'dist')
   rmSync(copy, { recursive: true, force: true })
   cpSync(join(root, 'dist'), dist, { recursive: true })
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))
-  writeFileSync(
-    join(dist, 'store/postgres/batcher.js'),
-    `export class Batcher {
+  writeFileSync(join(dist, 'store/postgres/batcher.js'), unbatchedModule)
+  return dist
+}
+
+/** Takes the place of src/store/postgres/batcher.ts: the same exports and methods without batches. */
+const unbatchedModule = `export class Batcher {
+  #execute
   constructor({ execute }) {
-    this.execute = execute
+    this.#execute = execute
   }
   add(request) {
-    void this.execute([[request]]).catch((reason) => request.reject(reason))
+    void this.#execute([[request]]).catch((reason) => request.reject(reason))
   }
   addAhead(requests) {
     for (const request of requests) this.add(request)
@@ -126,7 +131,4 @@ function oneStatementBuild(): string {
     return Promise.resolve()
   }
 }
-`,
-  )
-  return dist
-}
+`

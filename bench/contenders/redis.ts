@@ -1,13 +1,13 @@
 /**
  * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string that holds the finished
- * result item, and a sorted set of all paths serves the pages, through a script: about the least that Redis can do for
- * this work. An overwrite is a plain SET; only adds and removes keep the set of paths, in scripts.
+ * result item, and a sorted set of all paths serves the pages, through a script: about the least work that Redis can do
+ * for this. An overwrite is a plain SET; only adds and removes update the set of paths, in scripts.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ask } from '../measure/http.js'
+import { send } from '../measure/http.js'
 import { programVersion } from '../measure/machine.js'
-import { itemText, type Operation, rightAnswers } from '../work/operation.js'
+import { expectedBodies, itemText, type Operation } from '../work/operation.js'
 import { freePort, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
 
@@ -32,7 +32,7 @@ export const redis: Contender = {
   name: 'redis + webdis',
   version: `redis ${redisVersion?.slice(2)}, webdis ${webdisVersion}`,
   missing: redisVersion && webdisVersion ? undefined : 'it needs Debian\'s packages "redis-server" and "webdis"',
-  homeKey: 'redis-1',
+  dataFormat: 'redis-1',
   durability: 'fsync before the answer (appendfsync always)',
   start,
 }
@@ -40,20 +40,20 @@ export const redis: Contender = {
 async function start(setting: Setting): Promise<Running> {
   const redisPort = await freePort()
   const port = await freePort()
-  const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--dir', setting.home]
+  const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--dir', setting.directory]
   const store = await startChild({
     command: 'redis-server',
     args: ['--bind', '127.0.0.1', '--port', String(redisPort), ...settings],
     ready: { line: (line) => line.includes('Ready to accept connections') },
   })
-  const config = join(setting.home, 'webdis.json')
+  const config = join(setting.directory, 'webdis.json')
   const listen = { http_host: '127.0.0.1', http_port: port, redis_host: '127.0.0.1', redis_port: redisPort }
-  const log = { verbosity: 0, logfile: join(setting.home, 'webdis.log') }
+  const log = { verbosity: 0, logfile: join(setting.directory, 'webdis.log') }
   writeFileSync(config, JSON.stringify({ ...listen, ...log, threads: setting.workers, daemonize: false, acl: [] }))
   const gateway = await startChild({
     command: 'webdis',
     args: [config],
-    ready: { poll: async () => (await ask(port, {}, { method: 'GET', path: '/PING', body: '' })).status === 200 },
+    ready: { poll: async () => (await send(port, {}, { method: 'GET', path: '/PING', body: '' })).status === 200 },
   })
   const scripts = {
     add: await loadScript(port, add),
@@ -84,11 +84,16 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
     method: 'PUT',
     path,
     body,
-    answers: [answer],
+    expected: [answer],
   })
   switch (operation.kind) {
     case 'fetch':
-      return { method: 'GET', path: `/GET/${argument(operation.path)}.txt`, body: '', answers: rightAnswers(operation) }
+      return {
+        method: 'GET',
+        path: `/GET/${argument(operation.path)}.txt`,
+        body: '',
+        expected: expectedBodies(operation),
+      }
     case 'page': {
       if (!('subtree' in operation.selector)) return undefined
       const { subtree } = operation.selector
@@ -98,7 +103,7 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
         method: 'GET',
         path: `/EVALSHA/${scripts.page}/0/${bounds}.txt`,
         body: '',
-        answers: rightAnswers(operation),
+        expected: expectedBodies(operation),
       }
     }
     case 'overwrite':
@@ -114,18 +119,18 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
         method: 'GET',
         path: `/EVALSHA/${scripts.remove}/0/${argument(operation.path)}`,
         body: '',
-        answers: ['{"EVALSHA":1}'],
+        expected: ['{"EVALSHA":1}'],
       }
   }
 }
 
 async function loadScript(port: number, script: string): Promise<string> {
   const body = `SCRIPT/LOAD/${argument(script)}`
-  const answer = await ask(port, {}, { method: 'POST', path: '/', body })
+  const answer = await send(port, {}, { method: 'POST', path: '/', body })
   return (JSON.parse(answer.body) as { SCRIPT: string }).SCRIPT
 }
 
-/** webdis takes a slash for the end of an argument and a dot for the start of a file type. */
+/** webdis splits arguments at slashes and takes what follows a dot for a file type. */
 function argument(text: string): string {
   return encodeURIComponent(text).replaceAll('.', '%2E')
 }

@@ -1,6 +1,6 @@
 /**
- * topicd itself, as `node dist/main.js serve` with an API key made by `keys add`: whatever revision its `dist` was built
- * from. Its home holds the data directory and, beside it, the token of the benchmark's key.
+ * topicd itself, as `node dist/main.js serve` with an API key from `keys add`, of whatever revision `dist` was built from.
+ * Its directory holds the data and, beside it, the token of the benchmark's key.
  */
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,18 +13,19 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { processTree } from '../measure/cpu.js'
 import { root } from '../measure/machine.js'
-import { itemText, type Operation, rightAnswers, selectorText } from '../work/operation.js'
+import { expectedBodies, itemText } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
-import { type Child, plainEnvironment, startChild } from './child.js'
-import type { Contender, Exchange, Running, Setting } from './contender.js'
+import { type Child, cleanEnvironment, startChild } from './child.js'
+import type { Contender, Running, Setting } from './contender.js'
+import { topicdRequest } from './topicd-request.js'
 
 const run = promisify(execFile)
 
-/** Lines of an import that are handed over together. */
+/** Lines of an import that are written together. */
 const linesAtOnce = 1000
 
-/** What topicd needs to be one contender among several of its revisions. */
-export interface Build {
+/** A built revision of topicd, as one contender of several. */
+interface Build {
   readonly name: string
   /** The directory that holds `main.js`. */
   readonly dist: string
@@ -39,37 +40,32 @@ export async function topicd(build: Build): Promise<Contender> {
   return {
     name: build.name,
     version: build.version,
-    missing: existsSync(main) ? undefined : `${main} is not there: run "npm run build" first`,
-    homeKey: `topicd-${await storeFingerprint(build.dist)}`,
+    missing: existsSync(main) ? undefined : `${main} does not exist: run "npm run build" first`,
+    dataFormat: `topicd-${await storeFingerprint(build.dist)}`,
     durability: 'fsync before the answer',
     start: (setting) => start(build, setting),
-    load: (await canImport(main)) ? (tree, home) => importTree(build, tree, home) : undefined,
+    load: (await canImport(main)) ? (tree, directory) => importTree(build, tree, directory) : undefined,
   }
 }
 
 /** The topicd of this checkout. */
 export const thisBuild: Build = { name: 'topicd', dist: join(root, 'dist') }
 
-/** The request of an operation, without its answers. */
-export function topicdRequest(operation: Operation): Omit<Exchange, 'answers'> {
-  return { method: 'POST', path: `/topics/${route(operation)}`, body: body(operation) }
-}
-
 async function start(build: Build, setting: Setting): Promise<Running> {
-  const { main, data, tokenFile } = await furnished(build, setting.home)
+  const { main, data, tokenFile } = await prepare(build, setting.directory)
   const { child, port } = await startService({ main, data, workers: setting.workers, nodeOptions: build.nodeOptions })
   return {
     port,
     headers: { authorization: `Apikey ${readFileSync(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
     blankDigits: false,
     pids: () => processTree(child.pid),
-    exchange: (operation) => ({ ...topicdRequest(operation), answers: rightAnswers(operation) }),
+    exchange: (operation) => ({ ...topicdRequest(operation), expected: expectedBodies(operation) }),
     stop: child.stop,
   }
 }
 
-/** How a topicd is started, on whatever store its environment names. */
-export interface ServiceStart {
+/** How a topicd is started. Its environment may name a store other than `data`. */
+interface ServiceStart {
   readonly main: string
   readonly data: string
   readonly workers: number
@@ -97,12 +93,16 @@ export async function startService(start: ServiceStart): Promise<{ readonly chil
   return { child, port: Number(new URL(url).port) }
 }
 
-/** The files of a home, with an API key made if there is none yet. */
-async function furnished(build: Build, home: string): Promise<{ main: string; data: string; tokenFile: string }> {
-  const files = { main: join(build.dist, 'main.js'), data: join(home, 'data'), tokenFile: join(home, 'token') }
+/** The files of a directory, with an API key added if there is none yet. */
+async function prepare(build: Build, directory: string): Promise<{ main: string; data: string; tokenFile: string }> {
+  const files = {
+    main: join(build.dist, 'main.js'),
+    data: join(directory, 'data'),
+    tokenFile: join(directory, 'token'),
+  }
   if (existsSync(files.tokenFile)) return files
   const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', '--data', files.data], {
-    env: plainEnvironment,
+    env: cleanEnvironment,
   })
   writeFileSync(files.tokenFile, stdout.trim(), { mode: 0o600 })
   return files
@@ -111,23 +111,23 @@ async function furnished(build: Build, home: string): Promise<{ main: string; da
 /** Whether this revision has the command `import`. */
 async function canImport(main: string): Promise<boolean> {
   if (!existsSync(main)) return false
-  const { stdout } = await run(process.execPath, [main, '--help'], { env: plainEnvironment })
+  const { stdout } = await run(process.execPath, [main, '--help'], { env: cleanEnvironment })
   return /^(?:topicd| ) import /m.test(stdout)
 }
 
-async function importTree(build: Build, tree: Tree, home: string): Promise<void> {
-  const { main, data } = await furnished(build, home)
+async function importTree(build: Build, tree: Tree, directory: string): Promise<void> {
+  const { main, data } = await prepare(build, directory)
   const child = spawn(process.execPath, [main, 'import', '--data', data], {
     stdio: ['pipe', 'ignore', 'inherit'],
-    env: plainEnvironment,
+    env: cleanEnvironment,
   })
   const ended = once(child, 'exit')
   await pipeline(Readable.from(lines(tree)), child.stdin)
   const [code] = await ended
-  if (code !== 0) throw new Error(`the import ended with ${code}`)
+  if (code !== 0) throw new Error(`import exited with ${code}`)
 }
 
-/** The tree as an export has it, many lines at a time. */
+/** The tree in the format of an export, many lines at a time. */
 function* lines(tree: Tree): Generator<string> {
   for (let i = 0; i < tree.topics; i += linesAtOnce) {
     yield tree
@@ -137,44 +137,14 @@ function* lines(tree: Tree): Generator<string> {
   }
 }
 
-function route(operation: Operation): string {
-  switch (operation.kind) {
-    case 'fetch':
-    case 'page':
-      return 'fetch'
-    case 'overwrite':
-    case 'create':
-      return 'addAndSet'
-    case 'add':
-      return 'add'
-    case 'remove':
-      return 'remove'
-  }
-}
-
-function body(operation: Operation): string {
-  switch (operation.kind) {
-    case 'fetch':
-    case 'add':
-    case 'remove':
-      return JSON.stringify({ path: operation.path })
-    case 'page':
-      return JSON.stringify({
-        selector: selectorText(operation.selector),
-        size: operation.size,
-        after: operation.after,
-      })
-    case 'overwrite':
-    case 'create':
-      return `{"path":${JSON.stringify(operation.path)},"value":${operation.value}}`
-  }
-}
-
-/** Changes with whatever decides how topics and keys lie on disk, so that homes of another format are not used again. */
+/**
+ * Changes with the modules that decide how topics and keys are stored, so that data of another format is not reused. It also
+ * changes with modules beside them that do not matter: loading once more is the only cost.
+ */
 async function storeFingerprint(dist: string): Promise<string> {
   const hash = createHash('sha256')
-  for (const folder of ['store', 'topics', 'keys']) {
-    const names = existsSync(join(dist, folder)) ? await readdir(join(dist, folder)) : []
+  for (const folder of ['auth', 'keys', 'store', 'topics']) {
+    const names = existsSync(join(dist, folder)) ? await readdir(join(dist, folder), { recursive: true }) : []
     for (const name of names.filter((name) => name.endsWith('.js')).sort()) {
       hash.update(name).update(await readFile(join(dist, folder, name)))
     }

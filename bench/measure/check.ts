@@ -1,10 +1,10 @@
 /**
- * Whether a contender's answers are right: before it is timed (one that answers wrongly is not timed at all), and after
- * its last burst, when what was acknowledged is read back.
+ * Whether a contender's answers are right: before it is timed (a contender that answers wrongly is not timed at all), and
+ * after its bursts, when what was acknowledged is read back.
  */
-import { blanked, type Running } from '../contenders/contender.js'
+import { blanked, type Exchange, type Running } from '../contenders/contender.js'
 import type { Operation, Script } from '../work/operation.js'
-import { ask, forEachAsked } from './http.js'
+import { forEachConcurrently, send } from './http.js'
 
 /** Scripts, and operations of each, that are tried before timing. */
 const scriptsTried = 16
@@ -14,8 +14,8 @@ const operationsTried = 12
 const readBackMax = 2000
 const readBackBytesMax = 8 * 1024 * 1024
 
-/** Requests outstanding while values are read back. */
-const outstandingMax = 32
+/** Requests in flight while values are read back. */
+const inFlightMax = 32
 
 /** Characters of an answer that a problem shows. */
 const shownMax = 300
@@ -24,22 +24,22 @@ const shownMax = 300
 export async function firstProblem(running: Running, scripts: readonly Script[]): Promise<string | undefined> {
   for (const script of scripts.slice(0, scriptsTried)) {
     for (const operation of script.slice(0, operationsTried)) {
-      const wrong = await problemWith(running, operation)
-      if (wrong !== undefined) return wrong
+      const problem = await problemWith(running, operation)
+      if (problem !== undefined) return problem
     }
   }
   return undefined
 }
 
-/** Puts one operation to a contender. @returns what was wrong with the answer, or undefined */
+/** Sends one operation to a contender. @returns what was wrong with the answer, or undefined */
 export async function problemWith(running: Running, operation: Operation): Promise<string | undefined> {
   const exchange = running.exchange(operation)
-  if (exchange === undefined) return `there is no request for ${operation.kind}`
-  const { status, body } = await ask(running.port, running.headers, exchange)
+  if (exchange === undefined) return `${operation.kind} is not supported`
+  const { status, body } = await send(running.port, running.headers, exchange)
   if (status < 200 || status > 299) return `${operation.kind} was answered with ${status}: ${body.slice(0, shownMax)}`
-  const found = running.blankDigits ? blanked(body) : body
-  if (exchange.answers.includes(found)) return undefined
-  return `${operation.kind} was answered with ${found.slice(0, shownMax)}, not ${exchange.answers[0].slice(0, shownMax)}`
+  const actual = running.blankDigits ? blanked(body) : body
+  if (exchange.expected.includes(actual)) return undefined
+  return `${operation.kind} was answered with ${actual.slice(0, shownMax)}, not ${expectedExcerpt(exchange)}`
 }
 
 /**
@@ -53,17 +53,18 @@ export async function lostWrite(
   scripts: readonly Script[],
   answered: readonly number[],
 ): Promise<string | undefined> {
-  const expected = lastValues(scripts, answered)
-  const valueBytes = [...expected.values()][0]?.length ?? 1
-  const some = [...expected].slice(0, Math.min(readBackMax, Math.ceil(readBackBytesMax / valueBytes)))
+  const values = lastValues(scripts, answered)
+  const valueBytes = [...values.values()][0]?.length ?? 1
+  const some = [...values].slice(0, Math.min(readBackMax, Math.ceil(readBackBytesMax / valueBytes)))
   let lost: string | undefined
-  await forEachAsked(some, outstandingMax, async ([path, value], agent) => {
+  await forEachConcurrently(some, inFlightMax, async ([path, value], agent) => {
     const exchange = running.exchange({ kind: 'fetch', path, values: [value] })
     if (exchange === undefined) return
-    const { body } = await ask(running.port, running.headers, exchange, agent)
-    const found = running.blankDigits ? blanked(body) : body
-    if (!exchange.answers.includes(found)) {
-      lost ??= `${path} was read back as ${found.slice(0, shownMax)}, though ${exchange.answers[0].slice(0, shownMax)} was acknowledged last`
+    const { body } = await send(running.port, running.headers, exchange, agent)
+    const actual = running.blankDigits ? blanked(body) : body
+    if (!exchange.expected.includes(actual)) {
+      const excerpt = actual.slice(0, shownMax)
+      lost ??= `${path} was read back as ${excerpt}, though ${expectedExcerpt(exchange)} was acknowledged last`
     }
   })
   return lost
@@ -72,12 +73,16 @@ export async function lostWrite(
 /** For each path that was written: the value acknowledged last. */
 function lastValues(scripts: readonly Script[], answered: readonly number[]): Map<string, string> {
   const values = new Map<string, string>()
-  scripts.forEach((script, connection) => {
-    const count = answered[connection]
+  for (const [connection, script] of scripts.entries()) {
+    const count = answered[connection] ?? 0
     for (let i = Math.max(0, count - script.length); i < count; i++) {
       const operation = script[i % script.length]
-      if (operation.kind === 'overwrite') values.set(operation.path, operation.value)
+      if (operation?.kind === 'overwrite') values.set(operation.path, operation.value)
     }
-  })
+  }
   return values
+}
+
+function expectedExcerpt({ expected }: Exchange): string {
+  return expected[0]?.slice(0, shownMax) ?? 'any known answer'
 }

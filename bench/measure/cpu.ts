@@ -1,15 +1,15 @@
 /**
  * CPU time of other processes, read from /proc (so on Linux only): user and system together, of every thread.
  *
- * /proc/PID/task/TID/schedstat counts nanoseconds; /proc/PID/stat counts ticks of 10 ms but keeps what ended threads have
- * used. Threads of servers rarely end: nanoseconds are used, and ticks when a thread has gone in between.
+ * /proc/PID/task/TID/schedstat counts nanoseconds; /proc/PID/stat counts ticks of 10 ms but includes threads that have
+ * ended. Threads of servers rarely end: nanoseconds are used, and ticks when a thread ended between the two readings.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Linux shows times in ticks of this many seconds, whatever the kernel's own tick is. */
+/** Linux reports times in ticks of this many seconds, whatever the kernel's own tick is. */
 const tickSeconds = 0.01
 
-/** What some processes have used so far. */
+/** CPU time that some processes have used so far, by thread and by process. */
 export interface CpuReading {
   readonly nanoseconds: ReadonlyMap<string, number>
   readonly ticks: ReadonlyMap<number, number>
@@ -29,15 +29,15 @@ export function processTree(pid: number): number[] {
 }
 
 /**
- * @param passing processes that may have ended: what those used that end between two readings is not counted
+ * @param transient processes that may have ended; one that ends between two readings is not counted
  * @throws Error when one of `pids` has ended
  */
-export function readCpu(pids: readonly number[], passing: readonly number[] = []): CpuReading {
+export function readCpu(pids: readonly number[], transient: readonly number[] = []): CpuReading {
   const nanoseconds = new Map<string, number>()
   const ticks = new Map<number, number>()
-  for (const pid of [...pids, ...passing]) {
+  for (const pid of [...pids, ...transient]) {
     const fields = statFields(pid)
-    if (fields === undefined && passing.includes(pid)) continue
+    if (fields === undefined && transient.includes(pid)) continue
     if (fields === undefined) throw new Error(`process ${pid} has ended`)
     ticks.set(pid, Number(fields[11]) + Number(fields[12]))
     for (const thread of threadsOf(pid)) {

@@ -1,60 +1,53 @@
 /**
- * One request at a time, and many with a bound, through node:http: for checks, loading and reading back. Never for timing.
+ * Single requests and bounded concurrent ones through node:http: for checks, loading and reading back. Never for timing.
  */
 import { Agent, request } from 'node:http'
 import type { Exchange } from '../contenders/contender.js'
 
-/** Longest that any single answer may take. */
+/** Time after which a missing answer is a failure. */
 const answerMsMax = 60_000
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly body: string
 }
 
-/** Puts one exchange to a server on 127.0.0.1; rejects when there is no answer. */
-export function ask(
+/** Sends one request to a server on 127.0.0.1; rejects when there is no answer. */
+export function send(
   port: number,
   headers: Readonly<Record<string, string>>,
-  exchange: Omit<Exchange, 'answers'>,
+  { method, path, body }: Omit<Exchange, 'expected'>,
   agent?: Agent,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const length = exchange.method === 'GET' ? {} : { 'content-length': String(Buffer.byteLength(exchange.body)) }
-    const options = {
-      port,
-      host: '127.0.0.1',
-      method: exchange.method,
-      path: exchange.path,
-      agent,
-      timeout: answerMsMax,
-    }
-    const asked = request({ ...options, headers: { ...headers, ...length } }, (response) => {
-      let body = ''
+    const length = method === 'GET' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const options = { port, host: '127.0.0.1', method, path, agent, timeout: answerMsMax }
+    const outgoing = request({ ...options, headers: { ...headers, ...length } }, (response) => {
+      let answer = ''
       response.setEncoding('utf8')
-      response.on('data', (text: string) => (body += text))
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
+      response.on('data', (text: string) => (answer += text))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: answer }))
       response.on('error', reject)
     })
-    asked.on('error', reject)
-    asked.on('timeout', () => asked.destroy(new Error(`no answer within ${answerMsMax} ms`)))
-    asked.end(exchange.method === 'GET' ? undefined : exchange.body)
+    outgoing.on('error', reject)
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerMsMax} ms`)))
+    outgoing.end(method === 'GET' ? undefined : body)
   })
 }
 
-/** Runs `task` for every thing, at most `outstandingMax` at a time, each over a kept connection. */
-export async function forEachAsked<Thing>(
-  things: Iterable<Thing>,
-  outstandingMax: number,
-  task: (thing: Thing, agent: Agent) => Promise<void>,
+/** Runs `task` for every item, at most `inFlightMax` at a time, each over a kept connection. */
+export async function forEachConcurrently<Item>(
+  items: Iterable<Item>,
+  inFlightMax: number,
+  task: (item: Item, agent: Agent) => Promise<void>,
 ): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: outstandingMax })
-  const iterator = things[Symbol.iterator]()
+  const agent = new Agent({ keepAlive: true, maxSockets: inFlightMax })
+  const iterator = items[Symbol.iterator]()
   const lane = async (): Promise<void> => {
     for (let next = iterator.next(); next.done !== true; next = iterator.next()) await task(next.value, agent)
   }
   try {
-    await Promise.all(Array.from({ length: outstandingMax }, lane))
+    await Promise.all(Array.from({ length: inFlightMax }, lane))
   } finally {
     agent.destroy()
   }

@@ -1,202 +1,169 @@
 /**
- * The measurement: all contenders of a workload run side by side, each takes its burst in turn, and the turns go round, so
- * that whatever else the machine does falls on all of them. The figure is CPU time of the server's processes over the
- * requests they served; its ratio to the floor is formed round by round.
+ * The measurement of one workload. All contenders run side by side and take their bursts in turn, round after round, so
+ * that whatever else the machine does affects all of them. The figure is CPU time of the server's processes per request
+ * served; its ratio to the floor is formed round by round.
+ *
+ * In order: start every contender on its sandbox, check the answers of each, warm each up, run the rounds, read written
+ * topics back after each burst, stop everything. A contender with a problem takes no further part.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bare, meanAnswerBytes } from '../contenders/bare.js'
-import type { Contender, Exchange, Running } from '../contenders/contender.js'
-import type { Burst, Driver, Job } from '../drive/driver.js'
-import type { Operation, Script } from '../work/operation.js'
+import { bare, meanResponseBytes } from '../contenders/bare.js'
+import type { Contender, Running } from '../contenders/contender.js'
+import type { Driver } from '../drivers/driver.js'
+import type { Script } from '../work/operation.js'
 import { Tree } from '../work/tree.js'
 import type { Scale, Workload } from '../work/workload.js'
+import { type MeasuredBurst, roundOf, runBurst } from './burst.js'
 import { firstProblem, lostWrite } from './check.js'
-import { type CpuReading, cpuSeconds, readCpu } from './cpu.js'
-import { type Homes, type Housed, house, perform } from './home.js'
+import type { Outcome, Result, Round } from './result.js'
+import { openSandbox, perform, type Sandbox, type SandboxOptions } from './sandbox.js'
 
 /** How a workload is measured. */
-export interface Measuring {
+export interface MeasureOptions {
   readonly rounds: number
   readonly seconds: number
   readonly workers: number
-  /** Whether a burst that does not count goes before the first round. */
+  /** Whether an uncounted burst precedes the first round. */
   readonly warmUp: boolean
-  readonly homes: Homes
-  /** Drives, and drives what the first cannot. */
+  readonly sandboxes: SandboxOptions
   readonly driver: Driver
+  /** Drives the workloads whose answers depend on order, which not every driver can check. */
   readonly orderedDriver: Driver
 }
 
-/** One burst as a figure. */
-export interface Round {
-  readonly microsecondsPerRequest: number
-  /** The same over that of the floor in this round, if the floor took part. */
-  readonly ratio: number | undefined
-  readonly requestsPerSecond: number
-  readonly latencyMedianMs: number
-  readonly latency99Ms: number
-  /** CPU seconds a second of the server and of the driver. */
-  readonly serverLoad: number
-  readonly driverLoad: number
-}
-
-/** What one contender came to. */
-export interface Outcome {
-  readonly contender: string
-  readonly rounds: readonly Round[]
-  /** Why there are no figures, or why they do not count. */
-  readonly problem?: string
-}
-
-export interface Result {
-  readonly workload: string
-  readonly question: string
-  readonly scale: Scale
-  readonly workers: number
-  readonly driver: string
-  readonly ratioMax?: number
-  readonly latencyMedianMsMax?: number
-  readonly outcomes: readonly Outcome[]
-}
-
-/** A contender that has started and takes part until something is wrong with it. */
-interface Entrant {
+/** A contender that has started and takes part until it has a problem. */
+interface Participant {
   readonly contender: Contender
-  readonly housed: Housed
+  readonly sandbox: Sandbox
   readonly rounds: Round[]
   problem?: string
 }
 
-/** A burst with the CPU time that the contender used in it. */
-interface Measured {
-  readonly burst: Burst
-  readonly serverSeconds: number
-}
-
-/** Length of the burst before the first round, by which all code is compiled. */
+/** Length of the burst before the first round, after which all code is compiled. */
 const warmUpSecondsMax = 1
 
-/** Rest before a burst, in which a server that has just worked finishes its flushes on its own time. */
+/** Rest before a burst, in which a server that has just worked finishes its flushes outside of the measured time. */
 const restMs = 100
 
 /** The round that checks and warm-up belong to, so that the first measured round writes other values. */
 const warmUpRound = -1
 
-/** Measures a workload at a scale over contenders; the floor has to be among them for ratios. */
+/** Measures a workload at a scale; `bare` must be among the contenders for ratios to the floor. */
 export async function measure(
   workload: Workload,
   scale: Scale,
   contenders: readonly Contender[],
-  measuring: Measuring,
+  options: MeasureOptions,
 ): Promise<Result> {
-  const tree = new Tree(scale.topics, scale.valueBytes)
-  const driver = workload.ordered ? measuring.orderedDriver : measuring.driver
-  const outcomes: Outcome[] = []
-  const entrants: Entrant[] = []
-  const scriptsOf = (round: number): readonly Script[] => workload.scripts(tree, scale, round)
-  const prepare = async (running: Running, round: number): Promise<void> => {
-    if (workload.before !== undefined) await perform(running, workload.before(scale, round), true)
+  const measurement = new Measurement(workload, scale, options)
+  try {
+    await measurement.start(contenders)
+    await measurement.checkAndWarmUp()
+    for (let round = 0; round < options.rounds; round++) await measurement.run(round)
+  } finally {
+    await measurement.close()
+  }
+  return measurement.result()
+}
+
+class Measurement {
+  readonly #workload: Workload
+  readonly #scale: Scale
+  readonly #options: MeasureOptions
+  readonly #tree: Tree
+  readonly #driver: Driver
+  readonly #participants: Participant[] = []
+  /** Contenders that did not start. */
+  readonly #failed: Outcome[] = []
+
+  constructor(workload: Workload, scale: Scale, options: MeasureOptions) {
+    this.#workload = workload
+    this.#scale = scale
+    this.#options = options
+    this.#tree = new Tree(scale.topics, scale.valueBytes)
+    this.#driver = workload.ordered ? options.orderedDriver : options.driver
+  }
+
+  async start(contenders: readonly Contender[]): Promise<void> {
+    const { workers, sandboxes } = this.#options
+    const setting = { workers, responseBytes: meanResponseBytes(this.#scripts(warmUpRound)) }
+    for (const contender of contenders) {
+      try {
+        const sandbox = await openSandbox(contender, this.#tree, setting, sandboxes)
+        this.#participants.push({ contender, sandbox, rounds: [] })
+      } catch (error) {
+        this.#failed.push({ contender: contender.name, rounds: [], problem: String(error) })
+      }
+    }
+  }
+
+  async checkAndWarmUp(): Promise<void> {
+    const scripts = this.#scripts(warmUpRound)
+    for (const participant of this.#participants) {
+      const { running } = participant.sandbox
+      await this.#prepare(running, warmUpRound)
+      participant.problem = await firstProblem(running, scripts)
+      if (participant.problem !== undefined || !this.#options.warmUp) continue
+      await this.#prepare(running, warmUpRound)
+      const seconds = Math.min(this.#options.seconds, warmUpSecondsMax)
+      const { burst } = await runBurst(running, scripts, seconds, this.#driver)
+      participant.problem = burst.problem
+    }
+  }
+
+  /** One burst for each contender, each round beginning with another one. */
+  async run(round: number): Promise<void> {
+    const scripts = this.#scripts(round)
+    const bursts = new Map<Participant, MeasuredBurst>()
+    const healthy = this.#participants.filter(({ problem }) => problem === undefined)
+    for (const participant of rotated(healthy, round)) {
+      const { running } = participant.sandbox
+      await this.#prepare(running, round)
+      const measured = await runBurst(running, scripts, this.#options.seconds, this.#driver)
+      bursts.set(participant, measured)
+      const { problem, answered } = measured.burst
+      participant.problem = problem
+      if (participant.contender !== bare && answered !== undefined)
+        participant.problem ??= await lostWrite(running, scripts, answered)
+    }
+    const floor = [...bursts].find(([{ contender }]) => contender === bare)?.[1]
+    for (const [{ rounds }, measured] of bursts) rounds.push(roundOf(measured, floor))
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#participants.map(({ sandbox }) => sandbox.close()))
+  }
+
+  result(): Result {
+    const { name, question, ratioMax, latencyMedianMsMax } = this.#workload
+    const measured = this.#participants.map(({ contender, rounds, problem }) => {
+      return { contender: contender.name, rounds, problem }
+    })
+    return {
+      workload: name,
+      question,
+      scale: this.#scale,
+      workers: this.#options.workers,
+      driver: this.#driver.name,
+      ratioMax,
+      latencyMedianMsMax,
+      outcomes: [...measured, ...this.#failed],
+    }
+  }
+
+  #scripts(round: number): readonly Script[] {
+    return this.#workload.scripts(this.#tree, this.#scale, round)
+  }
+
+  async #prepare(running: Running, round: number): Promise<void> {
+    const operations = this.#workload.before?.(this.#scale, round)
+    if (operations !== undefined) await perform(running, operations, true)
     await sleep(restMs)
   }
-  try {
-    const warmUp = scriptsOf(warmUpRound)
-    const answerBytes = meanAnswerBytes(warmUp)
-    for (const contender of contenders) {
-      const setting = { workers: measuring.workers, answerBytes }
-      const housed = await house(contender, tree, setting, measuring.homes).catch((error: unknown) => String(error))
-      if (typeof housed === 'string') outcomes.push({ contender: contender.name, rounds: [], problem: housed })
-      else entrants.push({ contender, housed, rounds: [] })
-    }
-    for (const entrant of entrants) {
-      const { running } = entrant.housed
-      await prepare(running, warmUpRound)
-      entrant.problem = await firstProblem(running, warmUp)
-      if (entrant.problem !== undefined) continue
-      if (!measuring.warmUp) continue
-      await prepare(running, warmUpRound)
-      const seconds = Math.min(measuring.seconds, warmUpSecondsMax)
-      entrant.problem = (await burst(running, warmUp, seconds, driver)).burst.problem
-    }
-    for (let round = 0; round < measuring.rounds; round++) {
-      const scripts = scriptsOf(round)
-      const bursts = new Map<Entrant, Measured>()
-      for (const entrant of inTurn(
-        entrants.filter((entrant) => entrant.problem === undefined),
-        round,
-      )) {
-        const { running } = entrant.housed
-        await prepare(running, round)
-        const measured = await burst(running, scripts, measuring.seconds, driver)
-        bursts.set(entrant, measured)
-        entrant.problem = measured.burst.problem
-        const { answered } = measured.burst
-        if (entrant.contender !== bare && answered !== undefined)
-          entrant.problem ??= await lostWrite(running, scripts, answered)
-      }
-      const floor = [...bursts].find(([entrant]) => entrant.contender === bare)?.[1]
-      for (const [entrant, measured] of bursts) entrant.rounds.push(figures(measured, floor))
-    }
-  } finally {
-    await Promise.all(entrants.map((entrant) => entrant.housed.close()))
-  }
-  outcomes.unshift(
-    ...entrants.map(({ contender, rounds, problem }) => ({ contender: contender.name, rounds, problem })),
-  )
-  const { name, question, ratioMax, latencyMedianMsMax } = workload
-  const { workers } = measuring
-  return { workload: name, question, scale, workers, driver: driver.name, ratioMax, latencyMedianMsMax, outcomes }
 }
 
-/** The same things, beginning with another one each round, so that none is always first. */
-function inTurn<Thing>(things: readonly Thing[], round: number): Thing[] {
-  const first = things.length === 0 ? 0 : round % things.length
-  return [...things.slice(first), ...things.slice(0, first)]
-}
-
-/** One burst of the scripts. Throws when one of the contender's processes ends in it. */
-export async function burst(
-  running: Running,
-  scripts: readonly Script[],
-  seconds: number,
-  driver: Driver,
-): Promise<Measured> {
-  const job = jobOf(running, scripts, seconds)
-  const pids = running.pids()
-  const read = (): CpuReading => readCpu(pids, running.passingPids?.())
-  const before = read()
-  const result = await driver.run(job)
-  return { burst: result, serverSeconds: cpuSeconds(before, read()) }
-}
-
-/** Each different operation becomes one exchange. */
-function jobOf(running: Running, scripts: readonly Script[], seconds: number): Job {
-  const places = new Map<Operation, number>()
-  const exchanges: Exchange[] = []
-  const place = (operation: Operation): number => {
-    const known = places.get(operation)
-    if (known !== undefined) return known
-    const exchange = running.exchange(operation)
-    if (exchange === undefined) throw new Error(`${operation.kind} cannot be done`)
-    places.set(operation, exchanges.length)
-    return exchanges.push(exchange) - 1
-  }
-  const { port, headers, blankDigits } = running
-  return { port, headers, blankDigits, seconds, scripts: scripts.map((script) => script.map(place)), exchanges }
-}
-
-function figures(measured: Measured, floor: Measured | undefined): Round {
-  const { burst, serverSeconds } = measured
-  return {
-    microsecondsPerRequest: cost(measured),
-    ratio: floor === undefined ? undefined : cost(measured) / cost(floor),
-    requestsPerSecond: burst.requests / burst.seconds,
-    latencyMedianMs: burst.latencyMedianMs,
-    latency99Ms: burst.latency99Ms,
-    serverLoad: serverSeconds / burst.seconds,
-    driverLoad: burst.driverSeconds / burst.seconds,
-  }
-}
-
-function cost(measured: Measured): number {
-  return (measured.serverSeconds * 1e6) / measured.burst.requests
+/** The same items, beginning with another one each round, so that none is always first. */
+function rotated<Item>(items: readonly Item[], round: number): Item[] {
+  const first = items.length === 0 ? 0 : round % items.length
+  return [...items.slice(first), ...items.slice(0, first)]
 }

@@ -1,14 +1,14 @@
-/** Where and with what a benchmark ran: one line for the reader, and what makes its figures doubtful. */
+/** Where and with which versions a benchmark ran: one line for the reader, and warnings about what makes figures doubtful. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The project's directory; the compiled benchmark lies one below. */
+/** The project's directory; the compiled benchmark is in dist-bench, one level below. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Load of other programs above which figures are marked as doubtful. */
+/** Load average before the run above which the machine counts as busy. */
 const loadAverageMax = 0.5
 
 const fileSystems: Readonly<Record<number, string>> = {
@@ -26,14 +26,18 @@ export interface Machine {
   readonly warnings: readonly string[]
 }
 
-/** @param directory where the contenders' data lies */
+/**
+ * @param directory where the contenders' data lies
+ * @param versions names and versions of everything that takes part
+ */
 export function machine(directory: string, versions: readonly string[]): Machine {
-  const { model } = cpus()[0]
+  const processors = cpus()
+  const model = processors[0]?.model.trim() ?? 'unknown processor'
   const fileSystem = fileSystems[statfsSync(directory).type] ?? 'an unknown file system'
   const revision = commandOutput('git', ['-C', root, 'describe', '--always', '--dirty']) ?? 'no git revision'
-  const load = loadavg()[0]
+  const [load = 0] = loadavg()
   const parts = [
-    `${cpus().length} × ${model.trim()}`,
+    `${processors.length} × ${model}`,
     `${Math.round(totalmem() / 1024 ** 3)} GiB`,
     `Linux ${release()}`,
     `data on ${fileSystem}`,
@@ -62,7 +66,7 @@ export function packageVersion(name: string): string | undefined {
   }
 }
 
-/** The first match of `pattern` in what a program says of its version; undefined when it is not installed. */
+/** The first match of `pattern` in the version that a program prints; undefined when it is not installed. */
 export function programVersion(command: string, args: readonly string[], pattern: RegExp): string | undefined {
   const output = commandOutput(command, args)
   return output === undefined ? undefined : (pattern.exec(output)?.[0] ?? 'of unknown version')

@@ -1,35 +1,40 @@
-/** The few figures that sum up several measurements of one thing. */
+/** Summaries of several measurements of one quantity. */
+import { strict as assert } from 'node:assert'
 
-/** A median and how far the single measurements lay around it. */
+/** A median, and the range of the single measurements. */
 export interface Spread {
   readonly median: number
   readonly min: number
   readonly max: number
 }
 
+/** @param values at least one */
 export function spread(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }
 
+/** @param values at least one */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length / 2
-  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2
+  const upper = sorted[Math.floor(sorted.length / 2)]
+  const lower = sorted[Math.ceil(sorted.length / 2) - 1]
+  assert(upper !== undefined && lower !== undefined, 'no median without values')
+  return (lower + upper) / 2
 }
 
-/** A straight line through points, by least squares. */
-export interface Line {
+/** The slope of a straight line through points, by least squares. */
+interface Slope {
   readonly slope: number
   /** Standard error of the slope. */
   readonly slopeError: number
 }
 
-export function regression(points: readonly (readonly [x: number, y: number])[]): Line {
+export function regression(points: readonly (readonly [x: number, y: number])[]): Slope {
   const n = points.length
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / n
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / n
   const squares = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0)
   const slope = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0) / squares
-  const rest = points.reduce((sum, [x, y]) => sum + (y - meanY - slope * (x - meanX)) ** 2, 0)
-  return { slope, slopeError: Math.sqrt(rest / Math.max(1, n - 2) / squares) }
+  const residuals = points.reduce((sum, [x, y]) => sum + (y - meanY - slope * (x - meanX)) ** 2, 0)
+  return { slope, slopeError: Math.sqrt(residuals / Math.max(1, n - 2) / squares) }
 }

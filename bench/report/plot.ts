@@ -1,20 +1,27 @@
-/** Plots as SVG text, drawn by echarts without a browser: medians as lines, the spread of the rounds as bars. */
+/**
+ * Plots as SVG text, drawn by echarts without a browser: medians as lines, the spread of the rounds as vertical bars, the
+ * floor dashed. The figures are a table under the axis, a row in the colour of each curve: beside the points they would
+ * cover each other.
+ */
 import type * as Echarts from 'echarts/types/dist/echarts'
 import type { Spread } from '../measure/statistics.js'
+import { figure } from './table.js'
 
-/** The declarations of echarts' main entry do not resolve in a module of Node's; these are what they refer to. */
+/** The declarations of echarts' main entry do not resolve in an ES module of Node; these are what they refer to. */
 const { init } = (await import('echarts')) as unknown as typeof Echarts
 
 /** One line of a plot. */
 export interface Curve {
   readonly name: string
-  /** The floor of a curve: drawn thin, in the colour of the curve before or after it. */
+  /** Curves of one workload have one colour. */
+  readonly workload: string
+  /** Whether it is the floor of its workload, which is drawn thin and has no figures. */
   readonly isFloor: boolean
   readonly points: readonly { readonly x: number; readonly y: Spread }[]
 }
 
-/** A plot of microseconds over something that grows, both on logarithmic axes. */
-export interface Plot {
+/** A plot of microseconds over something that grows; microseconds are on a logarithmic axis. */
+interface Plot {
   readonly title: string
   readonly axis: string
   readonly note: string
@@ -22,42 +29,72 @@ export interface Plot {
 }
 
 const width = 760
-const height = 440
+const height = 500
+
+/** Height of a row of figures under the axis. */
+const rowHeight = 15
+
+/** Space to the left of the axes: for the names of the rows and of the vertical axis. */
+const leftMargin = 104
+
+/** Characters of the note that fit into the width at its size. */
+const noteCharactersMax = 150
 
 const colours = ['#1f5fa8', '#c2571a', '#2e7d4f', '#7a4fa3']
 
 /** @returns the SVG document */
 export function plot({ title, axis, note, curves }: Plot): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width, height })
-  const names = curves.filter(({ isFloor }) => !isFloor).map(({ name }) => name)
+  const rows = curves.filter(({ isFloor }) => !isFloor)
+  const workloads = [...new Set(curves.map(({ workload }) => workload))]
+  const colourOf = (curve: Curve): string => colours[workloads.indexOf(curve.workload) % colours.length] ?? 'black'
   const xs = [...new Set(curves.flatMap(({ points }) => points.map(({ x }) => String(x))))]
+  const rowsHeight = rows.length * rowHeight
+  const bottom = 52 + rowsHeight
   chart.setOption({
     animation: false,
     backgroundColor: '#ffffff',
-    title: { text: title, subtext: wrapped(note), subtextStyle: { fontSize: 9 }, left: 'center' },
-    legend: { top: 62, data: names },
-    grid: { top: 100, left: 64, right: 24, bottom: 48 },
+    title: { text: title, subtext: wrapped(note), subtextStyle: { fontSize: 9, lineHeight: 12 }, left: 'center' },
+    legend: { top: 78, itemGap: 24, data: rows.map(({ name }) => name) },
+    grid: { top: 112, left: leftMargin, right: 24, bottom },
+    graphic: rows.map((curve, i) => ({
+      type: 'text',
+      left: 12,
+      top: height - bottom + 24 + i * rowHeight,
+      style: { text: curve.name, fontSize: 11, fill: colourOf(curve) },
+    })),
     xAxis: {
       type: 'category',
       data: xs,
       name: axis,
       nameLocation: 'middle',
-      nameGap: 28,
-      axisLabel: { formatter: (x: string) => Number(x).toLocaleString('en') },
+      nameGap: 30 + rowsHeight,
+      axisLabel: {
+        lineHeight: rowHeight,
+        interval: 0,
+        formatter: (x: string) =>
+          [Number(x).toLocaleString('en'), ...rows.map((curve, i) => cell(curve, x, i))].join('\n'),
+        rich: Object.fromEntries(
+          rows.map((curve, i) => [`row${i}`, { color: colourOf(curve), lineHeight: rowHeight }]),
+        ),
+      },
     },
-    yAxis: { type: 'log', name: 'server CPU, µs a request (dashed: the floor)', nameLocation: 'middle', nameGap: 44 },
-    series: curves.flatMap((curve) => {
-      const place = names.indexOf(curve.name.replace(/: floor$/, ''))
-      return drawn(curve, colours[Math.max(0, place) % colours.length])
-    }),
+    yAxis: { type: 'log', name: 'server CPU, µs per request (dashed: the floor)', nameLocation: 'middle', nameGap: 44 },
+    series: curves.flatMap((curve) => seriesOf(curve, colourOf(curve))),
   })
   const svg = chart.renderToSVGString()
   chart.dispose()
   return svg
 }
 
-/** A curve and a bar at each of its points, from the least to the greatest of the rounds. */
-function drawn(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts.CustomSeriesOption)[] {
+/** The median of a curve at one size, styled as its row. */
+function cell({ points }: Curve, x: string, row: number): string {
+  const median = points.find((point) => String(point.x) === x)?.y.median
+  return median === undefined ? ' ' : `{row${row}|${figure(median)}}`
+}
+
+/** A curve, and a bar at each of its points from the least to the greatest of the rounds. */
+function seriesOf(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts.CustomSeriesOption)[] {
   const line: Echarts.LineSeriesOption = {
     type: 'line',
     name: curve.name,
@@ -66,7 +103,7 @@ function drawn(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts
     symbolSize: 6,
     color,
     lineStyle: { width: curve.isFloor ? 1 : 2, type: curve.isFloor ? 'dashed' : 'solid' },
-    label: { show: !curve.isFloor, position: 'top', fontSize: 10 },
+    z: 3,
   }
   const bars: Echarts.CustomSeriesOption = {
     type: 'custom',
@@ -80,8 +117,16 @@ function drawn(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts
   return [line, bars]
 }
 
-/** Two lines of a long note. */
+/** A long note in lines that fit into the width. */
 function wrapped(note: string): string {
-  const middle = note.indexOf(' · ', note.length / 2)
-  return middle < 0 ? note : `${note.slice(0, middle)}\n${note.slice(middle + 3)}`
+  const lines: string[] = []
+  let line = ''
+  for (const part of note.split(' · ')) {
+    const longer = line === '' ? part : `${line} · ${part}`
+    if (longer.length > noteCharactersMax && line !== '') {
+      lines.push(line)
+      line = part
+    } else line = longer
+  }
+  return [...lines, line].join('\n')
 }

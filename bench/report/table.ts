@@ -1,14 +1,14 @@
 /** Results as text: lines for each workload while the run goes on, and tables in Markdown at its end. */
 
-import type { Outcome, Result } from '../measure/interleave.js'
-import type { PromiseRow } from '../measure/promises.js'
+import type { GuaranteeRow } from '../measure/guarantees.js'
+import type { Outcome, Result, Round } from '../measure/result.js'
 import { type Spread, spread } from '../measure/statistics.js'
 
-/** A driver or a server that uses this share of a core (of its cores) is what bounds a burst. */
+/** A driver that uses this share of a core, or a server of its workers' cores, is the bottleneck of a burst. */
 const busyMin = 0.9
 
-/** What one contender's rounds came to. */
-export interface Summary {
+/** The rounds of one contender, summarized. */
+interface Summary {
   readonly microseconds: Spread
   readonly ratio: Spread | undefined
   readonly requestsPerSecond: Spread
@@ -22,7 +22,7 @@ export function summary(outcome: Outcome, workers: number): Summary | undefined 
   const { rounds, problem } = outcome
   if (rounds.length === 0 || problem !== undefined) return undefined
   const ratios = rounds.flatMap(({ ratio }) => (ratio === undefined ? [] : [ratio]))
-  const median = (pick: (round: Outcome['rounds'][number]) => number): number => spread(rounds.map(pick)).median
+  const median = (pick: (round: Round) => number): number => spread(rounds.map(pick)).median
   const driverLoad = median((round) => round.driverLoad)
   const serverLoad = median((round) => round.serverLoad) / workers
   return {
@@ -35,9 +35,12 @@ export function summary(outcome: Outcome, workers: number): Summary | undefined 
   }
 }
 
-/** A workload as it is shown when it is done. */
+/** Columns of a contender's name. */
+const nameWidth = 18
+
+/** A workload's result as it is printed when it is done. */
 export function resultLines(result: Result): string[] {
-  const { scale, workers } = result
+  const { scale, workers, outcomes } = result
   const circumstances = [
     plural(scale.connections, 'connection'),
     plural(scale.topics, 'topic'),
@@ -46,55 +49,48 @@ export function resultLines(result: Result): string[] {
     `driven by ${result.driver}`,
   ]
   const lines = [`${result.workload}: ${result.question}`, `  ${circumstances.join(', ')}`]
-  for (const outcome of result.outcomes) {
-    const sum = summary(outcome, workers)
-    if (sum === undefined) {
-      lines.push(`  ${outcome.contender.padEnd(16)} NO FIGURES: ${outcome.problem}`)
-      continue
-    }
-    const ratio = sum.ratio === undefined ? '' : `${sum.ratio.median.toFixed(2)} × floor [${range(sum.ratio, 2)}]`
-    lines.push(
-      [
-        `  ${outcome.contender.padEnd(16)}`,
-        `${figure(sum.microseconds.median)} µs CPU a request [${range(sum.microseconds, 1)}]`.padEnd(42),
-        ratio.padEnd(28),
-        `${count(Math.round(sum.requestsPerSecond.median))}/s`.padStart(10),
-        `p50 ${sum.latencyMedianMs.toFixed(2)} ms, p99 ${sum.latency99Ms.toFixed(2)} ms`,
-        `bound by ${sum.boundBy}`,
-      ].join('  '),
-    )
-  }
-  const driven = result.outcomes.filter((outcome) => summary(outcome, workers)?.boundBy === 'driver')
+  for (const outcome of outcomes) lines.push(outcomeLine(outcome, workers))
+  const driven = outcomes.filter((outcome) => summary(outcome, workers)?.boundBy === 'driver')
   if (driven.length > 0) {
     const names = driven.map(({ contender }) => contender).join(', ')
     lines.push(
-      `  ${result.driver} was the bottleneck of ${names}: requests a second are its limit there, not the server's`,
+      `  ${result.driver} was the bottleneck of ${names}: requests per second there are its limit, not the server's`,
     )
   }
   return [...lines, ...verdicts(result).map(({ words }) => `  ${words}`)]
 }
 
-/** Whether topicd kept what was set for it in a workload. */
+function outcomeLine(outcome: Outcome, workers: number): string {
+  const name = `  ${outcome.contender.padEnd(nameWidth)}`
+  const sum = summary(outcome, workers)
+  if (sum === undefined) return `${name} NO FIGURES: ${outcome.problem}`
+  const ratio = sum.ratio === undefined ? '' : `${sum.ratio.median.toFixed(2)} × floor [${range(sum.ratio, 2)}]`
+  return [
+    name,
+    `${figure(sum.microseconds.median)} µs CPU per request [${range(sum.microseconds, 1)}]`.padEnd(44),
+    ratio.padEnd(28),
+    `${count(Math.round(sum.requestsPerSecond.median))}/s`.padStart(10),
+    `p50 ${sum.latencyMedianMs.toFixed(2)} ms, p99 ${sum.latency99Ms.toFixed(2)} ms`,
+    `bound by ${sum.boundBy}`,
+  ].join('  ')
+}
+
+/** Whether topicd met the targets of a workload. */
 export function verdicts(result: Result): { words: string; met: boolean }[] {
   const outcome = result.outcomes.find(({ contender }) => contender === 'topicd')
   const sum = outcome && summary(outcome, result.workers)
   if (sum === undefined) return []
-  const found = []
-  if (result.ratioMax !== undefined && sum.ratio !== undefined) {
-    const met = sum.ratio.median <= result.ratioMax
-    found.push({ met, words: `target: at most ${result.ratioMax} × floor: ${met ? 'met' : 'MISSED'}` })
-  }
-  if (result.latencyMedianMsMax !== undefined) {
-    const met = sum.latencyMedianMs <= result.latencyMedianMsMax
-    found.push({
-      met,
-      words: `target: median latency at most ${result.latencyMedianMsMax} ms: ${met ? 'met' : 'MISSED'}`,
-    })
-  }
-  return found
+  const verdict = (met: boolean, target: string) => ({ met, words: `target: ${target}: ${met ? 'met' : 'MISSED'}` })
+  const { ratioMax, latencyMedianMsMax } = result
+  const targets = []
+  if (ratioMax !== undefined && sum.ratio !== undefined)
+    targets.push(verdict(sum.ratio.median <= ratioMax, `at most ${ratioMax} × floor`))
+  if (latencyMedianMsMax !== undefined)
+    targets.push(verdict(sum.latencyMedianMs <= latencyMedianMsMax, `median latency at most ${latencyMedianMsMax} ms`))
+  return targets
 }
 
-/** All workloads in one table: CPU per request of each contender and its ratio to the floor. */
+/** All workloads in one table: CPU time per request of each contender and its ratio to the floor. */
 export function ratioTable(results: readonly Result[]): string[] {
   const contenders = [...new Set(results.flatMap((result) => result.outcomes.map(({ contender }) => contender)))]
   const rows = results.map((result) => [
@@ -108,15 +104,15 @@ export function ratioTable(results: readonly Result[]): string[] {
       return `${figure(sum.microseconds.median)}${ratio}`
     }),
   ])
-  return markdown(['server CPU µs a request', ...contenders], rows)
+  return markdown(['server CPU µs per request', ...contenders], rows)
 }
 
-/** Who keeps which promise. */
-export function promiseTable(rows: readonly PromiseRow[]): string[] {
+/** Which contender keeps which guarantee. */
+export function guaranteeTable(rows: readonly GuaranteeRow[]): string[] {
   const contenders = Object.keys(rows[0]?.kept ?? {})
   return markdown(
-    ['promise', ...contenders],
-    rows.map(({ words, kept }) => [words, ...contenders.map((name) => kept[name])]),
+    ['guarantee', ...contenders],
+    rows.map(({ words, kept }) => [words, ...contenders.map((name) => kept[name] ?? '—')]),
   )
 }
 
@@ -125,7 +121,7 @@ export function markdown(head: readonly string[], rows: readonly (readonly strin
   return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)]
 }
 
-/** A number in three or so significant digits. */
+/** A number with about three significant digits. */
 export function figure(value: number): string {
   return value >= 100 ? count(Math.round(value)) : value.toFixed(1)
 }

@@ -1,17 +1,17 @@
 /**
- * What a benchmark asks of a topic store, in terms that every contender can translate into its own requests, and the
- * answer that the specification wants. No HTTP, no contender, no clock lives here.
+ * The operations of the benchmarks, in terms that every contender can translate into its own requests, and the answers
+ * that topicd's API specifies. No HTTP, no contender, no clock lives here.
  */
 
-/** One topic as a page shows it. */
+/** One topic as in a page. */
 export interface Item {
   readonly path: string
   /** JSON text, without white space. */
   readonly value: string
 }
 
-/** A subtree is what every ordered store can page through; any other selector only a topic server understands. */
-export type Selector = { readonly subtree: string } | { readonly text: string }
+/** Every ordered store can page through a subtree; only topicd understands other selectors. */
+type Selector = { readonly subtree: string } | { readonly text: string }
 
 /** One request. Values are JSON texts, without white space. */
 export type Operation =
@@ -43,8 +43,8 @@ export function itemText(item: Item): string {
   return `{"path":${JSON.stringify(item.path)},"type":"json","value":${item.value}}`
 }
 
-/** The bodies that answer an operation rightly: one, or as many as there are values that a topic may hold. */
-export function rightAnswers(operation: Operation): readonly string[] {
+/** The bodies of right answers to an operation: one, or as many as there are values that a topic may hold. */
+export function expectedBodies(operation: Operation): readonly string[] {
   switch (operation.kind) {
     case 'fetch':
       return operation.values.map((value) => itemText({ path: operation.path, value }))
@@ -60,7 +60,7 @@ export function rightAnswers(operation: Operation): readonly string[] {
   }
 }
 
-/** The selector as the specification writes it. */
+/** The selector in topicd's syntax. */
 export function selectorText(selector: Selector): string {
   return 'text' in selector ? selector.text : `*${selector.subtree}//`
 }

@@ -3,9 +3,9 @@
  *
  *     a/x0000/hum/000 … a/x0000/hum/998, a/x0000/temp, a/x0001/hum/000 …
  *
- * A thousand topics a group (fewer in a small tree), of which one is `temp`: every group's `temp` is a thousandth of the
- * tree, and finding it quickly means not reading the `hum` subtrees. Paths of one kind have one length and values have
- * exactly the length asked for, so that all answers of a workload have one size.
+ * A thousand topics per group (fewer in a small tree), one of which is `temp`: the `temp` topics are a thousandth of the
+ * tree, and finding them quickly means not reading the `hum` subtrees. Paths of one kind have one length and values have
+ * exactly the requested length, so that all answers of a workload have one size.
  */
 import { strict as assert } from 'node:assert'
 import type { Item } from './operation.js'
@@ -18,7 +18,7 @@ const groupsMin = 10
 /** The shortest value: `{"v":12345678,"k":1}`. */
 export const valueBytesMin = 20
 
-/** What the padding costs before its first byte: `,"pad":""`. */
+/** Bytes of a padding without its letters: `,"pad":""`. */
 const padBytes = 9
 
 /** A tree of `topics` topics with values of `valueBytes` bytes. */
@@ -29,8 +29,11 @@ export class Tree {
 
   constructor(topics: number, valueBytes: number) {
     this.group = Math.min(groupTopicsMax, Math.floor(topics / groupsMin))
-    assert(this.group > 1 && topics % this.group === 0, `${topics} topics make no tree: it has groups of ${this.group}`)
-    assert(valueBytes === valueBytesMin || valueBytes >= valueBytesMin + padBytes, 'no value has this length')
+    assert(
+      this.group > 1 && topics % this.group === 0,
+      `the number of topics must be a multiple of the group size ${this.group}, not ${topics}`,
+    )
+    assert(valueBytes === valueBytesMin || valueBytes >= valueBytesMin + padBytes, `no value has ${valueBytes} bytes`)
     this.topics = topics
     this.valueBytes = valueBytes
   }
@@ -42,7 +45,7 @@ export class Tree {
     return member === this.group - 1 ? `${parent}/temp` : `${parent}/hum/${String(member).padStart(3, '0')}`
   }
 
-  /** The value that the topic at `index` is loaded with, or, with `variant` 1 to 9, another of the same length. */
+  /** The value that the topic at `index` is loaded with or, with `variant` 1 to 9, another one of the same length. */
   value(index: number, variant = 0): string {
     return valueText(index, variant, this.valueBytes)
   }
@@ -56,7 +59,7 @@ export class Tree {
     return Array.from({ length: Math.max(0, Math.min(size, this.topics - index)) }, (_, i) => this.item(index + i))
   }
 
-  /** `count` different indices of `hum` topics in seeded random order; fewer when there are not so many. */
+  /** `count` different indices of `hum` topics in seeded random order; fewer if the tree has fewer. */
   sample(count: number, seed: number): number[] {
     const random = seeded(seed)
     const chosen = new Set<number>()
@@ -74,14 +77,14 @@ export class Tree {
   }
 }
 
-/** The largest round number of topics whose values have at most `bytes` bytes together. */
+/** The largest round number of topics whose values have at most `bytes` bytes in total. */
 export function topicsOfBytes(bytes: number, valueBytes: number): number {
   const topics = bytes / valueBytes
   const step = topics >= groupsMin * groupTopicsMax ? groupTopicsMax : groupsMin
   return Math.floor(topics / step) * step
 }
 
-/** A value of `bytes` bytes: never the same text for two variants of one index. */
+/** A value of `bytes` bytes; the variants of one index differ. */
 export function valueText(index: number, variant: number, bytes: number): string {
   const number = 10_000_000 + ((Math.imul(index + 1, 2_654_435_761) >>> 0) % 90_000_000)
   const start = `{"v":${number},"k":${variant}`
@@ -102,7 +105,7 @@ function padding(length: number): string {
   return paddingText
 }
 
-/** Random numbers from 0 to 1 that only the seed decides (mulberry32). */
+/** Random numbers from 0 (inclusive) to 1 that depend on the seed only (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -113,10 +116,14 @@ export function seeded(seed: number): () => number {
   }
 }
 
+/** Shuffles in place (Fisher and Yates). */
 function shuffled(numbers: number[], random: () => number): number[] {
   for (let i = numbers.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1))
-    ;[numbers[i], numbers[j]] = [numbers[j], numbers[i]]
+    const [a, b] = [numbers[i], numbers[j]]
+    if (a === undefined || b === undefined) throw new RangeError('the indices are within the array')
+    numbers[i] = b
+    numbers[j] = a
   }
   return numbers
 }

@@ -1,11 +1,11 @@
 /**
- * The shape of a workload: a question, a scale to ask it at, and the scripts that its connections run. Pure data; the
- * runner decides who is asked, how often and for how long.
+ * The shape of a workload: a question, its scale, and the scripts that its connections run. Pure data; the runner decides
+ * which contenders are measured, how often and for how long.
  */
 import type { Operation, Script } from './operation.js'
 import type { Tree } from './tree.js'
 
-/** How much of everything. */
+/** The size of a workload. */
 export interface Scale {
   readonly topics: number
   readonly valueBytes: number
@@ -13,61 +13,66 @@ export interface Scale {
   readonly pageSize: number
 }
 
-/** A workload, one a file. */
+/** A workload. Each has a file of its own in workloads/. */
 export interface Workload {
   readonly name: string
   /** What its figures answer, in one sentence. */
   readonly question: string
   readonly scale: Scale
-  /** Whether other stores can do the same work, or why only the floor stands beside topicd. */
+  /** Whether other stores can do the same work, or only the floor is measured beside topicd. */
   readonly contenders: 'all' | 'floor only'
-  /** Whether answers depend on a connection's earlier requests, which wrk cannot tie together. */
+  /** Whether answers depend on a connection's earlier requests, which wrk cannot check. */
   readonly ordered: boolean
-  /** The most that topicd may cost, as a multiple of the floor. */
+  /** Target: the most that topicd may cost, as a multiple of the floor. */
   readonly ratioMax?: number
-  /** The most that topicd's median latency may be. */
+  /** Target: the most that topicd's median latency may be. */
   readonly latencyMedianMsMax?: number
   /**
-   * One script a connection.
+   * One script per connection.
    *
-   * @param round which of the interleaved bursts this is, from 0: writes of neighbouring rounds differ, since a write of
-   *   the value that is already there would be less work
+   * @param round which of the interleaved bursts this is, from 0: writes of adjacent rounds differ, since a write of the
+   *   value that is already stored would be less work
    */
   scripts(tree: Tree, scale: Scale, round: number): readonly Script[]
-  /** What is done, unmeasured, before a burst, so that its scripts find what they expect. Failures do not matter. */
+  /** Operations before a burst, unmeasured, so that its scripts find what they expect. Failures do not matter. */
   before?(scale: Scale, round: number): readonly Operation[]
 }
 
-/** The scale that a workload has unless it says otherwise: the one of the targets; growth.ts measures the others. */
+/** The default scale, to which the targets apply; verbs/growth.ts measures others. */
 export const usualScale: Scale = { topics: 10_000, valueBytes: 64, connections: 64, pageSize: 10 }
 
-/** The scale of the workloads that ask what selectors cost in a big tree. */
+/** The scale of the workloads about selectors in a big tree. */
 export const selectorScale: Scale = { ...usualScale, topics: 1_000_000, connections: 16 }
 
 /** Most different requests of one burst: enough to defeat the processor's caches, few enough to prepare in a second. */
-export const distinctRequestsMax = 20_000
+const distinctRequestsMax = 20_000
 
 /** Most bytes of prepared values and answers in one burst. */
-export const distinctBytesMax = 16 * 1024 * 1024
+const distinctBytesMax = 16 * 1024 * 1024
 
-/** How many different requests a burst has when each carries `bytes` bytes in its body or its answer. */
+/** How many different requests a burst has when each has `bytes` bytes in its body or its answers. */
 export function distinctRequests(bytes: number, connections: number): number {
   const most = Math.min(distinctRequestsMax, Math.floor(distinctBytesMax / bytes))
   return Math.max(1, Math.floor(most / connections)) * connections
 }
 
-/** Deals things out over connections: neighbours go to neighbouring connections. Each connection gets at least one. */
-export function deal<Thing>(things: readonly Thing[], connections: number): Thing[][] {
+/**
+ * Distributes items over connections: adjacent items go to adjacent connections. Each connection gets at least one, shared
+ * with others when there are fewer items than connections.
+ */
+export function deal<Item>(items: readonly Item[], connections: number): Item[][] {
   return Array.from({ length: connections }, (_, connection) => {
-    const own = things.filter((_, i) => i % connections === connection)
-    return own.length > 0 ? own : [things[connection % things.length]]
+    const own = items.filter((_, i) => i % connections === connection)
+    if (own.length > 0) return own
+    const shared = connection % items.length
+    return items.slice(shared, shared + 1)
   })
 }
 
-/** Variants of values that the writes of a round use: two, and not those of the round before. */
+/** The two variants of values that the writes of a round use; the round before uses two others. */
 export function variantsOf(round: number): readonly [number, number] {
   return round % 2 === 0 ? [1, 2] : [3, 4]
 }
 
-/** Every variant that a topic can hold once rounds have written. */
+/** Every variant that a topic may hold after any number of rounds. */
 export const everyVariant: readonly number[] = [0, 1, 2, 3, 4]

@@ -1,6 +1,6 @@
 /**
- * What do an add and a remove of one topic cost, both durable? Each connection adds and removes its own topics one after
- * the other, so every answer is known: created, then one removed. The figure is per request, so a pair costs twice that.
+ * What do an add and a remove of one topic cost, both durable? Each connection adds and removes its own topics in
+ * turn, so every answer is known: created, then one removed. The figure is per request; a pair costs twice that.
  */
 import { deal, usualScale, type Workload } from '../work/workload.js'
 

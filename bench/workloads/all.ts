@@ -1,4 +1,4 @@
-/** Every workload, in the order in which the table shows them. */
+/** Every workload, in the order of the table, and the groups of them. Pure data. */
 import type { Workload } from '../work/workload.js'
 import { addRemove } from './add-remove.js'
 import { bigFetch, bigOverwrite } from './big-values.js'
@@ -34,7 +34,7 @@ export const workloads: readonly Workload[] = [
   fetchBesideScan,
 ]
 
-/** Groups that may stand for their members on the command line. */
+/** Groups that the command line may name instead of their members. */
 export const groups: Readonly<Record<string, readonly Workload[]>> = {
   all: workloads,
   usual: workloads.filter((workload) => workload.contenders === 'all'),

@@ -1,6 +1,6 @@
 /**
  * What does a request cost when nine of ten are fetches by path and the tenth is a durable write, all over the same
- * topics? A fetch may find any of the values that a topic is ever given here, and nothing else.
+ * topics? A fetch may return any of the values that a topic is ever given here, and nothing else.
  */
 import type { Operation, Script } from '../work/operation.js'
 import { seeded, type Tree } from '../work/tree.js'
@@ -14,23 +14,26 @@ import {
   type Workload,
 } from '../work/workload.js'
 
-/** Fetches for one write. */
+/** Fetches per write. */
 const fetchesPerWrite = 9
 
 /** Each connection writes its own topics and reads everybody's. */
-export function mixedScripts(tree: Tree, scale: Scale, round: number): readonly Script[] {
-  const answerBytes = everyVariant.length * (tree.valueBytes + 128)
-  const writes = distinctRequests(4 * answerBytes, scale.connections)
+function mixedScripts(tree: Tree, scale: Scale, round: number): readonly Script[] {
+  const responseBytes = everyVariant.length * (tree.valueBytes + 128)
+  const writes = distinctRequests(4 * responseBytes, scale.connections)
   const indices = tree.sample(Math.max(writes, scale.connections), 500)
   const random = seeded(501 + round)
   const fetches = indices.map((index): Operation => {
     return { kind: 'fetch', path: tree.path(index), values: everyVariant.map((variant) => tree.value(index, variant)) }
   })
-  const fetch = (): Operation => fetches[Math.floor(random() * fetches.length)]
+  const someFetch = (): readonly Operation[] => {
+    const index = Math.floor(random() * fetches.length)
+    return fetches.slice(index, index + 1)
+  }
   return deal(indices, scale.connections).map((own) =>
     variantsOf(round).flatMap((variant) =>
       own.flatMap((index): Operation[] => [
-        ...Array.from({ length: fetchesPerWrite }, fetch),
+        ...Array.from({ length: fetchesPerWrite }, someFetch).flat(),
         { kind: 'overwrite', path: tree.path(index), value: tree.value(index, variant) },
       ]),
     ),

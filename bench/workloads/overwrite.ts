@@ -1,6 +1,6 @@
 /**
- * What does a durable write cost? addAndSet of existing topics, each connection its own, always to another value, with
- * one, 64 and 256 connections: how much do writes gain when they share a flush?
+ * What does a durable write cost? addAndSet of existing topics, each connection its own, always with another value,
+ * over 1, 64 and 256 connections: how much do writes gain when they share a flush?
  */
 import type { Script } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'

@@ -1,14 +1,14 @@
 /**
- * Does the place of a page of a plain subtree matter among 1,000,000 topics: near the start of the walk, near its end?
- * It must not: within 1.3 of each other, and of the same page among 10,000 topics.
+ * Does the position of a page of a plain subtree matter among 1,000,000 topics: near the start of the walk, near its end?
+ * It must not: the costs are within a factor of 1.3 of each other and of the same page among 10,000 topics.
  */
 import { selectorScale, type Workload } from '../work/workload.js'
 import { pageAfter, randomPages } from './page.js'
 
-function subtreePages(place: string, from: number, to: number): Workload {
+function subtreePages(position: string, from: number, to: number): Workload {
   return {
-    name: `subtree-${place}`,
-    question: `What does a page of 10 of a plain subtree cost, ${place} in a walk over 1,000,000 topics?`,
+    name: `subtree-${position}`,
+    question: `What does a page of 10 of a plain subtree cost, ${position} in a walk over 1,000,000 topics?`,
     scale: selectorScale,
     contenders: 'floor only',
     ordered: false,

@@ -1,8 +1,8 @@
 /**
  * wrk as the driver, when it is installed: several times as fast as autocannon, so that the server is the bottleneck more
- * often. It looks every body up among the right ones but cannot tie an answer to its request, so it does not drive
- * workloads whose answers depend on a connection's own history; and it cuts its connections off at the end, so nobody
- * knows what was acknowledged last, and written values are not read back.
+ * often. It looks every body up among the right ones but cannot match an answer to its request, so it does not drive
+ * workloads whose answers depend on a connection's own history; and it closes its connections at the end without waiting,
+ * so it is unknown what was acknowledged last, and written values are not read back.
  */
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
@@ -11,12 +11,12 @@ import { promisify } from 'node:util'
 import { programVersion, root } from '../measure/machine.js'
 import { answerSecondsMax, type Burst, type Driver, type Job } from './driver.js'
 
-const script = join(root, 'bench', 'drive', 'wrk.lua')
+const script = join(root, 'bench/drivers/wrk.lua')
 
-/** What may pass beyond the burst itself: reading the requests in and one time-out. */
+/** Time allowed beyond the burst itself: for reading the requests and one time-out. */
 const graceSeconds = 2 * answerSecondsMax
 
-/** Undefined when wrk is not installed. @param directory where jobs are handed over */
+/** Undefined when wrk is not installed. @param directory where the files of jobs are written */
 export function wrkDriver(directory: string): Driver | undefined {
   const version = programVersion('sh', ['-c', 'wrk --version || true'], /(?<=wrk (?:debian\/)?)[\d.]+/)
   if (version === undefined || version === 'of unknown version') return undefined
@@ -49,16 +49,15 @@ async function run(job: Job, file: string): Promise<Burst> {
 /** All scripts as one list, first requests first. */
 function jobFile(job: Job): Buffer {
   const longest = Math.max(...job.scripts.map((script) => script.length))
-  const order: number[] = []
-  for (let step = 0; step < longest; step++) {
-    for (const script of job.scripts) if (step < script.length) order.push(script[step])
-  }
   const texts = job.exchanges.map((exchange) => requestText(job, exchange))
-  const answers = new Set(job.exchanges.flatMap((exchange) => exchange.answers))
-  const blocks = [...order.map((place) => texts[place]), ...answers].map(
-    (text) => `${Buffer.byteLength(text)}\n${text}\n`,
-  )
-  return Buffer.from(`${order.length} ${answers.size} ${job.blankDigits ? 1 : 0} 0\n${blocks.join('')}`)
+  const requests: string[] = []
+  for (let step = 0; step < longest; step++) {
+    for (const script of job.scripts)
+      requests.push(...script.slice(step, step + 1).flatMap((index) => texts[index] ?? []))
+  }
+  const expected = new Set(job.exchanges.flatMap((exchange) => exchange.expected))
+  const blocks = [...requests, ...expected].map((text) => `${Buffer.byteLength(text)}\n${text}\n`)
+  return Buffer.from(`${requests.length} ${expected.size} ${job.blankDigits ? 1 : 0} 0\n${blocks.join('')}`)
 }
 
 function requestText(job: Job, exchange: Job['exchanges'][number]): string {
@@ -68,11 +67,12 @@ function requestText(job: Job, exchange: Job['exchanges'][number]): string {
   return `${exchange.method} ${exchange.path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${exchange.body}`
 }
 
+/** The figures that wrk.lua prints, in its order. */
 function burst(output: string): Burst {
-  const figures = /^figures (.*)$/m.exec(output)?.[1].split(' ').map(Number)
-  if (figures === undefined) throw new Error(`wrk gave no figures:\n${output}`)
-  const [requests, microseconds, median, latency99, driverSeconds, wrong, connect, read, write, status, timeouts] =
-    figures
+  const figures = /^figures (.*)$/m.exec(output)?.[1]?.split(' ').map(Number)
+  if (figures === undefined) throw new Error(`wrk printed no figures:\n${output}`)
+  const [requests = 0, microseconds = 0, median = 0, latency99 = 0, driverSeconds = 0, ...errors] = figures
+  const [wrong = 0, connect = 0, read = 0, write = 0, status = 0, timeouts = 0] = errors
   const problems = [
     wrong > 0 && `${wrong} answers were wrong, the first was ${/^first wrong (.*)$/m.exec(output)?.[1]}`,
     connect > 0 && `${connect} connections failed`,

@@ -1,6 +1,6 @@
 /**
- * autocannon as the driver: one process, warm from burst to burst. It compares every body in order, which makes it slow:
- * some tens of thousands of requests a second on one core, so that it, and not the server, is often the bottleneck.
+ * autocannon as the driver: one process for all bursts, so that its code stays compiled. It compares every body in order,
+ * which makes it slow: some tens of thousands of requests per second on one core, so it is often the bottleneck.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,12 +12,12 @@ import type { Burst, Driver } from './driver.js'
 
 const program = fileURLToPath(new URL('autocannon-process.js', import.meta.url))
 
-/** @param directory where jobs are handed over */
+/** @param directory where the files of jobs are written */
 export function autocannonDriver(directory: string): Driver {
   const child = fork(program, { execArgv: ['--max-old-space-size=4096'] })
   let settle: { resolve: (burst: Burst) => void; reject: (error: Error) => void } | undefined
   child.on('message', (burst: Burst) => settle?.resolve(burst))
-  child.on('exit', (code) => settle?.reject(new Error(`autocannon's process ended (${code})`)))
+  child.on('exit', (code) => settle?.reject(new Error(`autocannon's process exited with ${code}`)))
   return {
     name: 'autocannon',
     version: `autocannon ${packageVersion('autocannon')}`,

@@ -1,6 +1,6 @@
 /**
- * What every load generator does here: run scripts over so many connections for so long, compare EVERY answer with the
- * right ones, and say what it saw. A driver runs in a process of its own, so that its CPU time is known.
+ * The interface of load generators: run scripts over a number of connections for some seconds, compare EVERY answer with
+ * the right ones, and report. A driver runs in a process of its own, so that its CPU time is known.
  */
 import type { Exchange } from '../contenders/contender.js'
 
@@ -12,22 +12,22 @@ export interface Job {
   readonly seconds: number
   /** Each different exchange once. */
   readonly exchanges: readonly Exchange[]
-  /** One script a connection: places in `exchanges`, in order, and from the start again. */
+  /** One script per connection: indices of `exchanges`, in order, and from the start again. */
   readonly scripts: readonly (readonly number[])[]
 }
 
-/** What a burst came to. Nothing here is a server's figure except the latencies. */
+/** The result of a burst. Only the latencies are figures of the server. */
 export interface Burst {
-  /** Answers received and found right. */
+  /** Answers received; all of them right unless there is a problem. */
   readonly requests: number
   readonly seconds: number
   readonly latencyMedianMs: number
   readonly latency99Ms: number
   /** CPU time of the driver itself. */
   readonly driverSeconds: number
-  /** Answers that each connection has received; only a driver that runs scripts in order knows. */
+  /** Answers that each connection received; only a driver that runs scripts in order knows. */
   readonly answered?: readonly number[]
-  /** What was wrong, in words, if anything was: a wrong body, a status, a time-out, a lost connection. */
+  /** What was wrong, in words: a body, a status, a time-out, a lost connection. */
   readonly problem?: string
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which of topicd's promises each contender keeps: asked of it, not claimed for it. A contender that is faster because it
- * promises less should be seen to.
+ * Which of topicd's guarantees each contender keeps: tested by probes, not claimed. It shows which contender is faster
+ * because it guarantees less.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,30 +8,33 @@ import type { Contender, Exchange, Running } from '../contenders/contender.js'
 import type { Item, Operation } from '../work/operation.js'
 import { Tree, valueBytesMin } from '../work/tree.js'
 import { problemWith } from './check.js'
-import { house } from './home.js'
-import { ask } from './http.js'
-import type { Measuring } from './interleave.js'
+import { send } from './http.js'
+import type { MeasureOptions } from './interleave.js'
+import { openSandbox } from './sandbox.js'
 
-interface Promised {
+/** One guarantee, in words and as a test. */
+interface Probe {
   readonly words: string
-  kept(running: Running, smoke: boolean): Promise<boolean>
+  isKept(running: Running, smoke: boolean): Promise<boolean>
 }
 
-/** Clients that vanish together with requests outstanding, and then as many that ask in their place. */
-const vanishing = 32
-const vanishingMs = 3
+/** Clients that disconnect together with requests in flight, followed by as many new ones. */
+const disconnecting = 32
+
+/** Time before they disconnect. */
+const disconnectMs = 3
 
 /** Requests that each of them has sent by then. */
-const requestsOutstanding = 20
+const requestsInFlight = 20
 
-/** How often they do: answers are mixed up by chance. */
-const vanishingRounds = 120
-const vanishingRoundsSmoke = 3
+/** How often this is repeated: a server that mixes answers up does so by chance. */
+const disconnectRounds = 120
+const disconnectRoundsSmoke = 3
 
-const probes: readonly Promised[] = [
+const probes: readonly Probe[] = [
   {
     words: 'a value comes back exactly as sent, numbers included',
-    kept: async (running) => {
+    isKept: async (running) => {
       const item = { path: 'probe/exact', value: '[12345678901234567890,1.10,-0]' }
       await problemWith(running, { kind: 'create', ...item })
       return isRight(running, { kind: 'fetch', path: item.path, values: [item.value] })
@@ -39,7 +42,7 @@ const probes: readonly Promised[] = [
   },
   {
     words: 'pages come in topic tree order, descendants before siblings',
-    kept: async (running) => {
+    isKept: async (running) => {
       const items: Item[] = ['probe/order/a', 'probe/order/a/b', 'probe/order/a-b'].map((path) => ({
         path,
         value: '1',
@@ -57,42 +60,42 @@ const probes: readonly Promised[] = [
     },
   },
   {
-    words: 'what is not JSON is refused',
-    kept: async (running) => {
+    words: 'invalid JSON is refused',
+    isKept: async (running) => {
       const exchange = running.exchange({ kind: 'create', path: 'probe/broken', value: '{"broken":' })
       if (exchange === undefined) return false
-      return (await ask(running.port, running.headers, exchange)).status === 400
+      return (await send(running.port, running.headers, exchange)).status === 400
     },
   },
   {
     words: 'a request without a key is refused',
-    kept: async (running) => {
+    isKept: async (running) => {
       const exchange = running.exchange({ kind: 'fetch', path: 'probe/exact', values: [] })
       if (exchange === undefined) return false
-      return (await ask(running.port, { 'content-type': 'application/json' }, exchange)).status === 401
+      return (await send(running.port, { 'content-type': 'application/json' }, exchange)).status === 401
     },
   },
   {
-    words: 'an answer goes to its own request, even when other clients vanish',
-    kept: async (running, smoke) => {
+    words: 'an answer goes to its own request, even when other clients disconnect',
+    isKept: async (running, smoke) => {
       const item = { path: 'probe/own', value: '1' }
       await problemWith(running, { kind: 'create', ...item })
       const own: Operation = { kind: 'fetch', path: item.path, values: [item.value] }
       const exchange = running.exchange({ kind: 'overwrite', ...item })
       if (exchange === undefined) return false
-      for (let i = 0; i < (smoke ? vanishingRoundsSmoke : vanishingRounds); i++) {
-        const clients = Array.from({ length: vanishing }, () => askManyTimes(running, exchange))
-        await sleep(vanishingMs)
+      for (let i = 0; i < (smoke ? disconnectRoundsSmoke : disconnectRounds); i++) {
+        const clients = Array.from({ length: disconnecting }, () => sendPipelined(running, exchange))
+        await sleep(disconnectMs)
         for (const client of clients) client.destroy()
-        const followed = Array.from({ length: vanishing }, () => isRight(running, own).catch(() => false))
-        if ((await Promise.all(followed)).includes(false)) return false
+        const next = Array.from({ length: disconnecting }, () => isRight(running, own).catch(() => false))
+        if ((await Promise.all(next)).includes(false)) return false
       }
       return true
     },
   },
   {
     words: 'selectors with patterns',
-    kept: async (running) => {
+    isKept: async (running) => {
       const selector = { text: '?probe/o[a-z]+/a-b' }
       const items = [{ path: 'probe/order/a-b', value: '1' }]
       return isRight(running, { kind: 'page', selector, after: undefined, size: 10, items, hasMore: false })
@@ -100,48 +103,49 @@ const probes: readonly Promised[] = [
   },
 ]
 
-/** A connection that asks the same many times without waiting for an answer. */
-function askManyTimes(running: Running, exchange: Exchange): Socket {
+/** A connection that sends the same request many times without waiting for an answer. */
+function sendPipelined(running: Running, exchange: Exchange): Socket {
   const { method, path, body } = exchange
   const headers = { host: 'localhost', ...running.headers, 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const request = `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
   const socket = connect(running.port, '127.0.0.1')
-  socket.on('error', () => undefined).write(request.repeat(requestsOutstanding))
+  socket.on('error', () => undefined).write(request.repeat(requestsInFlight))
   return socket
 }
 
-/** Topics of a tree that is only there because every home has one. */
+/** Topics of the tree: the probes do not use it, but every sandbox has one. */
 const smallestTree = 20
 
-/** One line of the table: a promise, and for each contender whether it keeps it. */
-export interface PromiseRow {
+/** One line of the table: a guarantee, and for each contender whether it keeps it. */
+export interface GuaranteeRow {
   readonly words: string
   readonly kept: Readonly<Record<string, string>>
 }
 
-/** Asks contenders that store something. @param smoke whether it only matters that the questions still work */
-export async function promisesKept(
+/** Probes contenders that store something. @param smoke whether it is enough that the probes still work */
+export async function checkGuarantees(
   contenders: readonly Contender[],
-  { workers, homes }: Measuring,
+  { workers, sandboxes }: MeasureOptions,
   smoke: boolean,
-): Promise<PromiseRow[]> {
-  const kept = probes.map((): Record<string, string> => ({}))
+): Promise<GuaranteeRow[]> {
   const durability: Record<string, string> = {}
+  const rows = probes.map((probe) => ({ probe, kept: {} as Record<string, string> }))
   for (const contender of contenders) {
-    const housed = await house(contender, new Tree(smallestTree, valueBytesMin), { workers, answerBytes: 2 }, homes)
+    const tree = new Tree(smallestTree, valueBytesMin)
+    const sandbox = await openSandbox(contender, tree, { workers, responseBytes: 2 }, sandboxes)
     try {
-      for (const [i, probe] of probes.entries()) {
-        kept[i][contender.name] = (await probe.kept(housed.running, smoke)) ? 'yes' : 'no'
+      for (const { probe, kept } of rows) {
+        kept[contender.name] = (await probe.isKept(sandbox.running, smoke)) ? 'yes' : 'no'
       }
     } finally {
-      await housed.close()
+      await sandbox.close()
     }
     durability[contender.name] = contender.durability
   }
   return [
     { words: 'a write is on disk when it is answered', kept: durability },
-    ...probes.map(({ words }, i) => ({ words, kept: kept[i] })),
+    ...rows.map(({ probe, kept }) => ({ words: probe.words, kept })),
   ]
 }
 

@@ -1,13 +1,13 @@
--- What wrk runs: requests one after the other from a file, and every answer's status and body looked up among the right
--- ones. wrk does not tell which connection an answer belongs to, so an answer is right when it is right for any request.
+-- The script that wrk runs: sends the requests of a file in order and looks every answer's status and body up among the
+-- right ones. wrk does not say which connection an answer belongs to, so an answer is right if it is right for any request.
 --
--- The file: a line of four numbers (requests, answers, whether to blank digits, where to begin), then for each request a
--- line with its length and its bytes, then for each answer the same.
+-- The file: a line of four numbers (requests, answers, whether to blank digits, where to start), then for each request a
+-- line with its length and a line with its bytes, then the same for each answer.
 
 local requests, right, blank, nextRequest = {}, {}, false, 0
 local total = 0
 
--- Read by done() through thread:get, so they are globals.
+-- Globals, since done() reads them through thread:get.
 wrong, firstWrong = 0, ''
 
 function init(args)

@@ -1,0 +1,137 @@
+/**
+ * The process that autocannon runs in. It receives the name of a file that holds a job, and sends back the burst.
+ *
+ * Every answer's whole body is compared with the right ones for the request that it belongs to: a connection is answered
+ * in the order of its requests. Statuses, time-outs and connections that ended early are counted. At the end nothing is
+ * cut off: each connection waits for its last answer, so that it is known exactly what was acknowledged. autocannon
+ * reports whole milliseconds only, so latencies are recorded here.
+ */
+import { strict as assert } from 'node:assert'
+import type { EventEmitter } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createHistogram } from 'node:perf_hooks'
+import autocannon from 'autocannon'
+import { blanked } from '../contenders/contender.js'
+import { answerSecondsMax, type Burst, type Job, shownMax } from './driver.js'
+
+/** Interval at which autocannon checks the time. */
+const sampleMs = 100
+
+/** Time in which the last answers must arrive once no more requests are sent. */
+const drainSecondsMax = 2 * answerSecondsMax
+
+/**
+ * autocannon's clients with members that its published types omit: options of their own, consulted at each answer, and
+ * a number of requests after which they end instead of sending another one.
+ */
+interface ScriptedClient extends EventEmitter {
+  setRequests(requests: autocannon.Request[]): void
+  on(event: 'done', listener: () => void): this
+  on(event: 'response', listener: (status: number, bytes: number, ms: number) => void): this
+  readonly opts: { verifyBody: (body: string) => boolean }
+  reqsMade: number
+  responseMax: number | undefined
+}
+
+process.on('message', (file: string) => {
+  const job = JSON.parse(readFileSync(file, 'utf8')) as Job
+  void new Load(job).run().then((burst) => process.send?.(burst))
+})
+process.on('disconnect', () => process.exit(0))
+
+/** One job while it runs. */
+class Load {
+  readonly #job: Job
+  readonly #requests: readonly autocannon.Request[]
+  readonly #clients: ScriptedClient[] = []
+  readonly #answered: number[]
+  readonly #latenciesUs = createHistogram({ figures: 3 })
+  #firstWrong: string | undefined
+  #ended = 0
+  #startMs = 0
+  #endMs = 0
+  #startCpu = process.cpuUsage()
+
+  constructor(job: Job) {
+    this.#job = job
+    this.#requests = job.exchanges.map(({ method, path, body }) => ({ method, path, body, headers: job.headers }))
+    this.#answered = job.scripts.map(() => 0)
+  }
+
+  async run(): Promise<Burst> {
+    const { port, scripts, seconds } = this.#job
+    const options = {
+      url: `http://127.0.0.1:${port}`,
+      connections: scripts.length,
+      duration: seconds + drainSecondsMax,
+      sampleInt: sampleMs,
+      timeout: answerSecondsMax,
+      setupClient: (client: autocannon.Client) => this.#prepare(client as unknown as ScriptedClient),
+    } as autocannon.Options
+    const result = await new Promise<autocannon.Result>((resolve, reject) => {
+      const load = autocannon(options, (error, result) => (error ? reject(error as Error) : resolve(result)))
+      load.once('start', () => this.#start())
+    })
+    assert(this.#clients.length === scripts.length, 'one client per script')
+    return this.#burst(result)
+  }
+
+  /** Gives a client its script and checks each of its answers against it. */
+  #prepare(client: ScriptedClient): void {
+    const index = this.#clients.push(client) - 1
+    const script = this.#job.scripts[index] ?? []
+    client.setRequests(script.flatMap((exchange) => this.#requests[exchange] ?? []))
+    client.opts.verifyBody = (body) => {
+      const count = this.#answered[index] ?? 0
+      this.#answered[index] = count + 1
+      return this.#isRight(script[count % script.length], body)
+    }
+    client.on('done', () => {
+      if (++this.#ended === this.#job.scripts.length) this.#endMs = performance.now()
+    })
+    client.on('response', (_status, _bytes, ms) => this.#latenciesUs.record(Math.max(1, Math.round(ms * 1000))))
+  }
+
+  #isRight(index: number | undefined, body: string): boolean {
+    const exchange = index === undefined ? undefined : this.#job.exchanges[index]
+    if (exchange === undefined) return false
+    const { expected, path } = exchange
+    if (expected.includes(this.#job.blankDigits ? blanked(body) : body)) return true
+    const [actual, right] = [body, expected[0] ?? ''].map((text) => JSON.stringify(text.slice(0, shownMax)))
+    this.#firstWrong ??= `${path} answered ${actual}, not ${right}`
+    return false
+  }
+
+  /** Requests are prepared: what follows is load. After the burst each client ends with the request that it has sent. */
+  #start(): void {
+    this.#startCpu = process.cpuUsage()
+    this.#startMs = performance.now()
+    setTimeout(() => {
+      for (const client of this.#clients) client.responseMax = client.reqsMade
+    }, this.#job.seconds * 1000)
+  }
+
+  #burst(result: autocannon.Result): Burst {
+    const cpu = process.cpuUsage(this.#startCpu)
+    const total = this.#answered.reduce((sum, count) => sum + count, 0)
+    const unanswered = result.requests.sent - result.requests.total
+    const problems = [
+      this.#firstWrong,
+      result.non2xx > 0 && `${result.non2xx} answers were not 2xx`,
+      result.mismatches > 0 && `${result.mismatches} bodies were wrong`,
+      result.timeouts > 0 && `${result.timeouts} requests timed out`,
+      result.errors > result.timeouts && `${result.errors - result.timeouts} connections failed`,
+      unanswered > 0 && `${unanswered} requests have no answer`,
+      total === 0 && 'there was no answer at all',
+    ].filter((problem) => typeof problem === 'string')
+    return {
+      requests: total,
+      seconds: (this.#endMs - this.#startMs) / 1000,
+      latencyMedianMs: this.#latenciesUs.percentile(50) / 1000,
+      latency99Ms: this.#latenciesUs.percentile(99) / 1000,
+      driverSeconds: (cpu.user + cpu.system) / 1e6,
+      answered: this.#answered,
+      problem: problems.length > 0 ? problems.join('; ') : undefined,
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/** What a measurement results in: rounds of figures for each contender of a workload. Plain data, printed as JSON as it is. */
+import type { Scale } from '../work/workload.js'
+
+/** The figures of one burst. */
+export interface Round {
+  readonly microsecondsPerRequest: number
+  /** The same over that of the floor in this round, if the floor took part. */
+  readonly ratio: number | undefined
+  readonly requestsPerSecond: number
+  readonly latencyMedianMs: number
+  readonly latency99Ms: number
+  /** CPU seconds per second of the server and of the driver. */
+  readonly serverLoad: number
+  readonly driverLoad: number
+}
+
+/** The rounds of one contender. */
+export interface Outcome {
+  readonly contender: string
+  readonly rounds: readonly Round[]
+  /** Why there are no figures, or why they do not count. */
+  readonly problem?: string
+}
+
+/** The outcomes of all contenders of a workload. */
+export interface Result {
+  readonly workload: string
+  readonly question: string
+  readonly scale: Scale
+  readonly workers: number
+  readonly driver: string
+  readonly ratioMax?: number
+  readonly latencyMedianMsMax?: number
+  readonly outcomes: readonly Outcome[]
+}
+
+/** Whether any contender answered wrongly or could not be measured. */
+export function hasProblem({ outcomes }: Result): boolean {
+  return outcomes.some(({ problem }) => problem !== undefined)
+}

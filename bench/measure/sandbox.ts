@@ -1,0 +1,135 @@
+/**
+ * Sandboxes: a running contender on a directory of its own, on a real disk, that holds the tree of the workload. Loading
+ * a big tree takes a minute, so a loaded directory is kept as a template; every sandbox is a fresh copy of it, so that no
+ * workload sees what another one wrote.
+ */
+import { constants } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Contender, Running, Setting } from '../contenders/contender.js'
+import type { Operation } from '../work/operation.js'
+import type { Tree } from '../work/tree.js'
+import { forEachConcurrently, send } from './http.js'
+
+/** Requests in flight while a tree is loaded: many, so that they share flushes. */
+const loadInFlightMax = 512
+
+/** Templates that no run has used for two days are removed: another format of the store has a template of its own. */
+const unusedMsMax = 48 * 3_600_000
+
+/** Where sandboxes are made. */
+export interface SandboxOptions {
+  /** Directory of the templates, which outlive the run. */
+  readonly kept: string
+  /** Directory of the sandboxes, which do not. */
+  readonly temporary: string
+  readonly print: (text: string) => void
+}
+
+/** A running contender that holds the tree. */
+export interface Sandbox {
+  readonly running: Running
+  /** Stops the contender and removes its directory. */
+  close(): Promise<void>
+}
+
+/** Starts a contender on a fresh copy of a directory that holds the tree. Leaves nothing behind on failure. */
+export async function openSandbox(
+  contender: Contender,
+  tree: Tree,
+  setting: Omit<Setting, 'directory'>,
+  options: SandboxOptions,
+): Promise<Sandbox> {
+  await mkdir(options.temporary, { recursive: true })
+  const directory = await mkdtemp(join(options.temporary, 'sandbox-'))
+  try {
+    if (contender.dataFormat !== undefined) {
+      await copy(await template(contender, contender.dataFormat, tree, options), directory)
+    }
+    const running = await contender.start({ ...setting, directory })
+    return {
+      running,
+      close: async () => {
+        await running.stop()
+        await rm(directory, { recursive: true, force: true })
+      },
+    }
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Removes templates that have not been used for two days, and what interrupted loads left behind. */
+export async function removeUnused(kept: string): Promise<void> {
+  const names = await readdir(kept).catch(() => [])
+  for (const name of names) {
+    const status = await stat(join(kept, name)).catch(() => undefined)
+    if (status !== undefined && Date.now() - status.mtimeMs > unusedMsMax)
+      await rm(join(kept, name), { recursive: true, force: true })
+  }
+}
+
+/** Performs operations, many at a time; `lenient` ignores the answers. */
+export async function perform(running: Running, operations: Iterable<Operation>, lenient: boolean): Promise<void> {
+  await forEachConcurrently(operations, loadInFlightMax, async (operation, agent) => {
+    const exchange = running.exchange(operation)
+    if (exchange === undefined) throw new Error(`${operation.kind} is not supported`)
+    const { status, body } = await send(running.port, running.headers, exchange, agent)
+    if (!lenient && (status < 200 || status > 299)) {
+      throw new Error(`${operation.kind} was answered with ${status}: ${body}`)
+    }
+  })
+}
+
+/** The directory to copy, loaded first if it does not exist. Its modification time says when it was last used. */
+async function template(contender: Contender, format: string, tree: Tree, options: SandboxOptions): Promise<string> {
+  const loaded = join(options.kept, `${format}-${tree.topics}-${tree.group}-${tree.valueBytes}`)
+  if (!(await exists(loaded))) await load(contender, tree, loaded, options)
+  const now = new Date()
+  await utimes(loaded, now, now)
+  return loaded
+}
+
+/** Loads beside the final place and renames, so that an interrupted load is never taken for a template. */
+async function load(contender: Contender, tree: Tree, loaded: string, options: SandboxOptions): Promise<void> {
+  options.print(
+    `loading ${tree.topics.toLocaleString('en')} topics of ${tree.valueBytes} bytes into ${contender.name} …`,
+  )
+  await mkdir(options.kept, { recursive: true })
+  const directory = await mkdtemp(join(options.kept, 'loading-'))
+  try {
+    if (contender.load !== undefined) await contender.load(tree, directory)
+    else await loadOverHttp(contender, tree, directory)
+    await rename(directory, loaded)
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Loads as any client would: over HTTP, many requests at a time. */
+async function loadOverHttp(contender: Contender, tree: Tree, directory: string): Promise<void> {
+  const running = await contender.start({ workers: 1, responseBytes: 0, directory })
+  await perform(running, creations(tree), false).finally(() => running.stop())
+}
+
+function* creations(tree: Tree): Generator<Operation> {
+  for (let i = 0; i < tree.topics; i++) yield { kind: 'create', path: tree.path(i), value: tree.value(i) }
+}
+
+/** Copies regular files only (a stopped server may have left a socket), sharing blocks where the file system can. */
+async function copy(from: string, to: string): Promise<void> {
+  const filter = async (source: string): Promise<boolean> => {
+    const status = await stat(source)
+    return status.isFile() || status.isDirectory()
+  }
+  await cp(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE, filter })
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  )
+}

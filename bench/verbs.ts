@@ -1,0 +1,124 @@
+/**
+ * The verbs of the command line with their help. A verb's module is loaded only when it runs: loading one looks for the
+ * servers that it measures, and help needs none of that.
+ */
+import { commonOptions } from './options.js'
+import { groups, workloads } from './workloads/all.js'
+
+/** A verb's module. */
+interface VerbModule {
+  /** @returns whether all answers were right and every enforced target was met; throws UsageError for a wrong `argv` */
+  run(argv: readonly string[]): Promise<boolean>
+}
+
+interface Verb {
+  /** Its arguments. */
+  readonly synopsis: string
+  /** The question that it answers, for the list of verbs. */
+  readonly summary: string
+  /** Its own arguments and options. */
+  readonly details: string
+  load(): Promise<VerbModule>
+}
+
+const json = '  --json                results as JSON on stdout; everything else goes to stderr'
+
+/** What runs when no verb is given. */
+export const usual: Verb = {
+  synopsis: '[WORKLOAD…]',
+  summary: 'what does each workload cost, beside other servers?',
+  details: `  --contenders NAMES    bare,topicd,fastify,redis,etcd, separated by commas (default: all that are installed)
+${json}`,
+  load: () => import('./verbs/run.js'),
+}
+
+export const verbs: ReadonlyMap<string, Verb> = new Map([
+  [
+    'growth',
+    {
+      synopsis: '[SERIES…] [--redraw]',
+      summary: 'what does a request cost as the work grows? Draws bench/plots/*.svg',
+      details: `  SERIES                topics, values, connections, workers, page-size (default: all)
+  --redraw              draw the plots of the last run again, from dist-bench/plots/*.json`,
+      load: () => import('./verbs/growth.js'),
+    },
+  ],
+  [
+    'compare',
+    {
+      synopsis: 'BASE CHANGE [WORKLOAD…]',
+      summary: 'is one revision faster than another?',
+      details: `  BASE, CHANGE          revisions that git knows, or "." for the working tree as last built
+${json}`,
+      load: () => import('./verbs/compare.js'),
+    },
+  ],
+  [
+    'memory',
+    {
+      synopsis: '[--minutes N]',
+      summary: 'does memory grow under minutes of mixed load?',
+      details: `  --minutes N           duration of the load (default 10)
+${json}`,
+      load: () => import('./verbs/memory.js'),
+    },
+  ],
+  [
+    'profile',
+    {
+      synopsis: 'WORKLOAD [--output DIR]',
+      summary: 'where does the CPU time go?',
+      details: '  --output DIR          directory of the .cpuprofile files (default: profiles)',
+      load: () => import('./verbs/profile.js'),
+    },
+  ],
+  [
+    'postgres',
+    {
+      synopsis: '[WORKLOAD…]',
+      summary: 'what does the service cost on PostgreSQL, and what does batching gain?',
+      details: '  Needs PostgreSQL on this machine. Fails when batching gains too little for overwrite-256.',
+      load: () => import('./verbs/postgres.js'),
+    },
+  ],
+  [
+    'fenced',
+    {
+      synopsis: '[WORKLOAD…]',
+      summary: 'what do fenced reads cost?',
+      details: '  Needs PostgreSQL on this machine: it runs a primary and a synchronous standby.',
+      load: () => import('./verbs/fenced.js'),
+    },
+  ],
+])
+
+/** Help for `npm run bench -- --help`: verbs, workloads and options. */
+export function overview(): string {
+  const list = [...verbs].map(([name, { summary }]) => `  ${name.padEnd(22)}${summary}`)
+  return `npm run bench -- ${usual.synopsis} [options]
+npm run bench -- VERB [arguments] [options]
+
+Without a verb: ${usual.summary} (default: the group usual)
+
+verbs (npm run bench -- VERB --help shows the arguments of each):
+${list.join('\n')}
+
+${workloadHelp()}
+
+options:
+${usual.details}
+${commonOptions}`
+}
+
+/** Help for one verb. */
+export function verbHelp(name: string, verb: Verb): string {
+  const sections = [`npm run bench -- ${name} ${verb.synopsis} [options]`, verb.summary, verb.details]
+  if (verb.synopsis.includes('WORKLOAD')) sections.push(workloadHelp())
+  return [...sections, `options:\n${commonOptions}`].join('\n\n')
+}
+
+function workloadHelp(): string {
+  const width = Math.max(...workloads.map(({ name }) => name.length)) + 2
+  const list = workloads.map(({ name, question }) => `  ${name.padEnd(width)}${question}`)
+  return `workloads, and groups of them (${Object.keys(groups).join(', ')}):\n${list.join('\n')}`
+}

@@ -1,0 +1,115 @@
+/**
+ * Is one revision faster than another? Both are built in worktrees of their own and run side by side on this machine, in
+ * interleaved bursts; the answer is the ratio of their CPU time per request, round by round, with its spread.
+ *
+ *     npm run bench -- compare BASE CHANGE [WORKLOAD…] [options]
+ *
+ * A revision is anything that git knows; a dot is the working tree as it was last built.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { bare } from '../contenders/bare.js'
+import type { Contender } from '../contenders/contender.js'
+import { topicd } from '../contenders/topicd.js'
+import { root } from '../measure/machine.js'
+import type { Outcome, Result } from '../measure/result.js'
+import { spread } from '../measure/statistics.js'
+import { flag, readCommandLine, UsageError, workloadsNamed } from '../options.js'
+import { figure, markdown, summary } from '../report/table.js'
+import { allRight, measureAll, withSession } from '../session.js'
+
+const execute = promisify(execFile)
+
+/** A build may take this long: it includes an installation when the lock files differ. */
+const buildMsMax = 600_000
+
+/** The revisions differ when the whole spread of their ratio lies on one side of 1, at least this far away. */
+const differenceMin = 0.02
+
+export async function run(argv: readonly string[]): Promise<boolean> {
+  const { options, words } = readCommandLine(argv, { json: flag })
+  const [base, change, ...names] = words
+  if (base === undefined || change === undefined) throw new UsageError('compare needs two revisions: BASE and CHANGE')
+  const workloads = workloadsNamed(names, [options.smoke ? 'all' : 'usual'])
+  const directory = await mkdtemp(join(options.directory, 'topicd-compare-'))
+  const worktrees: string[] = []
+  try {
+    const contenders = [
+      bare,
+      await builtContender('base', base, join(directory, 'base'), worktrees),
+      await builtContender('change', change, join(directory, 'change'), worktrees),
+    ]
+    return await withSession(options, contenders, async (session) => {
+      const results = await measureAll(session, workloads, () => contenders)
+      const { machine, print } = session
+      if (options.json) console.log(JSON.stringify({ machine, base, change, results }, undefined, 2))
+      else print(`\n${comparison(results).join('\n')}`)
+      return allRight(results)
+    })
+  } finally {
+    for (const worktree of worktrees) await execute('git', ['-C', root, 'worktree', 'remove', '--force', worktree])
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function builtContender(
+  name: string,
+  revision: string,
+  directory: string,
+  worktrees: string[],
+): Promise<Contender> {
+  if (revision === '.') return topicd({ name, dist: join(root, 'dist'), version: `${name} the working tree` })
+  const dist = await build(revision, directory, worktrees)
+  return topicd({ name, dist, version: `${name} ${await shortName(revision)}` })
+}
+
+/** Checks a revision out and builds it. @returns its `dist` */
+async function build(revision: string, worktree: string, worktrees: string[]): Promise<string> {
+  console.error(`building ${revision} …`)
+  await execute('git', ['-C', root, 'worktree', 'add', '--detach', worktree, revision])
+  worktrees.push(worktree)
+  const lock = 'package-lock.json'
+  const [own, theirs] = await Promise.all([readFile(join(root, lock), 'utf8'), readFile(join(worktree, lock), 'utf8')])
+  if (own === theirs) await symlink(join(root, 'node_modules'), join(worktree, 'node_modules'))
+  else await execute('npm', ['ci'], { cwd: worktree, timeout: buildMsMax })
+  await execute('npm', ['run', 'build'], { cwd: worktree, timeout: buildMsMax })
+  return join(worktree, 'dist')
+}
+
+async function shortName(revision: string): Promise<string> {
+  const { stdout } = await execute('git', ['-C', root, 'rev-parse', '--short', revision])
+  return stdout.trim()
+}
+
+/** For each workload both costs, and the ratio of the two over the rounds. */
+function comparison(results: readonly Result[]): string[] {
+  return markdown(
+    ['server CPU µs per request', 'base', 'change', 'change / base', 'verdict'],
+    results.map(comparisonRow),
+  )
+}
+
+function comparisonRow(result: Result): string[] {
+  const outcomeOf = (name: string): Outcome | undefined => result.outcomes.find(({ contender }) => contender === name)
+  const [base, change] = [outcomeOf('base'), outcomeOf('change')]
+  const baseSummary = base && summary(base, result.workers)
+  const changeSummary = change && summary(change, result.workers)
+  if (!base || !change || !baseSummary || !changeSummary) return [result.workload, '—', '—', '—', 'no figures']
+  const ratios = spread(
+    change.rounds.flatMap(({ microsecondsPerRequest }, i) => {
+      const ofBase = base.rounds[i]?.microsecondsPerRequest
+      return ofBase === undefined ? [] : microsecondsPerRequest / ofBase
+    }),
+  )
+  const faster = ratios.max < 1 - differenceMin
+  const slower = ratios.min > 1 + differenceMin
+  return [
+    result.workload,
+    figure(baseSummary.microseconds.median),
+    figure(changeSummary.microseconds.median),
+    `${ratios.median.toFixed(3)} [${ratios.min.toFixed(3)}–${ratios.max.toFixed(3)}]`,
+    faster ? 'faster' : slower ? 'slower' : 'no difference beyond the spread',
+  ]
+}

@@ -1,0 +1,23 @@
+/**
+ * What do fenced reads cost? topicd on PostgreSQL with a synchronous standby on the same machine, without and with
+ * `--fenced-reads`, interleaved. On two machines the network's round trip comes on top of each fetch's wait.
+ *
+ *     npm run bench -- fenced [WORKLOAD…] [options]
+ */
+import { bare } from '../contenders/bare.js'
+import { postgresWithStandby } from '../contenders/postgres.js'
+import { readCommandLine, UsageError, workloadsNamed } from '../options.js'
+import { allRight, measureAll, withSession } from '../session.js'
+
+const defaults = ['fetch-path', 'page-10', 'mixed-90-10']
+
+export async function run(argv: readonly string[]): Promise<boolean> {
+  const { options, words } = readCommandLine(argv)
+  const workloads = workloadsNamed(words, defaults)
+  const plain = postgresWithStandby(false)
+  if (plain.missing !== undefined) throw new UsageError(`fenced needs PostgreSQL: ${plain.missing}`)
+  const contenders = [bare, plain, postgresWithStandby(true)]
+  return withSession(options, contenders, async (session) =>
+    allRight(await measureAll(session, workloads, () => contenders)),
+  )
+}
