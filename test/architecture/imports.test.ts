@@ -1,0 +1,118 @@
+/** Imports run one way, and each library that needs care has one folder: read from the import lines themselves. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import t from 'tap'
+
+const source = resolve(import.meta.dirname, '../../src')
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+
+/** What a file imports: packages by name, files of ours relative to src/. Types count too: they are knowledge. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(source, file), 'utf8')
+  const named = [...text.matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((match) => match[1])
+  return named.map((name) =>
+    name.startsWith('.') ? relative(source, resolve(source, dirname(file), name)).replace(/\.js$/, '.ts') : name,
+  )
+}
+
+/** The same without what is imported for its types alone: what is loaded. */
+function loadsOf(file: string): string[] {
+  const text = readFileSync(join(source, file), 'utf8').replace(/^import type [^']*'[^']+'$/gms, '')
+  return [...text.matchAll(/from\s*'(\.[^']+)'/g)].map((match) =>
+    relative(source, resolve(source, dirname(file), match[1])).replace(/\.js$/, '.ts'),
+  )
+}
+
+/** Files whose path begins with the first may import nothing whose path or name begins with one of the second. */
+const forbidden: readonly (readonly [string, readonly string[]])[] = [
+  [
+    'topics/',
+    [
+      'selectors/',
+      'store/',
+      'http/',
+      'api/',
+      'auth/',
+      'cluster/',
+      'ops/',
+      'tools/',
+      'commands/',
+      'config',
+      'node:fs',
+      'node:net',
+    ],
+  ],
+  [
+    'selectors/',
+    ['store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'node:fs', 'node:net'],
+  ],
+  ['store/', ['http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
+  ['store/lmdb/', ['store/postgres/']],
+  ['store/postgres/', ['store/lmdb/']],
+  ['http/', ['topics/', 'selectors/', 'store/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
+  ['auth/', ['http/', 'api/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
+  ['api/', ['cluster/', 'ops/', 'tools/', 'commands/', 'config', 'store/lmdb/', 'store/postgres/']],
+  ['ops/', ['tools/', 'cluster/', 'commands/']],
+  ['tools/', ['cluster/', 'commands/']],
+  ['cluster/', ['commands/']],
+]
+
+/** The only places that may import these packages. */
+const edges: readonly (readonly [string, RegExp])[] = [
+  ['lmdb', /^store\/lmdb\//],
+  ['pg', /^store\/postgres\//],
+  ['uWebSockets.js', /^http\//],
+  ['re2js', /^selectors\/pattern/],
+  ['prom-client', /^ops\//],
+  ['pino', /^ops\//],
+  ['cli-progress', /^commands\//],
+]
+
+function crossings(imports: (file: string) => readonly string[]): string[] {
+  const found: string[] = []
+  for (const file of files) {
+    for (const name of imports(file)) {
+      for (const [from, banned] of forbidden) {
+        if (file.startsWith(from) && banned.some((start) => name.startsWith(start)))
+          found.push(`${file} imports ${name}`)
+      }
+      for (const [library, place] of edges) {
+        if (name === library && !place.test(file)) found.push(`${file} imports ${name}`)
+      }
+    }
+  }
+  return found
+}
+
+t.test('no arrow runs the wrong way', (t) => {
+  t.ok(files.length > 50, 'the files were found')
+  t.strictSame(crossings(importsOf), [])
+  const planted = (file: string): string[] =>
+    file === 'http/server.ts' ? [...importsOf(file), 'topics/path.ts', 'lmdb'] : importsOf(file)
+  t.equal(crossings(planted).length, 2, 'arrows that are planted are found')
+  t.end()
+})
+
+/** Everything that is loaded with a file, itself included. */
+function reached(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file) || !files.includes(file)) return seen
+  seen.add(file)
+  for (const next of loadsOf(file)) reached(next, seen)
+  return seen
+}
+
+t.test('the primary loads nothing that could open a store', (t) => {
+  const loaded = [...reached('cluster/primary.ts')]
+  t.ok(loaded.includes('cluster/workers.ts'), 'the search goes somewhere')
+  t.strictSame(
+    loaded.filter((file) => /^store\/(lmdb|postgres|open)/.test(file)),
+    [],
+  )
+  t.end()
+})
+
+t.test('no file is loaded in a circle', (t) => {
+  const circles = files.filter((file) => loadsOf(file).some((next) => reached(next).has(file)))
+  t.strictSame(circles, [])
+  t.end()
+})
