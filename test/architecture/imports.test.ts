@@ -9,7 +9,7 @@ const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
 /** What a file imports: packages by name, files of ours relative to src/. Types count too: they are knowledge. */
 function importsOf(file: string): string[] {
   const text = readFileSync(join(source, file), 'utf8')
-  const named = [...text.matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((match) => match[1])
+  const named = [...text.matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(([, name = '']) => name)
   return named.map((name) =>
     name.startsWith('.') ? relative(source, resolve(source, dirname(file), name)).replace(/\.js$/, '.ts') : name,
   )
@@ -18,8 +18,8 @@ function importsOf(file: string): string[] {
 /** The same without what is imported for its types alone: what is loaded. */
 function loadsOf(file: string): string[] {
   const text = readFileSync(join(source, file), 'utf8').replace(/^import type [^']*'[^']+'$/gms, '')
-  return [...text.matchAll(/from\s*'(\.[^']+)'/g)].map((match) =>
-    relative(source, resolve(source, dirname(file), match[1])).replace(/\.js$/, '.ts'),
+  return [...text.matchAll(/from\s*'(\.[^']+)'/g)].map(([, name = '']) =>
+    relative(source, resolve(source, dirname(file), name)).replace(/\.js$/, '.ts'),
   )
 }
 

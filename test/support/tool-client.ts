@@ -42,7 +42,7 @@ export async function begun({ stdout }: Running): Promise<void> {
   await once(stdout, 'readable')
 }
 
-/** The process that does a tool's work: the child of `parent` that runs tool-process.js. */
+/** The process that does a tool's work: the child of `parent` that runs cluster/tool-process.js. */
 export async function toolOf(parent: number): Promise<number> {
   return until('a tool at work', async () => childrenOf(parent).find(isTool))
 }
