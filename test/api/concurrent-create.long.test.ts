@@ -1,8 +1,10 @@
 /**
  * Writers that meet at one path: one of them creates it, and what was removed stays removed.
  */
+
 import t from 'tap'
 import type { Answer } from '../support/client.js'
+import { at, first } from '../support/only.js'
 import { overWorkers } from '../support/server.js'
 
 const rounds = 40
@@ -78,7 +80,7 @@ await overWorkers(t, async (t, server) => {
           i === half ? client.post('remove', { path }) : client.post('set', { path, value: i }),
         ),
       )
-      t.equal(answers[half].text, '{"removed":1}', `round ${round}: removed`)
+      t.equal(at(answers, half).text, '{"removed":1}', `round ${round}: removed`)
       const sets = answers.filter((_, i) => i !== half)
       t.ok(
         sets.every(({ status, code }) => status === 200 || code === 'no_such_topic'),
@@ -93,8 +95,8 @@ await overWorkers(t, async (t, server) => {
       const path = `both/${round}`
       await post('addAndSet', { path, value: 0 })
       const [removal, creation] = await Promise.all([
-        clients[0].post('remove', { path }),
-        clients[1].post('addAndSet', { path, value: 1 }),
+        first(clients).post('remove', { path }),
+        at(clients, 1).post('addAndSet', { path, value: 1 }),
       ])
       t.equal(removal.text, '{"removed":1}', `round ${round}: removed`)
       const exists = (await post('fetch', { path })).status === 200

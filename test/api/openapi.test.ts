@@ -1,11 +1,13 @@
 /**
  * The API description is one, and is true: what it says of requests and answers is held to what the service takes and gives.
  */
+
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
 import { type Example, examples } from '../../dist/api/openapi-examples.js'
 import { get } from '../support/metrics.js'
+import { present } from '../support/only.js'
 import { runCommand, startServer } from '../support/server.js'
 
 interface Json {
@@ -14,6 +16,11 @@ interface Json {
 
 const { stdout } = await runCommand(['openapi'])
 const document = JSON.parse(stdout) as Json
+
+/** What lies in a document under names, one in the other. */
+function inside(json: Json, ...names: readonly string[]): Json {
+  return names.reduce((place, name) => present(place[name]), json)
+}
 
 // Words of OpenAPI that JSON Schema does not know are no mistake.
 const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).addVocabulary([
@@ -39,13 +46,13 @@ const content = ['content', 'application/json', 'schema'] as const
 
 const bodies = new Map<string, ValidateFunction>()
 const answers = new Map<string, ValidateFunction>()
-const operations = Object.entries(document.paths).flatMap(([path, { post }]) =>
+const operations = Object.entries(inside(document, 'paths')).flatMap(([path, { post }]) =>
   post === undefined ? [] : [[path, post] as const],
 )
 for (const [path, post] of operations) {
   bodies.set(path, validator('paths', path, 'post', 'requestBody', ...content))
   answers.set(`${path} 200`, validator('paths', path, 'post', 'responses', '200', ...content))
-  for (const [status, response] of Object.entries(post.responses)) {
+  for (const [status, response] of Object.entries(inside(post, 'responses'))) {
     if (status === '200') continue
     answers.set(`${path} ${status}`, validator(...String(response.$ref).slice(2).split('/'), ...content))
   }
@@ -61,12 +68,15 @@ async function lint(described: object): Promise<string[]> {
 
 await t.test('a linter has no error and no warning for it, with all recommended rules', async (t) => {
   t.strictSame(await lint(document), [])
-  const schemas = { ...document.components.schemas, Unused: { type: 'object' } }
+  const schemas = { ...inside(document, 'components', 'schemas'), Unused: { type: 'object' } }
   const planted: readonly (readonly [rule: string, described: object])[] = [
     ['no-unused-components', { ...document, components: { ...document.components, schemas } }],
     ['security-defined', { ...document, security: [{ unknown: [] }] }],
     ['struct', { ...document, info: {} }],
-    ['operation-operationId-unique', { ...document, paths: { ...document.paths, '/x': document.paths['/healthz'] } }],
+    [
+      'operation-operationId-unique',
+      { ...document, paths: { ...document.paths, '/x': inside(document, 'paths', '/healthz') } },
+    ],
     ['no-invalid-media-type-examples', withSetExample({ path: 1 })],
   ]
   for (const [rule, described] of planted) t.match((await lint(described)).join('\n'), rule, `${rule}, planted`)
@@ -86,10 +96,11 @@ await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and noth
     operations.map(([path]) => path),
     routes,
   )
-  t.strictSame(Object.keys(document.paths), [...routes, '/healthz', '/openapi.json'])
-  const references = [...new Set([...stdout.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, reference]) => reference))]
+  t.strictSame(Object.keys(inside(document, 'paths')), [...routes, '/healthz', '/openapi.json'])
+  const references = [...new Set([...stdout.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, reference = '']) => reference))]
   const lost = references.filter(
-    (reference) => reference.split('/').reduce((place, name) => place?.[name], document) === undefined,
+    (reference) =>
+      reference.split('/').reduce<Json | undefined>((place, name) => place?.[name], document) === undefined,
   )
   t.ok(references.length > 10)
   t.strictSame(lost, [])
@@ -97,7 +108,7 @@ await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and noth
 })
 
 await t.test('a generated client hides no function of its platform', async (t) => {
-  const ids = Object.values(document.paths).flatMap((item) =>
+  const ids = Object.values(inside(document, 'paths')).flatMap((item) =>
     Object.values(item).map(({ operationId }) => String(operationId)),
   )
   t.strictSame(ids, [
@@ -117,7 +128,7 @@ await t.test('a generated client hides no function of its platform', async (t) =
 
 await t.test('both spellings of the key are described, and each operation has its tag', async (t) => {
   t.strictSame(document.security, [{ apiKey: [] }, { bearer: [] }])
-  t.match(document.components.securitySchemes, {
+  t.match(inside(document, 'components', 'securitySchemes'), {
     apiKey: { type: 'apiKey', in: 'header', name: 'authorization' },
     bearer: { type: 'http', scheme: 'bearer' },
   })
@@ -130,17 +141,30 @@ await t.test('both spellings of the key are described, and each operation has it
 await t.test(
   'a request by path and one by selector have a schema each, with the bounds of their members',
   async (t) => {
-    const { FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector } = document.components.schemas
+    const schemas = inside(document, 'components', 'schemas')
     t.strictSame(
-      [FetchByPath, FetchBySelector, RemoveByPath, RemoveBySelector].map((schema) => schema?.required),
+      ['FetchByPath', 'FetchBySelector', 'RemoveByPath', 'RemoveBySelector'].map((name) => schemas[name]?.required),
       [['path'], ['selector'], ['path'], ['selector']],
     )
-    t.match(FetchBySelector.properties.size, { type: 'integer', minimum: 1, maximum: 1000, default: 10 })
-    t.match(FetchByPath.properties.path, { minLength: 1, maxLength: 1980, description: /1978 bytes of UTF-8/ })
-    t.match(RemoveBySelector.properties.selector, { minLength: 1, maxLength: 8192, description: /8192 bytes of UTF-8/ })
+    t.match(inside(schemas, 'FetchBySelector', 'properties', 'size'), {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      default: 10,
+    })
+    t.match(inside(schemas, 'FetchByPath', 'properties', 'path'), {
+      minLength: 1,
+      maxLength: 1980,
+      description: /1978 bytes of UTF-8/,
+    })
+    t.match(inside(schemas, 'RemoveBySelector', 'properties', 'selector'), {
+      minLength: 1,
+      maxLength: 8192,
+      description: /8192 bytes of UTF-8/,
+    })
     const larger = JSON.parse((await runCommand(['openapi', '--page-size-max', '5000'])).stdout) as Json
     t.match(
-      larger.components.schemas.FetchBySelector.properties.size,
+      inside(larger, 'components', 'schemas', 'FetchBySelector', 'properties', 'size'),
       { maximum: 5000 },
       'the largest size is the setting',
     )
@@ -157,17 +181,10 @@ await t.test('its examples are what a new service answers, and keep to the schem
       holds(t, answers.get(`${path} 200`), answer, `${route} ${name}: the answer`)
       const { status, text } = await post(route, request)
       t.strictSame({ status, answer: JSON.parse(text) }, { status: 200, answer }, `${route} ${name}: as answered`)
-      const described = document.paths[path].post
-      t.strictSame(
-        described.requestBody.content['application/json'].examples[name]?.value,
-        request,
-        `${route} ${name}: described`,
-      )
-      t.strictSame(
-        described.responses['200'].content['application/json'].examples[name]?.value,
-        answer,
-        `${route} ${name}: described`,
-      )
+      const described = inside(document, 'paths', path, 'post')
+      const ofJson = ['content', 'application/json', 'examples', name, 'value']
+      t.strictSame(inside(described, 'requestBody', ...ofJson), request, `${route} ${name}: described`)
+      t.strictSame(inside(described, 'responses', '200', ...ofJson), answer, `${route} ${name}: described`)
       count++
     }
   }

@@ -1,9 +1,11 @@
 /**
  * Permissions: a key does the operations that it was made for, in the subtrees that it was made for, and nothing else.
  */
+
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import type { Answer } from '../support/client.js'
+import { present } from '../support/only.js'
 import { overWorkers, type Server } from '../support/server.js'
 
 /** What each route needs; addAndSet needs both. */
@@ -35,7 +37,7 @@ async function operations(t: Test, { post, addKey }: Server): Promise<void> {
   for (const [i, kind] of kinds.entries()) {
     const allowed = kind.split(',')
     for (const [route, needed] of Object.entries(needs)) {
-      const answer = await post(route, bodies[route], { token: tokens[i] })
+      const answer = await post(route, present(bodies[route]), { token: tokens[i] })
       if (needed.every((operation) => allowed.includes(operation)))
         t.equal(answer.status, 200, `--allow ${kind} may ${route}`)
       else refuses(t, answer, 403, 'forbidden_operation', `--allow ${kind} may not ${route}`)

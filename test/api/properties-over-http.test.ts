@@ -50,7 +50,7 @@ await overWorkers(t, async (t, { post }) => {
       ['REMOVAL', ''],
       ['REMOVAL', 'never'],
       ['REMOVAL', 'when subscriptions < 1'],
-    ]) {
+    ] as const) {
       const claim = `${name} ${JSON.stringify(value)}`
       const properties = { [name]: value }
       refuses(

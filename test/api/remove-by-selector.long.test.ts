@@ -3,11 +3,13 @@
  * most; a removal that a death interrupts has removed a prefix of its matches and can be repeated; and a restricted key
  * removes in its own subtrees only.
  */
+
 import { join } from 'node:path'
 import t from 'tap'
 import { gives } from '../support/claims.js'
 import { type Client, pathsOf } from '../support/client.js'
 import { treeOrder } from '../support/model.js'
+import { first, medianOf } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { overWorkers, startServer, until } from '../support/server.js'
 import { makeDirectory } from '../support/store.js'
@@ -80,9 +82,8 @@ t.test(`while ${many} topics are removed, other writers never wait long`, async 
   })
   await Promise.all(writers)
   t.equal(await removal, many, 'the count is exact')
-  latencies.sort((a, b) => a - b)
-  const medianMs = latencies[latencies.length >> 1]
-  const maxMs = latencies[latencies.length - 1]
+  const medianMs = medianOf(latencies)
+  const maxMs = Math.max(...latencies)
   const tookMs = performance.now() - startedAt
   const words = `${latencies.length} in ${tookMs.toFixed(0)} ms, median ${medianMs.toFixed(1)} ms, longest ${maxMs.toFixed(0)} ms`
   t.ok(latencies.length > 40 && medianMs < Math.max(100, tookMs / 20) && maxMs < Math.max(1000, tookMs / 2), words)
@@ -93,7 +94,7 @@ t.test('a removal that a death interrupts has removed a prefix, and is repeated 
   const paths = tree(30_000)
   await makeDirectory(dataDir, paths)
   const server = await startServer(t, { dataDir })
-  const [worker] = server.workerPids()
+  const worker = first(server.workerPids())
   const client = server.connect()
   const watcher = server.connect()
   const interrupted = client.post('remove', { selector: '?r//' }).then(

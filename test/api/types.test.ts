@@ -1,9 +1,11 @@
 /**
  * Types: a topic has one for as long as it exists, a fetch sees one at a time, and the other one costs it nothing.
  */
+
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { pathsOf } from '../support/client.js'
+import { medianOf } from '../support/only.js'
 import { overWorkers } from '../support/server.js'
 
 await overWorkers(t, async (t, { post, client }) => {
@@ -119,9 +121,8 @@ await overWorkers(t, async (t, { post, client }) => {
         )
       }
     }
-    const median = (times: number[]) => times.sort((a, b) => a - b)[times.length >> 1]
     // Passing over 6,000 topics takes several times as long as the whole of a request.
-    const [sparseMs, denseMs] = [median(sparse), median(dense)]
+    const [sparseMs, denseMs] = [medianOf(sparse), medianOf(dense)]
     t.ok(
       sparseMs < 2 * denseMs + 0.5,
       `${sparseMs.toFixed(2)} ms across 6,000 strings, ${denseMs.toFixed(2)} ms across none`,

@@ -76,7 +76,7 @@ test('the parts are all the workloads that there are', async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'dist-bench', 'run.js'), '--help'])
   for (const name of parts.flat())
     t.ok(stdout.includes(`${name},`) || stdout.includes(`${name};`), `${name} is offered`)
-  const offered = /WORKLOAD +(.*?);/s.exec(stdout)?.[1].split(',') ?? []
+  const offered = /WORKLOAD +(.*?);/s.exec(stdout)?.[1]?.split(',') ?? []
   t.equal(offered.length, parts.flat().length, 'and no other is')
 })
 

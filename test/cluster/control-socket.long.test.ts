@@ -2,11 +2,13 @@
  * The control socket as a hostile or broken program meets it: whatever one connection sends, it is told what is wrong, and
  * the service serves on.
  */
+
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
+import { first } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer, until } from '../support/server.js'
 
@@ -153,7 +155,7 @@ await t.test('a flood of malformed lines is answered, and requests are served me
 
 await t.test('the first line may have a mebibyte and no byte more', async (t) => {
   const fill = (bytes: number): string => {
-    const [before, after] = adding({ name: 'long', under: ['?'] }).split('?')
+    const [before = '', after = ''] = adding({ name: 'long', under: ['?'] }).split('?')
     const room = bytes - before.length - after.length
     // Many subtrees, the last as long as is left.
     const under = Array.from({ length: Math.floor(room / 1000) - 1 }, () => 'a'.repeat(997)).join('","')
@@ -185,8 +187,8 @@ await t.test('connections are bounded, and beyond the bound refused with a reaso
     '{"error":"more than 64 connections wait to send their request"}\n',
     'limit + 1',
   )
-  held[0].write('{"command":"ask","question":{"about":"listKeys"}}\n')
-  t.match(await answerTo(held[0]), '{"answer":[', 'the limit')
+  first(held).write('{"command":"ask","question":{"about":"listKeys"}}\n')
+  t.match(await answerTo(first(held)), '{"answer":[', 'the limit')
   for (const socket of held) socket.destroy()
   await until('room', async () => ((await send('{}')).includes('more than') ? undefined : true))
   await servesOn(t)

@@ -1,7 +1,9 @@
 /** The first key is made and printed though a worker ends before it answers; and only by the service that made it. */
+
 import t from 'tap'
 import { makeFirstKey } from '../../dist/cluster/first-key.js'
 import type { Question } from '../../dist/cluster/messages.js'
+import { first } from '../support/only.js'
 
 interface Key {
   readonly name: string
@@ -84,7 +86,7 @@ t.test('another host makes the first key meanwhile', async (t) => {
     {
       async request(question: Question): Promise<unknown> {
         if (question.about === 'addKey') keys.push({ name: 'first', tokenHash: 'of the other host' })
-        return serving()[0].request(question)
+        return first(serving()).request(question)
       },
     },
   ]

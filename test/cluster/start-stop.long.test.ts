@@ -1,9 +1,11 @@
 /** Starting and stopping: what is refused at the start, what a signal does, and what happens when a worker dies. */
+
 import { rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { get } from '../support/metrics.js'
+import { first } from '../support/only.js'
 import { patchedProgram } from '../support/patched.js'
 import { runCommand, type Server, type StartOptions, startServer, until } from '../support/server.js'
 
@@ -69,7 +71,7 @@ for (const workers of [1, 3]) {
   t.test(`a worker that is killed is replaced, over ${workers} workers`, async (t) => {
     const server = await startServer(t, { workers })
     await server.post('addAndSet', { path: 'kept', value: 1 })
-    const [victim] = server.workerPids()
+    const victim = first(server.workerPids())
     process.kill(victim, 'SIGKILL')
     await server.logged('worker died', (line) => line.worker === victim)
     await server.logged('worker replaced')
@@ -156,7 +158,7 @@ t.test('workers that die before they serve, over and over', { timeout: 240_000 }
   await t.test('while another one serves, the service goes on, and says that it is not ready', async (t) => {
     const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
     writeFileSync(refusal, '')
-    process.kill(server.workerPids()[0], 'SIGKILL')
+    process.kill(first(server.workerPids()), 'SIGKILL')
     const failures = (): number => server.log.filter(({ msg }) => msg === 'worker could not be started').length
     await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
     t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
@@ -172,7 +174,7 @@ t.test('workers that die before they serve, over and over', { timeout: 240_000 }
   await t.test('while none serves, the service ends and says why', async (t) => {
     const server = await startServer(t, { program, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
     writeFileSync(refusal, '')
-    process.kill(server.workerPids()[0], 'SIGKILL')
+    process.kill(first(server.workerPids()), 'SIGKILL')
     await until('its end', async () => (server.running ? undefined : true), 120_000)
     t.strictSame(await server.exited, { code: 12, signal: null })
     t.match(server.output, '11 workers in a row died before they served')

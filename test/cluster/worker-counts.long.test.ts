@@ -2,10 +2,12 @@
  * There are as many workers as are wanted, whatever happens while they are started, replaced or drained; and a worker that
  * leaves answers what it has in flight, whatever happens meanwhile.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { get } from '../support/metrics.js'
+import { at, first } from '../support/only.js'
 import { patchedProgram } from '../support/patched.js'
 import { Server, startServer, until } from '../support/server.js'
 
@@ -49,10 +51,10 @@ t.test('a reload that is asked for while the service starts', async (t) => {
 
 t.test('a worker that is killed while others are replaced', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const first = server.workerPids()
+  const before = server.workerPids()
   server.signal('SIGHUP')
   await server.logged('rolling restart')
-  process.kill(first[1], 'SIGKILL')
+  process.kill(at(before, 1), 'SIGKILL')
   await until(
     'the restart is over',
     async () => times(server, 'rolling restart done') + times(server, 'rolling restart failed') || undefined,
@@ -62,14 +64,14 @@ t.test('a worker that is killed while others are replaced', async (t) => {
 
 t.test('a new worker that is killed before it serves: the reload fails, and what served goes on', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const first = server.workerPids()
+  const before = server.workerPids()
   server.signal('SIGHUP')
-  const fresh = await until('a new worker', async () => server.workerPids().find((pid) => !first.includes(pid)))
+  const fresh = await until('a new worker', async () => server.workerPids().find((pid) => !before.includes(pid)))
   process.kill(fresh, 'SIGKILL')
   const { reason } = await server.logged('rolling restart failed')
   t.equal(reason, `process ${fresh} was ended by SIGKILL`)
   await settles(t, server, 2)
-  t.strictSame(server.workerPids().sort(), first.sort(), 'the same workers as before')
+  t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
   server.signal('SIGHUP')
   await server.logged('rolling restart done')
   await settles(t, server, 2)
@@ -94,13 +96,13 @@ t.test('new workers that end soon after they began to serve: the reload fails, a
     env: { END_SOON: soon },
     dataDir: join(t.testdirName, 'db'),
   })
-  const first = server.workerPids()
+  const before = server.workerPids()
   writeFileSync(soon, '')
   server.signal('SIGHUP')
   const { reason } = await server.logged('rolling restart failed')
   t.match(reason, /^process \d+ ended \(SIGKILL\) soon after it began to serve$/)
   await settles(t, server, 2)
-  t.strictSame(server.workerPids().sort(), first.sort(), 'the same workers as before')
+  t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
 })
 
 t.test('a stop in the middle of a reload lets the leaving worker answer', async (t) => {
@@ -120,7 +122,7 @@ t.test('a stop in the middle of a reload lets the leaving worker answer', async 
 t.test('a stop waits for a worker that was killed while it drained, so that its directory is free', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--drain-ms', '5000'] })
   await hold(server, 'held')
-  const [leaving] = server.workerPids()
+  const leaving = first(server.workerPids())
   server.signal('SIGHUP')
   await until('a new worker serves', async () => (server.workerPids().length === 2 ? true : undefined))
   process.kill(leaving, 'SIGSTOP')

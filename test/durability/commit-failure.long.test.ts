@@ -3,8 +3,10 @@
  * once, and another worker takes its place. What was acknowledged before is there. A commit that never comes back ends its
  * worker too, at a deadline.
  */
+
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { first } from '../support/only.js'
 import { type Server, startServer, until } from '../support/server.js'
 import { Strace, whyNoStrace } from '../support/strace.js'
 
@@ -20,7 +22,7 @@ for (const workers of [1, 3]) {
     async (t) => {
       const server = await startServer(t, { workers })
       await server.post('addAndSet', { path: 'kept', value: 1 })
-      const [victim] = server.workerPids()
+      const victim = first(server.workerPids())
       await Strace.attach(t, victim, 'fdatasync:error=EIO')
 
       // The kernel chooses the worker of each connection, so one of many meets the victim.
@@ -54,7 +56,7 @@ for (const workers of [1, 3]) {
 t.test('a failed write leaves what was acknowledged before', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t)
   for (let i = 0; i < 50; i++) await server.post('addAndSet', { path: `kept/${i}`, value: i })
-  const [pid] = server.workerPids()
+  const pid = first(server.workerPids())
   await Strace.attach(t, pid, 'fdatasync:error=EIO')
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
@@ -80,7 +82,7 @@ t.test('a failed write leaves what was acknowledged before', { skip: whyNoStrace
 t.test('a commit that does not come back', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t)
   await server.post('addAndSet', { path: 'kept', value: 1 })
-  const [victim] = server.workerPids()
+  const victim = first(server.workerPids())
   const strace = await Strace.attach(t, victim, 'fdatasync:delay_enter=60s')
   const startMs = performance.now()
   const answered = server

@@ -3,10 +3,12 @@
  * what they did not come upon. One page of a closed store is overwritten, by zeros or by another page, and none of them may
  * end with success.
  */
+
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { at } from '../support/only.js'
 import { runCommand } from '../support/server.js'
 import { load } from '../support/store.js'
 
@@ -62,7 +64,7 @@ await t.test('of a store without damage each of them says so', async (t) => {
 
 for (const [what, damage] of Object.entries(damages)) {
   for (const share of [0.25, 0.75]) {
-    const page = leaves[Math.floor(leaves.length * share)]
+    const page = at(leaves, Math.floor(leaves.length * share))
     await t.test(`${what}: page ${page} of ${sound.length / pageBytes}`, async (t) => {
       const bytes = Buffer.from(sound)
       damage(bytes, page * pageBytes)

@@ -64,8 +64,8 @@ const meta = {
 /** Where the meta page that LMDB goes by begins. */
 function latestMeta(file: string): number {
   const bytes = readFileSync(file)
-  const [first, second] = [0, pageBytes].map((at) => bytes.readBigUInt64LE(at + meta.transaction))
-  return second > first ? pageBytes : 0
+  const transactionAt = (page: number): bigint => bytes.readBigUInt64LE(page + meta.transaction)
+  return transactionAt(pageBytes) > transactionAt(0) ? pageBytes : 0
 }
 
 /** Where the root of the first tree stands that the main tree's root page, a leaf, names. */

@@ -2,8 +2,10 @@
  * A power cut takes no acknowledged write back, and leaves the store sound. The control, a build that does not wait for the
  * disk, has to lose some. POWER_CUTS=20 cuts more often.
  */
+
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { first } from '../support/only.js'
 import { patchedProgram } from '../support/patched.js'
 import { makeDisk, whyNoPowerCuts } from '../support/power.js'
 import { type Server, startServer, until } from '../support/server.js'
@@ -53,7 +55,7 @@ async function lostAfter(t: Test, directory: string, token: string, acknowledged
     ])
     const found = new Set(newest.flatMap(({ results }) => results.map(({ path }) => path)))
     for (let value = 1; value <= last; value++) if (!found.has(`new/${i}/${value}`)) lost++
-    const counter = counters[0].results.at(0)?.value ?? 0
+    const counter = first(counters).results.at(0)?.value ?? 0
     if ((counter as number) < last) lost++
   }
   await server.stop()

@@ -2,9 +2,11 @@
  * Answers that are given while the body still comes, to clients that send everything before they read: a socket that is
  * closed over unread bytes is reset, and such a client would lose its answer. What comes is dropped, for a bounded time.
  */
+
 import t from 'tap'
 import { refuses } from '../support/claims.js'
 import { beginDrain } from '../support/drain.js'
+import { at } from '../support/only.js'
 import { requestText } from '../support/raw.js'
 import { overWorkers, type Server, startServer } from '../support/server.js'
 
@@ -207,12 +209,12 @@ t.test('a worker that drains gives whole answers too, though each ends its conne
   const refused = Object.entries(cases)
   // Their headers come during the drain, all but an end that was not there yet.
   const connections = await Promise.all(refused.map(() => server.raw()))
-  await Promise.all(connections.map((connection, i) => connection.write(head(server, refused[i][1]).slice(0, -1))))
+  await Promise.all(connections.map((connection, i) => connection.write(head(server, at(refused, i)[1]).slice(0, -1))))
   await server.post('fetch', { path: 'none' })
   await beginDrain(server)
   await Promise.all(
     refused.map(async ([claim, which], i) => {
-      const connection = connections[i]
+      const connection = at(connections, i)
       connection.pause()
       await connection.write('\n')
       for (const piece of bodyOf(which)) await connection.write(piece)

@@ -2,8 +2,10 @@
  * Requests whose end is missing or in doubt, and what they expect or encode: answered as JSON where that can be done, and the
  * connection closed, so that what follows is never taken for a request.
  */
+
 import t from 'tap'
 import { refuses } from '../support/claims.js'
+import { only } from '../support/only.js'
 import { requestText } from '../support/raw.js'
 import { overWorkers } from '../support/server.js'
 
@@ -68,10 +70,10 @@ await overWorkers(
         await connection.write(text)
         await connection.closed
         connection.received = connection.received.replace('HTTP/1.1 100 Continue\r\n\r\n', '')
-        const [answer] = await connection.answers(1)
-        t.equal(answer?.status, status, connection.received)
-        t.match(answer?.head, /\r\ncontent-type: application\/json/)
-        t.match(answer?.head, /\r\nconnection: close/)
+        const answer = only(await connection.answers(1))
+        t.equal(answer.status, status, connection.received)
+        t.match(answer.head, /\r\ncontent-type: application\/json/)
+        t.match(answer.head, /\r\nconnection: close/)
         t.equal((JSON.parse(answer.body) as { code: string }).code, code)
 
         const followed = await server.raw()

@@ -10,6 +10,7 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { refuses } from '../support/claims.js'
 import type { FetchedPage } from '../support/client.js'
+import { first } from '../support/only.js'
 import { requestText } from '../support/raw.js'
 import { type Server, startServer, until } from '../support/server.js'
 import { Strace, whyNoStrace } from '../support/strace.js'
@@ -31,7 +32,10 @@ function residentBytes(server: Server): number {
 
 /** Hundredths of a second that the first worker has computed. */
 function cpuTicks(server: Server): number {
-  const fields = readFileSync(`/proc/${server.workerPids()[0]}/stat`, 'latin1').split(') ')[1].split(' ')
+  const fields =
+    readFileSync(`/proc/${first(server.workerPids())}/stat`, 'latin1')
+      .split(') ')[1]
+      ?.split(' ') ?? []
   return Number(fields[11]) + Number(fields[12])
 }
 
@@ -99,7 +103,7 @@ t.test('a thousand uploads that hardly move', async (t) => {
     for (const socket of sockets) socket.write(text.slice(0, 300))
     for (let at = 300; at < 304; at++) {
       await new Promise((resolve) => setTimeout(resolve, 250))
-      for (const socket of sockets) socket.write(text[at])
+      for (const socket of sockets) socket.write(text.charAt(at))
     }
     const upload = await server.connect().post('addAndSet', { path: 'whole', value: 'x'.repeat(900_000) })
     t.equal(upload.status, 200, 'an upload that does move is taken')
@@ -177,7 +181,7 @@ t.test('three hundred scans for large pages at once', async (t) => {
 t.test('more writes than the disk can take', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
-  const [pid] = server.workerPids()
+  const pid = first(server.workerPids())
   const strace = await Strace.attach(t, pid, 'fdatasync:delay_enter=3s')
   const value = 'x'.repeat(900_000)
   const figures = await besideOthers(server, async () => {

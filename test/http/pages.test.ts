@@ -44,7 +44,7 @@ await overWorkers(
         const connection = await server.raw()
         await connection.write(`HEAD ${path} HTTP/1.1\r\nhost: topicd\r\n\r\n`)
         await connection.closed
-        const [head, rest] = connection.received.toLowerCase().split('\r\n\r\n')
+        const [head = '', rest] = connection.received.toLowerCase().split('\r\n\r\n')
         t.equal(rest, '', `${path}: no body`)
         t.equal(Number(head.slice(9, 12)), status, path)
         const lines = (text: string) =>

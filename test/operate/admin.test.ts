@@ -1,11 +1,13 @@
 /**
  * The admin listener: alive, ready or not and why, and nothing else. See metrics.test.ts and api/openapi.test.ts for the rest.
  */
+
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { get } from '../support/metrics.js'
+import { first } from '../support/only.js'
 import { runCommand, startServer, until } from '../support/server.js'
 
 await t.test('it answers GET and HEAD on its few paths, apart from the public routes', async (t) => {
@@ -47,7 +49,7 @@ await t.test('a service that drains is not ready', async (t) => {
 
 await t.test('without the worker that died it is not ready, until there is another', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  process.kill(server.workerPids()[0], 'SIGKILL')
+  process.kill(first(server.workerPids()), 'SIGKILL')
   const answers = new Set<string>()
   await until('ready again', async () => {
     const { status, text } = await get(`${server.adminUrl}/readyz`)

@@ -2,11 +2,13 @@
  * The restore drill: a backup taken under write load is put in the place of the data, and what it holds is whole, sound and
  * of one moment.
  */
+
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Path } from '../../dist/topics/path.js'
+import { at } from '../support/only.js'
 import { type Server, startServer, until } from '../support/server.js'
 
 const pairs = 8
@@ -68,7 +70,7 @@ await t.test('restored, a backup taken under load is whole, sound, and of one mo
     const a = numbers.get(`pairs/${pair}/a`) ?? 0
     const b = numbers.get(`pairs/${pair}/b`) ?? 0
     t.ok(a === b || a === b + 1, `pair ${pair}: ${a} and ${b}`)
-    t.ok(a <= Number((JSON.parse(after[pair].text) as { value: number }).value), 'nothing from after the backup')
+    t.ok(a <= Number((JSON.parse(at(after, pair).text) as { value: number }).value), 'nothing from after the backup')
   }
   const fillers = (await drill.client.walk('*filler//', { size: 100 })).flatMap(({ results }) => results)
   t.equal(fillers.length, 300, 'everything from before it')

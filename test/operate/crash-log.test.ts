@@ -2,8 +2,10 @@
  * A defect of our own that ends a process: one line in the log, with an error's priority and the stack, an exit that is no
  * success; and never a word about commits, which have not failed. The defects are planted (support/crash-on-signal.mjs).
  */
+
 import { join } from 'node:path'
 import t from 'tap'
+import { first } from '../support/only.js'
 import { type LogLine, runCommand, startServer } from '../support/server.js'
 import { begun, startCommand, toolOf } from '../support/tool-client.js'
 
@@ -20,7 +22,7 @@ for (const [signal, message] of [
 ] as const) {
   await t.test(`in a worker (${message}): it is logged with its stack, and the worker is replaced`, async (t) => {
     const server = await startServer(t, { workers: 2, env })
-    const [pid] = server.workerPids()
+    const pid = first(server.workerPids())
     process.kill(pid, signal)
     const crashed = await server.logged('crashed')
     t.match(crashed, { pid, role: 'worker', level: 50 })

@@ -2,9 +2,11 @@
  * An export that is broken off lets go of its snapshot: a snapshot that stays keeps every page that is freed later from
  * being used again, so that the store's file grows with each overwrite, for ever.
  */
+
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { only } from '../support/only.js'
 import { patchedProgram } from '../support/patched.js'
 import { runCommand, type Server, startServer } from '../support/server.js'
 import { begun, gone, type Running, startCommand, toolOf } from '../support/tool-client.js'
@@ -91,7 +93,7 @@ await t.test('beside a service', { timeout: 120_000 }, async (t) => {
       ended.push(running)
       running.stdout.destroy()
     })
-    t.strictSame(await ended[0].ended, { code: 0, stderr: '' })
+    t.strictSame(await only(ended).ended, { code: 0, stderr: '' })
   })
 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {

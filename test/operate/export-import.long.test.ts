@@ -3,12 +3,14 @@
  *
  * TOPICS=1000000 makes the round trip with so many topics more, and tells how long each part took.
  */
+
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { importTool } from '../../dist/tools/import.js'
 import type { Path } from '../../dist/topics/path.js'
+import { first } from '../support/only.js'
 import { runCommand, startServer } from '../support/server.js'
 import { openStore } from '../support/store.js'
 
@@ -104,7 +106,7 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
       /at the path "before" already, with other properties/,
     ],
   ]
-  const [[firstLine, firstReason]] = cases
+  const [firstLine, firstReason] = first(cases)
   const input = (line: string | Buffer): Buffer =>
     Buffer.concat([
       Buffer.from('{"path":"before","value":1}\n\n'),

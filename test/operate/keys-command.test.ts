@@ -43,7 +43,7 @@ t.test('keys list --json prints a line of JSON for each key', async (t) => {
   await runCommand(['keys', 'add', 'two', '--data', dataDir])
   const { code, stdout } = await runCommand(['keys', 'list', '--json', '--data', dataDir])
   t.equal(code, 0)
-  const [one, two, ...more] = stdout
+  const [one = {}, two, ...more] = stdout
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>)

@@ -2,6 +2,7 @@
  * A log that cannot be written ends nothing and stops nothing: not a full device, not a terminal that is gone, not a reader
  * that has stopped reading. What was lost is counted, and told once there is room again.
  */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
@@ -10,6 +11,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type BareService, bareService } from '../support/bare-service.js'
 import { scrape } from '../support/metrics.js'
+import { present } from '../support/only.js'
 import { runCommand, until } from '../support/server.js'
 import { onTerminal, whyNoTerminal } from '../support/terminal.js'
 
@@ -144,9 +146,9 @@ await t.test('a first key that cannot be shown is not kept', async (t) => {
   const dataDir = join(directory, 'db')
   const other = join(directory, 'other')
   const service = await bareService(other)
-  const command = service.command.map((word) => (word === other ? dataDir : word))
+  const [program, ...args] = service.command.map((word) => (word === other ? dataDir : word))
   const full = openSync('/dev/full', 'w')
-  const child = spawn(command[0], [...command.slice(1), '--first-key'], { stdio: ['ignore', full, full] })
+  const child = spawn(present(program), [...args, '--first-key'], { stdio: ['ignore', full, full] })
   const ended = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
   await service.ready()

@@ -1,7 +1,9 @@
 /**
  * The log: what leaves a line, what the access log adds, and what is never in either.
  */
+
 import t from 'tap'
+import { first } from '../support/only.js'
 import { type LogLine, startServer, until } from '../support/server.js'
 
 const secret = 'never-in-the-log'
@@ -47,7 +49,7 @@ await t.test('without it requests leave no line, but start, refused keys, restar
     refused().length <= 2 * (seconds + 1),
     `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`,
   )
-  process.kill(server.workerPids()[0], 'SIGKILL')
+  process.kill(first(server.workerPids()), 'SIGKILL')
   await server.logged('worker replaced')
   t.strictSame(await server.stop(), { code: 0, signal: null })
   const count = (msg: string): number => server.log.filter((line) => line.msg === msg).length
@@ -68,7 +70,7 @@ await t.test('without it requests leave no line, but start, refused keys, restar
 
 await t.test('under systemd every line begins with its priority', async (t) => {
   const server = await startServer(t, { env: { JOURNAL_STREAM: '9:1' } })
-  process.kill(server.workerPids()[0], 'SIGKILL')
+  process.kill(first(server.workerPids()), 'SIGKILL')
   await server.logged('worker died')
   t.match(server.output, /^<6>\{.*"msg":"settings"/m, 'information')
   t.match(server.output, /^<3>\{.*"msg":"worker died"/m, 'an error')

@@ -1,9 +1,11 @@
 /**
  * What the metrics count, held to what was asked: summed over the workers, and never falling when workers are replaced.
  */
+
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { get, type Metrics, scrape } from '../support/metrics.js'
+import { first } from '../support/only.js'
 import { startServer, until } from '../support/server.js'
 
 const server = await startServer(t, { workers: 2 })
@@ -186,7 +188,7 @@ await t.test('no counter falls when workers are replaced or killed', async (t) =
   }
   await server.logged('rolling restart done')
   const restarts = last.value('topicd_worker_restarts_total')
-  process.kill(server.workerPids()[0], 'SIGKILL')
+  process.kill(first(server.workerPids()), 'SIGKILL')
   const restarted = await until('a worker in the place of the killed one', async () => {
     const metrics = await unfallen('after a kill')
     return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2

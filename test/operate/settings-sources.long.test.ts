@@ -104,7 +104,7 @@ for (const [claim, [line, ...mentions]] of Object.entries(wrongLines)) {
     for (const args of [
       ['keys', 'list'],
       ['serve', '--port', '0'],
-    ]) {
+    ] as const) {
       const { code, stdout, stderr } = await runCommand(args, { TOPICD_SETTINGS: file })
       t.equal(code, 2, args[0])
       t.equal(stdout, '')

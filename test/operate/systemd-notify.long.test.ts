@@ -2,11 +2,13 @@
  * What systemd is told, and when the watchdog is fed: seen by a `systemd-notify` of our own, which writes its arguments down.
  * A worker that hangs starves the watchdog, is killed, and the next one feeds it again.
  */
+
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { version } from '../../dist/version.js'
 import { get } from '../support/metrics.js'
+import { first } from '../support/only.js'
 import { startServer, until } from '../support/server.js'
 
 t.setTimeout(120_000)
@@ -48,7 +50,7 @@ await t.test('a reload says so, and when it is done', async (t) => {
 })
 
 await t.test('a worker that hangs keeps the pings back until another has taken its place', async (t) => {
-  const [hanging] = server.workerPids()
+  const hanging = first(server.workerPids())
   process.kill(hanging, 'SIGSTOP')
   const { text } = await until('not ready', async () => {
     const answer = await get(`${server.adminUrl}/readyz`)

@@ -61,7 +61,7 @@ await t.test('every line of the settings file can be taken as it stands', async 
 
 /** The unit's directives; of one that stands several times, the last. */
 function directivesOf(unit: string): ReadonlyMap<string, string> {
-  return new Map([...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
+  return new Map([...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]))
 }
 
 /** A time span in ms, of the units that this unit uses. */

@@ -2,10 +2,12 @@
  * An engine that is away: at the start, in the middle, and at the stop. The service waits for it, says so once, goes on telling its
  * other figures, and serves within two seconds of its return.
  */
+
 import pg from 'pg'
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { FaultProxy } from '../support/fault-proxy.js'
+import { only } from '../support/only.js'
 import { execute, postgres, skipReason } from '../support/postgres.js'
 import { hasPostgres, startPair } from '../support/postgres-pair.js'
 import { runCommand, type Server, startServer, until } from '../support/server.js'
@@ -148,9 +150,11 @@ await t.test(
     const second = await startServer(t, { ...options, token: first.token, dataDir: `${t.testdirName}/second` })
     const found = await Promise.all([statusesOf(first, 40), statusesOf(second, 40)])
     t.strictSame(found, [[[200, 64 * 40 * 2]], [[200, 64 * 40 * 2]]], 'every request was answered')
-    const [row] = await execute(
-      addressAt(primary),
-      `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
+    const row = only(
+      await execute(
+        addressAt(primary),
+        `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
+      ),
     )
     t.ok(Number(row.count) <= 78, `${String(row.count)} sessions of the 97 are theirs`)
   },

@@ -2,6 +2,7 @@
  * What one client can take of the engine and of a worker: big values are read a few at a time, and an export that nobody reads does
  * not keep the engine's transaction open for ever.
  */
+
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
@@ -9,6 +10,7 @@ import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { Path } from '../../dist/topics/path.js'
+import { first } from '../support/only.js'
 import { execute, postgres, skipReason } from '../support/postgres.js'
 import { runCommand, type Server, startServer, until } from '../support/server.js'
 import { begun, startCommand, toolOf } from '../support/tool-client.js'
@@ -57,7 +59,7 @@ await t.test(
     const store = (await engine?.database()) ?? ''
     await insertBig(store, topics, valueBytes)
     const server = await startServer(t, { store, workers: 1 })
-    const [worker] = server.workerPids()
+    const worker = first(server.workerPids())
     const before = peakBytes(worker)
     const agent = new Agent({ keepAlive: true, maxSockets: topics })
     t.teardown(() => agent.destroy())
@@ -111,7 +113,7 @@ await t.test('pages of large items that are read side by side', { skip, timeout:
     [16 * mebibyte, 12],
   ] as const) {
     const pages = await Promise.all(roots.map((root) => readPage(root, bytesMax)))
-    const found = pages.map(([hasMore, some]) => [hasMore, some.length, some[0].path.split('/')[0]])
+    const found = pages.map(([hasMore, some]) => [hasMore, some.length, first(some).path.split('/')[0]])
     t.same(
       found,
       roots.map((root) => [items < 12, items, root]),

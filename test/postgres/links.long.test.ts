@@ -2,12 +2,14 @@
  * Links that refuse, freeze, fall silent or hold a statement back: requests are answered in time, nothing is carried out long
  * after nobody waits for it, and what works again is used again.
  */
+
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { Path } from '../../dist/topics/path.js'
 import { gives, refuses } from '../support/claims.js'
 import { FaultProxy } from '../support/fault-proxy.js'
+import { at, only } from '../support/only.js'
 import { execute, postgres, skipReason } from '../support/postgres.js'
 import { startServer, until } from '../support/server.js'
 
@@ -108,10 +110,10 @@ await t.test('a write that waited behind others on a frozen link', { skip, timeo
     // A round each: one is sent, one waits for a session, and one for its round.
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  const [first, second, third] = await Promise.all(writes)
-  refuses(t, first, 503, 'unknown_outcome', 'one that was sent')
-  refuses(t, second, 503, 'store_unavailable', 'one that waited for a session')
-  refuses(t, third, 503, 'store_unavailable', 'one that waited is not sent any more')
+  const answers = await Promise.all(writes)
+  refuses(t, at(answers, 0), 503, 'unknown_outcome', 'one that was sent')
+  refuses(t, at(answers, 1), 503, 'store_unavailable', 'one that waited for a session')
+  refuses(t, at(answers, 2), 503, 'store_unavailable', 'one that waited is not sent any more')
   proxy.set('pass')
   await new Promise((resolve) => setTimeout(resolve, 3000))
   for (const path of paths)
@@ -151,7 +153,7 @@ await t.test('a clause whose process loses the lease is not over', { skip, timeo
   )
   await new Promise((resolve) => setTimeout(resolve, 1000))
   t.ok(await isThere('a/1'), 'without the lease nothing is removed')
-  const [policy] = await execute(address, 'select count(*) as due from topicd.topics where due is not null')
+  const policy = only(await execute(address, 'select count(*) as due from topicd.topics where due is not null'))
   t.equal(policy.due, '1', 'and the policy waits')
   await until('another process carries it out', async () => {
     await quick.removeDue()
@@ -170,7 +172,7 @@ await t.test(
     t.equal(await quick.remove('a/1' as Path), true)
     t.equal(await create('a/1'), 'created')
     await until('the clause is over', async () => {
-      const [policy] = await execute(address, 'select count(*) as due from topicd.topics where due is not null')
+      const policy = only(await execute(address, 'select count(*) as due from topicd.topics where due is not null'))
       return policy.due === '0' ? true : undefined
     })
     t.ok(await isThere('a/1'), 'stays')
@@ -192,7 +194,7 @@ await t.test(
       `update topicd.leases set holder = 'another', expires = floor(extract(epoch from clock_timestamp()) * 1000)::bigint + 3000; commit`,
     )
     await waiting
-    const [lease] = await execute(address, 'select holder from topicd.leases')
+    const lease = only(await execute(address, 'select holder from topicd.leases'))
     t.equal(lease.holder, 'another', 'is not taken from its holder')
   },
 )

@@ -2,6 +2,7 @@
  * A whole tree moves from lmdb to PostgreSQL and back by export and import: what is exported at the end is what was exported
  * at the beginning, byte for byte, keys included where they are asked for and only there.
  */
+
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import t from 'tap'
 import { openStore } from '../../dist/store/open.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
+import { at } from '../support/only.js'
 import { postgres, skipReason } from '../support/postgres.js'
 
 const main = join(import.meta.dirname, '../../dist/main.js')
@@ -42,7 +44,7 @@ await t.test('a tree moves', { skip: engine === undefined && skipReason, timeout
     const path = `tree/${i % 7}/é ${i}` as Path
     const properties: Properties = i % 5 === 0 ? { colour: `${i}`, REMOVAL: 'when no updates for 30d' } : {}
     if (i % 11 === 0) writes.push(source.add({ path, type: 'string', properties }))
-    else writes.push(source.addAndSet({ path, type: 'json', properties }, Buffer.from(values[i % values.length])))
+    else writes.push(source.addAndSet({ path, type: 'json', properties }, Buffer.from(at(values, i % values.length))))
   }
   await Promise.all(writes)
   await source.addKey({

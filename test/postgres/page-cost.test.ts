@@ -40,12 +40,12 @@ await t.test('the cost of a page', { skip: engine === undefined && skipReason, t
       )
       return others.length === 0 ? true : undefined
     })
-    const [{ sum }] = await execute(
+    const [blocks] = await execute(
       store,
       `select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read) as sum
        from pg_statio_user_tables where schemaname = 'topicd' and relname = 'topics'`,
     )
-    return Number(sum)
+    return Number(blocks?.sum)
   }
 
   /** The blocks that the work touches each time. */

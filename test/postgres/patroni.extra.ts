@@ -3,8 +3,10 @@
  * counts; a fetch over either host that begins after a write was acknowledged must show that count or a later one. So a lost
  * write and a stale read both show, while it happens and at the end.
  */
+
 import t, { type Test } from 'tap'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
+import { at } from '../support/only.js'
 import { PatroniCluster, patroniSkip } from '../support/patroni.js'
 import { execute } from '../support/postgres.js'
 import { type Server, startServer, until } from '../support/server.js'
@@ -42,7 +44,7 @@ class Load {
         ...Array.from({ length: 4 }, async (_, lane) => {
           for (let i = lane; !this.#stopped; i++) {
             const topic = i % topics
-            const least = this.acknowledged[topic]
+            const least = at(this.acknowledged, topic)
             const { status, text } = await reader.post('fetch', { path: `t/${topic}` })
             if (status !== 200) continue
             this.fetchedMs = performance.now()

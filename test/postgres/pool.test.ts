@@ -2,11 +2,13 @@
  * The sessions of one process over an engine that is only played: how many there are, who gets them, and what is said when none can be
  * made.
  */
+
 import t from 'tap'
 import { type Engine, NoSlot } from '../../dist/store/postgres/engine.js'
 import { Pool } from '../../dist/store/postgres/pool.js'
 import type { Session } from '../../dist/store/postgres/session.js'
 import { StoreError } from '../../dist/store/store.js'
+import { at } from '../support/only.js'
 
 class PlayedSession {
   destroyed = false
@@ -84,7 +86,7 @@ t.test('a session that was given up counts until it is answered', async (t) => {
   t.strictSame(pool.givenUp, [session])
   const next = pool.acquire()
   t.equal(engine.sessions.length, 1, 'none is made in its place')
-  engine.sessions[0].onAnswer()
+  at(engine.sessions, 0).onAnswer()
   t.equal(await next, session, 'it is used again')
   t.strictSame(pool.givenUp, [])
 })
@@ -120,7 +122,7 @@ t.test('a session on a primary of the past is not used again', async (t) => {
   const session = await pool.acquire()
   engine.deposed = true
   pool.release(session)
-  t.ok(engine.sessions[0].destroyed)
+  t.ok(at(engine.sessions, 0).destroyed)
 })
 
 t.test('closing waits for nobody for long', async (t) => {
@@ -128,12 +130,12 @@ t.test('closing waits for nobody for long', async (t) => {
   const [first, second, third] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
   pool.giveUp(first)
   const closed = pool.close()
-  t.ok(engine.sessions[0].destroyed, 'what was given up is ended')
+  t.ok(at(engine.sessions, 0).destroyed, 'what was given up is ended')
   pool.giveUp(second)
-  t.ok(engine.sessions[1].destroyed, 'and what is given up then')
-  t.notOk(engine.sessions[2].destroyed, 'what is in use has a moment')
+  t.ok(at(engine.sessions, 1).destroyed, 'and what is given up then')
+  t.notOk(at(engine.sessions, 2).destroyed, 'what is in use has a moment')
   await closed
-  t.ok(engine.sessions[2].destroyed)
+  t.ok(at(engine.sessions, 2).destroyed)
   pool.release(third)
   await t.rejects(pool.acquire(), { kind: 'unavailable', message: 'the store is closed' })
 })

@@ -2,8 +2,10 @@
  * PostgreSQL itself goes away under load, in order and by crashes, and comes back: meanwhile requests are answered 503,
  * afterwards the service goes on by itself, and no acknowledged write is lost.
  */
+
 import t from 'tap'
 import { Load } from '../support/load.js'
+import { first } from '../support/only.js'
 import { postgres, skipReason } from '../support/postgres.js'
 import { seededRandom } from '../support/random.js'
 import { startServer, until } from '../support/server.js'
@@ -46,7 +48,7 @@ await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, asyn
         t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `with a word for it: ${code}`)
         t.equal(headers['retry-after'], '1', 'and when to come back')
       }
-      t.equal(refusals[0].code, 'store_unavailable', 'a read that cannot be made changes nothing')
+      t.equal(first(refusals).code, 'store_unavailable', 'a read that cannot be made changes nothing')
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, awayMs - (performance.now() - refusedMs))))
       await cluster.start()
       const startedMs = performance.now()

@@ -108,7 +108,7 @@ await t.test(
         pair.addressAt(pair.primary),
         `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
       )
-      counts.push(Number(row.count))
+      counts.push(Number(row?.count))
     }
     const written = writers.stop()
     const read = await readers.stop()

@@ -2,9 +2,11 @@
  * Two hosts on one PostgreSQL, either of which is killed at any time under load that goes to both: no acknowledged write is
  * lost, and what one host acknowledged the other one shows. TORTURE_SECONDS=60 tortures for longer.
  */
+
 import { join } from 'node:path'
 import t from 'tap'
 import { Load, type Target } from '../support/load.js'
+import { at } from '../support/only.js'
 import { postgres, skipReason } from '../support/postgres.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer } from '../support/server.js'
@@ -43,15 +45,15 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: (
   while (performance.now() < endMs || killed < 2) {
     await new Promise((resolve) => setTimeout(resolve, 100 + random.below(900)))
     const host = random.below(2)
-    process.kill(hosts[host].pid, 'SIGKILL')
+    process.kill(at(hosts, host).pid, 'SIGKILL')
     killed++
-    await hosts[host].exited
+    await at(hosts, host).exited
     targets[host] = undefined
     hosts[host] = await start(host)
   }
   await load.stop()
-  await load.readAll(hosts[0].client)
-  await load.readAll(hosts[1].client)
+  await load.readAll(at(hosts, 0).client)
+  await load.readAll(at(hosts, 1).client)
   t.comment(
     `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ${killed} hosts killed, ` +
@@ -64,6 +66,6 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: (
   )
   t.ok(load.acknowledged > 10 && killed > 1, 'there was load, and hosts were killed')
   t.strictSame([...load.refused.keys()], [], 'nothing but broken connections was seen of it')
-  const check = await hosts[0].command('check')
+  const check = await at(hosts, 0).command('check')
   t.equal(check.code, 0, `the store is sound: ${check.stdout}`)
 })

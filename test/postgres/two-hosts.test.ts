@@ -2,9 +2,11 @@
  * Two hosts on one PostgreSQL: what one acknowledges the other shows, a key revoked on one is refused on the other within a
  * second, and exactly one of them evaluates removals, whichever lives.
  */
+
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
+import { at, only } from '../support/only.js'
 import { execute, postgres, skipReason } from '../support/postgres.js'
 import { type Server, startServer, until } from '../support/server.js'
 
@@ -105,22 +107,22 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
     const properties = { REMOVAL: 'when no updates for 1s' }
     await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
-        clients[i % clients.length].post('addAndSet', { path: `due/${name}/${i}`, value: i, properties }),
+        at(clients, i % clients.length).post('addAndSet', { path: `due/${name}/${i}`, value: i, properties }),
       ),
     )
-    const early = await clients[0].post('fetch', { selector: `*due/${name}//`, size: 1000 })
+    const early = await at(clients, 0).post('fetch', { selector: `*due/${name}//`, size: 1000 })
     if (Date.now() - createdMs < 1000) t.equal(JSON.parse(early.text).results.length, 20, `${name}: none goes early`)
     const answeredMs = Date.now()
     const empty = '{"has_more":false,"results":[]}'
     await until('removal', async () =>
-      (await clients[0].post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
+      (await at(clients, 0).post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
     )
     t.ok(Date.now() - createdMs >= 1000, `${name}: they went after ${Date.now() - createdMs} ms`)
     return Date.now() - answeredMs - 1000
   }
 
   const holder = async (): Promise<unknown> =>
-    (await execute(store, `select holder from topicd.leases where name = 'removals'`))[0].holder
+    only(await execute(store, `select holder from topicd.leases where name = 'removals'`)).holder
   const holders = new Set<unknown>()
   for (const name of ['one', 'two', 'three']) {
     const lateMs = await round(name, [first, second])

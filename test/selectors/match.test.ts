@@ -9,6 +9,7 @@ import { compileTest, harmlessExpression, linearTest, type Pattern, readPattern 
 import type { Plan } from '../../dist/selectors/plan.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { encodeKey } from '../../dist/topics/key.js'
+import { at } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { randomPath, randomSelector } from '../support/selectors.js'
 
@@ -69,7 +70,7 @@ class Tree {
     let high = this.keys.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (Buffer.compare(this.keys[middle], key) < 0) low = middle + 1
+      if (Buffer.compare(at(this.keys, middle), key) < 0) low = middle + 1
       else high = middle
     }
     return low
@@ -83,13 +84,13 @@ class Tree {
     for (const { start, end } of ranges) {
       if (Buffer.compare(last, start) > 0 || Buffer.compare(start, end) >= 0) throw new Error('ranges are out of order')
       last = end
-      for (let i = this.from(start); i < this.keys.length && Buffer.compare(this.keys[i], end) < 0; ) {
+      for (let i = this.from(start); i < this.keys.length && Buffer.compare(at(this.keys, i), end) < 0; ) {
         visited++
-        const answer = matcher === undefined || matcher(this.paths[i])
-        if (answer === true) found.push(this.paths[i])
+        const answer = matcher === undefined || matcher(at(this.paths, i))
+        if (answer === true) found.push(at(this.paths, i))
         if (typeof answer === 'boolean') i++
         else {
-          if (Buffer.compare(answer, this.keys[i]) <= 0) throw new Error(`a seek at ${this.paths[i]} leads back`)
+          if (Buffer.compare(answer, at(this.keys, i)) <= 0) throw new Error(`a seek at ${this.paths[i]} leads back`)
           i = this.from(answer)
         }
       }

@@ -1,11 +1,13 @@
 /**
  * How writes are counted and kept waiting on their way to disk, with promises of the test's own in the place of lmdb's.
  */
+
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { createCommits } from '../../dist/store/lmdb/commits.js'
 import { CommitFailed, StoreError } from '../../dist/store/store.js'
+import { first } from '../support/only.js'
 
 /** A write that is answered when the test says so. */
 function pendingWrite(): {
@@ -83,7 +85,7 @@ await t.test('a condition that did not hold is no failure; a commit that fails i
   const commits = createCommits((reason) => reasons.push(reason))
   const writes = [pendingWrite(), pendingWrite(), pendingWrite()]
   const [unmet, ...failed] = writes.map(({ enqueue }) => commits.run('done', enqueue))
-  writes[0].end(false)
+  first(writes).end(false)
   t.equal(await unmet, undefined)
   for (const { fail } of writes.slice(1)) fail(new Error('EIO'))
   for (const promise of failed) t.ok(await promise.catch((error: unknown) => error instanceof CommitFailed))

@@ -4,11 +4,13 @@
  *
  * `SCAN_TOPICS=1000000` in the environment makes the tree as large as the claim in the README.
  */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Cancelled } from '../../dist/store/store.js'
 import type { Client } from '../support/client.js'
+import { first, medianOf } from '../support/only.js'
 import { startServer } from '../support/server.js'
 import { load, makeDirectory, openStore, planned, readItems, spin, watched } from '../support/store.js'
 
@@ -58,7 +60,7 @@ async function latenciesDuring(client: Client, work: () => Promise<unknown>): Pr
   }
   await works
   latencies.sort((a, b) => a - b)
-  return { count: latencies.length, medianMs: latencies[latencies.length >> 1], maxMs: latencies[latencies.length - 1] }
+  return { count: latencies.length, medianMs: medianOf(latencies), maxMs: Math.max(...latencies) }
 }
 
 function words({ count, medianMs, maxMs }: Latencies): string {
@@ -67,7 +69,7 @@ function words({ count, medianMs, maxMs }: Latencies): string {
 
 /** What a process has used of the processor, in ms. */
 function processorMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   // User and system time, in hundredths of a second.
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
@@ -135,7 +137,7 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
   })
 
   await t.test('a client that has gone stops its scans', async (t) => {
-    const [worker] = server.workerPids()
+    const worker = first(server.workerPids())
     const before = processorMs(worker)
     await Promise.all(Array.from({ length: 4 }, () => scan()))
     const eachMs = (processorMs(worker) - before) / 4

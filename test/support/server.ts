@@ -153,7 +153,13 @@ export class Server {
     const flags = ['--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', dataDir]
     if (options.workersFlag !== false) flags.push('--workers', String(this.workers))
     if (options.token === undefined) flags.push('--first-key')
-    const command = [process.execPath, options.program ?? mainFile, 'serve', ...flags, ...(options.flags ?? [])]
+    const command: [string, ...string[]] = [
+      process.execPath,
+      options.program ?? mainFile,
+      'serve',
+      ...flags,
+      ...(options.flags ?? []),
+    ]
     // The shell becomes the service, so the process id stays.
     if (options.descriptorsMax !== undefined)
       command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')

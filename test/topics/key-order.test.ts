@@ -1,12 +1,15 @@
 /**
  * Keys: byte order is topic tree order, a path comes back from its key, and a range holds what its name says.
  */
+
 import t from 'tap'
 import { pathBytesMax } from '../../dist/limits.js'
 import { compareBytes } from '../../dist/selectors/pattern-prefixes.js'
 import { decodeKey, encodeKey, writeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import * as range from '../../dist/topics/range.js'
+import { treeOrder } from '../support/model.js'
+import { at } from '../support/only.js'
 import { type Random, seededRandom } from '../support/random.js'
 
 const ascii = ['a', 'b', '+', '.', '-', '!', ' ', '~', '\x01', '\x7f']
@@ -17,17 +20,6 @@ function randomPath(random: Random): Path {
     Array.from({ length: 1 + random.below(3) }, () => random.pick(alphabet)).join(''),
   )
   return segments.join('/') as Path
-}
-
-/** Tree order as it is defined: segment by segment, by the bytes of UTF-8, a topic before its descendants. */
-function treeOrder(a: string, b: string): number {
-  const left = a.split('/')
-  const right = b.split('/')
-  for (let i = 0; i < left.length && i < right.length; i++) {
-    const order = Buffer.compare(Buffer.from(left[i]), Buffer.from(right[i]))
-    if (order !== 0) return order
-  }
-  return left.length - right.length
 }
 
 const holds = ({ start, end }: range.KeyRange, key: Buffer) =>
@@ -101,7 +93,7 @@ t.test('texts that are no paths are refused', async (t) => {
     ['a/', 'a'],
     ['/a', 'a'],
     ['\uffff', '\uffff'],
-  ])
+  ] as const)
     t.equal(parsePath(text), path)
 })
 
@@ -138,7 +130,7 @@ t.test('merged and intersected ranges hold what any and what both hold', async (
     }
     for (const ranges of [left, common]) {
       for (let j = 1; j < ranges.length; j++) {
-        if (Buffer.compare(ranges[j - 1].end, ranges[j].start) > 0)
+        if (Buffer.compare(at(ranges, j - 1).end, at(ranges, j).start) > 0)
           return void t.fail('ranges overlap or are out of order')
       }
     }

@@ -10,6 +10,7 @@ import {
   removalTimeMsMax,
 } from '../../dist/limits.js'
 import { dueMs, parseRemoval, type RemovalPolicy, tracksUpdates } from '../../dist/topics/removal-policy.js'
+import { seededRandom } from '../support/random.js'
 
 const second = 1000
 const minute = 60 * second
@@ -377,17 +378,10 @@ interface Random {
   readonly pick: <Item>(items: readonly Item[]) => Item
 }
 
-/** Mulberry32, from `SEED` or a new seed, which it prints. */
+/** From `SEED` or a new seed, which it prints. */
 function seeded(t: Test): Random {
-  let state = Number(process.env.SEED ?? Math.trunc(Math.random() * 2 ** 32)) >>> 0
-  t.comment(`SEED=${state}`)
-  const integer = (min: number, max: number): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return min + Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * (max - min + 1))
-  }
-  return { integer, pick: (items) => items[integer(0, items.length - 1)] }
+  const { below, pick } = seededRandom(t)
+  return { integer: (min, max) => min + below(max - min + 1), pick }
 }
 
 /** A random condition as text, and what it says in the plainest form: whether it holds at a moment. */
@@ -444,7 +438,7 @@ function disguise(random: Random, text: string): string {
     .replace(/'[^']*'|[a-z]{2,}| /g, (part) => {
       if (part === ' ') return random.pick([' ', '  ', '\t', '\n'])
       if (part.startsWith("'")) return random.pick([part, `"${part.slice(1, -1)}"`])
-      return random.pick([part, part.toUpperCase(), part[0].toUpperCase() + part.slice(1)])
+      return random.pick([part, part.toUpperCase(), part.charAt(0).toUpperCase() + part.slice(1)])
     })
     .replace(/[()]/g, (mark) => random.pick([mark, ` ${mark} `]))
 }
