@@ -3,37 +3,13 @@
  * acknowledged write and show no client an error other than that closed connection.
  */
 
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import t, { type Test } from 'tap'
+import { type Reply, send } from '../support/keep-alive.js'
 import { at, only } from '../support/only.js'
 import { type Server, startServer } from '../support/server.js'
 
 const clients = 24
-
-interface Reply {
-  readonly status: number
-  readonly text: string
-}
-
-/** Sends over the agent's one connection. */
-function send(agent: Agent, server: Server, route: string, body: object): Promise<Reply> {
-  const text = JSON.stringify(body)
-  const headers = {
-    authorization: `Apikey ${server.token}`,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-  }
-  return new Promise((resolve, reject) => {
-    const outgoing = request(`${server.url}/topics/${route}`, { method: 'POST', agent, headers }, (incoming) => {
-      let received = ''
-      incoming.setEncoding('utf8').on('data', (chunk: string) => (received += chunk))
-      incoming.on('error', reject)
-      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, text: received }))
-    })
-    outgoing.on('error', reject)
-    outgoing.end(text)
-  })
-}
 
 /** A load that knows what it was told: for each client the number of its last acknowledged write. */
 class SteadyLoad {
@@ -76,7 +52,7 @@ class SteadyLoad {
   async #sendTwice(agent: Agent, route: string, body: object): Promise<Reply | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const reply = await send(agent, this.#server, route, body)
+        const reply = await send(agent, `${this.#server.url}/topics/${route}`, this.#server.token, body)
         this.answers++
         if (reply.status !== 200) this.errors.push(`${route} was answered ${reply.status}: ${reply.text}`)
         return reply

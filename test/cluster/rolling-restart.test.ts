@@ -2,10 +2,12 @@
  * SIGHUP under steady load: workers are replaced and new settings come in, and no request fails. The clients do what the
  * README asks of them: a request that meets a connection which was just closed is sent once more.
  */
+
 import { writeFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
+import { send } from '../support/keep-alive.js'
 import { startServer, until } from '../support/server.js'
 
 const rounds = 3
@@ -15,29 +17,6 @@ interface Outcome {
   sent: number
   again: number
   readonly failed: string[]
-}
-
-interface Sent {
-  readonly status: number
-  readonly text: string
-}
-
-/** One request on the agent's connection; rejects with an error that says whether the connection had been used before. */
-function send(agent: Agent, url: string, token: string, body: object): Promise<Sent> {
-  const bytes = Buffer.from(JSON.stringify(body))
-  const headers = {
-    'content-type': 'application/json',
-    'content-length': bytes.length,
-    authorization: `Apikey ${token}`,
-  }
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method: 'POST', headers, agent }, (incoming) => {
-      let text = ''
-      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-      incoming.on('error', reject).on('end', () => resolve({ status: incoming.statusCode ?? 0, text }))
-    })
-    outgoing.on('error', (error) => reject(Object.assign(error, { reused: outgoing.reusedSocket }))).end(bytes)
-  })
 }
 
 /** Writes and reads back on one keep-alive connection until told to stop. */

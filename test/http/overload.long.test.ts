@@ -11,6 +11,7 @@ import t, { type Test } from 'tap'
 import { refuses } from '../support/claims.js'
 import type { FetchedPage } from '../support/client.js'
 import { first } from '../support/only.js'
+import { processorMs } from '../support/processes.js'
 import { requestText } from '../support/raw.js'
 import { type Server, startServer, until } from '../support/server.js'
 import { Strace, whyNoStrace } from '../support/strace.js'
@@ -32,11 +33,7 @@ function residentBytes(server: Server): number {
 
 /** Hundredths of a second that the first worker has computed. */
 function cpuTicks(server: Server): number {
-  const fields =
-    readFileSync(`/proc/${first(server.workerPids())}/stat`, 'latin1')
-      .split(') ')[1]
-      ?.split(' ') ?? []
-  return Number(fields[11]) + Number(fields[12])
+  return processorMs(first(server.workerPids())) / 10
 }
 
 async function open(server: Server): Promise<Socket> {

@@ -21,11 +21,21 @@ const commands = [
   ['migrate'],
 ]
 
+const helps = new Map<string, ReturnType<typeof runCommand>>()
+
+/** What `topicd help` prints about a command, run once for each. */
+function helpOf(...command: readonly string[]): ReturnType<typeof runCommand> {
+  const name = command.join(' ')
+  const help = helps.get(name) ?? runCommand(['help', ...command])
+  helps.set(name, help)
+  return help
+}
+
 /** The width of a terminal. */
 const columnsMax = 80
 
 t.test('the help for serve lists every setting with its environment name, default and bounds', async (t) => {
-  const { code, stdout, stderr } = await runCommand(['help', 'serve'])
+  const { code, stdout, stderr } = await helpOf('serve')
   t.equal(code, 0)
   t.equal(stderr, '')
   const entries = stdout.split('\n  --')
@@ -51,7 +61,7 @@ t.test('help in each of its spellings is the same list of every command, on stan
 
 t.test('help for one command is about that command alone', async (t) => {
   for (const command of commands) {
-    const { code, stdout: expected, stderr } = await runCommand(['help', ...command])
+    const { code, stdout: expected, stderr } = await helpOf(...command)
     t.equal(code, 0, command.join(' '))
     t.equal(stderr, '')
     t.ok(expected.startsWith(`Usage: topicd ${command.join(' ')}`), command.join(' '))
@@ -69,7 +79,7 @@ t.test('help for one command is about that command alone', async (t) => {
   const { stdout: listHelp } = await runCommand(['keys', 'list', '-h'])
   t.match(listHelp, '--json')
   t.notMatch(listHelp, '--allow')
-  const group = await runCommand(['help', 'keys'])
+  const group = await helpOf('keys')
   t.equal(group.code, 0)
   for (const action of ['add', 'list', 'revoke']) t.match(group.stdout, `keys ${action}`)
   t.equal((await runCommand(['keys', '--help'])).stdout, group.stdout)
@@ -77,7 +87,7 @@ t.test('help for one command is about that command alone', async (t) => {
 
 t.test('no line of any help is wider than a terminal', async (t) => {
   for (const args of [[], ['keys'], ...commands]) {
-    const { stdout } = await runCommand(['help', ...args])
+    const { stdout } = await helpOf(...args)
     t.strictSame(
       stdout.split('\n').filter((line) => line.length > columnsMax),
       [],
@@ -102,7 +112,7 @@ t.test('no command at all ends with 2 and the help, on standard error', async (t
   const { code, stdout, stderr } = await runCommand([])
   t.equal(code, 2)
   t.equal(stdout, '')
-  t.equal(stderr, (await runCommand(['help'])).stdout)
+  t.equal(stderr, (await helpOf()).stdout)
 })
 
 const wrong: Readonly<

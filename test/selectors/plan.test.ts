@@ -2,11 +2,13 @@
  * Plans: which key ranges each selector becomes, and where a matcher is needed. Keys are written with / for the separator
  * and <01> for other low bytes.
  */
+
 import t, { type Test } from 'tap'
 import { keyBytesMax, pathBytesMax } from '../../dist/limits.js'
 import type { Plan } from '../../dist/selectors/plan.js'
 import { planPath, planSelector, planSubtree } from '../../dist/selectors/planner.js'
 import type { Path } from '../../dist/topics/path.js'
+import { planned } from '../support/store.js'
 
 const everything = '<01> … <ff>'
 
@@ -22,12 +24,6 @@ function readable(key: Buffer): string {
 function outline({ ranges, matcher }: Plan): readonly string[] {
   const spelt = ranges.map(({ start, end }) => `${readable(start)} … ${readable(end)}`)
   return matcher === undefined ? spelt : [...spelt, 'matcher']
-}
-
-function planned(text: string): Plan {
-  const plan = planSelector(text)
-  if ('problem' in plan) throw new Error(`${text} ${plan.problem}`)
-  return plan
 }
 
 function check(t: Pick<Test, 'same'>, plans: Readonly<Record<string, readonly string[]>>): void {

@@ -6,7 +6,6 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Plan } from '../../dist/selectors/plan.js'
-import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { Cancelled, type Finding, type KeyRecord, type TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -14,15 +13,10 @@ import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { treeOrder } from '../support/model.js'
 import { at } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
+import { planned } from '../support/store.js'
 import { eachStore } from '../support/stores.js'
 
 const waiting = { cancelled: false }
-
-function planned(selector: string): Plan {
-  const plan = planSelector(selector)
-  if ('problem' in plan) throw new Error(`${selector} ${plan.problem}`)
-  return plan
-}
 
 const valueText = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 const creation = (path: string, type: TopicType = 'json', properties: Properties = {}) => ({

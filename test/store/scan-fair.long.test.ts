@@ -5,12 +5,12 @@
  * `SCAN_TOPICS=1000000` in the environment makes the tree as large as the claim in the README.
  */
 
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Cancelled } from '../../dist/store/store.js'
 import type { Client } from '../support/client.js'
 import { first, medianOf } from '../support/only.js'
+import { processorMs } from '../support/processes.js'
 import { startServer } from '../support/server.js'
 import { load, makeDirectory, openStore, planned, readItems, spin, watched } from '../support/store.js'
 
@@ -65,13 +65,6 @@ async function latenciesDuring(client: Client, work: () => Promise<unknown>): Pr
 
 function words({ count, medianMs, maxMs }: Latencies): string {
   return `${count} fetches, median ${medianMs.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms`
-}
-
-/** What a process has used of the processor, in ms. */
-function processorMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  // User and system time, in hundredths of a second.
-  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 t.test(`scans over ${topics} topics on the only worker`, async (t) => {
