@@ -14,7 +14,8 @@ const mainFile = join(import.meta.dirname, '../../dist/main.js')
 const startMsMax = 60_000
 
 export interface BareService {
-  readonly command: readonly string[]
+  /** The program and its arguments. */
+  readonly command: readonly [string, ...string[]]
   readonly url: string
   readonly adminUrl: string
   readonly token: string

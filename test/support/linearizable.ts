@@ -1,3 +1,4 @@
+import { at } from './only.js'
 /**
  * Whether a history of one topic could have come from a single copy of it: each operation takes effect at one instant
  * between its call and its answer (linearizability, for a register that can also be absent).
@@ -81,8 +82,8 @@ export function findViolation(history: readonly Operation[], initial: Value = nu
         const next = answered(event.place, states, underWay, unanswered, history)
         if (next.length === 0) {
           return {
-            operation: history[event.place],
-            underWay: [...underWay].map((other) => history[other]),
+            operation: at(history, event.place),
+            underWay: [...underWay].map((other) => at(history, other)),
             possible: [...new Set(states.map(({ value }) => value))],
           }
         }
@@ -136,7 +137,7 @@ function answered(
     }
     for (const other of underWay) {
       if (done.has(other)) continue
-      const after = effect(history[other], value)
+      const after = effect(at(history, other), value)
       if (after !== undefined) left.push({ value: after, done: new Set(done).add(other), removals })
     }
     if (value !== null && removals < unanswered.removals) left.push({ value: null, done, removals: removals + 1 })

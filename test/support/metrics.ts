@@ -35,9 +35,9 @@ export function parseMetrics(text: string): Metrics {
   const samples: Sample[] = []
   for (const line of text.split('\n')) {
     const [, typed, type] = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line) ?? []
-    if (typed !== undefined) types.set(typed, type)
+    if (typed !== undefined && type !== undefined) types.set(typed, type)
     if (line === '' || line.startsWith('#')) continue
-    const [, name, labelText = '', value] = sampleLine.exec(line) ?? assert.fail(`no sample: ${line}`)
+    const [, name = '', labelText = '', value = ''] = sampleLine.exec(line) ?? assert.fail(`no sample: ${line}`)
     const labels = Object.fromEntries([...labelText.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, of]) => [label, of]))
     samples.push({ name, labels, value: Number(value.replace('+Inf', 'Infinity')) })
   }

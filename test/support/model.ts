@@ -1,3 +1,4 @@
+import { at } from './only.js'
 /**
  * What the service does, said again as plainly as can be: a Map, a sort and a filter. It shares no code with the product,
  * above all not the order of keys nor the planning of selectors, so that the two can disagree.
@@ -40,8 +41,8 @@ export function bodyText(members: Members): string {
 export function treeOrder(a: string, b: string): number {
   const left = a.split('/')
   const right = b.split('/')
-  for (let i = 0; i < left.length && i < right.length; i++) {
-    const order = Buffer.compare(Buffer.from(left[i]), Buffer.from(right[i]))
+  for (const [i, segment] of left.slice(0, right.length).entries()) {
+    const order = Buffer.compare(Buffer.from(segment), Buffer.from(at(right, i)))
     if (order !== 0) return order
   }
   return left.length - right.length
@@ -185,6 +186,8 @@ function segmentMatcher(pattern: string): (path: string) => boolean {
     .map((segment) => new RegExp(`^(?:${segment})$`, 'su'))
   return (path) => {
     const segments = path.split('/')
-    return segments.length === expressions.length && expressions.every((expression, i) => expression.test(segments[i]))
+    return (
+      segments.length === expressions.length && expressions.every((expression, i) => expression.test(at(segments, i)))
+    )
   }
 }

@@ -2,6 +2,7 @@
  * A PostgreSQL that fails over by itself, as docs/postgresql.md sets it up: etcd, three nodes under Patroni in strict synchronous
  * mode, and HAProxy in front of whichever is the leader. Made from Debian's packages, in directories of its own, on ports of its own.
  */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { at } from './only.js'
 import { freePorts } from './ports.js'
 import { execute, findBinaries } from './postgres.js'
 
@@ -38,9 +40,9 @@ interface Ports {
 }
 
 async function choosePorts(): Promise<Ports> {
-  const [etcd, etcdPeers, haproxy, ...others] = await freePorts(3 + 2 * nodes.length)
+  const [etcd = 0, etcdPeers = 0, haproxy = 0, ...others] = await freePorts(3 + 2 * nodes.length)
   const byNode = (from: number): Record<number, number> =>
-    Object.fromEntries(nodes.map((node, place) => [node, others[from + place]]))
+    Object.fromEntries(nodes.map((node, place) => [node, at(others, from + place)]))
   return { etcd, etcdPeers, haproxy, postgres: byNode(0), patroni: byNode(nodes.length) }
 }
 
@@ -235,7 +237,7 @@ export class PatroniCluster {
   /** Starts a program, which writes to a log file of its name. */
   #spawn(
     name: string,
-    [command, ...args]: readonly string[],
+    [command, ...args]: readonly [string, ...string[]],
     account: { readonly uid?: number; readonly gid?: number } = {},
   ): void {
     const log = openSync(this.#logFile(name), 'a')

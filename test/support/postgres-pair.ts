@@ -2,11 +2,13 @@
  * A primary and its synchronous standby, as an administrator would set them up by hand: a write is acknowledged when both
  * have it. Either can be ended, frozen and started again, and the standby promoted.
  */
+
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
+import { at } from './only.js'
 import { freePorts } from './ports.js'
 import { execute, findBinaries, OwnCluster } from './postgres.js'
 
@@ -29,9 +31,9 @@ const database = 'topicd'
 export async function startPair(t: Test, settings: readonly string[] = []): Promise<Pair> {
   const binaries = findBinaries() ?? ''
   const ports = await freePorts(2)
-  const [primary, standby] = await Promise.all(
-    ports.map(async (port) => new OwnCluster(binaries, await mkdtemp(join(tmpdir(), 'topicd-pair-')), port, settings)),
-  )
+  const clusterAt = async (port: number): Promise<OwnCluster> =>
+    new OwnCluster(binaries, await mkdtemp(join(tmpdir(), 'topicd-pair-')), port, settings)
+  const [primary, standby] = await Promise.all([clusterAt(at(ports, 0)), clusterAt(at(ports, 1))])
   t.teardown(() => Promise.all([primary.remove(), standby.remove()]))
   await primary.make()
   await primary.start()
@@ -47,7 +49,7 @@ export async function startPair(t: Test, settings: readonly string[] = []): Prom
       primary.address('postgres'),
       "select count(*) as count from pg_stat_replication where sync_state = 'sync'",
     )
-    if (Number(row.count) === 1) break
+    if (Number(row?.count) === 1) break
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   return {

@@ -124,7 +124,7 @@ export class OwnCluster implements Cluster {
   readonly #directory: string
   readonly #data: string
   /** initdb and the server refuse to run as root; the package made this user for them. */
-  readonly #asUser: readonly string[]
+  readonly #asUser: readonly [string, ...string[]]
   #process: ChildProcess | undefined
   readonly #port: number | undefined
   readonly #settings: readonly string[]
@@ -209,7 +209,7 @@ export class OwnCluster implements Cluster {
       stdio: ['pipe', 'ignore', 'pipe'],
     })
     this.#process = child
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
     for (const endMs = Date.now() + startMsMax; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
       try {
         await execute(this.address('postgres'), 'select 1')

@@ -35,5 +35,10 @@ export function randomFrom(seed: number): Random {
     return (mixed ^ (mixed >>> 15)) >>> 0
   }
   const below = (bound: number) => Math.floor((next() / 2 ** 32) * bound)
-  return { seed, below, pick: (items) => items[below(items.length)], oneIn: (times) => below(times) === 0 }
+  return {
+    seed,
+    below,
+    pick: (items) => items[below(items.length)] as (typeof items)[number],
+    oneIn: (times) => below(times) === 0,
+  }
 }

@@ -6,6 +6,7 @@
 
 import type { Scope } from '../../dist/selectors/scope.js'
 import { parsePath } from '../../dist/topics/path.js'
+import { at } from './only.js'
 import type { Random } from './random.js'
 
 /** Pieces of patterns: as a selector has them, and as the built-in engine reads the same. */
@@ -93,7 +94,7 @@ export function randomSelector(random: Random, inSet = false): { readonly text: 
     const whole = segments.map(({ js }) => new RegExp(`^(?:${js})$`, 'su'))
     const fits = (path: string) => {
       const parts = path.split('/')
-      return parts.length === whole.length && whole.every((segment, i) => segment.test(parts[i]))
+      return parts.length === whole.length && whole.every((segment, i) => segment.test(at(parts, i)))
     }
     const text = `?${segments.map((segment) => segment.text).join('/')}${qualifier}`
     return { text, matches: (path) => candidates(path, scope).some(fits) }

@@ -6,14 +6,15 @@
  * In order: spawn, wait for the line that says "listening", hand the test a `Server`; at the test's end stop it, hold its
  * exit status to what was expected, and walk its data. What the server printed is shown on failure only.
  */
+
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { Client } from './client.js'
+import { childrenOf } from './processes.js'
 import { RawConnection } from './raw.js'
 import { checkStore } from './store.js'
 import { eachStore, type StoreAddress } from './stores.js'
@@ -153,7 +154,13 @@ export class Server {
     const flags = ['--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', dataDir]
     if (options.workersFlag !== false) flags.push('--workers', String(this.workers))
     if (options.token === undefined) flags.push('--first-key')
-    const command = [process.execPath, options.program ?? mainFile, 'serve', ...flags, ...(options.flags ?? [])]
+    const command: [string, ...string[]] = [
+      process.execPath,
+      options.program ?? mainFile,
+      'serve',
+      ...flags,
+      ...(options.flags ?? []),
+    ]
     // The shell becomes the service, so the process id stays.
     if (options.descriptorsMax !== undefined)
       command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
@@ -227,8 +234,7 @@ export class Server {
 
   /** The process ids of the workers that live now. */
   workerPids(): number[] {
-    const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8').trim()
-    return children === '' ? [] : children.split(' ').map(Number)
+    return childrenOf(this.pid)
   }
 
   /** Connections of their own, in the order in which they are used; one connection unless told. */

@@ -1,6 +1,7 @@
 /**
  * A command whose output is in the test's hands: read, left unread, or closed; and the processes that work for it.
  */
+
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,6 +9,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
+import { childrenOf } from './processes.js'
 import { type CommandResult, until } from './server.js'
 
 const mainFile = join(import.meta.dirname, '../../dist/main.js')
@@ -42,7 +44,7 @@ export async function begun({ stdout }: Running): Promise<void> {
   await once(stdout, 'readable')
 }
 
-/** The process that does a tool's work: the child of `parent` that runs tool-process.js. */
+/** The process that does a tool's work: the child of `parent` that runs cluster/tool-process.js. */
 export async function toolOf(parent: number): Promise<number> {
   return until('a tool at work', async () => childrenOf(parent).find(isTool))
 }
@@ -54,10 +56,6 @@ export async function gone(pid: number): Promise<void> {
 
 function isTool(pid: number): boolean {
   return commandLine(pid).includes('/cluster/tool-process.js')
-}
-
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 }
 
 /** Empty for a process that is gone, or only waits to be reaped. */

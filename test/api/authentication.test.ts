@@ -1,0 +1,115 @@
+/**
+ * Authentication: no request without a known API key, judged before anything of the body is read.
+ */
+import t from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import { overWorkers } from '../support/server.js'
+
+const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
+
+await overWorkers(t, async (t, server) => {
+  const { post, token } = server
+  await post('addAndSet', { path: 'a', value: 1 })
+  const item = '{"path":"a","type":"json","value":1}'
+
+  /** A fetch with this authorization header, or with none. */
+  const fetchWith = (authorization: string | undefined) => post('fetch', { path: 'a' }, { headers: { authorization } })
+
+  await t.test('a request without a key is refused on every route, with the scheme to use', async (t) => {
+    for (const route of routes) {
+      const answer = await post(route, { path: 'a' }, { token: null })
+      refuses(t, answer, 401, 'unauthorized', route, 'authorization: Apikey')
+      t.equal(answer.headers['www-authenticate'], 'Apikey', `${route}: WWW-Authenticate`)
+    }
+  })
+
+  await t.test('an unknown key, another scheme and a garbled header are refused', async (t) => {
+    const changed = token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')
+    for (const authorization of [
+      'Apikey',
+      'Apikey ',
+      'Apikey x',
+      `Apikey ${changed}`,
+      `Apikey ${token}x`,
+      `Apikey ${token.slice(0, -1)}`,
+      `Apikey ${token.toUpperCase()}`,
+      `Apikey ${token} ${token}`,
+      `Apikey "${token}"`,
+      `Apikey${token}`,
+      `Basic ${Buffer.from(`x:${token}`).toString('base64')}`,
+      `XApikey ${token}`,
+      token,
+    ]) {
+      const answer = await fetchWith(authorization)
+      refuses(t, answer, 401, 'unauthorized', authorization.replaceAll(token, '<token>'))
+      t.equal(answer.headers['www-authenticate'], 'Apikey', 'WWW-Authenticate')
+    }
+  })
+
+  await t.test('the scheme word is Apikey or Bearer, without regard to case', async (t) => {
+    for (const scheme of ['Apikey', 'apikey', 'APIKEY', 'ApiKey', 'Bearer', 'bearer', 'BEARER'])
+      gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
+  })
+
+  await t.test('no refusal repeats the token', async (t) => {
+    for (const authorization of [
+      `Basic ${token}`,
+      token,
+      `${token} x`,
+      `Apikey ${token} x`,
+      `Apikey ${token}x`,
+      `Bearer ${token}x`,
+      `x${token}`,
+    ]) {
+      const { text } = await fetchWith(authorization)
+      t.notOk(text.includes(token.slice(10, 20)), authorization.replaceAll(token, '<token>'))
+    }
+  })
+
+  await t.test('a refusal says what was found instead', async (t) => {
+    for (const [authorization, found] of [
+      [undefined, 'there is no such header'],
+      ['', 'there is no such header'],
+      ['Apikey unknown', 'its token is not known'],
+      ['bearer unknown', 'its token is not known'],
+      ['Apikey', 'no token follows "Apikey"'],
+      ['Bearer ', 'no token follows "Bearer"'],
+      ['Basic eDp5', 'its scheme is "Basic"'],
+      ['Digest username="x", realm="y"', 'its scheme is "Digest"'],
+      [`Apikey ${token} ${token}`, 'more than a token follows "Apikey"'],
+      [token, 'it holds something else'],
+      [`${token} ${token}`, 'it holds something else'],
+    ] as const) {
+      refuses(
+        t,
+        await fetchWith(authorization),
+        401,
+        'unauthorized',
+        String(authorization).replaceAll(token, '<token>'),
+        `, but ${found}.`,
+      )
+    }
+  })
+
+  await t.test('the key is judged before the body and its headers', async (t) => {
+    const unknown = { token: 'unknown' }
+    refuses(t, await post('fetch', 'no json', unknown), 401, 'unauthorized', 'a body that is no JSON')
+    const wrongType = await post('fetch', {}, { ...unknown, headers: { 'content-type': 'text/plain' } })
+    refuses(t, wrongType, 401, 'unauthorized', 'a content type that is not taken')
+  })
+
+  await t.test('an answer comes before a body that never does', async (t) => {
+    const connection = await server.raw()
+    await connection.write(
+      'POST /topics/fetch HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n',
+    )
+    t.match((await connection.answer())?.head, /^http\/1.1 401 unauthorized\r\n/)
+    connection.close()
+  })
+
+  await t.test('a refused write changes nothing', async (t) => {
+    await post('set', { path: 'a', value: 2 }, { token: null })
+    await post('remove', { path: 'a' }, { token: 'unknown' })
+    gives(t, await post('fetch', { path: 'a' }), item, 'the topic is as it was')
+  })
+})

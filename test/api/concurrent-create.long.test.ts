@@ -1,0 +1,110 @@
+/**
+ * Writers that meet at one path: one of them creates it, and what was removed stays removed.
+ */
+
+import t from 'tap'
+import type { Answer } from '../support/client.js'
+import { at, first } from '../support/only.js'
+import { overWorkers } from '../support/server.js'
+
+const rounds = 40
+
+await overWorkers(t, async (t, server) => {
+  /** Connections that all send at once; the kernel spreads them over the workers. */
+  const clients = Array.from({ length: 12 }, () => server.connect())
+  const { post } = server
+
+  /** The same request over every connection at the same time. */
+  const atOnce = (route: string, body: (client: number) => object): Promise<Answer[]> =>
+    Promise.all(clients.map((client, i) => client.post(route, body(i))))
+  const created = (answers: readonly Answer[]) => answers.filter(({ text }) => text.includes('"created":true')).length
+  const strays = (answers: readonly Answer[]) => answers.filter(({ status }) => status !== 200).map(({ text }) => text)
+
+  await t.test('of many that add the same topic exactly one creates it', async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      const answers = await atOnce('add', () => ({ path: `add/${round}` }))
+      t.same({ created: created(answers), strays: strays(answers) }, { created: 1, strays: [] }, `round ${round}`)
+    }
+  })
+
+  await t.test(
+    'of many that add and set the same topic exactly one creates it, and one of the values stays',
+    async (t) => {
+      for (let round = 0; round < rounds; round++) {
+        const path = `set/${round}`
+        const answers = await atOnce('addAndSet', (value) => ({ path, value }))
+        t.same(
+          { created: created(answers), strays: strays(answers) },
+          { created: 1, strays: [] },
+          `round ${round}: one creates`,
+        )
+        const { text } = await post('fetch', { path })
+        t.match(text, /^{"path":"set\/\d+","type":"json","value":\d+}$/, `round ${round}: one value`)
+      }
+    },
+  )
+
+  await t.test('of many that create the same topic as different types one type wins', async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      const path = `type/${round}`
+      const answers = await atOnce('addAndSet', (i) => ({ path, type: i % 2 === 0 ? 'json' : 'string', value: 'x' }))
+      const winner = answers.findIndex(({ text }) => text.includes('"created":true')) % 2
+      const right = answers.every(({ status, code }, i) =>
+        i % 2 === winner ? status === 200 : code === 'incompatible_type',
+      )
+      t.ok(right && created(answers) === 1, `round ${round}`)
+    }
+  })
+
+  await t.test('of many that remove the same topic exactly one does', async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      const path = `gone/${round}`
+      await post('addAndSet', { path, value: round })
+      const answers = await atOnce('remove', (i) => (i % 2 === 0 ? { path } : { selector: `*${path}//` }))
+      const removed = answers.map(({ text }) => (JSON.parse(text) as { removed: number }).removed)
+      t.equal(
+        removed.reduce((a, b) => a + b),
+        1,
+        `round ${round}`,
+      )
+    }
+  })
+
+  await t.test('set never brings back a topic that was removed', async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      const path = `back/${round}`
+      await post('addAndSet', { path, value: 0 })
+      const half = round % clients.length
+      const answers = await Promise.all(
+        clients.map((client, i) =>
+          i === half ? client.post('remove', { path }) : client.post('set', { path, value: i }),
+        ),
+      )
+      t.equal(at(answers, half).text, '{"removed":1}', `round ${round}: removed`)
+      const sets = answers.filter((_, i) => i !== half)
+      t.ok(
+        sets.every(({ status, code }) => status === 200 || code === 'no_such_topic'),
+        `round ${round}: before or after it`,
+      )
+      t.equal((await post('fetch', { path })).code, 'no_such_topic', `round ${round}: it stays away`)
+    }
+  })
+
+  await t.test('a topic removed and created at once ends as the last of the two left it', async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      const path = `both/${round}`
+      await post('addAndSet', { path, value: 0 })
+      const [removal, creation] = await Promise.all([
+        first(clients).post('remove', { path }),
+        at(clients, 1).post('addAndSet', { path, value: 1 }),
+      ])
+      t.equal(removal.text, '{"removed":1}', `round ${round}: removed`)
+      const exists = (await post('fetch', { path })).status === 200
+      t.equal(
+        exists,
+        creation.text.includes('"created":true'),
+        `round ${round}: there if and only if it was created after that`,
+      )
+    }
+  })
+})

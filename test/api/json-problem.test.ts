@@ -1,0 +1,328 @@
+/**
+ * JSON that is invalid is refused at its first wrong byte, counted from 1, with what was found there and what was expected:
+ * the same words on every version of Node, and at a cost that a long body cannot drive up.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { repeatedName } from '../../dist/api/members.js'
+import { parseBody } from '../../dist/api/parse-body.js'
+import { isProblem } from '../../dist/api/problems.js'
+import { type Random, seededRandom } from '../support/random.js'
+
+/** What is said of a body's JSON; undefined when nothing is. */
+function problemOf(body: string | Uint8Array): string | undefined {
+  const accept = { validate: (input: unknown) => ({ success: true, data: input }) as const, names: [] }
+  const parsed = parseBody(Buffer.from(body as string), accept)
+  if (!isProblem(parsed) || parsed.code !== 'invalid_json') return undefined
+  return parsed.message
+}
+
+/** The byte that a body's problem names. */
+function byteOf(body: string): number | undefined {
+  const found = /^The request body is not valid JSON: found .+ at byte (\d+), expected .+\.$/s.exec(
+    problemOf(body) ?? '',
+  )
+  return found === null ? undefined : Number(found[1])
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const problems: readonly (readonly [body: string, problem: string])[] = [
+  ['', 'found the end at byte 1, expected a value'],
+  [' \n', 'found the end at byte 3, expected a value'],
+  ['{', 'found the end at byte 2, expected a member name in double quotes or "}"'],
+  ['{"a"', 'found the end at byte 5, expected ":"'],
+  ['{"a":', 'found the end at byte 6, expected a value'],
+  ['{"a":1', 'found the end at byte 7, expected "," or "}"'],
+  ['{"a":[1', 'found the end at byte 8, expected "," or "]"'],
+  ['{"a":"bc', 'found the end at byte 9, expected the closing quote of the string that begins at byte 6'],
+  ['{"a":tru', 'found the end at byte 9, expected the rest of "true"'],
+  ['{"a":-', 'found the end at byte 7, expected a digit'],
+  ['\ufeff{}', 'found a byte order mark (U+FEFF) at byte 1, expected a value'],
+  ['{"a":NaN}', 'found "NaN" at byte 6, expected a value'],
+  ['{"a":Infinity}', 'found "Infinity" at byte 6, expected a value'],
+  ['{"a":undefined}', 'found "undefined" at byte 6, expected a value'],
+  ['{"a":True}', 'found "True" at byte 6, expected a value'],
+  ['{"a":nul}', 'found "}" at byte 9, expected the rest of "null"'],
+  ['{"a":nullx}', 'found "x" at byte 10, expected "," or "}"'],
+  ["{'a':1}", 'found "\'" at byte 2, expected a member name in double quotes or "}"'],
+  ['{"a":\'b\'}', 'found "\'" at byte 6, expected a value'],
+  ['{a:1}', 'found "a" at byte 2, expected a member name in double quotes or "}"'],
+  ['{"a":1,}', 'found "}" at byte 8, expected a member name in double quotes'],
+  ['{"a":1,,"b":2}', 'found "," at byte 8, expected a member name in double quotes'],
+  ['{,"a":1}', 'found "," at byte 2, expected a member name in double quotes or "}"'],
+  ['{"a":[1,]}', 'found "]" at byte 9, expected a value'],
+  ['{"a":[,1]}', 'found "," at byte 7, expected a value or "]"'],
+  ['{"a":[1}', 'found "}" at byte 8, expected "," or "]"'],
+  ['{"a":1]', 'found "]" at byte 7, expected "," or "}"'],
+  ['{"a" 1}', 'found "1" at byte 6, expected ":"'],
+  ['{"a":1}}', 'found "}" at byte 8, expected the end'],
+  ['{"a":1} {"b":2}', 'found "{" at byte 9, expected the end'],
+  ['}', 'found "}" at byte 1, expected a value'],
+  ['path=a', 'found "path" at byte 1, expected a value'],
+  ['<a/>', 'found "<" at byte 1, expected a value'],
+  ['{"a":\u201cb\u201d}', 'found "\u201c" (U+201C) at byte 6, expected a value'],
+  ['{"é":1,x}', 'found "x" at byte 9, expected a member name in double quotes'],
+  [
+    '{"a":"b\nc"}',
+    'found the control character U+000A at byte 8, expected an escape such as \\n or \\u0000 in its place',
+  ],
+  [
+    '{"a":"\0"}',
+    'found the control character U+0000 at byte 7, expected an escape such as \\n or \\u0000 in its place',
+  ],
+  ['{"a":\v1}', 'found the control character U+000B at byte 6, expected a value'],
+  ['{"a":"\\x41"}', 'found "x41" at byte 8, expected one of " \\ / b f n r t u after the backslash'],
+  ['{"a":"\\u12g4"}', 'found "g4" at byte 11, expected a hexadecimal digit'],
+  ['{"a":"\\', 'found the end at byte 8, expected one of " \\ / b f n r t u after the backslash'],
+  ['{"a":01}', 'found "1" at byte 7, expected "," or "}"'],
+  ['{"a":.5}', 'found "." at byte 6, expected a value'],
+  ['{"a":+1}', 'found "+" at byte 6, expected a value'],
+  ['{"a":1.}', 'found "}" at byte 8, expected a digit'],
+  ['{"a":1e}', 'found "}" at byte 8, expected a digit'],
+  ['{"a":-a}', 'found "a" at byte 7, expected a digit'],
+  ['{"a":0x10}', 'found "x10" at byte 7, expected "," or "}"'],
+  ['{"a":1} // note', 'found "/" at byte 9, expected the end'],
+]
+
+t.test('each mistake is named at its byte, with what was found and what was expected', async (t) => {
+  for (const [body, problem] of problems) {
+    t.equal(problemOf(body), `The request body is not valid JSON: ${problem}.`, JSON.stringify(body))
+  }
+})
+
+/** Texts whose pieces the mutations are made of. */
+const valid: readonly string[] = [
+  '{}',
+  '{"path":"a/b","value":[1,2.5,-0,1e400,{"x":null}],"type":"json"}',
+  '{"a":"\\u00e9\\n\\"\\\\","b":[[],{},[{}]]}',
+  ' {\t"a" :\r\n true , "b" : false } ',
+  '{"é😀":"日本","":[0.1E-5,10]}',
+  '{"properties":{"a":"b","c":"d"},"size":10.0}',
+]
+const pieces = [
+  '"',
+  '\\',
+  '{',
+  '}',
+  '[',
+  ']',
+  ',',
+  ':',
+  '0',
+  '1',
+  '-',
+  '+',
+  '.',
+  'e',
+  'E',
+  'u',
+  'n',
+  'null',
+  'tru',
+  ' ',
+  '\n',
+  '\t',
+  '\u0001',
+  '\ufeff',
+  'é',
+  '\u2028',
+  "'",
+  '/',
+  '//',
+  '\u007f',
+  '\u00a0',
+  '00',
+  '\\u',
+  '\\u00',
+  '"a":',
+  '[]',
+]
+
+function mutated(text: string, { below, pick }: Random): string {
+  let mutant = text
+  for (let count = 1 + below(3); count > 0; count--) {
+    const at = below(mutant.length + 1)
+    const insert = below(3) === 0 ? '' : pick(pieces)
+    mutant = mutant.slice(0, at) + insert + mutant.slice(at + below(3))
+  }
+  return below(10) === 0 ? mutant.slice(0, below(mutant.length + 1)) : mutant.toWellFormed()
+}
+
+t.test('a body is called invalid exactly when JSON.parse refuses it', async (t) => {
+  const random = seededRandom(t)
+  let invalid = 0
+  const rounds = 60_000
+  for (let round = 0; round < rounds; round++) {
+    const text = mutated(random.pick(valid), random).toWellFormed()
+    const problem = problemOf(text)
+    if (problem !== undefined) invalid++
+    if ((problem === undefined) !== isJson(text)) t.fail(`${JSON.stringify(text)}: ${problem}`)
+  }
+  t.ok(invalid > rounds / 10 && invalid < rounds * 0.99, `${invalid} of ${rounds} were invalid`)
+})
+
+/** Ends that make a text of some beginnings: the rest of a token, then all that is open is closed. */
+const inners = [
+  '',
+  '0',
+  '"',
+  '":0',
+  ':0',
+  '"":0',
+  '"":0}',
+  '0"',
+  '00"',
+  '000"',
+  '0000"',
+  'n"',
+  '"0',
+  'ull',
+  'll',
+  'l',
+  'rue',
+  'ue',
+  'e',
+  'alse',
+  'lse',
+  'se',
+]
+const ends = [...inners, ...['0', '00', '000', '0000', 'n'].map((rest) => `${rest}":0`)]
+
+/** Whether some end makes `start` valid, found by trying them: knows nothing of how the byte was found. */
+function canGoOn(start: string): boolean {
+  let closers = ''
+  for (const [token] of start.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
+    if (token === '[') closers = `]${closers}`
+    else if (token === '{') closers = `}${closers}`
+    else if (token === ']' || token === '}') closers = closers.slice(1)
+  }
+  return ends.some((end) => isJson(start + end + closers))
+}
+
+t.test('up to the byte that is named the text can go on to be valid, with it no longer', async (t) => {
+  const random = seededRandom(t)
+  let looked = 0
+  for (let round = 0; round < 3000; round++) {
+    const text = mutated(random.pick(valid), random).toWellFormed()
+    const byte = byteOf(text)
+    if (byte === undefined) {
+      if (!isJson(text)) t.fail(`${JSON.stringify(text)}: no byte`)
+      continue
+    }
+    looked++
+    const before = Buffer.from(text)
+      .subarray(0, byte - 1)
+      .toString()
+    const [wrong = ''] = Buffer.from(text)
+      .subarray(byte - 1)
+      .toString()
+    if (!canGoOn(before)) t.fail(`${JSON.stringify(text)}: wrong before byte ${byte} already`)
+    if (wrong !== '' && canGoOn(before + wrong)) t.fail(`${JSON.stringify(text)}: right at byte ${byte}`)
+    if (wrong === '' && isJson(before)) t.fail(`${JSON.stringify(text)}: right at the end`)
+  }
+  t.ok(looked > 300, `${looked} were looked at`)
+})
+
+/** CPU time of the fastest of a few runs, in milliseconds: the others were disturbed. */
+function cpuMsOf(work: () => void): number {
+  let fastest = Infinity
+  for (let run = 0; run < 5; run++) {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    fastest = Math.min(fastest, (user + system) / 1000)
+  }
+  return fastest
+}
+
+/** Looks at each byte that the search may take beyond JSON.parse: less than two were seen. */
+const sweepsMax = 5
+
+/**
+ * What it costs to judge a text of 4 MiB that is wrong at its end only, in ms of CPU, each the least of five times.
+ */
+function costsOf(
+  start: string,
+  piece: string,
+  end: string,
+): { readonly problemMs: number; readonly parseMs: number; readonly sweepMs: number } {
+  const script = `
+    import { jsonProblem } from '${join(import.meta.dirname, '../../dist/api/json-problem.js')}'
+    const [start, piece, end] = ${JSON.stringify([start, piece, end])}
+    const text = start + piece.repeat(Math.floor((4 * 1024 * 1024) / piece.length)) + end
+    const bytes = Buffer.from(text)
+    ${cpuMsOf.toString()}
+    const parse = () => { try { JSON.parse(text) } catch {} }
+    const table = new Uint8Array(256).fill(1)
+    let sum = 0
+    const sweep = () => { for (let i = 0; i < bytes.length; i++) sum += table[bytes[i]] }
+    const problemMs = cpuMsOf(() => jsonProblem(bytes, 1000))
+    console.log(JSON.stringify({ problemMs, parseMs: cpuMsOf(parse), sweepMs: cpuMsOf(sweep), sum }))`
+  return measured(script)
+}
+
+/** What a script prints as JSON, in a process of its own, where no coverage is counted. */
+function measured<Figures>(script: string): Figures {
+  const { NODE_V8_COVERAGE: _, NODE_OPTIONS: __, ...env } = process.env
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { env, encoding: 'utf8' })
+  return JSON.parse(stdout) as Figures
+}
+
+t.test(
+  'a long body that is invalid at its end costs about what JSON.parse does, whatever it consists of',
+  async (t) => {
+    for (const [start, piece, end] of [
+      ['{"value":[', '1,', 'x]}'],
+      ['{"value":[', '[],', 'x]}'],
+      ['{"value":[', '{"a":1},', 'x]}'],
+      ['{"value":[', '-12.5e+3,', 'x]}'],
+      ['{"value":[', 'true,', 'x]}'],
+      ['{"value":[', '"ab",', 'x]}'],
+      ['{"value":"', '\\n', '\\x"}'],
+      ['{"value":[', ' ', 'x]}'],
+    ] as const) {
+      const { problemMs, parseMs, sweepMs } = costsOf(start, piece, end)
+      // JSON.parse takes some texts in whole words at a time; no search is quicker than one look at each byte, on whatever machine.
+      const figures = `${piece}: ${problemMs.toFixed(1)} ms of CPU, JSON.parse ${parseMs.toFixed(1)} ms, a look at each byte ${sweepMs.toFixed(1)} ms`
+      t.ok(problemMs < parseMs + sweepsMax * sweepMs, figures)
+    }
+  },
+)
+
+t.test('the first of many members that is given twice is named without a look at those behind it', async (t) => {
+  const members = Array.from({ length: 80_000 }, (_, i) => `"name${i}":1`)
+  const early = Buffer.from(`{${members[0]},${members.join()}}`)
+  const late = Buffer.from(`{${members.join()},${members[0]}}`)
+  t.equal(repeatedName(early), 'name0')
+  t.equal(repeatedName(late), 'name0')
+  const { parseMs, earlyMs, lateMs } = measured<Record<'parseMs' | 'earlyMs' | 'lateMs', number>>(`
+    import { repeatedName } from '${join(import.meta.dirname, '../../dist/api/members.js')}'
+    const members = Array.from({ length: 80_000 }, (_, i) => '"name' + i + '":1')
+    const early = Buffer.from('{' + [members[0], ...members].join() + '}')
+    const late = Buffer.from('{' + [...members, members[0]].join() + '}')
+    ${cpuMsOf.toString()}
+    const parseMs = cpuMsOf(() => JSON.parse(late.toString()))
+    console.log(JSON.stringify({ parseMs, earlyMs: cpuMsOf(() => repeatedName(early)), lateMs: cpuMsOf(() => repeatedName(late)) }))`)
+  t.ok(earlyMs < parseMs / 10, `${earlyMs.toFixed(1)} ms of CPU for the first two, JSON.parse ${parseMs.toFixed(1)} ms`)
+  t.ok(
+    lateMs < 2 * parseMs,
+    `${lateMs.toFixed(1)} ms of CPU for the first and the last, JSON.parse ${parseMs.toFixed(1)} ms`,
+  )
+  const spelt = [
+    ['"\\u0061":1,"a":2', 'a'],
+    ['"é":1,"\\u00e9":2', 'é'],
+    ['"a":1,"b":2,"b":3,"a":4', 'b'],
+    ['"\\"":1,"\\u0022":2', '"'],
+  ] as const
+  for (const [text, name] of spelt) t.equal(repeatedName(Buffer.from(`{${text}}`)), name, text)
+  t.equal(repeatedName(Buffer.from('{"a":1,"A":2,"é":3,"e":4,"":5}')), undefined, 'different names')
+})

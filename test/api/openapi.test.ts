@@ -1,0 +1,293 @@
+/**
+ * The API description is one, and is true: what it says of requests and answers is held to what the service takes and gives.
+ */
+
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import t, { type Test } from 'tap'
+import { type Example, examples } from '../../dist/api/openapi-examples.js'
+import { get } from '../support/metrics.js'
+import { present } from '../support/only.js'
+import { runCommand, startServer } from '../support/server.js'
+
+interface Json {
+  readonly [name: string]: Json
+}
+
+const { stdout } = await runCommand(['openapi'])
+const document = JSON.parse(stdout) as Json
+
+/** What lies in a document under names, one in the other. */
+function inside(json: Json, ...names: readonly string[]): Json {
+  return names.reduce((place, name) => present(place[name]), json)
+}
+
+// Words of OpenAPI that JSON Schema does not know are no mistake.
+const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).addVocabulary([
+  'openapi',
+  'info',
+  'paths',
+  'servers',
+  'security',
+  'tags',
+  'components',
+])
+ajv.addSchema(document, 'api')
+
+/** A validator of the schema at a place in the document. */
+function validator(...place: readonly string[]): ValidateFunction {
+  const pointer = place
+    .map((name) => `/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
+    .join('')
+  return ajv.compile({ $ref: `api#${pointer}` })
+}
+
+const content = ['content', 'application/json', 'schema'] as const
+
+const bodies = new Map<string, ValidateFunction>()
+const answers = new Map<string, ValidateFunction>()
+const operations = Object.entries(inside(document, 'paths')).flatMap(([path, { post }]) =>
+  post === undefined ? [] : [[path, post] as const],
+)
+for (const [path, post] of operations) {
+  bodies.set(path, validator('paths', path, 'post', 'requestBody', ...content))
+  answers.set(`${path} 200`, validator('paths', path, 'post', 'responses', '200', ...content))
+  for (const [status, response] of Object.entries(inside(post, 'responses'))) {
+    if (status === '200') continue
+    answers.set(`${path} ${status}`, validator(...String(response.$ref).slice(2).split('/'), ...content))
+  }
+}
+
+const config = await createConfig({ extends: ['recommended'] })
+
+/** What the linter says of a description, by its rules' names. */
+async function lint(described: object): Promise<string[]> {
+  const problems = await lintFromString({ source: JSON.stringify(described), absoluteRef: '/openapi.json', config })
+  return problems.map(({ severity, ruleId, message }) => `${severity} ${ruleId}: ${message}`)
+}
+
+await t.test('a linter has no error and no warning for it, with all recommended rules', async (t) => {
+  t.strictSame(await lint(document), [])
+  const schemas = { ...inside(document, 'components', 'schemas'), Unused: { type: 'object' } }
+  const planted: readonly (readonly [rule: string, described: object])[] = [
+    ['no-unused-components', { ...document, components: { ...document.components, schemas } }],
+    ['security-defined', { ...document, security: [{ unknown: [] }] }],
+    ['struct', { ...document, info: {} }],
+    [
+      'operation-operationId-unique',
+      { ...document, paths: { ...document.paths, '/x': inside(document, 'paths', '/healthz') } },
+    ],
+    ['no-invalid-media-type-examples', withSetExample({ path: 1 })],
+  ]
+  for (const [rule, described] of planted) t.match((await lint(described)).join('\n'), rule, `${rule}, planted`)
+})
+
+/** The description with one more example for the body of set. */
+function withSetExample(value: object): object {
+  const copy = JSON.parse(stdout)
+  copy.paths['/topics/set'].post.requestBody.content['application/json'].examples.planted = { value }
+  return copy as object
+}
+
+await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and nothing in it leads nowhere', async (t) => {
+  t.match(String(document.openapi), /^3\.1\./)
+  const routes = ['/topics/fetch', '/topics/set', '/topics/addAndSet', '/topics/add', '/topics/remove']
+  t.strictSame(
+    operations.map(([path]) => path),
+    routes,
+  )
+  t.strictSame(Object.keys(inside(document, 'paths')), [...routes, '/healthz', '/openapi.json'])
+  const references = [...new Set([...stdout.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, reference = '']) => reference))]
+  const lost = references.filter(
+    (reference) =>
+      reference.split('/').reduce<Json | undefined>((place, name) => place?.[name], document) === undefined,
+  )
+  t.ok(references.length > 10)
+  t.strictSame(lost, [])
+  t.notMatch(stdout, 'readOnly', 'no member is kept out of requests')
+})
+
+await t.test('a generated client hides no function of its platform', async (t) => {
+  const ids = Object.values(inside(document, 'paths')).flatMap((item) =>
+    Object.values(item).map(({ operationId }) => String(operationId)),
+  )
+  t.strictSame(ids, [
+    'fetchTopics',
+    'setTopic',
+    'addAndSetTopic',
+    'addTopic',
+    'removeTopics',
+    'getHealth',
+    'getDescription',
+  ])
+  t.strictSame(
+    ids.filter((id) => id in globalThis),
+    [],
+  )
+})
+
+await t.test('both spellings of the key are described, and each operation has its tag', async (t) => {
+  t.strictSame(document.security, [{ apiKey: [] }, { bearer: [] }])
+  t.match(inside(document, 'components', 'securitySchemes'), {
+    apiKey: { type: 'apiKey', in: 'header', name: 'authorization' },
+    bearer: { type: 'http', scheme: 'bearer' },
+  })
+  t.strictSame(
+    operations.map(([, post]) => post.tags),
+    operations.map(() => ['topics']),
+  )
+})
+
+await t.test(
+  'a request by path and one by selector have a schema each, with the bounds of their members',
+  async (t) => {
+    const schemas = inside(document, 'components', 'schemas')
+    t.strictSame(
+      ['FetchByPath', 'FetchBySelector', 'RemoveByPath', 'RemoveBySelector'].map((name) => schemas[name]?.required),
+      [['path'], ['selector'], ['path'], ['selector']],
+    )
+    t.match(inside(schemas, 'FetchBySelector', 'properties', 'size'), {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      default: 10,
+    })
+    t.match(inside(schemas, 'FetchByPath', 'properties', 'path'), {
+      minLength: 1,
+      maxLength: 1980,
+      description: /1978 bytes of UTF-8/,
+    })
+    t.match(inside(schemas, 'RemoveBySelector', 'properties', 'selector'), {
+      minLength: 1,
+      maxLength: 8192,
+      description: /8192 bytes of UTF-8/,
+    })
+    const larger = JSON.parse((await runCommand(['openapi', '--page-size-max', '5000'])).stdout) as Json
+    t.match(
+      inside(larger, 'components', 'schemas', 'FetchBySelector', 'properties', 'size'),
+      { maximum: 5000 },
+      'the largest size is the setting',
+    )
+  },
+)
+
+await t.test('its examples are what a new service answers, and keep to the schemas', async (t) => {
+  const { post } = await startServer(t)
+  let count = 0
+  for (const [route, shown] of Object.entries(examples) as [string, readonly Example[]][]) {
+    for (const { name, request, answer } of shown) {
+      const path = `/topics/${route}`
+      holds(t, bodies.get(path), request, `${route} ${name}: the request`)
+      holds(t, answers.get(`${path} 200`), answer, `${route} ${name}: the answer`)
+      const { status, text } = await post(route, request)
+      t.strictSame({ status, answer: JSON.parse(text) }, { status: 200, answer }, `${route} ${name}: as answered`)
+      const described = inside(document, 'paths', path, 'post')
+      const ofJson = ['content', 'application/json', 'examples', name, 'value']
+      t.strictSame(inside(described, 'requestBody', ...ofJson), request, `${route} ${name}: described`)
+      t.strictSame(inside(described, 'responses', '200', ...ofJson), answer, `${route} ${name}: described`)
+      count++
+    }
+  }
+  t.equal(count, 9)
+})
+
+const server = await startServer(t)
+const { post } = server
+const reader = await server.addKey('reader', '--allow', 'fetch')
+
+/** Requests that the service takes. */
+const taken: readonly (readonly [route: string, body: object])[] = [
+  ['add', { path: 'a' }],
+  ['add', { path: 'a', type: 'string', properties: {} }],
+  ['add', { path: 'a/p', properties: { VALIDATE_VALUES: 'true', anything: '' } }],
+  ['addAndSet', { path: 'b', value: { nested: [1, null, 'x'] } }],
+  ['addAndSet', { path: 'b', value: null, type: 'json' }],
+  ['addAndSet', { path: 's', value: 'text', type: 'string', properties: { DONT_RETAIN_VALUE: 'false' } }],
+  ['set', { path: 'b', value: false }],
+  ['set', { path: 's', value: '', type: 'string' }],
+  ['fetch', { path: 'a' }],
+  ['fetch', { path: 'b' }],
+  ['fetch', { path: 's', type: 'string' }],
+  ['fetch', { selector: '?.*//' }],
+  ['fetch', { selector: '*a//', size: 1, after: 'a', type: 'json' }],
+  ['fetch', { selector: '>nothing' }],
+  ['remove', { path: 'nothing' }],
+  ['remove', { path: 'a' }],
+  ['remove', { selector: '*a//' }],
+]
+
+/** Requests that the service refuses for their shape. */
+const refused: readonly (readonly [route: string, body: object])[] = [
+  ['fetch', {}],
+  ['fetch', { path: 'a', selector: '>a' }],
+  ['fetch', { path: 1 }],
+  ['fetch', { path: 'a', type: 'int' }],
+  ['fetch', { selector: '>a', size: 0 }],
+  ['fetch', { selector: '>a', size: 1.5 }],
+  ['fetch', { selector: '>a', size: '10' }],
+  ['fetch', { selector: '>a', aftr: 'a' }],
+  ['set', { path: 'a' }],
+  ['set', { value: 1 }],
+  ['set', { path: 'a', value: 1, properties: {} }],
+  ['addAndSet', { path: 'a', value: 1, properties: { a: 1 } }],
+  ['addAndSet', { path: 'a', value: 1, properties: [] }],
+  ['add', { path: 'a', value: 1 }],
+  ['add', { path: null }],
+  ['add', []],
+  ['remove', {}],
+  ['remove', { path: 'a', selector: '>a' }],
+  ['remove', { path: 'a', size: 1 }],
+]
+
+function holds(t: Test, validate: ValidateFunction | undefined, json: unknown, claim: string): void {
+  t.ok(validate?.(json), `${claim}${validate?.errors ? ` ${ajv.errorsText(validate.errors)}` : ''}`)
+}
+
+await t.test('it describes every request that is taken, and its answer', async (t) => {
+  for (const [route, body] of taken) {
+    const answer = await post(route, body)
+    const what = `${route} ${JSON.stringify(body)}`
+    t.equal(answer.status, 200, what)
+    holds(t, bodies.get(`/topics/${route}`), body, `${what}: the request`)
+    holds(t, answers.get(`/topics/${route} 200`), JSON.parse(answer.text), `${what}: ${answer.text}`)
+  }
+})
+
+await t.test('it does not describe requests that are refused for their shape', async (t) => {
+  for (const [route, body] of refused) {
+    const answer = await post(route, body)
+    const what = `${route} ${JSON.stringify(body)}`
+    t.equal(answer.status, 400, what)
+    t.notOk(bodies.get(`/topics/${route}`)?.(body), `${what}: the request`)
+    holds(t, answers.get(`/topics/${route} 400`), JSON.parse(answer.text), `${what}: ${answer.text}`)
+  }
+})
+
+await t.test('it describes the other refusals', async (t) => {
+  const refusals = [
+    await post('set', { path: 'b', value: 1 }, { token: null }),
+    await post('set', { path: 'b', value: 1 }, { token: reader }),
+    await post('set', { path: 'b', value: 'x'.repeat(2 ** 20) }),
+    await post('set', { path: 'b', value: 1 }, { headers: { 'content-type': 'text/plain' } }),
+  ]
+  t.strictSame(
+    refusals.map(({ status }) => status),
+    [401, 403, 413, 415],
+  )
+  for (const { status, text } of refusals) holds(t, answers.get(`/topics/set ${status}`), JSON.parse(text), text)
+})
+
+await t.test('a wrong answer would be noticed', async (t) => {
+  for (const wrong of [{ has_more: 1, results: [] }, { path: 'a' }, { path: 'a', type: 'json', more: 1 }, {}]) {
+    t.notOk(answers.get('/topics/fetch 200')?.(wrong), JSON.stringify(wrong))
+  }
+  t.notOk(answers.get('/topics/set 400')?.({ code: 'invented', message: 'A.' }))
+})
+
+await t.test('the admin listener serves it, with the base path of the service', async (t) => {
+  const { text, type } = await get(`${server.adminUrl}/openapi.json`)
+  t.equal(type, 'application/json')
+  t.strictSame(JSON.parse(text), document)
+  const based = JSON.parse((await runCommand(['openapi', '--base-path', '/diffusion/'])).stdout) as Json
+  t.strictSame(based.servers, [{ url: '/diffusion' }])
+})

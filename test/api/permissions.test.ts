@@ -1,0 +1,117 @@
+/**
+ * Permissions: a key does the operations that it was made for, in the subtrees that it was made for, and nothing else.
+ */
+
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import type { Answer } from '../support/client.js'
+import { present } from '../support/only.js'
+import { overWorkers, type Server } from '../support/server.js'
+
+/** What each route needs; addAndSet needs both. */
+const needs: Readonly<Record<string, readonly string[]>> = {
+  fetch: ['fetch'],
+  set: ['set'],
+  add: ['add'],
+  addAndSet: ['set', 'add'],
+  remove: ['remove'],
+}
+
+const bodies: Readonly<Record<string, object>> = {
+  fetch: { path: 'p' },
+  set: { path: 'p', value: 2 },
+  add: { path: 'p' },
+  addAndSet: { path: 'p', value: 2 },
+  remove: { path: 'none' },
+}
+
+await overWorkers(t, async (t, server) => {
+  await t.test('a key does only the operations that it is allowed', (t) => operations(t, server))
+  await t.test('a key touches only the subtrees that it is given', (t) => subtrees(t, server))
+})
+
+async function operations(t: Test, { post, addKey }: Server): Promise<void> {
+  const kinds = ['fetch', 'set', 'add', 'remove', 'set,add', 'fetch,remove']
+  const tokens = await Promise.all(kinds.map((allow) => addKey(`only-${allow.replace(',', '-')}`, '--allow', allow)))
+  await post('addAndSet', { path: 'p', value: 1 })
+  for (const [i, kind] of kinds.entries()) {
+    const allowed = kind.split(',')
+    for (const [route, needed] of Object.entries(needs)) {
+      const answer = await post(route, present(bodies[route]), { token: tokens[i] })
+      if (needed.every((operation) => allowed.includes(operation)))
+        t.equal(answer.status, 200, `--allow ${kind} may ${route}`)
+      else refuses(t, answer, 403, 'forbidden_operation', `--allow ${kind} may not ${route}`)
+    }
+  }
+  const [, set, add] = tokens
+  await post('addAndSet', { path: 'q', value: 1 })
+  await post('addAndSet', { path: 'q', value: 3 }, { token: set })
+  await post('addAndSet', { path: 'new', value: 3 }, { token: add })
+  gives(
+    t,
+    await post('fetch', { path: 'q' }),
+    '{"path":"q","type":"json","value":1}',
+    'addAndSet does not set with half a right',
+  )
+  refuses(t, await post('fetch', { path: 'new' }), 400, 'no_such_topic', 'nor add with the other half')
+}
+
+async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
+  const [token, both] = await Promise.all([
+    addKey('under', '--under', 'a/b'),
+    addKey('under-two', '--under', 'a/b/c', '--under', '/x/'),
+  ])
+  const inside = ['a/b', 'a/b/c', 'a/b/c/d']
+  const outside = ['a', 'a/b-c', 'a/bb', 'a/c', 'b', 'x', 'x/y']
+  for (const path of [...inside, ...outside]) await post('addAndSet', { path, value: path })
+  await post('addAndSet', { path: 'a/b/s', type: 'string', value: 's' })
+  const item = (path: string) => `{"path":"${path}","type":"json","value":"${path}"}`
+  const page = (...paths: string[]) => `{"has_more":false,"results":[${paths.map(item).join(',')}]}`
+  const act = (route: string, body: object, key = token): Promise<Answer> => post(route, body, { token: key })
+
+  await t.test('inside its subtree it does everything', async (t) => {
+    for (const path of inside) gives(t, await act('fetch', { path }), item(path), `fetch ${path}`)
+    gives(t, await act('add', { path: 'a/b/new' }), '{"path":"a/b/new","created":true}', 'add')
+    gives(t, await act('set', { path: 'a/b/new', value: 1 }), '{"path":"a/b/new"}', 'set')
+    gives(t, await act('addAndSet', { path: '/a/b/new/', value: 2 }), '{"path":"a/b/new","created":false}', 'addAndSet')
+    gives(t, await act('remove', { path: 'a/b/new' }), '{"removed":1}', 'remove')
+  })
+
+  await t.test('a path outside is refused on every route, whether a topic is there or not', async (t) => {
+    for (const path of [...outside, 'none', 'a/b-', 'A/b', 'a/B']) {
+      refuses(t, await act('fetch', { path }), 403, 'forbidden_path', `fetch ${path}`)
+      refuses(t, await act('set', { path, value: 1 }), 403, 'forbidden_path', `set ${path}`)
+      refuses(t, await act('add', { path }), 403, 'forbidden_path', `add ${path}`)
+      refuses(t, await act('addAndSet', { path, value: 1 }), 403, 'forbidden_path', `addAndSet ${path}`)
+      refuses(t, await act('remove', { path }), 403, 'forbidden_path', `remove ${path}`)
+    }
+    for (const path of outside) gives(t, await post('fetch', { path }), item(path), `${path} is as it was`)
+  })
+
+  await t.test('a selector fetches from its subtree only', async (t) => {
+    for (const selector of ['*.*', '?.*//', '*a//', '#*a//////*x//', '*a/b//']) {
+      gives(t, await act('fetch', { selector }), page(...inside), selector)
+    }
+    for (const selector of ['*x//', '>a', 'a', '>b', '?[ab]'])
+      gives(t, await act('fetch', { selector }), page(), selector)
+    gives(t, await act('fetch', { selector: '>a/b/c' }), page('a/b/c'), 'a path inside')
+    const two = await act('fetch', { selector: '*.*' }, both)
+    gives(t, two, page('a/b/c', 'a/b/c/d', 'x', 'x/y'), 'two subtrees, in tree order')
+  })
+
+  await t.test('has_more and after know nothing of what lies outside', async (t) => {
+    const last = await act('fetch', { selector: '*.*', size: 3 })
+    gives(t, last, page(...inside), 'nothing more, though topics follow outside')
+    gives(t, await act('fetch', { selector: '*.*', after: 'a' }), page(...inside), 'after a topic before it')
+    gives(t, await act('fetch', { selector: '*.*', after: 'b' }), page(), 'after a topic beyond it')
+    const across = await act('fetch', { selector: '*.*', after: 'a/b/c' }, both)
+    gives(t, across, page('a/b/c/d', 'x', 'x/y'), 'across the gap between two')
+  })
+
+  await t.test('a selector removes from its subtree only', async (t) => {
+    gives(t, await act('remove', { selector: '*x//' }), '{"removed":0}', 'a selector outside')
+    gives(t, await act('remove', { selector: '*.*' }), '{"removed":4}', 'everything, as far as it is its own')
+    const left = await post('fetch', { selector: '#*a//////*b//////*x//' })
+    gives(t, left, page(...outside), 'the rest stays')
+  })
+}

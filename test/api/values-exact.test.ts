@@ -1,0 +1,126 @@
+/**
+ * Values come back exactly as they were sent, to the byte; only white space between tokens may be dropped.
+ */
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import { overWorkers } from '../support/server.js'
+
+/** Values that a parse and a print would change, or that a careless scan for the value's end would cut. */
+const texts: readonly string[] = [
+  '12345678901234567890',
+  '-12345678901234567890.12345678901234567890',
+  '1.10',
+  '1.0',
+  '0.1e1',
+  '1E5',
+  '1e+5',
+  '1e400',
+  '-1e400',
+  '1e-400',
+  '-0',
+  '-0.0',
+  '0e0',
+  '1e0000000001',
+  '{"a":1,"a":2}',
+  '{"a":{"b":1,"b":2},"a":null}',
+  '{"b":1,"a":2,"1":3,"0":4}',
+  '{"__proto__":{"x":1},"constructor":2}',
+  '{"":0," ":1}',
+  '{"\\u0061":1,"a":2}',
+  '"\\u0041"',
+  '"\\ud800"',
+  '"\\udc00\\ud800"',
+  '"\\ud83d\\ude00 😀"',
+  '"\\/ \\b\\f\\n\\r\\t \\" \\\\"',
+  '"\\\\"',
+  '"\\\\\\""',
+  '"}],{[\\"value\\":1"',
+  '"\u007f\u0080\u2028\u2029\ufeff\uffff"',
+  '"é e\u0301 日本語 \u{10ffff}"',
+  '"\\u0000"',
+  '""',
+  '[]',
+  '{}',
+  '[[[]],{},[{}]]',
+  'null',
+  'true',
+  'false',
+  `[${Array.from({ length: 1000 }, (_, i) => `${i}.0`).join(',')}]`,
+]
+
+/** The name of a test, in which line ends and their like would break its report. */
+function printable(text: string): string {
+  return text.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+}
+
+await overWorkers(t, async (t, { post }) => {
+  /** Sets and fetches a value by path and on a page; both have to carry exactly this text. */
+  async function comesBack(t: Test, text: string, claim: string): Promise<void> {
+    gives(t, await post('set', `{"path":"v","value":${text}}`), '{"path":"v"}', `set: ${claim}`)
+    const item = `{"path":"v","type":"json","value":${text}}`
+    gives(t, await post('fetch', { path: 'v' }), item, `fetch: ${claim}`)
+    gives(t, await post('fetch', { selector: '>v' }), `{"has_more":false,"results":[${item}]}`, `page: ${claim}`)
+  }
+
+  await post('add', { path: 'v' })
+
+  await t.test('numbers, names, escapes and characters survive a set and a fetch', async (t) => {
+    for (const text of texts) await comesBack(t, text, printable(text.slice(0, 60)))
+  })
+
+  await t.test('addAndSet keeps the text too, of either type', async (t) => {
+    gives(t, await post('addAndSet', '{"path":"w","value":1.10}'), '{"path":"w","created":true}', 'json')
+    gives(t, await post('fetch', { path: 'w' }), '{"path":"w","type":"json","value":1.10}', 'json comes back')
+    for (const text of ['"\\u0041"', '"\\ud800"', '"😀"', '""']) {
+      await post('addAndSet', `{"path":"s","type":"string","value":${text}}`)
+      gives(t, await post('fetch', { path: 's', type: 'string' }), `{"path":"s","type":"string","value":${text}}`, text)
+    }
+  })
+
+  await t.test('the value is found wherever it stands in the body and however its name is written', async (t) => {
+    for (const body of [
+      '{"value":1.10,"path":"v"}',
+      '{"path":"v","value":1.10,"type":"json"}',
+      '{"path":"v","v\\u0061lue":1.10}',
+      '{"path":"v","\\u0076\\u0061\\u006c\\u0075\\u0065":1.10}',
+      ' \n\t\r{ "path" : "v" , "value" : 1.10 } \r\n\t ',
+      '{"path"\n:\n"v"\n,\n"value"\n:\n1.10\n}',
+    ]) {
+      await post('set', { path: 'v', value: 'before' })
+      gives(t, await post('set', body), '{"path":"v"}', `set: ${JSON.stringify(body)}`)
+      gives(t, await post('fetch', { path: 'v' }), '{"path":"v","type":"json","value":1.10}', JSON.stringify(body))
+    }
+    await post('set', '{"path":"v","value":{"value":2.20,"path":"x"}}')
+    const nested = '{"path":"v","type":"json","value":{"value":2.20,"path":"x"}}'
+    gives(t, await post('fetch', { path: 'v' }), nested, 'a member named value inside the value')
+  })
+
+  await t.test('white space between tokens may be dropped, white space inside strings never', async (t) => {
+    const spaced = '[ 1.10 ,\n\t{ "a  b" :\r\n"  c  \\t d " } , [ ] ]'
+    await post('set', `{"path":"v","value":${spaced}}`)
+    const { text } = await post('fetch', { path: 'v' })
+    const value = text.slice('{"path":"v","type":"json","value":'.length, -1)
+    const withoutSpace = (json: string) =>
+      json.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part[0] === '"' ? part : ''))
+    t.equal(withoutSpace(value), withoutSpace(spaced), 'everything else is as it was')
+    t.notMatch(value, /[\t\r\n]/, 'an answer is one line')
+  })
+
+  await t.test('a value nested a thousand levels deep comes back', async (t) => {
+    const levels = 1000
+    await comesBack(t, '['.repeat(levels) + ']'.repeat(levels), 'arrays')
+    await comesBack(t, `${'{"a":'.repeat(levels)}1.10${'}'.repeat(levels)}`, 'objects')
+    await comesBack(t, `${'[{"a":'.repeat(levels / 2)}"]}"${'}]'.repeat(levels / 2)}`, 'both')
+    const open = await post('set', `{"path":"v","value":${'['.repeat(levels)}}`)
+    refuses(t, open, 400, 'invalid_json', 'brackets that never close')
+  })
+
+  await t.test('long strings come back, at every length around the size of a chunk', async (t) => {
+    for (const length of [100_000, 65_535, 65_536, 65_537, 524_288])
+      await comesBack(t, `"${'x'.repeat(length)}"`, `${length} bytes`)
+    for (const length of [1, 2, 3])
+      await comesBack(t, `"${'😀é'.repeat(20_000)}${'x'.repeat(length)}"`, `${length} and 120,000 bytes`)
+    await comesBack(t, `"${'\\\\'.repeat(50_000)}"`, 'backslashes')
+    await comesBack(t, `"${'\\u0041'.repeat(20_000)}"`, 'escapes')
+  })
+})

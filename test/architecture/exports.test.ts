@@ -1,0 +1,80 @@
+/**
+ * What is exported is for another file: of src/, or of test/ where a pure part is tested directly, or of bench/. Everything
+ * else is a file's own, and can be changed by reading that file alone.
+ */
+import t from 'tap'
+import ts from 'typescript'
+import { importsOf, parse, type Source, sourcesOf } from '../support/sources.js'
+
+/** Exports that only tests import, each with the pure part that is tested through it. */
+const forTests: ReadonlyMap<string, string> = new Map([
+  [
+    'src/selectors/pattern.ts harmlessExpression',
+    'which patterns run on the engine of JavaScript, held to the other engine',
+  ],
+  ['src/selectors/pattern.ts linearTest', 'the engine for all other patterns, compared with a naive one'],
+  ['src/selectors/planner.ts planPath', 'the key ranges of a path'],
+])
+
+/** The names that a file exports. */
+function exportsOf({ parsed }: Source): string[] {
+  return parsed.statements.flatMap((statement) => {
+    if (ts.isExportDeclaration(statement) && statement.exportClause && ts.isNamedExports(statement.exportClause)) {
+      return statement.exportClause.elements.map(({ name }) => name.text)
+    }
+    const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) : undefined
+    if (!modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)) return []
+    if (ts.isVariableStatement(statement)) {
+      return statement.declarationList.declarations.flatMap(({ name }) => (ts.isIdentifier(name) ? [name.text] : []))
+    }
+    return 'name' in statement ? [(statement.name as ts.Identifier).text] : []
+  })
+}
+
+interface Findings {
+  readonly unused: string[]
+  readonly onlyForTests: string[]
+}
+
+/** Exports of src/ that nobody imports, and those that only tests do, each as its file's path and its name. */
+function findings(sources: readonly Source[]): Findings {
+  const users = new Map<string, string[]>()
+  const use = (key: string, user: string): unknown => users.get(key)?.push(user) ?? users.set(key, [user])
+  const exported = new Map(sources.map((source) => [source.path, exportsOf(source)]))
+  for (const source of sources) {
+    for (const { from, names } of importsOf(source)) {
+      for (const name of names ?? exported.get(from) ?? []) use(`${from} ${name}`, source.path)
+    }
+  }
+  const keys = sources
+    .filter(({ path }) => path.startsWith('src/'))
+    .flatMap(({ path }) => (exported.get(path) ?? []).map((name) => `${path} ${name}`))
+  return {
+    unused: keys.filter((key) => !users.has(key)),
+    onlyForTests: keys.filter((key) => users.get(key)?.every((user) => user.startsWith('test/'))).sort(),
+  }
+}
+
+const sources = (['src', 'test', 'bench'] as const).flatMap(sourcesOf)
+
+t.test('every export is imported somewhere', (t) => {
+  t.strictSame(findings(sources).unused, [])
+  t.end()
+})
+
+t.test('what only tests import is on the list, and nothing else is', (t) => {
+  t.strictSame(findings(sources).onlyForTests, [...forTests.keys()].sort())
+  t.end()
+})
+
+t.test('exports that are planted are found', (t) => {
+  const planted = [
+    parse('src/a.ts', 'export const used = 1, unused = 2\nexport interface Tested {}\nexport type Renamed = string'),
+    parse('src/b.ts', "import { used, type Renamed as Own } from './a.js'\nexport function lonely() {}"),
+    parse('src/c.ts', 'export const loaded = 1'),
+    parse('test/folder/a.test.ts', "import type { Tested } from '../../dist/a.js'"),
+    parse('bench/c.ts', "const all = await import('../dist/c.js')"),
+  ]
+  t.strictSame(findings(planted), { unused: ['src/a.ts unused', 'src/b.ts lonely'], onlyForTests: ['src/a.ts Tested'] })
+  t.end()
+})

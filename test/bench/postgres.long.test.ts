@@ -1,0 +1,39 @@
+/**
+ * The benchmarks over PostgreSQL still run, tiny and for a moment, and all their answers are right. The figures mean nothing
+ * here.
+ */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+import { postgres, skipReason } from '../support/postgres.js'
+
+const engine = await postgres()
+const skip = engine === undefined ? skipReason : engine.cluster === undefined && 'POSTGRESQL IS NOT INSTALLED HERE'
+
+const benches: readonly (readonly [name: string, workloads: readonly string[], claims: readonly RegExp[]])[] = [
+  [
+    'postgres',
+    ['overwrite-256', 'page-10'],
+    [
+      /^ {2}postgres /m,
+      /^ {2}postgres-unbatched /m,
+      /^ {2}fastify \+ pg /m,
+      /requests per commit/,
+      /single-row upserts\/s/,
+      /batching reaches/,
+    ],
+  ],
+  ['fenced', ['mixed-90-10'], [/^ {2}postgres-standby /m, /^ {2}postgres-fenced /m]],
+]
+
+for (const [name, workloads, claims] of benches) {
+  test(`the benchmark ${name}`, { skip, timeout: 240_000 }, async (t) => {
+    const directory = t.testdir()
+    const main = join(import.meta.dirname, '../../dist-bench/main.js')
+    const args = [main, name, '--smoke', '--dir', directory, '--keep', join(directory, 'kept'), ...workloads]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, NODE_OPTIONS: '' } })
+    t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
+    for (const claim of claims) t.match(stdout, claim, String(claim))
+  })
+}

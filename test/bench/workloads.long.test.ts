@@ -1,0 +1,140 @@
+/**
+ * Every workload of the benchmarks still runs, tiny and for a moment, and all its answers are right: a benchmark that is
+ * only run once a year has rotted by then. The figures mean nothing here.
+ */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Test, test } from 'tap'
+
+const main = join(import.meta.dirname, '../../dist-bench/main.js')
+
+/** The part of the benchmark's JSON that is checked here. */
+interface Report {
+  readonly results: readonly {
+    readonly workload: string
+    readonly outcomes: readonly {
+      readonly contender: string
+      readonly rounds: readonly object[]
+      readonly problem?: string
+    }[]
+  }[]
+}
+
+/** Without the loader that the test runner adds: it makes each start of a server take seconds. */
+const plainEnvironment = { ...process.env, NODE_OPTIONS: '' }
+
+const stdoutBytesMax = 64 * 1024 * 1024
+
+async function smoke(t: Test, ...args: string[]): Promise<Report['results']> {
+  const directory = t.testdir()
+  const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
+  const command = [main, '--smoke', '--json', ...directories, ...args]
+  const { stdout } = await promisify(execFile)(process.execPath, command, {
+    env: plainEnvironment,
+    maxBuffer: stdoutBytesMax,
+  })
+  return (JSON.parse(stdout) as Report).results
+}
+
+function ran(t: Test, results: Report['results'], contenders: readonly string[]): void {
+  for (const { workload, outcomes } of results) {
+    t.strictSame(
+      outcomes.map(({ contender }) => contender),
+      contenders,
+      `${workload}: all take part`,
+    )
+    for (const { contender, rounds, problem } of outcomes) {
+      t.equal(problem, undefined, `${workload}: every answer of ${contender} is right`)
+      t.equal(rounds.length, 1, `${workload}: ${contender} has a figure`)
+    }
+  }
+}
+
+/** Workloads that run side by side: most of the time is spent in starting and stopping servers. */
+const parts = [
+  ['fetch-path', 'page-10', 'page-100', 'deep-cursor', 'overwrite-1', 'overwrite-64'],
+  ['overwrite-256', 'add-remove', 'mixed-90-10', 'many-publishers', 'big-fetch', 'big-overwrite'],
+  ['subtree-shallow', 'subtree-deep', 'split-path-skip', 'literal-prefix', 'scan-nothing', 'fetch-beside-scan'],
+]
+
+test('every workload runs and all its answers are right', { jobs: parts.length }, async (t) => {
+  for (const part of parts) {
+    void t.test(part.join(', '), async (t) => {
+      const results = await smoke(t, '--contenders', 'topicd', ...part)
+      t.strictSame(
+        results.map(({ workload }) => workload),
+        part,
+        'no workload is left out',
+      )
+      ran(t, results, ['topicd'])
+    })
+  }
+})
+
+async function help(...args: string[]): Promise<string> {
+  return (await promisify(execFile)(process.execPath, [main, ...args, '--help'], { env: plainEnvironment })).stdout
+}
+
+test('the parts are all the workloads that there are', async (t) => {
+  const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await help()) ?? []
+  const offered = list.split('\n').map((line) => line.trim().split(' ')[0])
+  t.strictSame(offered.toSorted(), parts.flat().toSorted())
+})
+
+const verbs = ['growth', 'compare', 'memory', 'profile', 'postgres', 'fenced']
+
+test('help lists every verb, and each verb has its own', async (t) => {
+  const overview = await help()
+  for (const verb of verbs) {
+    t.match(overview, new RegExp(`^  ${verb} `, 'm'), `${verb} is listed`)
+    t.match(await help(verb), new RegExp(`^npm run bench -- ${verb} `), `${verb} has help`)
+  }
+})
+
+test('a wrong command line exits with 2 and says what is wrong', async (t) => {
+  for (const [args, message] of [
+    [['nothing'], 'unknown workload "nothing"'],
+    [['--rounds', '0'], '--rounds must be a number above 0, not 0'],
+    [['growth', 'nothing'], 'unknown series "nothing"'],
+    [['memory', 'fetch-path'], 'unexpected argument "fetch-path"'],
+    [['compare', 'main'], 'compare needs two revisions'],
+    [['profile'], 'profile needs the name of one workload'],
+  ] as const) {
+    const failure = await promisify(execFile)(process.execPath, [main, ...args], { env: plainEnvironment }).catch(
+      (error: { code?: number; stderr?: string }) => error,
+    )
+    t.match(failure, { code: 2, stderr: message }, args.join(' '))
+  }
+})
+
+test('growth measures every series, and profile and memory print their figures', { jobs: 3 }, async (t) => {
+  const run = async (t: Test, ...args: string[]): Promise<string> => {
+    const directory = t.testdir()
+    const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
+    const command = [main, ...args, '--smoke', ...directories]
+    return (await promisify(execFile)(process.execPath, command, { env: plainEnvironment })).stdout
+  }
+  void t.test('growth', async (t) => {
+    const stdout = await run(t, 'growth')
+    t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
+    for (const axis of ['topics', 'bytes per value', 'connections', 'workers', 'items per page'])
+      t.match(stdout, new RegExp(`^${axis}: `, 'm'), axis)
+  })
+  void t.test('profile', async (t) => {
+    const stdout = await run(t, 'profile', 'fetch-path', '--output', t.testdirName)
+    t.match(stdout, /\.cpuprofile: busy for /)
+  })
+  void t.test('memory', async (t) => {
+    t.match(await run(t, 'memory'), /^worker 1: /m)
+  })
+})
+
+test('the floor and the obvious server answer rightly too', async (t) => {
+  const contenders = ['bare', 'topicd', 'fastify + lmdb']
+  ran(t, await smoke(t, '--contenders', 'bare,topicd,fastify', 'mixed-90-10', 'deep-cursor'), contenders)
+})
+
+test('two workers answer rightly', async (t) => {
+  ran(t, await smoke(t, '--contenders', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
+})

@@ -1,0 +1,165 @@
+/**
+ * A child as the primary sees it, over a process that is only played: what is waited for comes, is late, or never comes, and
+ * nothing is left behind by it.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { Child } from '../../dist/cluster/child.js'
+import { ControlRequests } from '../../dist/cluster/control-requests.js'
+import type { FromChild, ToChild } from '../../dist/cluster/messages.js'
+import { StoreOpener } from '../../dist/cluster/store-opening.js'
+import type { Logger } from '../../dist/ops/log.js'
+
+interface Line {
+  readonly child?: number
+  readonly reason?: string
+}
+
+/** A process that answers as it is told to, and dies of SIGKILL. */
+class PlayedProcess extends EventEmitter {
+  connected = true
+  readonly received: ToChild[] = []
+  readonly signals: string[] = []
+
+  constructor(readonly pid: number | undefined = 4711) {
+    super()
+  }
+
+  send(message: ToChild): boolean {
+    this.received.push(message)
+    this.emit('sent', message)
+    return true
+  }
+
+  says(message: FromChild): void {
+    this.emit('message', message)
+  }
+
+  kill(signal: string): boolean {
+    this.signals.push(signal)
+    if (signal === 'SIGKILL') setImmediate(() => this.emit('exit', null, 'SIGKILL'))
+    return true
+  }
+}
+
+function play(process = new PlayedProcess()): { process: PlayedProcess; child: Child; lines: Line[] } {
+  const lines: Line[] = []
+  const log = { error: (line: Line) => lines.push(line) } as unknown as Logger
+  return { process, child: new Child(process as unknown as ChildProcess, log), lines }
+}
+
+t.test('a word that comes in time resolves its wait', async (t) => {
+  const { process, child } = play()
+  const loaded = child.waitFor('loaded', 10_000)
+  process.says({ kind: 'loaded', version: '1.2.3' })
+  await loaded
+  t.equal(child.version, '1.2.3')
+  t.strictSame(process.signals, [])
+})
+
+t.test('a child that is late with a word is killed, which is logged once', async (t) => {
+  const { process, child, lines } = play()
+  const late = child.waitFor('loaded', 20)
+  await t.rejects(late, { message: 'process 4711 was killed: it was not "loaded" within 20 ms' })
+  t.strictSame(await child.ended, { code: null, signal: 'SIGKILL', during: 'starting' })
+  child.end('again')
+  t.strictSame(process.signals, ['SIGKILL'])
+  t.strictSame(lines, [{ child: 4711, reason: 'it was not "loaded" within 20 ms' }])
+})
+
+t.test('whatever is awaited of a child that ends is rejected with the reason', async (t) => {
+  const { process, child } = play()
+  const waits = [child.waitFor('held', 10_000), child.request({ about: 'listKeys' }, 10_000)]
+  process.emit('exit', null, 'SIGBUS')
+  for (const wait of waits) {
+    await t.rejects(wait, { message: 'process 4711 was ended by SIGBUS; the store may be damaged (see topicd check)' })
+  }
+  await t.rejects(child.waitFor('held', 10_000), /SIGBUS/, 'also what is awaited afterwards')
+  await child.requestStats(true, 10_000)
+  t.pass('but for figures, which are not needed')
+})
+
+t.test('a child that says why it cannot go on is quoted', async (t) => {
+  const { process, child } = play()
+  const opened = child.waitFor('opened', 10_000)
+  process.says({ kind: 'failed', reason: 'the disk is on fire' })
+  process.emit('exit', 21, null)
+  await t.rejects(opened, { message: 'the disk is on fire' })
+})
+
+t.test('a process that could not be started has ended', async (t) => {
+  const process = new PlayedProcess()
+  const { child } = play(Object.assign(process, { pid: undefined }))
+  const loaded = child.waitFor('loaded', 10_000)
+  process.emit('error', new Error('spawn EAGAIN'))
+  await t.rejects(loaded, { message: 'no process could be started: spawn EAGAIN' })
+  t.match(await child.ended, { code: null, signal: null })
+})
+
+t.test('a tool that could not be started does not keep the service from ending', async (t) => {
+  const process = Object.assign(new PlayedProcess(), { pid: undefined })
+  const requests = new ControlRequests({
+    serving: () => [],
+    opener: { open: async () => {} },
+    forkTool: () => {
+      setImmediate(() => process.emit('error', new Error('spawn EAGAIN')))
+      return process as unknown as ChildProcess
+    },
+    start: () => ({ kind: 'drain' }),
+    reload: () => Promise.reject(new Error('not here')),
+    stopping: () => false,
+    log: { error() {} } as unknown as Logger,
+  })
+  const socket = new PassThrough()
+  let answer = ''
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+  requests.onRequest(Buffer.from('{"command":"tool","tool":"check","options":{}}'), socket as unknown as Socket)
+  await requests.endTools()
+  await finished(socket)
+  t.equal(answer, '{"error":"no process could be started: spawn EAGAIN"}\n')
+})
+
+t.test('what was waited for leaves nothing behind', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const { process, child } = play()
+  process.on('sent', () => {
+    process.received.length = 0
+    process.says({ kind: 'figures', figures: {} as never })
+  })
+  const measure = async (times: number): Promise<number> => {
+    for (let i = 0; i < times; i++) await child.requestStats(false, 1000)
+    collect()
+    return globalThis.process.memoryUsage().heapUsed
+  }
+  // What is left behind grows in every stretch; what V8 compiles and keeps, in one now and then.
+  const rounds = 10_000
+  const bytesEach: number[] = []
+  for (let before = await measure(rounds), stretch = 0; stretch < 5; stretch++) {
+    const after = await measure(rounds)
+    bytesEach.push((after - before) / rounds)
+    before = after
+  }
+  t.comment(`${bytesEach.map((bytes) => bytes.toFixed(1)).join(', ')} bytes a reading`)
+  t.ok(Math.min(...bytesEach) < 20, 'a scrape of each worker every second for years')
+})
+
+t.test('a child that ends while it waits for its turn to open the store is told of at once', async (t) => {
+  const opener = new StoreOpener()
+  const [first, second] = [play(new PlayedProcess(1)), play(new PlayedProcess(2))]
+  const firstOpened = opener.open(first.child)
+  await once(first.process, 'sent')
+  const secondOpened = opener.open(second.child)
+  second.process.emit('exit', null, 'SIGKILL')
+  await t.rejects(secondOpened, { message: 'process 2 ended before it could open the store' })
+  t.strictSame(first.process.received, [{ kind: 'open' }], 'the first one has not opened it yet')
+  first.process.says({ kind: 'opened' })
+  await firstOpened
+  t.strictSame(second.process.received, [], 'and the second one is asked for nothing')
+})

@@ -1,0 +1,287 @@
+/**
+ * The control socket as a hostile or broken program meets it: whatever one connection sends, it is told what is wrong, and
+ * the service serves on.
+ */
+
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join, relative } from 'node:path'
+import t, { type Test } from 'tap'
+import { first } from '../support/only.js'
+import { seededRandom } from '../support/random.js'
+import { type Server, startServer, until } from '../support/server.js'
+
+t.setTimeout(180_000)
+
+/** The longest first line that is read, as src/cluster/control-socket.ts has it. */
+const requestBytesMax = 1024 * 1024
+
+/** Connections that may be about to send their request, as src/cluster/control-socket.ts has it. */
+const waitingMax = 64
+
+/** Connections in all, as src/cluster/control-socket.ts has it. */
+const connectionsMax = 256
+
+const server = await startServer(t, { workers: 2 })
+
+function open({ dataDir }: Server, options: { readonly allowHalfOpen?: boolean } = {}): Promise<Socket> {
+  // Relative: the address of a socket has little room.
+  const socket = connect({ path: relative(process.cwd(), join(dataDir, 'control.sock')), ...options })
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject).once('connect', () => resolve(socket.off('error', reject)))
+  })
+}
+
+/** Everything that comes until the other side closes. */
+async function answerTo(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => {})
+  if (!socket.closed) await once(socket, 'close')
+  return Buffer.concat(chunks).toString()
+}
+
+async function send(line: string | Uint8Array): Promise<string> {
+  const socket = await open(server)
+  socket.write(line)
+  socket.write('\n')
+  return answerTo(socket)
+}
+
+/** The same service as before, which still answers. */
+async function servesOn(t: Test): Promise<void> {
+  t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
+  t.equal((await server.command('keys', 'list')).code, 0, 'keys are listed through the socket')
+}
+
+const record = { name: 'made', tokenHash: '0'.repeat(64), allow: ['fetch'], under: ['a/b'], madeMs: 1 }
+const adding = (changed: object): string =>
+  JSON.stringify({ command: 'ask', question: { about: 'addKey', record: { ...record, ...changed } } })
+
+const malformed: Readonly<Record<string, string | Uint8Array>> = {
+  'an empty line': '',
+  'text that is not JSON': 'keys list',
+  'bytes that are not UTF-8': Buffer.from([0x22, 0xff, 0xfe, 0x22]),
+  null: 'null',
+  'a number': '1',
+  'an array': '[]',
+  'an empty object': '{}',
+  'an unknown command': '{"command":"stop"}',
+  'a command that is no string': '{"command":{}}',
+  'a question that is missing': '{"command":"ask"}',
+  'a question that is null': '{"command":"ask","question":null}',
+  'an unknown question': '{"command":"ask","question":{"about":"everything"}}',
+  'a member that is not known': '{"command":"reload","now":true}',
+  'a key without a name to revoke': '{"command":"ask","question":{"about":"revokeKey"}}',
+  'a name of the wrong type': '{"command":"ask","question":{"about":"revokeKey","name":1}}',
+  'a tool that is missing': '{"command":"tool"}',
+  'an unknown tool': '{"command":"tool","tool":"destroy","options":{}}',
+  'a tool named __proto__': '{"command":"tool","tool":"__proto__"}',
+  'a tool named constructor': '{"command":"tool","tool":"constructor","options":{}}',
+  'an export without options': '{"command":"tool","tool":"export"}',
+  'a selector of the wrong type': '{"command":"tool","tool":"export","options":{"selector":1,"withKeys":false}}',
+  'a backup without a file': '{"command":"tool","tool":"backup","options":{}}',
+  'a backup to a relative path': '{"command":"tool","tool":"backup","options":{"file":"copy"}}',
+  'a first line that is none': '{"command":"tool","tool":"import","options":{"fromLine":0,"withKeys":false}}',
+  'a record without a member': adding({ name: undefined }),
+  'a record with a name of the wrong type': adding({ name: {} }),
+  'a record with an impossible name': adding({ name: 'a b' }),
+  'a record with a token for a hash': adding({ tokenHash: 'topicd_secret' }),
+  'a record with an unknown operation': adding({ allow: ['all'] }),
+  'a record with a subtree that is no path': adding({ under: ['a//b'] }),
+  'a record with a subtree that is not written as it is stored': adding({ under: ['/a'] }),
+  'a record with a time that is none': adding({ madeMs: -1 }),
+  'a record with a member too many': adding({ token: 'topicd_secret' }),
+  'a record with a secret for a name': adding({ topicd_secret: 1 }),
+  'a record with a secret in a name that is quoted': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
+  'a reload with a secret for a name': '{"command":"reload","topicd_secret":1}',
+  'a secret for a name alone': '{"topicd_secret":{}}',
+  'deep nesting': `${'['.repeat(100_000)}`,
+}
+
+await t.test('a malformed request is answered with an error, logged, and changes nothing', async (t) => {
+  for (const [claim, line] of Object.entries(malformed)) {
+    const logged = server.log.length
+    const answer = await send(line)
+    t.match(answer, /^\{"error":"[^\n]+"\}\n$/, claim)
+    t.notMatch(answer, 'topicd_secret', `${claim}: nothing of it is repeated`)
+    const [warning] = await until(`the warning about ${claim}`, async () => {
+      const warnings = server.log.slice(logged).filter(({ msg }) => msg === 'malformed control request')
+      return warnings.length > 0 ? warnings : undefined
+    })
+    t.match(warning, { level: 40, reason: String }, `${claim} is logged`)
+    t.notMatch(JSON.stringify(warning), 'topicd_secret', 'and nothing secret is')
+  }
+  await servesOn(t)
+  t.notMatch((await server.command('keys', 'list')).stdout, 'made', 'no key was made')
+})
+
+await t.test('a well-formed record is what makes a key', async (t) => {
+  t.equal(await send(adding({})), '{"answer":true}\n')
+  t.equal(await send(adding({})), '{"answer":false}\n', 'once')
+  t.match((await server.command('keys', 'list')).stdout, /^made +fetch +a\/b/m)
+})
+
+await t.test('a flood of malformed lines is answered, and requests are served meanwhile', async (t) => {
+  const random = seededRandom(t)
+  const whole = [adding({}), ...Object.values(malformed).filter((line) => line.length < 500)].map((line) =>
+    Buffer.from(line),
+  )
+  function broken(): Buffer {
+    const bytes = random.oneIn(4) ? Buffer.alloc(random.below(200), 1) : Buffer.from(random.pick(whole))
+    for (let changes = random.oneIn(4) ? bytes.length : 3; changes > 0 && bytes.length > 0; changes--) {
+      bytes[random.below(bytes.length)] = random.below(256)
+    }
+    // It is one line.
+    return Buffer.from(bytes.filter((byte) => byte !== 0x0a))
+  }
+  let served = 0
+  let flooding = true
+  const serving = (async () => {
+    for (; flooding; served++) {
+      const { status } = await server.post('addAndSet', { path: 'served', value: served })
+      if (status !== 200) throw new Error(`answered ${status}`)
+    }
+  })()
+  const flooded = Array.from({ length: 16 }, async () => {
+    for (let round = 0; round < 50; round++) t.match(await send(broken()), /^\{"(error|answer)":/)
+  })
+  await Promise.all(flooded)
+  flooding = false
+  await serving
+  t.ok(served > 0, `${served} requests were served meanwhile`)
+  await servesOn(t)
+})
+
+await t.test('the first line may have a mebibyte and no byte more', async (t) => {
+  const fill = (bytes: number): string => {
+    const [before = '', after = ''] = adding({ name: 'long', under: ['?'] }).split('?')
+    const room = bytes - before.length - after.length
+    // Many subtrees, the last as long as is left.
+    const under = Array.from({ length: Math.floor(room / 1000) - 1 }, () => 'a'.repeat(997)).join('","')
+    return `${before}${under}","${'b'.repeat(room - under.length - 3)}${after}`
+  }
+  t.equal(fill(requestBytesMax).length, requestBytesMax)
+  t.equal(await send(fill(requestBytesMax)), '{"answer":true}\n', 'the limit')
+  t.equal(await send(fill(requestBytesMax + 1)), '{"error":"the request is longer than 1048576 bytes"}\n', 'one more')
+  const endless = await open(server)
+  endless.write('x'.repeat(requestBytesMax + 1))
+  t.match(await answerTo(endless), 'longer than', 'and a line that never ends')
+  t.equal(await send('{"command":"ask","question":{"about":"revokeKey","name":"long"}}'), '{"answer":true}\n')
+  await servesOn(t)
+})
+
+await t.test('a connection that sends no whole line is closed', async (t) => {
+  const silent = await open(server)
+  const half = await open(server)
+  half.write('{"command":')
+  const answers = await Promise.all([answerTo(silent), answerTo(half)])
+  t.strictSame(answers, Array(2).fill('{"error":"no whole request came within 5000 ms"}\n'))
+})
+
+await t.test('connections are bounded, and beyond the bound refused with a reason', async (t) => {
+  const held: Socket[] = []
+  for (let opened = 0; opened < waitingMax; opened++) held.push(await open(server))
+  t.match(
+    await answerTo(await open(server)),
+    '{"error":"more than 64 connections wait to send their request"}\n',
+    'limit + 1',
+  )
+  first(held).write('{"command":"ask","question":{"about":"listKeys"}}\n')
+  t.match(await answerTo(first(held)), '{"answer":[', 'the limit')
+  for (const socket of held) socket.destroy()
+  await until('room', async () => ((await send('{}')).includes('more than') ? undefined : true))
+  await servesOn(t)
+})
+
+await t.test('callers that keep their connections once they are answered do not make the service deaf', async (t) => {
+  const kept: Socket[] = []
+  t.teardown(() => kept.forEach((socket) => socket.destroy()))
+  for (let opened = 0; opened < connectionsMax; opened++) {
+    // A half of it stays open when the service has closed its own.
+    const socket = await open(server, { allowHalfOpen: true })
+    kept.push(socket)
+    socket.on('error', () => {}).write('{"command":"ask","question":{"about":"listKeys"}}\n')
+    // Its answer is there; it is not read.
+    await once(socket, 'readable')
+  }
+  await until('commands are heard again', async () =>
+    (await server.command('keys', 'list')).code === 0 ? true : undefined,
+  )
+  await servesOn(t)
+})
+
+await t.test('a connection that breaks off at any point harms nothing', async (t) => {
+  const line = `${adding({ name: 'broken-off' })}\n`
+  const tool = '{"command":"tool","tool":"check","options":{}}\n'
+  for (const text of [...Array.from({ length: 20 }, (_, place) => line.slice(0, place * 10)), line, tool, tool]) {
+    const socket = await open(server)
+    if (text === '') socket.destroy()
+    else socket.write(text, () => socket.destroy())
+    if (!socket.closed) await once(socket, 'close')
+  }
+  await servesOn(t)
+})
+
+await t.test('questions are answered while workers are replaced', async (t) => {
+  let rolling = true
+  const reloads = (async () => {
+    for (let round = 0; round < 3; round++) t.equal((await server.command('reload')).code, 0)
+    rolling = false
+  })()
+  let asked = 0
+  for (; rolling; asked++) {
+    const answer = await send('{"command":"ask","question":{"about":"listKeys"}}')
+    if (!answer.startsWith('{"answer":[')) t.fail(answer)
+  }
+  await reloads
+  t.ok(asked > 10, `${asked} questions`)
+})
+
+await t.test('six thousand keys are listed', async (t) => {
+  const keys = 6500
+  const names = Array.from({ length: keys }, (_, number) => `many-${number}`)
+  const lines = names.map((name) =>
+    JSON.stringify({ key: { ...record, name, under: ['a/b/c', 'd/e/f', 'g'.repeat(100)] } }),
+  )
+  const socket = await open(server)
+  socket.write('{"command":"tool","tool":"import","options":{"fromLine":1,"withKeys":true}}\n')
+  await once(socket, 'readable')
+  t.equal(String(socket.read()), '{"ready":true}\n')
+  socket.end(`${lines.join('\n')}\n`)
+  t.match(await answerTo(socket), '{"end":true}')
+  const { code, stdout, stderr } = await server.command('keys', 'list')
+  t.equal(code, 0, stderr)
+  t.ok(stdout.length > requestBytesMax, `${stdout.length} characters`)
+  t.equal(stdout.match(/^many-/gm)?.length, keys)
+
+  const unread = await open(server)
+  unread.write('{"command":"ask","question":{"about":"listKeys"}}\n')
+  await once(unread, 'readable')
+  unread.on('error', () => {})
+  await until('a caller that does not read its answer, but sends on, is cut off', async () => {
+    unread.write('x')
+    return unread.destroyed || undefined
+  })
+  await servesOn(t)
+})
+
+await t.test("the socket is its owner's alone, whatever the umask", async (t) => {
+  const before = process.umask(0)
+  t.teardown(() => process.umask(before))
+  const open = await startServer(t)
+  t.equal((statSync(join(open.dataDir, 'control.sock')).mode & 0o777).toString(8), '600')
+  t.equal((statSync(open.dataDir).mode & 0o777).toString(8), '700')
+})
+
+await t.test('a data directory that others can reach is warned of', async (t) => {
+  const dataDir = join(t.testdir(), 'db')
+  mkdirSync(dataDir)
+  chmodSync(dataDir, 0o755)
+  const exposed = await startServer(t, { dataDir })
+  t.match(await exposed.logged('other accounts can reach the data directory; chmod 700 keeps them out'), {
+    level: 40,
+    mode: '755',
+  })
+  t.equal((statSync(join(dataDir, 'control.sock')).mode & 0o777).toString(8), '600')
+})

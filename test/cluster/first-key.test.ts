@@ -1,0 +1,94 @@
+/** The first key is made and printed though a worker ends before it answers; and only by the service that made it. */
+
+import t from 'tap'
+import { makeFirstKey } from '../../dist/cluster/first-key.js'
+import type { Question } from '../../dist/cluster/messages.js'
+import { first } from '../support/only.js'
+
+interface Key {
+  readonly name: string
+  readonly tokenHash: string
+}
+
+/** A worker over some keys; `dies` says after which questions it is gone, before it could answer. */
+function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
+  let asked = 0
+  const worker = {
+    async request(question: Question): Promise<unknown> {
+      let answer: unknown = [...keys]
+      if (question.about === 'addKey') {
+        answer = !keys.some(({ name }) => name === question.record.name)
+        if (answer === true) keys.push(question.record)
+      }
+      if (question.about === 'revokeKey')
+        keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== question.name))
+      if (dies(++asked)) throw new Error('process 4711 was ended by SIGKILL')
+      return answer
+    },
+  }
+  return { serving: () => [worker], asked: () => asked }
+}
+
+async function printed(serving: Parameters<typeof makeFirstKey>[0], canShow = true): Promise<string> {
+  let printed = ''
+  await makeFirstKey(
+    serving,
+    () => false,
+    'http://x',
+    'nowhere',
+    (text) => {
+      if (canShow) printed += text
+      return canShow
+    },
+  )
+  return printed
+}
+
+t.test('while there is no key, one is made', async (t) => {
+  const keys: Key[] = []
+  t.match(await printed(play(keys).serving), /topicd_[\w-]{43}/)
+  t.strictSame(
+    keys.map(({ name }) => name),
+    ['first'],
+  )
+})
+
+t.test('a key that cannot be shown is not kept', async (t) => {
+  const keys: Key[] = []
+  await printed(play(keys).serving, false)
+  t.strictSame(keys, [])
+})
+
+t.test('where there is one, none is', async (t) => {
+  const keys = [{ name: 'mine', tokenHash: '' }]
+  t.notMatch(await printed(play(keys).serving), /topicd_/)
+  t.equal(keys.length, 1)
+})
+
+for (const lost of [1, 2]) {
+  t.test(`the worker dies over question ${lost}: another one is asked`, async (t) => {
+    const keys: Key[] = []
+    const { serving, asked } = play(keys, (asked) => asked === lost)
+    t.match(await printed(serving), /topicd_[\w-]{43}/, 'the token is printed')
+    t.strictSame(
+      keys.map(({ name }) => name),
+      ['first'],
+      'there is one key',
+    )
+    t.ok(asked() > 2)
+  })
+}
+
+t.test('another host makes the first key meanwhile', async (t) => {
+  const keys: Key[] = []
+  const { serving } = play(keys)
+  const slower = () => [
+    {
+      async request(question: Question): Promise<unknown> {
+        if (question.about === 'addKey') keys.push({ name: 'first', tokenHash: 'of the other host' })
+        return first(serving()).request(question)
+      },
+    },
+  ]
+  t.notMatch(await printed(slower), /topicd_/, 'no token is shown that would not work')
+})

@@ -1,0 +1,33 @@
+/** Why an address cannot be listened on is said in words that name the cure, where there is one. */
+import t from 'tap'
+import { listenProblem } from '../../dist/cluster/listen-problem.js'
+
+const failed = (code: string | undefined): NodeJS.ErrnoException =>
+  Object.assign(new Error('the system says no'), { code })
+
+for (const [code, port, message] of [
+  ['EACCES', 80, 'cannot listen on 0.0.0.0:80: a port below 1024 needs the capability CAP_NET_BIND_SERVICE (EACCES)'],
+  [
+    'EACCES',
+    1023,
+    'cannot listen on 0.0.0.0:1023: a port below 1024 needs the capability CAP_NET_BIND_SERVICE (EACCES)',
+  ],
+  ['EACCES', 1024, 'cannot listen on 0.0.0.0:1024: EACCES'],
+  ['EADDRINUSE', 8080, 'cannot listen on 0.0.0.0:8080: another process listens there (EADDRINUSE)'],
+  ['EADDRNOTAVAIL', 8080, 'cannot listen on 0.0.0.0:8080: this machine does not have that address (EADDRNOTAVAIL)'],
+  ['ENOTFOUND', 8080, 'cannot listen on 0.0.0.0:8080: the host name cannot be resolved (ENOTFOUND)'],
+  [undefined, 8080, 'cannot listen on 0.0.0.0:8080: the system says no'],
+] as const) {
+  t.test(`${code ?? 'an error without a code'} on port ${port}`, (t) => {
+    t.equal(listenProblem(failed(code), '0.0.0.0', port), message)
+    t.end()
+  })
+}
+
+t.test("the listener is named where it is not the routes' own", (t) => {
+  t.equal(
+    listenProblem(failed('EADDRINUSE'), '::1', 8081, ' (the admin listener)'),
+    'cannot listen on [::1]:8081 (the admin listener): another process listens there (EADDRINUSE)',
+  )
+  t.end()
+})

@@ -1,0 +1,92 @@
+/**
+ * Two services on one port: the second is refused however soon it starts after the first, since the first holds the port
+ * from before its workers listen until it is gone. A port on another address is another port.
+ */
+import { strict as assert } from 'node:assert'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+
+const main = join(import.meta.dirname, '../../dist/main.js')
+
+t.setTimeout(240_000)
+
+interface Outcome {
+  /** The exit code of one that did not start; undefined for one that listens. */
+  readonly code: number | undefined
+  readonly stderr: string
+}
+
+/** Starts a service; resolves when it listens or has ended. */
+async function serve(t: Test, name: string, host: string, port: number): Promise<Outcome> {
+  const args = ['serve', '--host', host, '--port', String(port), '--admin-port', '0', '--workers', '1']
+  const service = spawn(process.execPath, [main, ...args, '--data', join(t.testdirName, name)], { stdio: 'pipe' })
+  t.teardown(() => end(service))
+  let stdout = ''
+  let stderr = ''
+  service.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  return new Promise((resolve) => {
+    service.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+      if (stdout.includes('"msg":"listening"')) resolve({ code: undefined, stderr })
+    })
+    void once(service, 'close').then(([code]) => resolve({ code: code as number, stderr }))
+  })
+}
+
+async function end(service: ChildProcess): Promise<void> {
+  if (service.exitCode !== null || service.signalCode !== null) return
+  service.kill('SIGTERM')
+  await once(service, 'close')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  assert(typeof address === 'object' && address !== null)
+  server.close()
+  await once(server, 'close')
+  return address.port
+}
+
+t.test('of two that start within moments on one port, one is refused', async (t) => {
+  t.testdir()
+  for (const delayMs of [0, 30, 60, 100, 150, 200, 250, 300]) {
+    const port = await freePort()
+    await t.test(`the second ${delayMs} ms after the first`, async (t) => {
+      const first = serve(t, `first-${port}`, '127.0.0.1', port)
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      const second = serve(t, `second-${port}`, '127.0.0.1', port)
+      const outcomes = await Promise.all([first, second])
+      t.strictSame(outcomes.map(({ code }) => code).sort(), [10, undefined])
+      const { stderr } = outcomes.find(({ code }) => code === 10) as Outcome
+      t.match(stderr, /^topicd: cannot listen on 127\.0\.0\.1:\d+: .*\(EADDRINUSE\)\n$/)
+    })
+  }
+})
+
+t.test('a UDP port that something else has is named', async (t) => {
+  t.testdir()
+  const other = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address()
+  const { code, stderr } = await serve(t, 'udp', '127.0.0.1', port)
+  t.equal(code, 10)
+  t.match(
+    stderr,
+    `the UDP port ${port} is taken, which a topicd holds beside its port so that no other shares it (EADDRINUSE)`,
+  )
+})
+
+t.test('addresses', async (t) => {
+  t.testdir()
+  const port = await freePort()
+  t.equal((await serve(t, 'a', '127.0.0.2', port)).code, undefined)
+  t.equal((await serve(t, 'b', '127.0.0.3', port)).code, undefined, 'the same port on another address is free')
+  t.equal((await serve(t, 'c', '0.0.0.0', port)).code, 10, 'on every address it is not')
+})

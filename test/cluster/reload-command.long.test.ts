@@ -1,0 +1,209 @@
+/**
+ * `topicd reload` tells the truth: it ends when the workers have been replaced, and fails with the reason when they have not.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { patchedProgram } from '../support/patched.js'
+import { runCommand, type Server, startServer, until } from '../support/server.js'
+
+t.setTimeout(300_000)
+
+const mainFile = join(import.meta.dirname, '../../dist/main.js')
+
+/** A server of two workers whose settings file the test writes. */
+async function start(
+  t: Test,
+  directory: string,
+  program?: string,
+): Promise<{ server: Server; file: string; set: (lines: string) => void }> {
+  mkdirSync(directory, { recursive: true })
+  const settings = join(directory, 'topicd.env')
+  const set = (lines: string): void => writeFileSync(settings, lines)
+  set('')
+  const server = await startServer(t, {
+    workers: 2,
+    dataDir: join(directory, 'db'),
+    flags: ['--settings', settings],
+    program,
+  })
+  return { server, file: settings, set }
+}
+
+const { server, file, set } = await start(t, join(t.testdir(), 'shared'))
+
+/** Resolves when the shared server has logged `msg` once more than `before` times. */
+async function loggedAgain(msg: string, before: number): Promise<void> {
+  await until(`"${msg}"`, async () => (timesLogged(msg) > before ? true : undefined), 60_000)
+}
+
+function timesLogged(msg: string): number {
+  return server.log.filter((line) => line.msg === msg).length
+}
+
+const reloaded = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
+
+await t.test('it ends when every worker is a new one with the new settings', async (t) => {
+  const before = server.workerPids()
+  set('TOPICD_PAGE_SIZE_MAX=7\n')
+  const { code, stdout, stderr } = await server.command('reload')
+  const after = server.workerPids()
+  t.equal(code, 0, stderr)
+  t.match(stdout, reloaded)
+  t.equal(after.length, 2)
+  t.notOk(
+    after.some((pid) => before.includes(pid)),
+    'no old worker is left',
+  )
+  for (let i = 0; i < server.client.connections; i++) {
+    t.match(await server.post('fetch', { selector: '*.*', size: 8 }), { code: 'invalid_parameter' })
+  }
+})
+
+await t.test('a wrong setting is named with its value and bound, and changes nothing', async (t) => {
+  const before = server.workerPids()
+  set('TOPICD_PAGE_SIZE_MAX=none\n')
+  t.strictSame(await server.command('reload'), {
+    code: 1,
+    stdout: '',
+    stderr: `topicd: not reloaded: ${file} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a number from 1 to 100000\n`,
+  })
+  t.strictSame(server.workerPids(), before)
+  t.match(await server.logged('rolling restart failed'), { level: 50, reason: String }, 'the log says so too')
+  set('')
+  t.match(await server.command('reload'), { code: 0, stdout: reloaded }, 'and the next one is done')
+})
+
+await t.test('a setting that takes a restart is named', async (t) => {
+  set('TOPICD_ADMIN_HOST=127.0.0.2\nTOPICD_DRAIN_MS=2000\n')
+  t.match(await server.command('reload'), {
+    code: 0,
+    stdout: reloaded,
+    stderr: 'topicd: TOPICD_ADMIN_HOST has changed, which needs a restart\n',
+  })
+})
+
+await t.test('another build', async (t) => {
+  const directory = t.testdir()
+  const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
+  const { server } = await start(t, directory, program)
+
+  await t.test('the version of a new build is told, and that the primary is not of it', async (t) => {
+    writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
+    const { code, stdout, stderr } = await server.command('reload')
+    t.equal(code, 0)
+    t.match(stdout, /, version 9\.8\.7\n$/)
+    t.match(stderr, /^topicd: the primary stays at version \d+\.\d+\.\d+ until a restart\n$/)
+  })
+
+  await t.test('a worker that does not start fails it, and the service serves on', async (t) => {
+    const before = server.workerPids()
+    writeFileSync(join(dirname(program), 'cluster/worker.js'), 'process.exit(21)\n')
+    const { code, stdout, stderr } = await server.command('reload')
+    t.equal(code, 1)
+    t.equal(stdout, '')
+    t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21\n$/)
+    t.strictSame(server.workerPids(), before, 'the same workers')
+    t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
+  })
+})
+
+await t.test('reloads at the same time are each answered with what came of them', async (t) => {
+  set('')
+  const before = timesLogged('rolling restart')
+  const first = server.command('reload')
+  await loggedAgain('rolling restart', before)
+  set('TOPICD_PAGE_SIZE_MAX=none\n')
+  const [second, third] = await Promise.all([server.command('reload'), server.command('reload')])
+  t.match(await first, { code: 0, stdout: reloaded }, 'the one that began before the setting was wrong')
+  for (const later of [second, third]) t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'those that came after')
+})
+
+await t.test('one that a stop overtakes is not called done', async (t) => {
+  const { server } = await start(t, t.testdir())
+  const reload = server.command('reload')
+  await server.logged('rolling restart')
+  await server.stop()
+  const { code, stderr } = await reload
+  t.equal(code, 1)
+  t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service ended before the reload was done)\n$/)
+})
+
+await t.test('a connection that breaks is one line, and no stack', async (t) => {
+  // A test's own directory may be too long for a socket's address.
+  const dataDir = mkdtempSync(join(tmpdir(), 'topicd-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  // It closes before the request, or over it: to the command that is EPIPE or ECONNRESET.
+  const closing = createServer((socket) => socket.destroy()).listen(join(dataDir, 'control.sock'))
+  t.teardown(() => closing.close())
+  await once(closing, 'listening')
+  t.strictSame(await runCommand(['reload', '--data', dataDir]), {
+    code: 1,
+    stdout: '',
+    stderr: 'topicd: the service ended before the reload was done\n',
+  })
+})
+
+await t.test('where no service runs it says so, and creates nothing', async (t) => {
+  const dataDir = join(t.testdir(), 'nothing')
+  t.strictSame(await runCommand(['reload', '--data', dataDir]), {
+    code: 1,
+    stdout: '',
+    stderr: `topicd: no service runs on the data directory ${dataDir}\n`,
+  })
+  t.notOk(existsSync(dataDir))
+})
+
+await t.test('where the service may not be reached it says that, and not that none runs', async (t) => {
+  const socket = join(server.dataDir, 'control.sock')
+  // Root may connect to anything, so it becomes somebody else; anybody else is kept out by the mode.
+  const isRoot = process.getuid?.() === 0
+  chmodSync(server.dataDir, 0o755)
+  chmodSync(socket, 0)
+  const { status, stderr } = spawnSync(process.execPath, [mainFile, 'reload', '--data', server.dataDir], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
+    ...(isRoot ? { uid: 65534, gid: 65534 } : {}),
+  })
+  chmodSync(socket, 0o600)
+  t.equal(status, 1)
+  // The test runner's own hook complains behind it.
+  t.equal(
+    stderr.split('\n')[0],
+    `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run the command as its account`,
+  )
+})
+
+await t.test('a caller that goes away does not stop it', async (t) => {
+  set('')
+  const begun = timesLogged('rolling restart')
+  const done = timesLogged('rolling restart done')
+  const caller = spawn(process.execPath, [mainFile, 'reload', '--data', server.dataDir], { stdio: 'ignore' })
+  await loggedAgain('rolling restart', begun)
+  caller.kill('SIGKILL')
+  await loggedAgain('rolling restart done', done)
+  t.match(await server.command('reload'), { code: 0, stdout: reloaded })
+})
+
+await t.test('systemd has heard READY=1 before it ends', async (t) => {
+  const directory = t.testdir()
+  const told = join(directory, 'told')
+  const programs = join(directory, 'bin')
+  mkdirSync(programs)
+  // Slow, so that an answer that does not wait for it comes first.
+  writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\nsleep 1\necho "$@" >> '${told}'\n`)
+  chmodSync(join(programs, 'systemd-notify'), 0o755)
+  const env = { PATH: `${programs}:${process.env.PATH}`, NOTIFY_SOCKET: join(directory, 'nobody') }
+  const server = await startServer(t, { dataDir: join(directory, 'db'), env })
+  // A status alone may come in between: a busy worker is not heard for seconds.
+  const lines = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
+  const states = (): string[] => lines().filter((line) => /READY=1|RELOADING=1/.test(line))
+  await until('the first READY=1', async () => (states().length > 0 ? true : undefined))
+  t.equal((await server.command('reload')).code, 0)
+  t.match(states()[1], 'RELOADING=1')
+  t.match(states()[2], 'READY=1')
+})

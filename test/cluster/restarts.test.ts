@@ -1,0 +1,50 @@
+/** When a worker that died is replaced, and when starting more makes no sense. */
+import t from 'tap'
+import { failedStartsMax, RestartPolicy, youngMs } from '../../dist/cluster/restarts.js'
+
+t.test('a worker that had served for long is replaced at once', (t) => {
+  const policy = new RestartPolicy()
+  policy.onDeath({ nowMs: 100_000, livedMs: youngMs, served: true })
+  t.ok(policy.notBeforeMs <= 100_000)
+  policy.onDeath({ nowMs: 100_000, livedMs: youngMs - 1, served: true })
+  t.equal(policy.notBeforeMs, 100_100, 'one that died young, a little later')
+  t.end()
+})
+
+t.test('while workers die young the delay doubles up to five seconds, and starts again after a quiet time', (t) => {
+  const policy = new RestartPolicy()
+  let nowMs = 50_000
+  const delays = Array.from({ length: 8 }, () => {
+    policy.onDeath({ nowMs, livedMs: 10, served: true })
+    const delayMs = policy.notBeforeMs - nowMs
+    nowMs = policy.notBeforeMs
+    return delayMs
+  })
+  t.strictSame(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000])
+  nowMs += youngMs
+  policy.onDeath({ nowMs, livedMs: 10, served: true })
+  t.equal(policy.notBeforeMs - nowMs, 100)
+  t.end()
+})
+
+t.test('workers that die while a delay is running do not lengthen it', (t) => {
+  const policy = new RestartPolicy()
+  for (let i = 0; i < 20; i++) policy.onDeath({ nowMs: 50_000 + i, livedMs: 10, served: true })
+  t.equal(policy.notBeforeMs, 50_100)
+  t.end()
+})
+
+t.test('only starts that fail in a row are hopeless', (t) => {
+  const policy = new RestartPolicy()
+  for (let i = 0; i < 1000; i++) policy.onDeath({ nowMs: i, livedMs: 10, served: true })
+  t.notOk(policy.isHopeless, 'a thousand deaths of workers that had served are not')
+  const fail = (): void => policy.onDeath({ nowMs: 0, livedMs: 10, served: false })
+  for (let i = 0; i < failedStartsMax; i++) fail()
+  t.notOk(policy.isHopeless, 'nor as many failed starts as are allowed')
+  policy.onServing()
+  for (let i = 0; i < failedStartsMax; i++) fail()
+  t.notOk(policy.isHopeless, 'a worker that serves starts the count again')
+  fail()
+  t.ok(policy.isHopeless, 'one more is')
+  t.end()
+})

@@ -1,0 +1,148 @@
+/**
+ * There are as many workers as are wanted, whatever happens while they are started, replaced or drained; and a worker that
+ * leaves answers what it has in flight, whatever happens meanwhile.
+ */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { get } from '../support/metrics.js'
+import { at, first } from '../support/only.js'
+import { patchedProgram } from '../support/patched.js'
+import { Server, startServer, until } from '../support/server.js'
+
+t.setTimeout(240_000)
+
+/** Resolves once so many workers live and the service is ready. */
+async function settles(t: Test, server: Server, workers: number): Promise<void> {
+  await until('the service is ready', async () =>
+    (await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,
+  )
+  await until(`${workers} workers live`, async () => (server.workerPids().length === workers ? true : undefined))
+  const { text } = await get(`${server.adminUrl}/metrics`)
+  t.match(text, new RegExp(`^topicd_workers ${workers}$`, 'm'))
+}
+
+const times = (server: Server, msg: string): number => server.log.filter((line) => line.msg === msg).length
+
+/** A request that a worker keeps in flight until its body is sent. */
+async function hold(server: Server, path: string): Promise<{ finish(): Promise<string | undefined> }> {
+  const body = JSON.stringify({ path })
+  const connection = await server.raw()
+  const head = `POST /topics/add HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\n`
+  await connection.write(`${head}content-length: ${body.length}\r\n\r\n${body.slice(0, 1)}`)
+  return {
+    async finish() {
+      await connection.write(body.slice(1))
+      return (await connection.answer())?.body
+    },
+  }
+}
+
+t.test('a reload that is asked for while the service starts', async (t) => {
+  const server = new Server(t, join(t.testdir(), 'db'), { workers: 2 })
+  t.teardown(() => server.tearDown())
+  await until('the first worker is started', async () => (server.workerPids().length > 0 ? true : undefined))
+  server.signal('SIGHUP')
+  await server.listening()
+  await server.logged('rolling restart done')
+  await settles(t, server, 2)
+})
+
+t.test('a worker that is killed while others are replaced', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const before = server.workerPids()
+  server.signal('SIGHUP')
+  await server.logged('rolling restart')
+  process.kill(at(before, 1), 'SIGKILL')
+  await until(
+    'the restart is over',
+    async () => times(server, 'rolling restart done') + times(server, 'rolling restart failed') || undefined,
+  )
+  await settles(t, server, 2)
+})
+
+t.test('a new worker that is killed before it serves: the reload fails, and what served goes on', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const before = server.workerPids()
+  server.signal('SIGHUP')
+  const fresh = await until('a new worker', async () => server.workerPids().find((pid) => !before.includes(pid)))
+  process.kill(fresh, 'SIGKILL')
+  const { reason } = await server.logged('rolling restart failed')
+  t.equal(reason, `process ${fresh} was ended by SIGKILL`)
+  await settles(t, server, 2)
+  t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
+  server.signal('SIGHUP')
+  await server.logged('rolling restart done')
+  await settles(t, server, 2)
+})
+
+/** Workers that end soon after they began to serve, while a file is there. */
+const endingSoon = `import { existsSync } from 'node:fs'
+import { startHttpServer as startSoundServer } from './sound-server.js'
+export async function startHttpServer(...args) {
+  const server = await startSoundServer(...args)
+  if (existsSync(process.env.END_SOON)) setTimeout(() => process.kill(process.pid, 'SIGKILL'), 200)
+  return server
+}
+`
+
+t.test('new workers that end soon after they began to serve: the reload fails, and what served goes on', async (t) => {
+  const soon = join(t.testdir(), 'soon')
+  const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', endingSoon)
+  const server = await startServer(t, {
+    workers: 2,
+    program,
+    env: { END_SOON: soon },
+    dataDir: join(t.testdirName, 'db'),
+  })
+  const before = server.workerPids()
+  writeFileSync(soon, '')
+  server.signal('SIGHUP')
+  const { reason } = await server.logged('rolling restart failed')
+  t.match(reason, /^process \d+ ended \(SIGKILL\) soon after it began to serve$/)
+  await settles(t, server, 2)
+  t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
+})
+
+t.test('a stop in the middle of a reload lets the leaving worker answer', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const held = await Promise.all(Array.from({ length: 12 }, (_, i) => hold(server, `held/${i}`)))
+  server.signal('SIGHUP')
+  // The first of the old workers drains, and waits for those of its requests that are in flight.
+  await until('a new worker serves', async () => (server.workerPids().length === 3 ? true : undefined))
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  server.signal('SIGTERM')
+  await server.logged('stopping')
+  const answers = await Promise.all(held.map(({ finish }) => finish()))
+  for (const [i, answer] of answers.entries()) t.equal(answer, `{"path":"held/${i}","created":true}`)
+  t.strictSame(await server.exited, { code: 0, signal: null })
+})
+
+t.test('a stop waits for a worker that was killed while it drained, so that its directory is free', async (t) => {
+  const server = await startServer(t, { workers: 1, flags: ['--drain-ms', '5000'] })
+  await hold(server, 'held')
+  const leaving = first(server.workerPids())
+  server.signal('SIGHUP')
+  await until('a new worker serves', async () => (server.workerPids().length === 2 ? true : undefined))
+  process.kill(leaving, 'SIGSTOP')
+  process.kill(leaving, 'SIGKILL')
+  t.strictSame(await server.stop(), { code: 0, signal: null })
+  t.throws(() => readFileSync(`/proc/${leaving}/stat`), { code: 'ENOENT' }, 'nothing of it is left')
+})
+
+t.test('more and fewer workers by a reload', async (t) => {
+  const settings = join(t.testdir(), 'topicd.env')
+  writeFileSync(settings, 'TOPICD_WORKERS=1\n')
+  const server = await startServer(t, {
+    workersFlag: false,
+    dataDir: join(t.testdirName, 'db'),
+    flags: ['--settings', settings],
+  })
+  for (const [round, workers] of [4, 2, 1, 3].entries()) {
+    writeFileSync(settings, `TOPICD_WORKERS=${workers}\n`)
+    server.signal('SIGHUP')
+    await until('the restart', async () => (times(server, 'rolling restart done') > round ? true : undefined))
+    await settles(t, server, workers)
+  }
+})

@@ -1,0 +1,33 @@
+/**
+ * The crash test can fail: a service that acknowledges writes before they are committed is caught by it. The fault is
+ * planted in a copy of the built files.
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import type { Load } from '../support/load.js'
+import { patchedProgram } from '../support/patched.js'
+import { torture } from '../support/torture.js'
+
+t.setTimeout(120_000)
+
+const program = patchedProgram(
+  join(t.testdir(), 'faulty'),
+  'store/lmdb/commits.js',
+  `import { Commits as SoundCommits } from './sound-commits.js'
+export * from './sound-commits.js'
+
+export class Commits extends SoundCommits {
+  run(outcome, enqueue) {
+    void super.run(outcome, enqueue)
+    return Promise.resolve(outcome)
+  }
+}
+`,
+)
+
+await t.test('the planted fault', async (t) => {
+  const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000
+  const { load } = await torture(t, { seconds: 20, program, enough })
+  const violations = load.violations()
+  t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
+})

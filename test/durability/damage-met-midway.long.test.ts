@@ -1,0 +1,68 @@
+/**
+ * Damage that no look at the files can find before they are opened: the native code that reads it may end its process by a
+ * signal. That is a process of its own, and the command says what happened, and where.
+ */
+import { truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { runCommand, startServer } from '../support/server.js'
+import { begun, startCommand, toolOf } from '../support/tool-client.js'
+
+/** More than the pipes hold, so that an export waits in its middle for the test to read on. */
+const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`).join('')
+
+const directory = t.testdir()
+
+async function filled(name: string): Promise<string> {
+  const data = join(directory, name)
+  const { code, stderr } = await runCommand(['import', '--data', data], {}, lines)
+  t.equal(code, 0, stderr)
+  return data
+}
+
+const fileOf = (data: string): string => join(data, 'topics', 'data.mdb')
+
+await t.test(
+  'without a service, a file that is cut short under a command is called damaged, with its name',
+  async (t) => {
+    const data = await filled('alone')
+    const running = startCommand(t, ['export', '--data', data])
+    await begun(running)
+    truncateSync(fileOf(data), 16 * 4096)
+    running.stdout.resume()
+    const { code, stderr } = await running.ended
+    t.equal(code, 1)
+    t.equal(
+      stderr,
+      `topicd: the store in ${data} is damaged: reading ${fileOf(data)} ended the process that did (SIGBUS); put a backup in its place\n`,
+    )
+  },
+)
+
+await t.test(
+  'beside a service the command says that its process ended, and that the store may be damaged',
+  async (t) => {
+    const data = await filled('served')
+    const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
+    const running = startCommand(t, ['export', '--data', data])
+    await begun(running)
+    truncateSync(fileOf(data), 16 * 4096)
+    running.stdout.resume()
+    const { code, stderr } = await running.ended
+    t.equal(code, 1)
+    t.match(stderr, /^topicd: the process that did the work ended .*: the store in \S+served may be damaged .*\n$/)
+    server.signal('SIGKILL')
+  },
+)
+
+await t.test('a process that is killed is said to have been', async (t) => {
+  const data = await filled('killed')
+  const running = startCommand(t, ['export', '--data', data])
+  await begun(running)
+  process.kill(await toolOf(running.child.pid ?? 0), 'SIGKILL')
+  running.stdout.resume()
+  const { code, stderr } = await running.ended
+  t.equal(code, 1)
+  t.equal(stderr, 'topicd: the process that did the work ended unexpectedly (SIGKILL)\n')
+  t.match(await runCommand(['check', '--data', data]), { code: 0 }, 'the directory is free again')
+})

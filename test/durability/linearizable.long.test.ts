@@ -1,0 +1,109 @@
+/**
+ * The checker behind the crash tests: it accepts what one copy of a topic could have answered, and rejects histories in
+ * which an update was lost, taken back, seen too early or seen by some and then not by others.
+ */
+import t from 'tap'
+import { findViolation, type Operation, type Value } from '../support/linearizable.js'
+import { randomFrom, seededRandom } from '../support/random.js'
+
+const write = (startMs: number, endMs: number | undefined, value: Value, found?: boolean): Operation => ({
+  startMs,
+  endMs,
+  write: value,
+  found,
+})
+const read = (startMs: number, endMs: number, value: Value): Operation => ({ startMs, endMs, read: value })
+
+const accepted: Readonly<Record<string, readonly Operation[]>> = {
+  'nothing at all': [],
+  'a read of nothing': [read(0, 1, null)],
+  'a write and its value': [write(0, 1, 'a'), read(2, 3, 'a')],
+  'a read beside a write, of the old': [write(0, 10, 'a'), read(1, 2, null)],
+  'a read beside a write, of the new': [write(0, 10, 'a'), read(1, 2, 'a')],
+  'first the old, then the new, beside one write': [write(0, 10, 'a'), read(1, 2, null), read(3, 4, 'a')],
+  'two writes at once, either last': [write(0, 10, 'a'), write(0, 10, 'b'), read(11, 12, 'a')],
+  'two writes at once, the other last': [write(0, 10, 'a'), write(0, 10, 'b'), read(11, 12, 'b')],
+  'a write without an answer that never happened': [write(0, 1, 'a'), write(2, undefined, 'b'), read(5, 6, 'a')],
+  'a write without an answer that happened late': [
+    write(0, 1, 'a'),
+    write(2, undefined, 'b'),
+    read(5, 6, 'a'),
+    read(7, 8, 'b'),
+    write(9, 10, 'c'),
+    read(11, 12, 'c'),
+  ],
+  'a write without an answer that shows only in that the topic is found': [
+    write(0, undefined, 'a'),
+    write(2, 3, 'b', true),
+  ],
+  'a removal without an answer that happened late': [
+    write(0, 1, 'a'),
+    write(2, undefined, null),
+    read(5, 6, 'a'),
+    read(7, 8, null),
+  ],
+  'two removals without an answer, each once': [
+    write(0, undefined, null),
+    write(0, undefined, null),
+    write(1, 2, 'a', false),
+    write(3, 4, 'b', false),
+    write(5, 6, 'c', false),
+  ],
+  'a removal, then a creation': [write(0, 1, 'a', false), write(2, 3, null, true), write(4, 5, 'b', false)],
+}
+
+const rejected: Readonly<Record<string, readonly Operation[]>> = {
+  'an acknowledged write that was lost': [write(0, 1, 'a'), read(2, 3, null)],
+  'an acknowledged update that was lost': [write(0, 1, 'a'), write(2, 3, 'b'), read(4, 5, 'a')],
+  'a value taken back': [write(0, 1, 'a'), write(2, undefined, 'b'), read(3, 4, 'b'), read(5, 6, 'a')],
+  'a value seen before it was sent': [read(0, 1, 'a'), write(2, 3, 'a')],
+  'the new, then the old, beside one write': [write(0, 10, 'a'), read(1, 2, 'a'), read(3, 4, null)],
+  'a value that nobody wrote': [write(0, 1, 'a'), read(2, 3, 'z')],
+  'a removed topic that is found': [write(0, 1, 'a'), write(2, 3, null), write(4, 5, 'b', true)],
+  'one removal without an answer, twice': [
+    write(0, undefined, null),
+    write(1, 2, 'a', false),
+    write(3, 4, 'b', false),
+    write(5, 6, 'c', false),
+  ],
+  'a topic found before it was first written': [write(0, 1, 'a', true), write(2, undefined, 'b')],
+  'a topic created twice': [write(0, 1, 'a', false), write(2, 3, 'b', false)],
+  'two writes at once, both last': [write(0, 10, 'a'), write(0, 10, 'b'), read(11, 12, 'a'), read(13, 14, 'b')],
+  'a stale read beside other reads': [write(0, 1, 'a'), write(2, 3, 'b'), read(4, 8, 'b'), read(5, 6, 'a')],
+}
+
+for (const [claim, history] of Object.entries(accepted)) t.equal(findViolation(history), undefined, `accepts: ${claim}`)
+for (const [claim, history] of Object.entries(rejected)) t.ok(findViolation(history), `rejects: ${claim}`)
+
+t.test('names the operation that cannot be explained, and what could have been', async (t) => {
+  const found = findViolation([write(0, 1, 'a'), write(2, 3, 'b'), write(4, 9, 'c'), read(5, 6, 'a')])
+  t.strictSame(found?.operation, read(5, 6, 'a'))
+  t.strictSame(found?.possible, ['b'])
+})
+
+t.test('histories of a real register are accepted, and rejected once one answer in them is changed', async (t) => {
+  const { seed } = seededRandom(t)
+  let rejections = 0
+  for (let run = 0; run < 200; run++) {
+    const random = randomFrom((seed + run) >>> 0)
+    const history: Operation[] = []
+    let value: Value = null
+    let lastEnd = 0
+    for (let i = 0; i < 60; i++) {
+      // Each takes effect at i, and is called before and answered after that, beside its neighbours.
+      const startMs = i - random.below(30) / 10
+      const endMs = i + random.below(30) / 10
+      lastEnd = Math.max(lastEnd, endMs)
+      if (random.oneIn(2)) history.push(read(startMs, endMs, value))
+      else {
+        const found = value !== null
+        value = random.oneIn(5) ? null : `value ${i}`
+        history.push(write(startMs, random.oneIn(10) ? undefined : endMs, value, found))
+      }
+    }
+    if (findViolation(history) !== undefined) t.fail(`seed ${seed}, run ${run}: a register's own history is rejected`)
+    const planted = [...history, read(lastEnd + 1, lastEnd + 2, 'never written')]
+    if (findViolation(planted) !== undefined) rejections++
+  }
+  t.equal(rejections, 200, 'every planted read is found')
+})

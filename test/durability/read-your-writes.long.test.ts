@@ -1,0 +1,43 @@
+/**
+ * A write that one worker has acknowledged is in the very next fetch from any other.
+ *
+ * Every lane writes to topics of its own and, as soon as a write is answered, asks over the next connection. Many lanes at
+ * once keep the workers busy, for a worker that is never idle is the one that might hold on to an old snapshot.
+ */
+import t from 'tap'
+import { overWorkers } from '../support/server.js'
+
+const lanes = 24
+const roundsPerLane = 60
+
+await overWorkers(t, async (t, server) => {
+  const stale: string[] = []
+
+  async function lane(number: number): Promise<void> {
+    const { post } = server.connect(4)
+    const path = `lane/${number}`
+    const item = (value: number) => `{"path":"${path}","type":"json","value":${value}}`
+
+    async function expect(claim: string, body: object, text: string): Promise<void> {
+      const answer = await post('fetch', body)
+      if (!answer.text.startsWith(text)) stale.push(`${claim} of ${path}: ${answer.text} instead of ${text}`)
+    }
+
+    for (let value = 0; value < roundsPerLane; value++) {
+      await post('addAndSet', { path, value })
+      await expect('addAndSet', { path }, item(value))
+      await post('set', { path, value: -value - 1 })
+      await expect('set', { selector: `*${path}//` }, `{"has_more":false,"results":[${item(-value - 1)}]}`)
+      if (value % 4 > 0) continue
+      await post('remove', value % 8 === 0 ? { path } : { selector: `*${path}//` })
+      await expect('remove', { path }, '{"code":"no_such_topic"')
+      await post('add', { path })
+      await expect('add', { path }, `{"path":"${path}","type":"json"}`)
+    }
+  }
+
+  await t.test('over several connections at once', async (t) => {
+    await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)))
+    t.strictSame(stale, [], `${lanes * roundsPerLane * 2} writes, each followed by a fetch elsewhere`)
+  })
+})

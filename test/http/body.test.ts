@@ -1,0 +1,64 @@
+/** Bodies in pieces: put together to the byte, within what all of them may hold. */
+import t from 'tap'
+import { type Arriving, Bodies } from '../../dist/http/body.js'
+import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../../dist/limits.js'
+
+const arriving = (): Arriving => ({ kept: undefined, keptBytes: 0 })
+
+function piece(bytes: number, fill = 0): ArrayBuffer {
+  return new Uint8Array(bytes).fill(fill).buffer
+}
+
+/** With so many bytes held by requests in flight. */
+const bodiesWith = (workingBytes = 0): Bodies => new Bodies(() => workingBytes)
+
+t.test('pieces follow one another, and are copied', (t) => {
+  const bodies = bodiesWith()
+  const body = arriving()
+  const first = piece(3, 1)
+  bodies.add(body, first, 100_000)
+  new Uint8Array(first).fill(9)
+  let received: Buffer | undefined
+  for (let size = 1; size <= 30_000; size *= 10) received = bodies.add(body, piece(size, 2), 100_000)
+  t.equal(received?.length, 3 + 11_111)
+  t.strictSame([...(received?.subarray(0, 5) ?? [])], [1, 1, 1, 2, 2])
+  t.ok(received?.subarray(3).every((byte) => byte === 2))
+  t.end()
+})
+
+t.test('a body that has come up to its announced size is the whole buffer', (t) => {
+  const bodies = bodiesWith()
+  const body = arriving()
+  bodies.add(body, piece(10), 20)
+  t.equal(bodies.bytesHeld, 20, 'no more is kept than the body can come to')
+  t.equal(bodies.add(body, piece(10), 20)?.length, 20)
+  t.equal(body.kept?.length, 20)
+  t.end()
+})
+
+t.test('what is held is what is kept, and nothing after a release', (t) => {
+  const bodies = bodiesWith(7)
+  const body = arriving()
+  bodies.add(body, piece(1), 1_000_000)
+  t.equal(bodies.bytesHeld, bodyBytesKeptMin + 7)
+  bodies.add(body, piece(bodyBytesKeptMin), 1_000_000)
+  t.equal(bodies.bytesHeld, 2 * (bodyBytesKeptMin + 1) + 7, 'room for as much again, the old buffer released')
+  bodies.releaseBody(body)
+  bodies.releaseBody(body)
+  t.equal(bodies.bytesHeld, 7)
+  t.end()
+})
+
+t.test('beyond the bound a large body is refused and released; a small one never is', (t) => {
+  const atLimit = bodiesWith(bodyBytesWaitingMax - bodyBytesSmallMax - 1)
+  t.notOk(atLimit.isTooMuch(bodyBytesSmallMax + 1), 'the limit')
+  t.ok(atLimit.isTooMuch(bodyBytesSmallMax + 2), 'the limit + 1')
+  const full = bodiesWith(bodyBytesWaitingMax)
+  t.notOk(full.isTooMuch(bodyBytesSmallMax))
+  const body = arriving()
+  t.equal(full.add(body, piece(10), bodyBytesSmallMax)?.length, 10)
+  t.equal(full.add(body, piece(bodyBytesSmallMax), 2 * bodyBytesSmallMax), undefined)
+  t.equal(body.kept, undefined)
+  t.equal(full.bytesHeld, bodyBytesWaitingMax)
+  t.end()
+})

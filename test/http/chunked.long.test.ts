@@ -1,0 +1,317 @@
+/**
+ * Chunked bodies, to the byte: taken like any other, bounded like any other, and the last thing on their connection. The
+ * HTTP library takes several malformed chunk sizes for sound ones, so nothing behind such a body is ever carried out.
+ */
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import type { RawAnswer } from '../support/raw.js'
+import { requestText } from '../support/raw.js'
+import { overWorkers, type Server, startServer, until } from '../support/server.js'
+
+const bodyBytesMax = 4096
+
+/** The head of a chunked request. */
+function head(token: string, route = '/topics/addAndSet', method = 'POST'): string {
+  const lines = [
+    `${method} ${route} HTTP/1.1`,
+    'host: topicd',
+    `authorization: Apikey ${token}`,
+    'content-type: application/json',
+  ]
+  return [...lines, 'transfer-encoding: chunked', '', ''].join('\r\n')
+}
+
+function chunk(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+}
+
+const lastChunk = '0\r\n\r\n'
+
+/** Sends the pieces one after the other, each once the worker has been round; resolves with the answers once it is closed. */
+async function exchange(server: Server, ...pieces: readonly (string | Buffer)[]): Promise<RawAnswer[]> {
+  const connection = await server.raw()
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 0) await server.post('fetch', { path: 'none' })
+    await connection.write(piece)
+  }
+  const answers = await connection.answers(2)
+  await connection.closed
+  return answers
+}
+
+function taken(t: Test, answers: readonly RawAnswer[], body: string, claim: string): void {
+  t.strictSame(
+    answers.map(({ status, body }) => ({ status, body })),
+    [{ status: 200, body }],
+    claim,
+  )
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it says that it closes`)
+}
+
+function refused(t: Test, answers: readonly RawAnswer[], status: number, code: string, claim: string): void {
+  t.strictSame(
+    answers.map((answer) => answer.status),
+    [status],
+    claim,
+  )
+  t.equal((JSON.parse(answers.at(0)?.body ?? '{}') as { code?: string }).code, code, `${claim}: ${code}`)
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it says that it closes`)
+}
+
+await overWorkers(
+  t,
+  async (t, server) => {
+    const { post, token } = server
+
+    await t.test('a chunked body is taken like any other, and its connection closed after the answer', async (t) => {
+      const text = '{"path":"c/é","value":"äöü 12345678901234567890"}'
+      const cut = (size: number) =>
+        (text.match(new RegExp(`.{1,${size}}`, 'gsu')) ?? []).map(chunk).join('') + lastChunk
+      for (const size of [1, 2, 7, 1000]) {
+        await post('remove', { path: 'c/é' })
+        taken(
+          t,
+          await exchange(server, head(token) + cut(size)),
+          '{"path":"c/é","created":true}'.replace('é', '\u00c3\u00a9'),
+          `chunks of ${size}`,
+        )
+        gives(
+          t,
+          await post('fetch', { path: 'c/é' }),
+          '{"path":"c/é","type":"json","value":"äöü 12345678901234567890"}',
+          'it is stored',
+        )
+      }
+      taken(
+        t,
+        await exchange(server, head(token), chunk(text), lastChunk),
+        '{"path":"c/\u00c3\u00a9","created":false}',
+        'headers, chunk and end apart',
+      )
+      for (const word of ['Chunked', 'CHUNKED']) {
+        const answers = await exchange(server, head(token).replace('chunked', word) + cut(1000))
+        taken(t, answers, '{"path":"c/\u00c3\u00a9","created":false}', word)
+      }
+      const upper =
+        head(token) +
+        `${Buffer.byteLength(text).toString(16).toUpperCase().padStart(6, '0')}\r\n${text}\r\n${lastChunk}`
+      taken(
+        t,
+        await exchange(server, upper),
+        '{"path":"c/\u00c3\u00a9","created":false}',
+        'capital digits and leading zeros',
+      )
+    })
+
+    await t.test('every route takes it, answers that are known at once and those that wait', async (t) => {
+      taken(
+        t,
+        await exchange(server, head(token, '/topics/add') + chunk('{"path":"r"}') + lastChunk),
+        '{"path":"r","created":true}',
+        'add',
+      )
+      taken(
+        t,
+        await exchange(server, head(token, '/topics/set') + chunk('{"path":"r","value":1}') + lastChunk),
+        '{"path":"r"}',
+        'set',
+      )
+      taken(
+        t,
+        await exchange(server, head(token, '/topics/fetch') + chunk('{"path":"r"}') + lastChunk),
+        '{"path":"r","type":"json","value":1}',
+        'fetch',
+      )
+      const page = await exchange(server, head(token, '/topics/fetch') + chunk('{"selector":"*r//"}') + lastChunk)
+      taken(t, page, '{"has_more":false,"results":[{"path":"r","type":"json","value":1}]}', 'a page')
+      taken(
+        t,
+        await exchange(server, head(token, '/topics/remove') + chunk('{"path":"r"}') + lastChunk),
+        '{"removed":1}',
+        'remove',
+      )
+    })
+
+    await t.test('it may come in any two pieces, and a byte at a time', async (t) => {
+      const text = (at: number) =>
+        head(token) + chunk(`{"path":"split/${String(at).padStart(3)}",`) + chunk(`"value":${at}}`) + lastChunk
+      const pieces = await Promise.all(
+        Array.from({ length: text(0).length - 1 }, async (_, i) => {
+          const connection = await server.raw()
+          await connection.write(text(i).slice(0, i + 1))
+          return { connection, at: i, rest: text(i).slice(i + 1) }
+        }),
+      )
+      await Promise.all(Array.from({ length: server.client.connections }, () => post('fetch', { path: 'none' })))
+      for (const { connection, rest } of pieces) await connection.write(rest)
+      for (const { connection, at } of pieces) {
+        const answers = await connection.answers(2)
+        // The last two bytes end the body's last line; the library does not wait for them.
+        if (answers.at(0)?.status !== 200 || answers.length !== 1)
+          t.fail(`split after ${at + 1} bytes: ${connection.received}`)
+      }
+      const connection = await server.raw()
+      for (const byte of head(token, '/topics/add') + chunk('{"path":"slow"}') + lastChunk.slice(0, -2)) {
+        await connection.write(byte)
+        await post('fetch', { path: 'none' })
+      }
+      t.equal((await connection.answer())?.body, '{"path":"slow","created":true}', 'a byte at a time')
+    })
+
+    await t.test('nothing behind it is carried out', async (t) => {
+      const hidden = requestText('/topics/add', token, '{"path":"hidden"}')
+      const body = chunk('{"path":"seen"}')
+      const fetch = head(token, '/topics/fetch')
+      const sixteen = '{"path":"seen" }'
+      for (const [claim, text] of [
+        ['a request behind its end', fetch + body + lastChunk + hidden],
+        ['a request behind a line end more', `${fetch + body + lastChunk}\r\n${hidden}`],
+        [
+          'a chunked request behind its end',
+          fetch + body + lastChunk + head(token, '/topics/add') + chunk('{"path":"hidden"}') + lastChunk,
+        ],
+        ['a request in its trailers', `${fetch}${body}0\r\nx:${hidden}`],
+        ['a request behind its trailers', `${fetch}${body}0\r\nx: y\r\n\r\n${hidden}`],
+        ['a request in a chunk extension', `${fetch}f;${hidden}`],
+        ['a request behind a chunk with an extension', `${fetch}f;x=y\r\n{"path":"seen"}\r\n${lastChunk}${hidden}`],
+        ['a request behind a size of g', `${fetch}g\r\n${sixteen}\r\n${lastChunk}${hidden}`],
+        ['a request behind a size of G', `${fetch}G\r\n${sixteen}\r\n${lastChunk}${hidden}`],
+        ['a request behind a size of @', `${fetch}@\r\n${sixteen}\r\n${lastChunk}${hidden}`],
+        [
+          'a request behind a size that overflows',
+          `${fetch}10000000000000000f\r\n{"path":"seen"}\r\n${lastChunk}${hidden}`,
+        ],
+        ['a request behind a size with a sign', `${fetch}+f\r\n{"path":"seen"}\r\n${lastChunk}${hidden}`],
+        ['a request behind a size with 0x', `${fetch}0xf\r\n{"path":"seen"}\r\n${lastChunk}${hidden}`],
+        ['a request behind a size that is empty', `${fetch}\r\n${hidden}`],
+        ['a request behind line feeds alone', `${fetch}f\n{"path":"seen"}\n0\n\n${hidden}`],
+        ['a request behind an empty body', fetch + lastChunk + hidden],
+        ['a request behind a body that is refused', head('unknown', '/topics/fetch') + body + lastChunk + hidden],
+        ['a request behind a body to no route', head(token, '/none') + body + lastChunk + hidden],
+        ['a request behind a body of a GET', head(token, '/topics/fetch', 'GET') + body + lastChunk + hidden],
+        ['a request behind a body that is too large', fetch + chunk('x'.repeat(bodyBytesMax + 1)) + lastChunk + hidden],
+      ] as const) {
+        const connection = await server.raw()
+        await connection.write(text)
+        await Promise.all(Array.from({ length: server.client.connections }, () => post('fetch', { path: 'none' })))
+        connection.end()
+        await connection.closed
+        t.ok((await connection.answers(2)).length <= 1, `${claim}: ${connection.received.slice(0, 40)}`)
+        refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', `${claim}: not carried out`)
+      }
+      const late = await server.raw()
+      await late.write(fetch + body + lastChunk)
+      t.equal((await late.answer())?.status, 400, 'it is answered')
+      await late.write(hidden)
+      await late.closed
+      t.equal((await late.answers(2)).length, 1, 'a request behind its answer: nothing')
+      refuses(
+        t,
+        await post('fetch', { path: 'hidden' }),
+        400,
+        'no_such_topic',
+        'a request behind its answer: not carried out',
+      )
+    })
+
+    await t.test('a write that something follows at once is not carried out itself', async (t) => {
+      const connection = await server.raw()
+      await connection.write(`${head(token, '/topics/add') + chunk('{"path":"followed"}') + lastChunk}POST`)
+      await connection.write(requestText('/topics/add', token, '{"path":"hidden"}').slice(4))
+      await connection.closed
+      refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', 'what follows')
+    })
+
+    await t.test('the body is bounded by what it holds', async (t) => {
+      const text = (bytes: number) => `{"path":"large","value":"${'x'.repeat(bytes - 27)}"}`
+      const pieces = (bytes: number) => chunk(text(bytes).slice(0, 100)) + chunk(text(bytes).slice(100)) + lastChunk
+      taken(
+        t,
+        await exchange(server, head(token) + pieces(bodyBytesMax)),
+        '{"path":"large","created":true}',
+        'the limit',
+      )
+      refused(t, await exchange(server, head(token) + pieces(bodyBytesMax + 1)), 413, 'body_too_large', 'one byte more')
+      refused(
+        t,
+        await exchange(server, head(token), pieces(100_000)),
+        413,
+        'body_too_large',
+        'much more, after the headers',
+      )
+      gives(t, await post('remove', { path: 'large' }), '{"removed":1}', 'the first was stored')
+    })
+
+    await t.test('what is refused is refused by its headers, once the body has come', async (t) => {
+      const body = chunk('{"path":"seen"}')
+      refused(t, await exchange(server, head('unknown'), body, lastChunk), 401, 'unauthorized', 'an unknown key')
+      refused(t, await exchange(server, head(token, '/none'), body, lastChunk), 404, 'unknown_route', 'no route')
+      refused(
+        t,
+        await exchange(server, head(token, '/topics/fetch', 'PUT'), body, lastChunk),
+        405,
+        'method_not_allowed',
+        'another method',
+      )
+      refused(
+        t,
+        await exchange(server, head(token, '/topics/fetch', 'GET') + body + lastChunk),
+        405,
+        'method_not_allowed',
+        'GET',
+      )
+      const text = head(token).replace('application/json', 'text/plain')
+      refused(t, await exchange(server, text, body, lastChunk), 415, 'unsupported_media_type', 'another content type')
+      refused(t, await exchange(server, head(token) + lastChunk), 400, 'invalid_json', 'an empty body')
+      refused(t, await exchange(server, head(token) + chunk('{"path"') + lastChunk), 400, 'invalid_json', 'no JSON')
+      const connection = await server.raw()
+      await connection.write(head(token, '/none', 'HEAD') + body + lastChunk)
+      await connection.closed
+      t.match(connection.received, /^HTTP\/1\.1 404 [\s\S]*\r\n\r\n$/, 'HEAD has no body')
+    })
+
+    await t.test('a body that never ends is cut off: by its size, or by its silence', async (t) => {
+      const silent = await server.raw()
+      await silent.write(`${head(token)}5\r\n{"pat`)
+      const endless = await server.raw()
+      const piece = chunk('x'.repeat(1_000_000))
+      await endless.write(head(token))
+      await until('the endless one is cut off', async () => {
+        if (!endless.isClosed) await Promise.race([endless.write(piece), endless.closed])
+        return endless.isClosed || undefined
+      })
+      await silent.closed
+      t.equal(silent.received, '', 'the silent one has no answer')
+    })
+
+    await t.test('clients that leave in the middle harm nobody', async (t) => {
+      for (const text of [
+        head(token),
+        `${head(token)}5\r\n`,
+        head(token) + chunk('{"path":"left"'),
+        head(token) + chunk('{"path":"left","value":1}'),
+      ]) {
+        const connection = await server.raw()
+        await connection.write(text)
+        await post('fetch', { path: 'none' })
+        connection.abort()
+      }
+      refuses(t, await post('fetch', { path: 'left' }), 400, 'no_such_topic', 'nothing was written')
+      t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
+    })
+  },
+  { store: 'lmdb', flags: ['--body-bytes-max', String(bodyBytesMax)] },
+)
+
+t.test('chunks that are kept are within the bound of all bodies', async (t) => {
+  const server = await startServer(t)
+  const piece = chunk(`{"path":"kept","value":"${'x'.repeat(600_000)}`)
+  const connections = await Promise.all(Array.from({ length: 130 }, () => server.raw()))
+  await Promise.all(connections.map((connection) => connection.write(head(server.token) + piece)))
+  const end = chunk('"}') + lastChunk
+  await Promise.all(connections.map((connection) => connection.write(end)))
+  const answers = await Promise.all(connections.map((connection) => connection.answer()))
+  const count = (status: number) => answers.filter((answer) => answer?.status === status).length
+  t.equal(count(200) + count(503), 130, `${count(503)} of 130 are turned away`)
+  t.ok(count(200) > 0)
+})

@@ -1,0 +1,208 @@
+/**
+ * Chunked bodies as the clients that people use send them, of several languages: each call is answered like any other, and
+ * the next one gets through too. What is not installed says so.
+ */
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import t from 'tap'
+import { refuses } from '../support/claims.js'
+import { first } from '../support/only.js'
+import { startServer } from '../support/server.js'
+
+/** A compiler among them takes some seconds, on a busy machine many. */
+const clientMsMax = 90_000
+
+const server = await startServer(t, { workers: 2, flags: ['--body-bytes-max', '65536'] })
+const url = `${server.url}/topics/addAndSet`
+const headers = { authorization: `Apikey ${server.token}`, 'content-type': 'application/json' }
+const environment = { ...process.env, URL: url, TOKEN: server.token }
+
+/** Why a command cannot be run here; false when it can. */
+function missing(command: string, ...args: readonly string[]): string | false {
+  const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 30_000 })
+  return error === undefined && status === 0 ? false : `${[command, ...args].join(' ')} does not run here`
+}
+
+/** Runs a client to its end: what it printed, line by line. */
+async function run(command: string, args: readonly string[], input = ''): Promise<readonly string[]> {
+  const child = spawn(command, args, { env: environment, stdio: 'pipe', timeout: clientMsMax })
+  child.stdin.on('error', () => {}).end(input)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  await once(child, 'close')
+  return output.trim().split('\n')
+}
+
+/** What every client is to print: for a first body, the same again, and one that is too large. */
+function expected(path: string): readonly string[] {
+  return [`200 {"path":"${path}","created":true}`, `200 {"path":"${path}","created":false}`, '413 body_too_large']
+}
+
+/** The body that the numbered call of a client sends, in two pieces. */
+function pieces(path: string, call: number): readonly [string, string] {
+  return [`{"path":"${path}",`, `"value":"${'x'.repeat(call < 3 ? 3 : 70_000)}"}`]
+}
+
+function line(status: number, text: string): string {
+  return status === 200 ? `200 ${text}` : `${status} ${(JSON.parse(text) as { code: string }).code}`
+}
+
+t.test('Node.js: http.request with writes, over a keep-alive agent', async (t) => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  const lines: string[] = []
+  for (const call of [1, 2, 3]) {
+    const outgoing = request(url, { method: 'POST', headers, agent })
+    for (const piece of pieces('node', call)) outgoing.write(piece)
+    outgoing.end()
+    const [incoming] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage]
+    lines.push(line(incoming.statusCode ?? 0, (await incoming.setEncoding('utf8').toArray()).join('')))
+    t.equal(incoming.headers.connection, 'close', `call ${call}: the connection is closed`)
+  }
+  t.strictSame(lines, expected('node'))
+})
+
+t.test('fetch with a stream, and then calls with a length over the same pool', async (t) => {
+  const lines: string[] = []
+  for (const call of [1, 2, 3]) {
+    const body = Readable.toWeb(Readable.from(pieces('fetch', call).map((piece) => Buffer.from(piece))))
+    const response = await fetch(url, { method: 'POST', headers, body, duplex: 'half' } as RequestInit)
+    lines.push(line(response.status, await response.text()))
+  }
+  t.strictSame(lines, expected('fetch'))
+  for (let i = 0; i < 10; i++) {
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ path: 'fetch', value: i }) })
+    t.equal(await response.text(), '{"path":"fetch","created":false}', `call ${i} after it`)
+  }
+})
+
+t.test('curl -T -', { skip: missing('curl', '--version') }, async (t) => {
+  const common = [
+    '-s',
+    '-X',
+    'POST',
+    '-T',
+    '-',
+    '-H',
+    `authorization: ${headers.authorization}`,
+    '-H',
+    'content-type: application/json',
+  ]
+  const lines: string[] = []
+  for (const call of [1, 2, 3]) {
+    const output = await run('curl', [...common, '-w', '\n%{http_code}', url], pieces('curl', call).join(''))
+    lines.push(line(Number(output[1]), first(output)))
+  }
+  t.strictSame(lines, expected('curl'))
+})
+
+const pythonBodies = `
+import json, os, http.client, urllib.parse
+url, token = os.environ['URL'], os.environ['TOKEN']
+headers = {'authorization': 'Apikey ' + token, 'content-type': 'application/json'}
+def pieces(path, call):
+    yield ('{"path":"%s",' % path).encode()
+    yield ('"value":"%s"}' % ('x' * (3 if call < 3 else 70000))).encode()
+def show(status, text):
+    print(status, text if status == 200 else json.loads(text)['code'], flush=True)
+`
+
+t.test('Python: http.client with a generator', { skip: missing('python3', '--version') }, async (t) => {
+  const script = `${pythonBodies}
+place = urllib.parse.urlsplit(url)
+for call in (1, 2, 3):
+    connection = http.client.HTTPConnection(place.hostname, place.port)
+    connection.request('POST', place.path, pieces('http.client', call), headers, encode_chunked=True)
+    response = connection.getresponse()
+    show(response.status, response.read().decode())
+`
+  t.strictSame(await run('python3', ['-c', script]), expected('http.client'))
+})
+
+t.test(
+  'Python: a session of requests with a generator',
+  { skip: missing('python3', '-c', 'import requests') },
+  async (t) => {
+    const script = `${pythonBodies}
+import requests
+session = requests.Session()
+for call in (1, 2, 3):
+    response = session.post(url, data=pieces('requests', call), headers=headers)
+    show(response.status_code, response.text)
+`
+    t.strictSame(await run('python3', ['-c', script]), expected('requests'))
+  },
+)
+
+const java = `
+import java.io.ByteArrayInputStream;
+import java.net.URI;
+import java.net.http.*;
+public class Chunks {
+    public static void main(String[] args) throws Exception {
+        HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+        for (int call = 1; call <= 4; call++) {
+            byte[] body = ("{\\"path\\":\\"java\\",\\"value\\":\\"" + "x".repeat(call == 3 ? 70000 : 3) + "\\"}").getBytes();
+            HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(System.getenv("URL")))
+                .header("authorization", "Apikey " + System.getenv("TOKEN")).header("content-type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofInputStream(() -> new ByteArrayInputStream(body)));
+            if (call == 4) request.expectContinue(true);
+            HttpResponse<String> response = client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+            String code = response.body().replaceAll(".*\\"code\\":\\"(\\\\w+)\\".*", "$1");
+            System.out.println(response.statusCode() + " " + code);
+        }
+    }
+}
+`
+
+t.test(
+  'Java: HttpClient with an input stream, and with expectContinue',
+  { skip: missing('java', '-version') },
+  async (t) => {
+    const file = join(t.testdir(), 'Chunks.java')
+    writeFileSync(file, java)
+    t.strictSame(
+      await run('java', [file]),
+      [...expected('java'), '200 {"path":"java","created":false}'],
+      'the 100 that it waits for comes',
+    )
+  },
+)
+
+const go = `
+package main
+import ("fmt"; "io"; "net/http"; "os"; "regexp"; "strings")
+func main() {
+    for call := 1; call <= 3; call++ {
+        size := 3
+        if call == 3 { size = 70000 }
+        body := io.MultiReader(strings.NewReader("{\\"path\\":\\"go\\","), strings.NewReader("\\"value\\":\\"" + strings.Repeat("x", size) + "\\"}"))
+        request, _ := http.NewRequest("POST", os.Getenv("URL"), body)
+        request.Header.Set("authorization", "Apikey " + os.Getenv("TOKEN"))
+        request.Header.Set("content-type", "application/json")
+        response, err := http.DefaultClient.Do(request)
+        if err != nil { fmt.Println(err); continue }
+        text, _ := io.ReadAll(response.Body)
+        code := regexp.MustCompile("\\"code\\":\\"(\\\\w+)\\"").FindSubmatch(text)
+        if code != nil { text = code[1] }
+        fmt.Println(response.StatusCode, string(text))
+    }
+}
+`
+
+t.test('Go: a reader of unknown length', { skip: missing('go', 'version') }, async (t) => {
+  const file = join(t.testdir(), 'chunks.go')
+  writeFileSync(file, go)
+  t.strictSame(await run('go', ['run', file]), expected('go'))
+})
+
+t.test('none of it left anything behind', async (t) => {
+  refuses(t, await server.post('fetch', { path: 'none' }), 400, 'no_such_topic', 'every worker serves')
+  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
+})

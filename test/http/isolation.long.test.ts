@@ -1,0 +1,91 @@
+/**
+ * One client's bad, huge or slow requests cost the others nothing but its share: on a single worker, another client's small
+ * fetches and writes are answered soon, whatever the first one does.
+ */
+import t, { type Test } from 'tap'
+import { requestText } from '../support/raw.js'
+import { type Server, startServer } from '../support/server.js'
+
+/** Far more than a fair share of the worker's time, and far less than any of the attacks takes as a whole. */
+const slowestMsMax = 5000
+
+const attackMs = 1000
+
+/** Does `attack` over and over while another client reads and writes; holds the longest that this one waited. */
+async function beside(t: Test, server: Server, attack: () => Promise<unknown>): Promise<void> {
+  const client = server.connect()
+  const endMs = performance.now() + attackMs
+  let attacks = 0
+  const attacking = Array.from({ length: 4 }, async () => {
+    while (performance.now() < endMs) {
+      await attack()
+      attacks++
+    }
+  })
+  const waitedMs: number[] = []
+  for (let i = 0; performance.now() < endMs; i++) {
+    const startMs = performance.now()
+    const { status, text } = await (i % 2 === 0
+      ? client.post('fetch', { path: 'other' })
+      : client.post('set', { path: 'other', value: i }))
+    if (status !== 200) t.fail(`the other client was answered ${status}: ${text}`)
+    waitedMs.push(performance.now() - startMs)
+  }
+  await Promise.all(attacking)
+  const slowestMs = Math.max(...waitedMs)
+  t.ok(attacks > 0, `${attacks} attacks`)
+  t.ok(
+    slowestMs < slowestMsMax,
+    `${waitedMs.length} requests of the other client, the slowest after ${slowestMs.toFixed(0)} ms`,
+  )
+}
+
+t.test('on one worker', async (t) => {
+  const server = await startServer(t)
+  const { post } = server
+  await post('addAndSet', { path: 'other', value: 0 })
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, i) => {
+      const client = server.connect()
+      for (let j = 0; j < 50; j++) await client.post('addAndSet', { path: `many/${i}/${j}`, value: 'x'.repeat(1000) })
+    }),
+  )
+  const attacker = server.connect(4)
+
+  await t.test('bodies that are no JSON', (t) => beside(t, server, () => attacker.post('set', '{"path":'.repeat(1000))))
+  await t.test('the largest bodies', (t) =>
+    beside(t, server, () => attacker.post('addAndSet', { path: 'huge', value: 'x'.repeat(1_000_000) })),
+  )
+  await t.test('bodies that are too large', (t) => beside(t, server, () => attacker.post('set', 'x'.repeat(3_000_000))))
+  await t.test('the deepest values', (t) =>
+    beside(t, server, () =>
+      attacker.post('addAndSet', `{"path":"deep","value":${'['.repeat(1000)}${']'.repeat(1000)}}`),
+    ),
+  )
+  await t.test('the largest pages', (t) =>
+    beside(t, server, () => attacker.post('fetch', { selector: '*many//', size: 1000 })),
+  )
+  await t.test('patterns that match nothing, over everything', (t) =>
+    beside(t, server, () => attacker.post('fetch', { selector: '?.*/.*/.*(a+)+x', size: 1000 })),
+  )
+  await t.test('patterns that are wrong', (t) =>
+    beside(t, server, () => attacker.post('fetch', { selector: `?${'('.repeat(90)}` })),
+  )
+  await t.test('bulk removals', (t) =>
+    beside(t, server, async () => {
+      await attacker.post('addAndSet', { path: 'bulk/a', value: 1 })
+      await attacker.post('remove', { selector: '?bulk//' })
+    }),
+  )
+  await t.test('unknown keys', (t) =>
+    beside(t, server, () => attacker.post('fetch', { path: 'a' }, { token: 'unknown' })),
+  )
+  await t.test('half a request, then silence', (t) =>
+    beside(t, server, async () => {
+      const connection = await server.raw()
+      await connection.write(requestText('/topics/set', server.token, 'x'.repeat(1000)).slice(0, -500))
+      await post('fetch', { path: 'other' })
+      connection.close()
+    }),
+  )
+})

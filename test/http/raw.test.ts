@@ -1,0 +1,274 @@
+/**
+ * HTTP to the byte, over bare sockets: requests in pieces, framing that smugglers use, clients that leave. No request that
+ * hides in another one is ever performed, and the workers go on.
+ */
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import { requestText } from '../support/raw.js'
+import { overWorkers, type Server } from '../support/server.js'
+
+await overWorkers(
+  t,
+  async (t, server) => {
+    await t.test('a request may come in any two pieces', (t) => inTwoPieces(t, server))
+    await t.test('a request may come a byte at a time', (t) => byteByByte(t, server))
+    await t.test('no request that hides in another one is performed', (t) => hiddenRequests(t, server))
+    await t.test('a refused request hides nothing either', (t) => refusedRequests(t, server))
+    await t.test('requests follow one another on a connection', (t) => oneAfterAnother(t, server))
+    await t.test('what is no HTTP/1.1 ends its connection', (t) => noHttp(t, server))
+    await t.test('clients may leave at any point', (t) => leaving(t, server))
+    await t.test('after all of this every worker serves as before', async (t) => {
+      await barrier(server)
+      t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
+      t.equal(server.workerPids().length, server.workers, 'all are there')
+    })
+  },
+  { store: 'lmdb' },
+)
+
+/**
+ * Requests and answers on connections that meet every worker. Each worker has then been round its event loop, so what was
+ * written to its other connections before has been read.
+ */
+async function barrier({ client, post }: Server): Promise<void> {
+  await Promise.all(Array.from({ length: client.connections }, () => post('fetch', { selector: 'none' })))
+}
+
+async function inTwoPieces(t: Test, server: Server): Promise<void> {
+  const text = (at: number) =>
+    requestText('/topics/addAndSet', server.token, `{"path":"split/${at}","value":"é ${at}"}`)
+  const lengths = Array.from({ length: Buffer.byteLength(text(100)) - 1 }, (_, i) => i + 1)
+  const pieces = await Promise.all(
+    lengths.map(async (at) => {
+      const bytes = Buffer.from(text(at))
+      const connection = await server.raw()
+      await connection.write(bytes.subarray(0, at))
+      return { at, connection, rest: bytes.subarray(at) }
+    }),
+  )
+  await barrier(server)
+  await Promise.all(pieces.map(({ connection, rest }) => connection.write(rest)))
+  for (const { at, connection } of pieces) {
+    const body = (await connection.answer())?.body
+    if (body !== `{"path":"split/${at}","created":true}`) t.fail(`split after ${at} bytes: ${body}`)
+    connection.close()
+  }
+  const pages = await server.client.walk('?split/', { size: 1000 })
+  const values = pages.flatMap(({ results }) => results.map(({ path, value }) => `${path} ${String(value)}`))
+  t.strictSame(new Set(values), new Set(lengths.map((at) => `split/${at} é ${at}`)), 'each was performed once, whole')
+}
+
+async function byteByByte(t: Test, server: Server): Promise<void> {
+  const connection = await server.raw()
+  for (const byte of Buffer.from(requestText('/topics/add', server.token, '{"path":"slow"}'))) {
+    await connection.write(Buffer.of(byte))
+    await server.post('fetch', { selector: 'none' })
+  }
+  t.equal((await connection.answer())?.body, '{"path":"slow","created":true}')
+  connection.close()
+}
+
+async function hiddenRequests(t: Test, server: Server): Promise<void> {
+  const head = (route = '/topics/fetch') =>
+    `POST ${route} HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\n`
+  const attempts: Readonly<Record<string, (hidden: string) => string>> = {
+    'two lengths, the first short': (hidden) =>
+      `${head()}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'two lengths, the second short': (hidden) =>
+      `${head()}content-length: ${hidden.length}\r\ncontent-length: 0\r\n\r\n${hidden}`,
+    'two lengths that agree': (hidden) => `${head()}content-length: 2\r\ncontent-length: 2\r\n\r\n{}${hidden}`,
+    'a list of lengths': (hidden) => `${head()}content-length: 0, ${hidden.length}\r\n\r\n${hidden}`,
+    'no length': (hidden) => `${head()}\r\n${hidden}`,
+    'an empty length': (hidden) => `${head()}content-length:\r\n\r\n${hidden}`,
+    'a length with a sign': (hidden) => `${head()}content-length: +0\r\n\r\n${hidden}`,
+    'a negative length': (hidden) => `${head()}content-length: -1\r\n\r\n${hidden}`,
+    'a hexadecimal length': (hidden) => `${head()}content-length: 0x0\r\n\r\n${hidden}`,
+    'a length with a point': (hidden) => `${head()}content-length: 0.0\r\n\r\n${hidden}`,
+    'a length in words': (hidden) => `${head()}content-length: none\r\n\r\n${hidden}`,
+    'a length beyond 2^64': (hidden) => `${head()}content-length: 18446744073709551616\r\n\r\n${hidden}`,
+    'a length beyond 2^32': (hidden) => `${head()}content-length: 4294967296\r\n\r\n${hidden}`,
+    'a blank before the colon of the length': (hidden) => `${head()}content-length : 0\r\n\r\n${hidden}`,
+    'a length on a folded line': (hidden) => `${head()}x: y\r\n content-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'chunks that end at once': (hidden) => `${head()}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'chunks and a length': (hidden) =>
+      `${head()}transfer-encoding: chunked\r\ncontent-length: ${hidden.length + 5}\r\n\r\n0\r\n\r\n${hidden}`,
+    'a length and chunks': (hidden) =>
+      `${head()}content-length: ${hidden.length + 5}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'no real encoding, and a length': (hidden) =>
+      `${head()}transfer-encoding: identity\r\ncontent-length: 0\r\n\r\n${hidden}`,
+    'two encodings': (hidden) =>
+      `${head()}transfer-encoding: identity\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'an empty encoding': (hidden) => `${head()}transfer-encoding:\r\ncontent-length: 0\r\n\r\n${hidden}`,
+    'a blank before the colon of the encoding': (hidden) =>
+      `${head()}content-length: 0\r\ntransfer-encoding : chunked\r\n\r\n${hidden}`,
+    'a chunk size that is no digit': (hidden) => `${head()}transfer-encoding: chunked\r\n\r\ng\r\n${hidden}`,
+    'a length behind a header without a name': (hidden) =>
+      `${head()}: x\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'an encoding behind a header without a name': (hidden) =>
+      `${head()}: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'a second length behind a header without a name': (hidden) =>
+      `${head()}content-length: 0\r\n: x\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'an encoding and a length around a header without a name': (hidden) =>
+      `${head()}content-length: 0\r\n: x\r\ntransfer-encoding: chunked\r\n\r\n${hidden}`,
+    'a line feed alone before the length': (hidden) =>
+      `${head()}x: y\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'line feeds alone at the end of the headers': (hidden) => `${head()}content-length: ${hidden.length}\n\n${hidden}`,
+    'a carriage return alone': (hidden) => `${head()}x: y\rcontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'a NUL in a header': (hidden) => `${head()}x: \0\r\ncontent-length: \0${hidden.length}\r\n\r\n${hidden}`,
+    'a body of another method': (hidden) => `${head().replace('POST', 'GET')}\r\n${hidden}`,
+    'a body with a length of another method': (hidden) =>
+      `${head().replace('POST', 'GET')}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'chunks of another method': (hidden) =>
+      `${head().replace('POST', 'GET')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'two lengths to no route': (hidden) =>
+      `${head('/none')}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'chunks to no route': (hidden) => `${head('/none')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'no length to no route': (hidden) => `${head('/none')}\r\n${hidden}`,
+  }
+  for (const [i, [claim, attempt]] of Object.entries(attempts).entries()) {
+    const connection = await server.raw()
+    await connection.write(attempt(requestText('/topics/add', server.token, `{"path":"hidden/${i}"}`)))
+    await barrier(server)
+    // A parser that still waits for more is given an end.
+    connection.end()
+    await connection.closed
+    const answers = await connection.answers(2)
+    t.ok(
+      answers.length <= 1 && answers.every(({ status }) => status >= 400),
+      `${claim}: ${connection.received.slice(0, 80)}`,
+    )
+    refuses(t, await server.post('fetch', { path: `hidden/${i}` }), 400, 'no_such_topic', `${claim}: not performed`)
+  }
+}
+
+async function refusedRequests(t: Test, server: Server): Promise<void> {
+  const hidden = requestText('/topics/add', server.token, '{"path":"hidden/behind"}')
+  for (const [claim, text, status] of [
+    ['without a key', requestText('/topics/fetch', 'unknown', hidden), 401],
+    [
+      'with another content type',
+      requestText('/topics/fetch', server.token, hidden).replace('application/json', 'text/plain'),
+      415,
+    ],
+    ['to no route', requestText('/none', server.token, hidden), 404],
+    ['by another method', requestText('/topics/fetch', server.token, hidden).replace('POST', 'PUT'), 405],
+    ['with a body that is no JSON', requestText('/topics/fetch', server.token, hidden), 400],
+  ] as const) {
+    const connection = await server.raw()
+    await connection.write(text)
+    t.equal((await connection.answer())?.status, status, `${claim}: refused`)
+    await barrier(server)
+    connection.end()
+    await connection.closed
+    t.equal((await connection.answers(2)).length, 1, `${claim}: one answer`)
+  }
+  refuses(t, await server.post('fetch', { path: 'hidden/behind' }), 400, 'no_such_topic', 'its body was not performed')
+}
+
+async function oneAfterAnother(t: Test, server: Server): Promise<void> {
+  const connection = await server.raw()
+  for (let i = 0; i < 50; i++) {
+    await connection.write(requestText('/topics/addAndSet', server.token, `{"path":"series","value":${i}}`))
+    t.equal((await connection.answers(i + 1)).at(-1)?.body, `{"path":"series","created":${i === 0}}`, `answer ${i}`)
+  }
+  connection.close()
+
+  const fetches = await server.raw()
+  await fetches.write(requestText('/topics/fetch', server.token, '{"path":"series"}').repeat(3))
+  const item = '{"path":"series","type":"json","value":49}'
+  t.strictSame(
+    (await fetches.answers(3)).map(({ body }) => body),
+    [item, item, item],
+    'fetches in one write are answered in order',
+  )
+  fetches.close()
+
+  const writes = await server.raw()
+  const set = (value: number) => requestText('/topics/set', server.token, `{"path":"series","value":${value}}`)
+  await writes.write(set(100) + set(101))
+  const answers = await writes.answers(2)
+  t.ok(
+    answers.every(({ status, body }) => status === 200 && body === '{"path":"series"}'),
+    'writes in one write: no wrong answer',
+  )
+  writes.close()
+  gives(t, await server.post('set', { path: 'series', value: 0 }), '{"path":"series"}', 'others are served meanwhile')
+}
+
+async function noHttp(t: Test, server: Server): Promise<void> {
+  const fetch = requestText('/topics/fetch', server.token, '{"path":"none"}')
+  for (const [claim, text] of [
+    ['nothing but line ends', '\r\n\r\n\r\n\r\n'],
+    ['random bytes', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
+    ['another version', fetch.replace('HTTP/1.1', 'HTTP/9.9')],
+    ['no version', fetch.replace(' HTTP/1.1', '')],
+    ['a header without a colon', fetch.replace('host: topicd', 'host topicd')],
+    ['headers beyond every bound', fetch.replace('host: topicd', `host: topicd\r\nx: ${'y'.repeat(100_000)}`)],
+    [
+      'more headers than there is room for',
+      fetch.replace('host: topicd', `host: topicd\r\n${'x: y\r\n'.repeat(500)}x: y`),
+    ],
+    ['a route beyond every bound', fetch.replace('/topics/fetch', `/${'x'.repeat(100_000)}`)],
+  ] as const) {
+    const connection = await server.raw()
+    await connection.write(text)
+    await barrier(server)
+    connection.end()
+    await connection.closed
+    const answers = await connection.answers(2)
+    t.ok(
+      answers.length <= 1 && answers.every(({ status }) => status >= 400),
+      `${claim}: ${connection.received.slice(0, 60)}`,
+    )
+  }
+}
+
+async function leaving(t: Test, server: Server): Promise<void> {
+  const { token, post } = server
+  await post('addAndSet', { path: 'left', value: 0 })
+  const set = requestText('/topics/set', token, `{"path":"left","value":"${'x'.repeat(5000)}"}`)
+
+  for (let i = 0; i < 10; i++) {
+    const connection = await server.raw()
+    await connection.write(set.slice(0, set.length - 1 - i * 500))
+    connection.abort()
+  }
+  await barrier(server)
+  gives(
+    t,
+    await post('fetch', { path: 'left' }),
+    '{"path":"left","type":"json","value":0}',
+    'a body that broke off did nothing',
+  )
+
+  for (let i = 0; i < 20; i++) {
+    const connection = await server.raw()
+    await connection.write(set)
+    if (i % 2 === 0) connection.abort()
+    else connection.end()
+  }
+  await barrier(server)
+  t.ok(true, 'writes whose clients had gone ended no worker')
+
+  const halfClosed = await server.raw()
+  await halfClosed.write(requestText('/topics/fetch', token, '{"selector":"none"}'))
+  halfClosed.end()
+  await halfClosed.closed
+  const answers = await halfClosed.answers(1)
+  t.ok(
+    answers.every(({ status }) => status === 200),
+    'a client that has said all is answered or closed',
+  )
+
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) => post('addAndSet', { path: `wide/${i}`, value: 'x'.repeat(400_000) })),
+  )
+  for (let i = 0; i < 10; i++) {
+    const connection = await server.raw()
+    await connection.write(requestText('/topics/fetch', token, '{"selector":"*wide//","size":20}'))
+    if (i % 2 === 0) await barrier(server)
+    connection.abort()
+  }
+  const page = await post('fetch', { selector: '*wide//', size: 20 })
+  t.equal(page.text.length > 7_900_000, true, 'a large page is whole for those who stay')
+}

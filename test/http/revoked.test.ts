@@ -1,0 +1,67 @@
+/**
+ * A key is asked for again when the last of a body comes: whoever began an upload before a revocation does not finish it.
+ */
+import t from 'tap'
+import { refuses } from '../support/claims.js'
+import { overWorkers, until } from '../support/server.js'
+
+await overWorkers(
+  t,
+  async (t, server) => {
+    const body = '{"path":"late","value":1}'
+    const half = body.length >> 1
+    const head = (token: string, ...framing: readonly string[]) =>
+      [
+        'POST /topics/addAndSet HTTP/1.1',
+        'host: x',
+        `authorization: Apikey ${token}`,
+        'content-type: application/json',
+        ...framing,
+        '',
+        '',
+      ].join('\r\n')
+    const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+
+    /** Begins an upload with a key of its own, revokes that, and ends the upload once the key is known nowhere. */
+    async function endsAfterRevocation(name: string, before: (token: string) => string, after: string) {
+      const token = await server.addKey(name)
+      const connection = await server.raw()
+      await connection.write(before(token))
+      await server.command('keys', 'revoke', name)
+      await until('the key is refused by every worker', async () => {
+        const asked = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
+        return (await Promise.all(asked)).every(({ status }) => status === 401) || undefined
+      })
+      await connection.write(after)
+      const answer = await connection.answer()
+      connection.close()
+      return answer
+    }
+
+    const length = `content-length: ${body.length}`
+    const chunked = 'transfer-encoding: chunked'
+    for (const [claim, before, after] of [
+      ['after its first half', (token: string) => head(token, length) + body.slice(0, half), body.slice(half)],
+      ['after its headers alone', (token: string) => head(token, length), body],
+      ['before its last byte', (token: string) => head(token, length) + body.slice(0, -1), body.slice(-1)],
+      ['after its first chunk', (token: string) => head(token, chunked) + chunk(body), '0\r\n\r\n'],
+      ['before its chunks', (token: string) => head(token, chunked), `${chunk(body)}0\r\n\r\n`],
+    ] as const) {
+      await t.test(`an upload whose key is revoked ${claim} is refused`, async (t) => {
+        const answer = await endsAfterRevocation(`key-${claim.replaceAll(' ', '-')}`, before, after)
+        t.match(answer, { status: 401, body: /"unauthorized".*its token is not known/ })
+        refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
+      })
+    }
+
+    await t.test('one whose key stays is taken', async (t) => {
+      const connection = await server.raw()
+      await connection.write(head(server.token, length) + body.slice(0, half))
+      await server.post('fetch', { path: 'late' })
+      await connection.write(body.slice(half))
+      t.equal((await connection.answer())?.body, '{"path":"late","created":true}')
+      connection.close()
+    })
+  },
+  { store: 'lmdb' },
+)

@@ -1,0 +1,74 @@
+/**
+ * The admin listener: alive, ready or not and why, and nothing else. See metrics.test.ts and api/openapi.test.ts for the rest.
+ */
+
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { get } from '../support/metrics.js'
+import { first } from '../support/only.js'
+import { runCommand, startServer, until } from '../support/server.js'
+
+await t.test('it answers GET and HEAD on its few paths, apart from the public routes', async (t) => {
+  const { adminUrl, url } = await startServer(t, { workers: 2 })
+  t.strictSame(await get(`${adminUrl}/healthz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ok\n' })
+  t.strictSame(await get(`${adminUrl}/readyz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ready\n' })
+  t.match(await get(`${adminUrl}/readyz?verbose`), { status: 200 }, 'a query is no matter')
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
+    t.match(await get(adminUrl + path, 'HEAD'), { status: 200, text: '' }, `HEAD ${path}`)
+    t.match(await get(adminUrl + path, 'POST'), { status: 405 }, `POST ${path}`)
+  }
+  for (const path of ['/readyz', '/metrics'])
+    t.match(await get(url + path), { status: 404 }, `${path} is no public route`)
+  for (const path of ['/', '/topics/fetch', '/metrics/', '/../healthz/..'])
+    t.match(await get(adminUrl + path), { status: 404 }, path)
+})
+
+await t.test('a service whose disk is nearly full lives but is not ready, and says why', async (t) => {
+  const { adminUrl } = await startServer(t, { flags: ['--disk-free-bytes-min', String(2 ** 50)] })
+  const { text } = await until('not ready', async () => {
+    const answer = await get(`${adminUrl}/readyz`)
+    return answer.status === 503 ? answer : undefined
+  })
+  t.match(text, /^not ready\nworker \d+ cannot write: .*disk is nearly full\n$/)
+  t.match(await get(`${adminUrl}/healthz`), { status: 200 })
+})
+
+await t.test('a service that drains is not ready', async (t) => {
+  const server = await startServer(t)
+  await server.post('add', { path: 'a' })
+  server.signal('SIGTERM')
+  const { text } = await until('not ready', async () => {
+    const answer = await get(`${server.adminUrl}/readyz`)
+    return answer.status === 503 ? answer : undefined
+  })
+  t.match(text, 'the service is stopping')
+  t.strictSame(await server.exited, { code: 0, signal: null })
+})
+
+await t.test('without the worker that died it is not ready, until there is another', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  process.kill(first(server.workerPids()), 'SIGKILL')
+  const answers = new Set<string>()
+  await until('ready again', async () => {
+    const { status, text } = await get(`${server.adminUrl}/readyz`)
+    answers.add(text)
+    return status === 200 && answers.size > 1 ? true : undefined
+  })
+  t.ok(answers.has('not ready\n1 of 2 workers serve\n'), [...answers].join())
+})
+
+await t.test('an admin port that is taken keeps the service from starting', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const flags = ['--port', '0', '--admin-port', String(port), '--data', join(t.testdir(), 'db')]
+  const { code, stderr } = await runCommand(['serve', ...flags])
+  taken.close()
+  t.equal(code, 10)
+  t.equal(
+    stderr,
+    `topicd: cannot listen on 127.0.0.1:${port} (the admin listener): another process listens there (EADDRINUSE)\n`,
+  )
+})

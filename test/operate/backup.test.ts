@@ -1,0 +1,135 @@
+/**
+ * The restore drill: a backup taken under write load is put in the place of the data, and what it holds is whole, sound and
+ * of one moment.
+ */
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import type { Path } from '../../dist/topics/path.js'
+import { at } from '../support/only.js'
+import { type Server, startServer, until } from '../support/server.js'
+
+const pairs = 8
+
+/** Writes a number to one topic and then to its partner, over and over: so the partner is never ahead. */
+async function writePairs(server: Server, pair: number, stopped: () => boolean): Promise<number> {
+  const client = server.connect()
+  let number = 0
+  while (!stopped()) {
+    number++
+    for (const topic of ['a', 'b']) {
+      const { status, text } = await client.post('addAndSet', { path: `pairs/${pair}/${topic}`, value: number })
+      if (status !== 200) throw new Error(text)
+    }
+  }
+  return number
+}
+
+const directory = t.testdir()
+const file = join(directory, 'backup.mdb')
+
+await t.test('restored, a backup taken under load is whole, sound, and of one moment', async (t) => {
+  const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db') })
+  // Something to copy for a while: 300 topics of 50 kB.
+  const filler = 'x'.repeat(50_000)
+  await Promise.all(
+    Array.from({ length: 300 }, (_, i) => server.post('addAndSet', { path: `filler/${i}`, value: filler })),
+  )
+  let stopped = false
+  const writers = Array.from({ length: pairs }, (_, pair) => writePairs(server, pair, () => stopped))
+  const first = await until('writes', async () => {
+    const { text, status } = await server.post('fetch', { path: `pairs/${pairs - 1}/b` })
+    return status === 200 ? text : undefined
+  })
+  const { code, stdout, stderr } = await server.command('backup', file)
+  const after = await Promise.all(
+    Array.from({ length: pairs }, (_, pair) => server.post('fetch', { path: `pairs/${pair}/a` })),
+  )
+  stopped = true
+  const written = await Promise.all(writers)
+  t.equal(code, 0, stderr)
+  t.match(stdout, /^\S+\/backup\.mdb: \d+ bytes, \d+ records checked\n$/)
+  t.equal(stderr, '', 'quiet without a terminal')
+  t.equal(statSync(file).mode & 0o777, 0o600, 'for its owner only')
+  t.notOk(existsSync(`${file}.partial`), 'nothing else is left')
+  t.comment(
+    `${Math.min(...written)} to ${Math.max(...written)} pairs were written, the first before the backup was ${first}`,
+  )
+
+  const restored = join(directory, 'restored')
+  mkdirSync(join(restored, 'topics'), { recursive: true })
+  renameSync(file, join(restored, 'topics', 'data.mdb'))
+  const drill = await startServer(t, { dataDir: restored, token: server.token })
+  const numbers = new Map<string, number>()
+  for (const { results } of await drill.client.walk('*pairs//', { size: 5 })) {
+    for (const { path, value } of results) numbers.set(path, Number(value))
+  }
+  for (let pair = 0; pair < pairs; pair++) {
+    const a = numbers.get(`pairs/${pair}/a`) ?? 0
+    const b = numbers.get(`pairs/${pair}/b`) ?? 0
+    t.ok(a === b || a === b + 1, `pair ${pair}: ${a} and ${b}`)
+    t.ok(a <= Number((JSON.parse(at(after, pair).text) as { value: number }).value), 'nothing from after the backup')
+  }
+  const fillers = (await drill.client.walk('*filler//', { size: 100 })).flatMap(({ results }) => results)
+  t.equal(fillers.length, 300, 'everything from before it')
+  t.ok(fillers.every(({ value }) => value === filler))
+  t.match(await drill.post('addAndSet', { path: 'after', value: 1 }), { status: 200 }, 'it takes writes')
+})
+
+await t.test('a backup replaces nothing, and leaves nothing behind when it cannot be made', async (t) => {
+  const server = await startServer(t, { dataDir: join(directory, 'other') })
+  await server.post('addAndSet', { path: 'a', value: 1 })
+  const taken = join(directory, 'taken')
+  writeFileSync(taken, 'precious')
+  const cases = [
+    { args: [taken], code: 1, stderr: /taken already exists; a backup never replaces a file/ },
+    { args: [join(directory, 'nowhere', 'file')], code: 1, stderr: /there is no directory \S+nowhere/ },
+    { args: ['/proc/backup.mdb'], code: 1, stderr: /topicd: / },
+    { args: [], code: 2, stderr: /FILE is missing/ },
+    { args: ['a', 'b'], code: 2, stderr: /unexpected argument "b"/ },
+  ]
+  for (const { args, code, stderr } of cases)
+    t.match(await server.command('backup', ...args), { code, stderr }, args.join(' '))
+  t.equal(statSync(taken).size, 8)
+  t.strictSame(
+    readdirSync(directory).filter((name) => name.includes('partial')),
+    [],
+  )
+
+  await server.stop()
+  const offline = join(directory, 'offline.mdb')
+  t.match(await server.command('backup', offline), { code: 0 }, 'without a service it works as well')
+  t.ok(statSync(offline).size > 4096)
+})
+
+await t.test('what appears under its name while a backup is made stays as it is', async (t) => {
+  const store = openLmdbStore({ directory: join(directory, 'meanwhile') })
+  t.teardown(() => store.close())
+  await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
+  const file = join(directory, 'meanwhile.mdb')
+  const appear = (step: string): void => {
+    if (step === 'checking') writeFileSync(file, 'precious')
+  }
+  await t.rejects(
+    Promise.resolve(store.backup?.(file, 0, appear)),
+    /meanwhile\.mdb already exists; a backup never replaces a file/,
+  )
+  t.equal(readFileSync(file, 'utf8'), 'precious')
+  t.notOk(existsSync(`${file}.partial`))
+})
+
+await t.test('a whole backup is a success although the store cannot note its time', async (t) => {
+  const store = openLmdbStore({ directory: join(directory, 'noted') })
+  await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
+  const file = join(directory, 'unnoted.mdb')
+  let closed: Promise<void> | undefined
+  const close = (step: string): void => {
+    if (step === 'checking') closed ??= store.close()
+  }
+  const done = await store.backup?.(file, 0, close)
+  await closed
+  t.match(done, { records: 2, unnoted: 'the store is closed' })
+  t.equal(statSync(file).size, done?.bytes)
+})

@@ -1,0 +1,232 @@
+/** The command line: what it lists, and how it refuses. Everything wrong ends with 2 and a line that names it. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { environmentName, settingTable } from '../../dist/settings.js'
+import { runCommand } from '../support/server.js'
+
+/** The commands, as they are called. */
+const commands = [
+  ['serve'],
+  ['reload'],
+  ['settings'],
+  ['keys', 'add'],
+  ['keys', 'list'],
+  ['keys', 'revoke'],
+  ['check'],
+  ['backup'],
+  ['export'],
+  ['import'],
+  ['openapi'],
+  ['migrate'],
+]
+
+const helps = new Map<string, ReturnType<typeof runCommand>>()
+
+/** What `topicd help` prints about a command, run once for each. */
+function helpOf(...command: readonly string[]): ReturnType<typeof runCommand> {
+  const name = command.join(' ')
+  const help = helps.get(name) ?? runCommand(['help', ...command])
+  helps.set(name, help)
+  return help
+}
+
+/** The width of a terminal. */
+const columnsMax = 80
+
+t.test('the help for serve lists every setting with its environment name, default and bounds', async (t) => {
+  const { code, stdout, stderr } = await helpOf('serve')
+  t.equal(code, 0)
+  t.equal(stderr, '')
+  const entries = stdout.split('\n  --')
+  for (const [flag, setting] of Object.entries(settingTable)) {
+    const entry =
+      entries.find((text) => text.startsWith(`${flag} `) || text.startsWith(`${flag}\n`))?.replaceAll(/\s+/g, ' ') ?? ''
+    t.ok(entry.includes(environmentName(flag)), `${flag}: its environment name`)
+    t.ok(entry.includes(`default ${setting.default === '' ? 'none' : setting.default}`), `${flag}: its default`)
+    if (setting.kind === 'number') t.ok(entry.includes(`${setting.min} to ${setting.max}`), `${flag}: its bounds`)
+  }
+})
+
+t.test('help in each of its spellings is the same list of every command, on standard output', async (t) => {
+  const { stdout: expected } = await runCommand(['--help'])
+  for (const args of [['--help'], ['-h'], ['help'], ['help', 'help'], ['help', 'version'], ['version', '--help']]) {
+    const { code, stdout, stderr } = await runCommand(args)
+    t.equal(code, 0)
+    t.equal(stderr, '')
+    t.equal(stdout, expected)
+  }
+  for (const command of commands) t.match(expected, new RegExp(`^ +${command.join(' ')}\\b`, 'm'), command.join(' '))
+})
+
+t.test('help for one command is about that command alone', async (t) => {
+  for (const command of commands) {
+    const { code, stdout: expected, stderr } = await helpOf(...command)
+    t.equal(code, 0, command.join(' '))
+    t.equal(stderr, '')
+    t.ok(expected.startsWith(`Usage: topicd ${command.join(' ')}`), command.join(' '))
+    t.equal(
+      (await runCommand([...command, '--help'], { TOPICD_NONSENSE: '1' })).stdout,
+      expected,
+      'whatever else is wrong',
+    )
+  }
+  const { stdout: addHelp } = await runCommand(['keys', 'add', 'a', '--port', 'nonsense', '--help'])
+  t.match(addHelp, '--allow')
+  t.match(addHelp.replaceAll(/\s+/g, ' '), 'default fetch,set,add,remove')
+  t.match(addHelp, '--under')
+  t.notMatch(addHelp, '--port')
+  const { stdout: listHelp } = await runCommand(['keys', 'list', '-h'])
+  t.match(listHelp, '--json')
+  t.notMatch(listHelp, '--allow')
+  const group = await helpOf('keys')
+  t.equal(group.code, 0)
+  for (const action of ['add', 'list', 'revoke']) t.match(group.stdout, `keys ${action}`)
+  t.equal((await runCommand(['keys', '--help'])).stdout, group.stdout)
+})
+
+t.test('no line of any help is wider than a terminal', async (t) => {
+  for (const args of [[], ['keys'], ...commands]) {
+    const { stdout } = await helpOf(...args)
+    t.strictSame(
+      stdout.split('\n').filter((line) => line.length > columnsMax),
+      [],
+      `help ${args.join(' ')}`,
+    )
+  }
+})
+
+t.test('the version is that of the package', async (t) => {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+    version: string
+  }
+  for (const args of [['--version'], ['-V'], ['version']]) {
+    const { code, stdout, stderr } = await runCommand(args)
+    t.equal(code, 0)
+    t.equal(stdout, `topicd ${version}\n`)
+    t.equal(stderr, '')
+  }
+})
+
+t.test('no command at all ends with 2 and the help, on standard error', async (t) => {
+  const { code, stdout, stderr } = await runCommand([])
+  t.equal(code, 2)
+  t.equal(stdout, '')
+  t.equal(stderr, (await helpOf()).stdout)
+})
+
+const wrong: Readonly<
+  Record<string, readonly [args: readonly string[], env: Readonly<Record<string, string>>, ...mentions: string[]]>
+> = {
+  'an unknown command': [['sreve'], {}, 'unknown command "sreve"', 'did you mean "serve"?', 'topicd help'],
+  'a command that is like no other': [['frobnicate'], {}, 'unknown command "frobnicate"', 'topicd help'],
+  'help for an unknown command': [['help', 'exprot'], {}, '"exprot"', '"export"'],
+  'help for an unknown action': [['help', 'keys', 'ad'], {}, '"keys ad"', '"keys add"'],
+  'help for a word too many': [['help', 'serve', 'now'], {}, 'now'],
+  'a flag before the command': [['--port', '1', 'serve'], {}, '--port'],
+  'a version with a word too many': [['version', 'now'], {}, 'now'],
+  'an unknown flag': [['serve', '--prot', '1'], {}, '--prot', '--port', 'topicd help serve'],
+  'an unknown flag of one letter': [['serve', '-p', '1'], {}, '-p'],
+  'a flag of serve that a command does not take': [['check', '--port', '1'], {}, '--port', 'topicd help check'],
+  'a flag of another action': [['keys', 'list', '--allow', 'fetch'], {}, '--allow', 'topicd help keys list'],
+  'a repeated flag': [['serve', '--port', '1', '--port', '2'], {}, '--port', 'once'],
+  'an argument too many': [['serve', 'now'], {}, 'now'],
+  'a flag without its value': [['serve', '--port'], {}, '--port'],
+  'a port beyond its bound': [['serve', '--port', '65536'], {}, '--port', '65536', '0 to 65535'],
+  'a port that is no number': [['serve', '--port', 'http'], {}, '--port', 'http', '0 to 65535'],
+  'no workers': [['serve', '--workers', '0'], {}, '--workers', '1 to 64'],
+  'a bound below its own': [['serve', '--body-bytes-max', '1023'], {}, '--body-bytes-max', '1023', '1024'],
+  'a base path without a slash': [['serve', '--base-path', 'x'], {}, '--base-path', 'x'],
+  'an unknown engine': [['serve', '--store', 'sqlite'], {}, '--store', 'sqlite', 'lmdb'],
+  'half of TLS': [['serve', '--tls-cert', 'a.pem'], {}, '--tls-key'],
+  'a wrong variable': [['serve'], { TOPICD_PAGE_SIZE_MAX: 'many' }, 'TOPICD_PAGE_SIZE_MAX', 'many', '1 to 100000'],
+  'a switch that is neither': [['serve'], { TOPICD_ACCESS_LOG: 'yes' }, 'TOPICD_ACCESS_LOG', 'yes', 'true or false'],
+  'a settings file that is not there': [
+    ['serve', '--settings', '/nonexistent/topicd.env'],
+    {},
+    '/nonexistent/topicd.env',
+  ],
+  'a misspelt variable': [['serve'], { TOPICD_WORKER: '1' }, 'TOPICD_WORKER is not a setting', 'TOPICD_WORKERS'],
+  'a misspelt variable, for a command': [
+    ['keys', 'list'],
+    { TOPICD_DTA: '/x' },
+    'TOPICD_DTA is not a setting',
+    'TOPICD_DATA',
+  ],
+  'a variable like no setting': [['check'], { TOPICD_FROBNICATE: '1' }, 'TOPICD_FROBNICATE is not a setting'],
+  'a variable of lower case': [['serve'], { topicd_port: '1' }, 'topicd_port', 'TOPICD_PORT'],
+  'a switch with a value that is none': [['serve', '--access-log=yes'], {}, '--access-log', 'yes', 'true or false'],
+  'a flag for a value': [['serve', '--data', '--port', '1'], {}, '--data'],
+  'an empty data directory': [['check', '--data', ''], {}, '--data'],
+  'a settings file that is a directory': [['check', '--settings', '/'], {}, 'settings file /'],
+  'a command on an unknown engine': [['check', '--store', 'sqlite'], {}, '--store', 'sqlite', 'lmdb'],
+  'an export from an unknown engine': [['export'], { TOPICD_STORE: 'sqlite' }, 'TOPICD_STORE', 'sqlite'],
+  'an import into an unknown engine': [['import', '--store', ''], {}, '--store'],
+  'keys in an unknown engine': [['keys', 'list', '--store', 'sqlite'], {}, '--store', 'sqlite'],
+  'a migration of lmdb': [['migrate'], {}, '--store', 'postgres://'],
+  'a migration of an unknown engine': [['migrate', '--store', 'mysql://h/d'], {}, '--store', 'postgres://'],
+  'an argument too many for migrate': [['migrate', 'now', '--store', 'postgres://127.0.0.1:1/d'], {}, 'now'],
+  'an argument too many for check': [['check', 'now'], {}, 'now'],
+  'an argument too many for openapi': [['openapi', 'now'], {}, 'now'],
+  'an argument too many for export': [['export', 'now'], {}, 'now'],
+  'an argument too many for import': [['import', 'tree.jsonl'], {}, 'tree.jsonl'],
+  'an argument too many for keys list': [['keys', 'list', 'now'], {}, 'now'],
+  'a base path that openapi cannot take': [['openapi', '--base-path', 'x'], {}, '--base-path', 'x'],
+  'a backup without a file': [['backup'], {}, 'FILE', 'topicd help backup'],
+  'a backup to an empty name': [['backup', ''], {}, 'FILE'],
+  'a second file for a backup': [['backup', 'a', 'b'], {}, 'b'],
+  'a line that is no number': [['import', '--from-line', 'x'], {}, '--from-line', 'x', '1 to'],
+  'a line before the first': [['import', '--from-line', '0'], {}, '--from-line', '0', '1 to'],
+  'a selector that cannot be parsed': [['export', '--selector', '?a['], {}, '--selector', '?a['],
+  'an empty selector': [['export', '--selector', ''], {}, '--selector'],
+  'no action on keys': [['keys'], {}, 'add, list, revoke'],
+  'a revocation without a name': [['keys', 'revoke'], {}, 'NAME', 'topicd help keys revoke'],
+  'a key without a name': [['keys', 'add'], {}, 'NAME'],
+  'a key with an odd name': [['keys', 'add', 'a b'], {}, 'NAME', 'a b'],
+  'an operation that does not exist': [
+    ['keys', 'add', 'a', '--allow', 'fetch,delete'],
+    {},
+    '--allow',
+    'fetch,delete',
+    'remove',
+  ],
+  'a subtree that is no path': [['keys', 'add', 'a', '--under', 'a//b'], {}, '--under', 'a//b'],
+  'an unknown action on keys': [['keys', 'revok', 'a'], {}, '"keys revok"', '"keys revoke"'],
+  'an empty name': [['keys', 'add', ''], {}, 'NAME'],
+  'a password behind a flag that another took': [
+    ['serve', '--store', '=', 'postgres://u:s3cret@h/d'],
+    {},
+    'unexpected argument "postgres://u:***@h/d"',
+  ],
+  'a password behind a setting without its dashes': [
+    ['serve', 'store=postgres://u:s3cret@h/d'],
+    {},
+    '"store=postgres://u:***@h/d"',
+  ],
+  'a password in place of a command': [['postgres://u:s3cret@h/d'], {}, 'unknown command "postgres://u:***@h/d"'],
+  'a password in place of an action': [['keys', 'postgres://u:s3cret@h/d'], {}, '"keys postgres://u:***@h/d"'],
+  'a password in a flag': [['serve', '--store:postgres://u:s3cret@h/d'], {}, 'postgres://u:***@h/d'],
+  'a password behind another flag': [
+    ['serve', '--port', 'postgres://u:s3cret@h/d'],
+    {},
+    '--port is "postgres://u:***@h/d"',
+  ],
+  'a password in place of a name': [['keys', 'add', 'postgres://u:s3cret@h/d'], {}, 'NAME', 'postgres://u:***@h/d'],
+  'an address that has no password, in the wrong place': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
+  'an empty list of operations': [['keys', 'add', 'a', '--allow', ''], {}, '--allow'],
+  'an operation given twice': [['keys', 'add', 'a', '--allow', 'set,set'], {}, '--allow', 'set'],
+}
+
+for (const [claim, [args, env, ...mentions]] of Object.entries(wrong)) {
+  t.test(`${claim} ends with 2 and a line that says so`, async (t) => {
+    const data = join(t.testdir(), 'db')
+    const { code, stdout, stderr } = await runCommand(args, { TOPICD_DATA: data, ...env })
+    t.equal(code, 2)
+    t.equal(stdout, '')
+    t.match(stderr, /^topicd: .+\n$/, 'one line')
+    for (const mention of mentions) t.ok(stderr.includes(mention), `"${stderr.trim()}" mentions ${mention}`)
+    t.match(stderr, /topicd help/, 'and where to read more')
+    t.notMatch(stderr, 's3cret', 'no password is repeated')
+    t.notOk(existsSync(data), 'nothing was done')
+  })
+}

@@ -1,0 +1,69 @@
+/**
+ * A defect of our own that ends a process: one line in the log, with an error's priority and the stack, an exit that is no
+ * success; and never a word about commits, which have not failed. The defects are planted (support/crash-on-signal.mjs).
+ */
+
+import { join } from 'node:path'
+import t from 'tap'
+import { first } from '../support/only.js'
+import { type LogLine, runCommand, startServer } from '../support/server.js'
+import { begun, startCommand, toolOf } from '../support/tool-client.js'
+
+const planted = join(import.meta.dirname, '../../test/support/crash-on-signal.mjs')
+const env = { NODE_OPTIONS: `--import=${planted}`, JOURNAL_STREAM: '9:1' }
+
+function stackOf(line: LogLine): string {
+  return (line.err as { stack: string }).stack
+}
+
+for (const [signal, message] of [
+  ['SIGUSR2', 'planted: thrown'],
+  ['SIGPROF', 'planted: rejected'],
+] as const) {
+  await t.test(`in a worker (${message}): it is logged with its stack, and the worker is replaced`, async (t) => {
+    const server = await startServer(t, { workers: 2, env })
+    const pid = first(server.workerPids())
+    process.kill(pid, signal)
+    const crashed = await server.logged('crashed')
+    t.match(crashed, { pid, role: 'worker', level: 50 })
+    t.match(stackOf(crashed), new RegExp(`Error: ${message}\\n +at .*crash-on-signal`))
+    const died = await server.logged('worker died')
+    t.equal(died.worker, pid)
+    t.not(died.code, 0, 'its end is no success')
+    await server.logged('worker replaced')
+    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'the journal knows it as an error')
+    t.notMatch(server.output, /commit failed/, 'no commit is said to have failed')
+    t.notMatch(server.output, /^ +at /m, 'no stack lies about beside the log')
+  })
+
+  await t.test(`in the primary (${message}): it is logged with its stack, and the service ends with 1`, async (t) => {
+    const server = await startServer(t, { env, exitCode: 1 })
+    process.kill(server.pid, signal)
+    const crashed = await server.logged('crashed')
+    t.match(crashed, { pid: server.pid, role: 'primary', level: 50 })
+    t.match(stackOf(crashed), message)
+    t.strictSame(await server.exited, { code: 1, signal: null })
+    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'the journal knows it as an error')
+    t.notMatch(server.output, /^ +at /m, 'no stack lies about beside the log')
+  })
+}
+
+await t.test(
+  'in a tool without a service: its stack is on standard error, and the command says how it ended',
+  async (t) => {
+    const data = join(t.testdir(), 'db')
+    // More than pipes hold, so that the tool is still at work while nobody reads.
+    const line = (index: number): string =>
+      `${JSON.stringify({ path: `a/${index}`, type: 'json', value: 'x'.repeat(10_000) })}\n`
+    const lines = Array.from({ length: 1000 }, (_, index) => line(index)).join('')
+    t.equal((await runCommand(['import', '--data', data], {}, lines)).code, 0)
+    const command = startCommand(t, ['export', '--data', data], undefined, env)
+    await begun(command)
+    process.kill(await toolOf(command.child.pid ?? 0), 'SIGUSR2')
+    command.stdout.resume()
+    const { code, stderr } = await command.ended
+    t.equal(code, 1)
+    t.match(stderr, /^<3>\{.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
+    t.match(stderr, /^topicd: the process that did the work ended unexpectedly \(exit code 1\)$/m)
+  },
+)

@@ -1,0 +1,168 @@
+/**
+ * An export that is broken off lets go of its snapshot: a snapshot that stays keeps every page that is freed later from
+ * being used again, so that the store's file grows with each overwrite, for ever.
+ */
+
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { only } from '../support/only.js'
+import { patchedProgram } from '../support/patched.js'
+import { runCommand, type Server, startServer } from '../support/server.js'
+import { begun, gone, type Running, startCommand, toolOf } from '../support/tool-client.js'
+
+const mebibyte = 1024 * 1024
+
+/** More than a pipe and a socket hold, so that an export that is not read cannot come to its end. */
+const topics = 4000
+const value = 'x'.repeat(1000)
+
+/** Overwrites in one round: 2 MB of pages at the least, if none of them can be used again. */
+const overwrites = 600
+const clients = 16
+
+/** What a round may add although freed pages are used again. */
+const steadyBytesMax = mebibyte
+
+const directory = t.testdir()
+let directories = 0
+
+const sizeOf = ({ dataDir }: Server): number => statSync(join(dataDir, 'topics', 'data.mdb')).size
+
+async function fill(server: Server): Promise<void> {
+  const lines = Array.from({ length: topics }, (_, i) => `{"path":"t/${i}","value":"${value}"}\n`)
+  const { code, stderr } = await runCommand(['import', '--data', server.dataDir], {}, lines.join(''))
+  if (code !== 0) throw new Error(stderr)
+}
+
+/** How much the store's file grows by a round of overwrites. */
+async function growth(server: Server): Promise<number> {
+  const before = sizeOf(server)
+  await Promise.all(
+    Array.from({ length: clients }, async (_, lane) => {
+      const client = server.connect()
+      for (let i = lane; i < overwrites; i += clients) {
+        const { status, text } = await client.post('set', { path: `t/${(i * 37) % topics}`, value: `${value}${i}` })
+        if (status !== 200) throw new Error(text)
+      }
+    }),
+  )
+  return sizeOf(server) - before
+}
+
+/** A server whose file has room enough for a round of overwrites. */
+async function steadyServer(t: Test, program?: string): Promise<Server> {
+  const server = await startServer(t, { workers: 2, program, dataDir: join(directory, String(++directories)) })
+  await fill(server)
+  for (let round = 0; round < 2; round++) await growth(server)
+  return server
+}
+
+const exportOf = (t: Test, dataDir: string, program?: string): Running =>
+  startCommand(t, ['export', '--data', dataDir], program)
+
+await t.test('beside a service', { timeout: 120_000 }, async (t) => {
+  const server = await steadyServer(t)
+
+  async function breaksOff(t: Test, how: (running: Running) => void): Promise<void> {
+    const running = exportOf(t, server.dataDir)
+    await begun(running)
+    const tool = await toolOf(server.pid)
+    how(running)
+    await running.ended
+    await gone(tool)
+    const size = sizeOf(server)
+    const grown = [await growth(server), await growth(server)]
+    t.comment(`${size} bytes before, ${sizeOf(server)} after ${2 * overwrites} overwrites`)
+    t.ok(Math.max(...grown) < steadyBytesMax, `the file grew by ${grown.join(' and ')} bytes`)
+  }
+
+  await t.test('an export that only waits for its reader makes the file grow: the measurement can tell', async (t) => {
+    const running = exportOf(t, server.dataDir)
+    await begun(running)
+    const grown = await growth(server)
+    t.ok(grown > 2 * steadyBytesMax, `by ${grown} bytes`)
+    const tool = await toolOf(server.pid)
+    running.child.kill('SIGKILL')
+    await gone(tool)
+  })
+
+  await t.test('closed by its reader, as head does, it leaves nothing behind, and ends with 0', async (t) => {
+    const ended: Running[] = []
+    await breaksOff(t, (running) => {
+      ended.push(running)
+      running.stdout.destroy()
+    })
+    t.strictSame(await only(ended).ended, { code: 0, stderr: '' })
+  })
+
+  for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+    await t.test(`ended by ${signal} it leaves nothing behind`, (t) =>
+      breaksOff(t, ({ child }) => void child.kill(signal)),
+    )
+  }
+
+  await t.test('when its process is told to end, it says why', async (t) => {
+    const running = exportOf(t, server.dataDir)
+    await begun(running)
+    process.kill(await toolOf(server.pid), 'SIGTERM')
+    running.stdout.resume()
+    t.match(await running.ended, { code: 1, stderr: /^topicd: the service .*\n$/ })
+    t.ok((await growth(server)) < steadyBytesMax)
+  })
+})
+
+await t.test('nobody reads', { timeout: 120_000 }, async (t) => {
+  const program = patchedProgram(
+    join(directory, 'patched'),
+    'limits.js',
+    `export * from './sound-limits.js'\nexport const toolUnreadMsMax = 1000\n`,
+  )
+  const server = await steadyServer(t, program)
+
+  await t.test('an export whose output nobody takes ends by itself, with an error', async (t) => {
+    const running = exportOf(t, server.dataDir, program)
+    await begun(running)
+    const tool = await toolOf(server.pid)
+    t.match(await running.ended, { code: 1, stderr: 'topicd: nothing was read from standard output for 1 s\n' })
+    await gone(tool)
+    t.ok((await growth(server)) < steadyBytesMax)
+  })
+
+  await t.test('so it does when the command itself is suspended', async (t) => {
+    const running = exportOf(t, server.dataDir, program)
+    await begun(running)
+    const tool = await toolOf(server.pid)
+    running.child.kill('SIGSTOP')
+    await gone(tool)
+    t.ok((await growth(server)) < steadyBytesMax)
+    running.child.kill('SIGCONT')
+    running.stdout.resume()
+    const { code, stderr } = await running.ended
+    t.equal(code, 1)
+    t.match(stderr, /^topicd: .*\n$/)
+  })
+})
+
+await t.test(
+  'without a service, a broken export lets go of the directory, and of its snapshot',
+  { timeout: 120_000 },
+  async (t) => {
+    const server = await steadyServer(t)
+    await server.stop()
+    for (const how of ['SIGKILL', 'SIGINT', 'head'] as const) {
+      const running = exportOf(t, server.dataDir)
+      await begun(running)
+      const tool = await toolOf(running.child.pid ?? 0)
+      if (how === 'head') running.stdout.destroy()
+      else running.child.kill(how)
+      const { code } = await running.ended
+      t.equal(code, how === 'head' ? 0 : null, how)
+      await gone(tool)
+    }
+    const again = await startServer(t, { workers: 2, dataDir: server.dataDir, token: server.token })
+    await growth(again)
+    const grown = await growth(again)
+    t.ok(grown < steadyBytesMax, `the file grew by ${grown} bytes`)
+  },
+)

@@ -1,0 +1,263 @@
+/**
+ * Export and import: the same bytes after a round trip, whatever the values; and what is said of lines that are wrong.
+ *
+ * TOPICS=1000000 makes the round trip with so many topics more, and tells how long each part took.
+ */
+
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { importTool } from '../../dist/tools/import.js'
+import type { Path } from '../../dist/topics/path.js'
+import { first } from '../support/only.js'
+import { runCommand, startServer } from '../support/server.js'
+import { openStore } from '../support/store.js'
+
+const topics = Number(process.env.TOPICS ?? 20_000)
+
+/** Far above what any number of topics takes. */
+const deadlineMs = 20_000 + topics
+
+const directory = t.testdir()
+const dataDir = (name: string): string => join(directory, name)
+
+const exported = async (name: string, ...flags: readonly string[]) =>
+  (await runCommand(['export', '--data', dataDir(name), ...flags], {}, '', deadlineMs)).stdout
+
+const imported = (name: string, input: string | Buffer, ...flags: readonly string[]) =>
+  runCommand(['import', '--data', dataDir(name), ...flags], {}, input, deadlineMs)
+
+/** The odd ones, as the lines of an export, in tree order. */
+const odd = [
+  '{"path":" ","type":"json","properties":{},"value":-0}',
+  '{"path":"\\u0001","type":"json","properties":{},"value":1e400}',
+  '{"path":"\\"quoted\\\\\\"","type":"string","properties":{},"value":"\\u0000\\u2028 \\ud800 \\/ é 😀"}',
+  '{"path":"a","type":"json","properties":{},"value":{"b":1.10,"a":12345678901234567890,"b":[ ] , "" : null}}',
+  '{"path":"a/b","type":"json","properties":{"DONT_RETAIN_VALUE":"true","é":"","__proto__":"1"}}',
+  '{"path":"a/c","type":"string","properties":{"REMOVAL":"when no updates for 30d remove \'*a//\'"},"value":""}',
+  '{"path":"a/d/e/f","type":"string","properties":{}}',
+  '{"path":"a-b","type":"json","properties":{"VALIDATE_VALUES":"true"}}',
+  `{"path":"deep","type":"json","properties":{},"value":${'['.repeat(1000)}${']'.repeat(1000)}}`,
+  `{"path":"large","type":"string","properties":{},"value":"${'é'.repeat(200_000)}"}`,
+  '{"path":"null","type":"json","properties":{},"value":null}',
+  '{"path":"é/日本","type":"json","properties":{},"value":"{\\"path\\":\\"x\\",\\"value\\":1}"}',
+].sort((a, b) => (treeKey(a) < treeKey(b) ? -1 : 1))
+
+function treeKey(line: string): string {
+  return Buffer.from((JSON.parse(line) as { path: string }).path.replaceAll('/', '\0')).toString('latin1')
+}
+
+const all = odd.map((line) => `${line}\n`).join('')
+
+await t.test('a round trip gives the same bytes, with a service and without', async (t) => {
+  const first = await imported('first', all)
+  t.match(first, { code: 0, stdout: '12 topics imported, 12 of them new; 0 API keys imported\n', stderr: '' })
+  t.equal(await exported('first'), all, 'what went in comes out')
+
+  const server = await startServer(t, { workers: 2, dataDir: dataDir('second') })
+  const second = await imported('second', all)
+  t.match(second, { code: 0, stdout: '12 topics imported, 12 of them new; 0 API keys imported\n' })
+  t.equal(await exported('second'), all, 'beside a service')
+  const { text } = await server.post('fetch', { path: 'a' })
+  t.equal(text, '{"path":"a","type":"json","value":{"b":1.10,"a":12345678901234567890,"b":[ ] , "" : null}}')
+  t.match(
+    await imported('second', all),
+    { code: 0, stdout: /^12 topics imported, 0 of them new/ },
+    'once more changes nothing',
+  )
+  t.equal(await exported('second'), all)
+  t.match(await imported('third', all.slice(0, -1)), { code: 0 }, 'without the last line end')
+  t.match(await imported('third', `\n\n${all}\n`), { code: 0 }, 'with empty lines')
+  t.equal(await exported('third'), all)
+})
+
+await t.test('a selector exports what it matches', async (t) => {
+  const lines = await exported('first', '--selector', '*a//')
+  t.equal(
+    lines,
+    odd
+      .filter((line) => /^\{"path":"a["/]/.test(line))
+      .map((line) => `${line}\n`)
+      .join(''),
+  )
+  t.equal(await exported('first', '--selector', '>nothing'), '')
+  t.match(await runCommand(['export', '--data', dataDir('first'), '--selector', '$a']), {
+    code: 2,
+    stderr: /^topicd: --selector /,
+  })
+})
+
+await t.test('a wrong line is named, with what is wrong; everything before it is there', async (t) => {
+  const cases: readonly (readonly [line: string | Buffer, reason: RegExp])[] = [
+    ['{"path":"x"', /It is not valid JSON: found the end at byte 12, expected "," or "}"\./],
+    ['[]', /It must be a JSON object, but it is an array\./],
+    [Buffer.from('{"path":"\xff","value":1}', 'latin1'), /It is not valid UTF-8\./],
+    ['{"path":"x","type":"int","value":1}', /Parameter "type" is the string "int"/],
+    ['{"path":"x//y","value":1}', /Parameter "path" has an empty segment/],
+    ['{"path":"x","type":"string","value":1}', /Parameter "value" is the number 1/],
+    ['{"path":"x","properties":{"REMOVAL":"when pigs fly"},"value":1}', /Property "REMOVAL" /],
+    ['{"path":"x","valeu":1}', /Parameter "valeu" is not known/],
+    ['{"path":"x","value":1,"value":2}', /given more than once/],
+    ['{"path":"before","type":"string","value":"1"}', /The topic at the path "before" is of type json, not string\./],
+    ['{"path":"before","type":"string"}', /The topic at the path "before" is of type json, not string\./],
+    [
+      '{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}',
+      /at the path "before" already, with other properties/,
+    ],
+  ]
+  const [firstLine, firstReason] = first(cases)
+  const input = (line: string | Buffer): Buffer =>
+    Buffer.concat([
+      Buffer.from('{"path":"before","value":1}\n\n'),
+      Buffer.from(line),
+      Buffer.from('\n{"path":"later","value":1}\n'),
+    ])
+  const { code, stdout, stderr } = await imported('wrong', input(firstLine))
+  t.strictSame({ code, stdout }, { code: 1, stdout: '' })
+  t.match(stderr, firstReason)
+  t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; go on with --from-line 3\.\n$/)
+  t.equal(
+    await exported('wrong'),
+    '{"path":"before","type":"json","properties":{},"value":1}\n',
+    'nothing behind it was stored',
+  )
+
+  const store = openStore(t, dataDir('cases'))
+  for (const [line, reason] of cases) {
+    async function* lines(): AsyncGenerator<Uint8Array> {
+      yield input(line)
+    }
+    const signal = new AbortController().signal
+    const io = { emit: async () => {}, input: lines(), signal, directory, diskFreeBytesMin: 0 }
+    await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, io), { message: reason }, String(line))
+    t.equal(store.readTopic('later' as Path, 'json'), 'no_such_topic', `nothing behind it was stored: ${String(line)}`)
+  }
+})
+
+await t.test('an import that the store or its caller ends names the first line that is not stored', async (t) => {
+  const store = openStore(t, dataDir('ended'))
+  const lineCount = 5000
+  async function* lines(): AsyncGenerator<Uint8Array> {
+    for (let i = 1; i <= lineCount; i++) yield Buffer.from(`{"path":"l/${i}","value":${i}}\n`)
+  }
+  const stored = async (): Promise<number> => (await store.stats()).topics
+
+  let reads = 0
+  const failing = Object.assign(Object.create(store) as typeof store, {
+    readTopic: (...args: Parameters<typeof store.readTopic>) => {
+      if (++reads === 2500) throw new Error('the engine cannot be reached')
+      return store.readTopic(...args)
+    },
+  })
+  const io = {
+    emit: async () => {},
+    input: lines(),
+    signal: new AbortController().signal,
+    directory,
+    diskFreeBytesMin: 0,
+  }
+  await t.rejects(importTool(failing, { fromLine: 1, withKeys: false }, io), {
+    message:
+      'line 2001: the engine cannot be reached. Every line before it has been imported; go on with --from-line 2001.',
+  })
+  t.equal(await stored(), 2000)
+
+  const stop = new AbortController()
+  async function* stopped(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`${'{"path":"m/1","value":1}\n'.repeat(2)}{"path":"m/2","value":1}\n`)
+    stop.abort(new Error('nobody waits for it any more'))
+    throw new Error('the connection ended')
+  }
+  const stoppedIo = { ...io, input: stopped(), signal: stop.signal }
+  await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, stoppedIo), {
+    message:
+      'line 2: the import was stopped, since nobody waits for it any more. Every line before it has been imported; go on with --from-line 2.',
+  })
+  t.equal(await stored(), 2001, 'the lines that waited were not written')
+})
+
+await t.test('lines of one path take effect in their order', async (t) => {
+  const lines = Array.from(
+    { length: 500 },
+    (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`,
+  )
+  t.match(await imported('ordered', lines.join('')), { code: 0, stdout: /^1000 topics imported, 501 of them new/ })
+  t.match(await exported('ordered'), /^\{"path":"same","type":"json","properties":\{\},"value":499\}$/m)
+})
+
+await t.test('an import goes on from a line', async (t) => {
+  const input = `not a line\n${all}`
+  t.match(await imported('later', input), { code: 1, stderr: /line 1:/ })
+  t.match(await imported('later', input, '--from-line', '2'), { code: 0, stdout: /^12 topics imported/ })
+  t.equal(await exported('later'), all)
+  t.match(
+    await imported('later', input, '--from-line', '13'),
+    { code: 0, stdout: /^1 topics imported/ },
+    'the last line',
+  )
+  t.match(await imported('later', input, '--from-line', '14'), {
+    code: 1,
+    stdout: '',
+    stderr: 'topicd: --from-line is 14, and the input has 13 lines\n',
+  })
+  t.match(await imported('later', input, '--from-line', '0'), { code: 2, stderr: /--from-line is "0"/ })
+})
+
+await t.test('API keys travel only when both sides ask for them, and never as tokens', async (t) => {
+  const { stdout: token } = await runCommand([
+    'keys',
+    'add',
+    'carried',
+    '--allow',
+    'fetch',
+    '--under',
+    'a',
+    '--data',
+    dataDir('first'),
+  ])
+  t.equal(await exported('first'), all, 'not by themselves')
+  const lines = await exported('first', '--with-keys')
+  t.match(
+    lines,
+    /^\{"key":\{"name":"carried","tokenHash":"[0-9a-f]{64}","allow":\["fetch"\],"under":\["a"\],"madeMs":\d+\}\}\n/,
+  )
+  t.notOk(lines.includes(token.trim()))
+  t.match(await imported('keyless', lines), {
+    code: 0,
+    stdout: /0 API keys imported; 1 API keys left out \(see --with-keys\)\n$/,
+  })
+  t.match(await imported('keyed', lines, '--with-keys'), { code: 0, stdout: /1 API keys imported\n$/ })
+  t.equal(await exported('keyed', '--with-keys'), lines)
+  const server = await startServer(t, { dataDir: dataDir('keyed'), token: token.trim() })
+  t.match(await server.post('fetch', { path: 'a' }), { status: 200 }, 'the old token works')
+  t.match(await server.post('fetch', { path: 'null' }), { status: 403 }, 'with its bounds')
+  t.match(await imported('keyless', '{"key":{"name":"x"}}\n', '--with-keys'), { code: 1, stderr: /line 1: / })
+})
+
+await t.test(`${topics} topics make the round trip`, { timeout: 600_000 }, async (t) => {
+  mkdirSync(dataDir('many'))
+  const store = openLmdbStore({ directory: dataDir('many') })
+  for (let i = 0; i < topics; ) {
+    const writes: Promise<unknown>[] = []
+    for (const end = Math.min(i + 2000, topics); i < end; i++) {
+      const type = i % 10 === 0 ? 'string' : 'json'
+      const value =
+        type === 'string' ? `"value ${i}"` : `{"t":${(i * 0.1).toFixed(2)},"n":12345678901234567890,"u":"é${i}"}`
+      const path = `site/${i % 100}/device/${Math.floor(i / 100)}/temperature` as Path
+      writes.push(store.addAndSet({ path, type, properties: {}, removal: undefined }, Buffer.from(value)))
+    }
+    await Promise.all(writes)
+  }
+  await store.close()
+  async function timed<T>(what: string, work: Promise<T>): Promise<T> {
+    const start = performance.now()
+    const done = await work
+    t.comment(`${what}: ${((performance.now() - start) / 1000).toFixed(1)} s`)
+    return done
+  }
+  const lines = await timed('export', exported('many'))
+  t.equal(lines.split('\n').length, topics + 1)
+  t.match(await timed('import', imported('again', lines)), { code: 0, stderr: '' })
+  t.ok((await timed('second export', exported('again'))) === lines, 'the same bytes')
+})

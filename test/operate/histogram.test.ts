@@ -1,0 +1,35 @@
+/** What is counted where: a value that equals a bound belongs to it, and one beyond all bounds to the last count. */
+import t from 'tap'
+import { createHistogram, secondsBounds } from '../../dist/histogram.js'
+
+t.test('values are counted at the first bound that they do not exceed', (t) => {
+  const histogram = createHistogram([1, 2, 5])
+  for (const value of [0, 1, 1.001, 2, 4, 5, 5.001, 1000]) histogram.record(value)
+  t.strictSame(histogram.read(), { bounds: [1, 2, 5], counts: [2, 2, 2, 2], sum: 1018.002 })
+  t.end()
+})
+
+t.test('one record may stand for many values, or for none', (t) => {
+  const histogram = createHistogram([1])
+  histogram.record(0.5, 3)
+  histogram.record(7, 0)
+  t.strictSame(histogram.read(), { bounds: [1], counts: [3, 0], sum: 1.5 })
+  t.end()
+})
+
+t.test('what was read stays as it was', (t) => {
+  const histogram = createHistogram([1])
+  const { counts } = histogram.read()
+  histogram.record(1)
+  t.strictSame(counts, [0, 0])
+  t.strictSame(structuredClone(histogram.read()).counts, [1, 0], 'and can be sent to another process')
+  t.end()
+})
+
+t.test('the bounds of durations ascend', (t) => {
+  t.strictSame(
+    secondsBounds,
+    [...secondsBounds].sort((a, b) => a - b),
+  )
+  t.end()
+})

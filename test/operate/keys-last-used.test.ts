@@ -1,0 +1,24 @@
+/**
+ * `keys list` tells when a key was last used, to the minute: written down once a minute and when a worker ends, so that it
+ * costs no request anything.
+ */
+import t from 'tap'
+import { startServer } from '../support/server.js'
+
+t.test('a key that was used shows when, and one that was not says never', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const token = await server.addKey('used', '--allow', 'fetch', '--under', 'a')
+  await server.command('keys', 'add', 'unused')
+  await server.post('fetch', { path: 'a' }, { token })
+  server.signal('SIGHUP')
+  await server.logged('rolling restart done')
+  const { stdout } = await server.command('keys', 'list')
+  const [head, ...rows] = stdout.trim().split('\n')
+  t.match(head, /^NAME +MAY +UNDER +MADE +LAST USED$/)
+  const row = (name: string): string => rows.find((line) => line.startsWith(`${name} `)) ?? ''
+  const minute = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\dZ'
+  t.match(row('used'), new RegExp(`^used +fetch +a +${minute} +${minute}$`))
+  t.match(row('unused'), new RegExp(`^unused +fetch,set,add,remove +\\(all\\) +${minute} +never$`))
+  const [, , , , used = ''] = row('used').split(/ +/)
+  t.ok(Math.abs(Date.parse(used) - Date.now()) <= 2 * 60_000, `${used} is now`)
+})

@@ -1,0 +1,50 @@
+/** A token that cannot be handed over makes no key, and says so. */
+import { spawnSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { type CommandResult, cleanEnv, mainFile, overWorkers, runCommand } from '../support/server.js'
+
+/** Runs `keys add` with its output to a device that is always full. */
+function addToNowhere(args: readonly string[]): Omit<CommandResult, 'stdout'> {
+  const full = openSync('/dev/full', 'w')
+  try {
+    const { status, stderr } = spawnSync(process.execPath, [mainFile, 'keys', 'add', ...args], {
+      env: cleanEnv(),
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    })
+    return { code: status, stderr }
+  } finally {
+    closeSync(full)
+  }
+}
+
+t.test('with no service running, keys add > /dev/full leaves no key', async (t) => {
+  const data = join(t.testdir(), 'db')
+  const { code, stderr } = addToNowhere(['lost', '--data', data])
+  t.equal(code, 1)
+  t.match(stderr, /^topicd: .*ENOSPC.*no key was made\n/m)
+  const again = await runCommand(['keys', 'add', 'lost', '--data', data])
+  t.equal(again.code, 0, `the name is free: ${again.stderr}`)
+})
+
+await overWorkers(
+  t,
+  async (t, server) => {
+    const { code, stderr } = addToNowhere(['lost', '--data', server.dataDir])
+    t.equal(code, 1)
+    t.match(stderr, /^topicd: .*ENOSPC.*no key was made\n/m)
+    t.notMatch((await server.command('keys', 'list')).stdout, 'lost', 'no such key is listed')
+  },
+  { store: 'lmdb' },
+)
+
+t.test('a name that is taken is refused before any token is printed', async (t) => {
+  const data = join(t.testdir(), 'db')
+  await runCommand(['keys', 'add', 'taken', '--data', data])
+  const again = await runCommand(['keys', 'add', 'taken', '--data', data])
+  t.equal(again.code, 1)
+  t.equal(again.stdout, '')
+  t.match(again.stderr, /"taken"/)
+})

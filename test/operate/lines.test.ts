@@ -1,0 +1,41 @@
+/** Bytes into lines, wherever the pieces begin and end. */
+import t from 'tap'
+import { LineTooLong, splitLines } from '../../dist/tools/lines.js'
+
+async function* inPieces(text: string, bytes: number): AsyncGenerator<Uint8Array> {
+  const all = Buffer.from(text)
+  for (let start = 0; start < all.length; start += bytes) yield all.subarray(start, start + bytes)
+}
+
+async function linesOf(chunks: AsyncIterable<Uint8Array>, bytesMax = 100, unfinished?: 'taken' | 'dropped') {
+  const lines: string[] = []
+  for await (const line of splitLines(chunks, bytesMax, unfinished)) lines.push(Buffer.from(line).toString())
+  return lines
+}
+
+t.test('lines are the same, whatever the pieces', async (t) => {
+  const text = 'first\n\n{"é":1}\r\nlast\n'
+  for (let bytes = 1; bytes <= Buffer.byteLength(text) + 1; bytes++) {
+    t.strictSame(await linesOf(inPieces(text, bytes)), ['first', '', '{"é":1}\r', 'last'], `${bytes} bytes a piece`)
+  }
+  t.strictSame(await linesOf(inPieces('', 1)), [])
+})
+
+t.test('a last line without its end is taken or dropped', async (t) => {
+  t.strictSame(await linesOf(inPieces('one\ntwo', 2)), ['one', 'two'])
+  t.strictSame(await linesOf(inPieces('one\ntwo', 2), 100, 'dropped'), ['one'])
+})
+
+t.test('a line may be as long as is allowed, and no byte longer, before its end is there', async (t) => {
+  const unfinished = 'x'.repeat(10)
+  t.strictSame(await linesOf(inPieces(`${unfinished}\n`, 3), 10), [unfinished])
+  const thrown = await linesOf(inPieces(`${unfinished}x`, 3), 10).catch((error: unknown) => error)
+  t.ok(thrown instanceof LineTooLong)
+})
+
+t.test('bytes that are no UTF-8 come through as they are', async (t) => {
+  const chunk = async function* () {
+    yield Uint8Array.of(0xff, 0xc3, 0x0a)
+  }
+  for await (const line of splitLines(chunk(), 10)) t.strictSame([...line], [0xff, 0xc3])
+})

@@ -1,0 +1,162 @@
+/**
+ * A log that cannot be written ends nothing and stops nothing: not a full device, not a terminal that is gone, not a reader
+ * that has stopped reading. What was lost is counted, and told once there is room again.
+ */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type BareService, bareService } from '../support/bare-service.js'
+import { scrape } from '../support/metrics.js'
+import { present } from '../support/only.js'
+import { runCommand, until } from '../support/server.js'
+import { onTerminal, whyNoTerminal } from '../support/terminal.js'
+
+t.setTimeout(240_000)
+
+/** Requests that any client could make, without a key. */
+const requests = 20
+
+async function refusals({ url }: BareService, count = requests): Promise<number> {
+  let refused = 0
+  for (let i = 0; i < count; i++) {
+    const { status } = await fetch(`${url}/topics/fetch`, {
+      method: 'POST',
+      body: '{}',
+      headers: { connection: 'close' },
+    })
+    if (status === 401) refused++
+  }
+  return refused
+}
+
+/** The primary and the worker are those of the start. */
+async function unharmed(t: Test, { adminUrl }: BareService): Promise<void> {
+  const metrics = await scrape(adminUrl)
+  t.equal(metrics.value('topicd_worker_restarts_total'), 0, 'no worker has ended')
+  const lost = metrics.value('topicd_log_lines_dropped_total')
+  t.ok(lost >= requests, `what was not written is counted: ${lost}`)
+}
+
+await t.test('a full device: requests are answered, and the stop is an ordinary one', async (t) => {
+  const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', full, full] })
+  const ended = once(child, 'exit')
+  t.teardown(() => child.kill('SIGKILL'))
+  await service.ready()
+  t.equal(await refusals(service), requests)
+  await unharmed(t, service)
+  child.kill('SIGTERM')
+  t.strictSame(await ended, [0, null])
+})
+
+await t.test(
+  'a terminal that is gone: requests are answered, and the stop is an ordinary one',
+  { skip: whyNoTerminal() },
+  async (t) => {
+    const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
+    const terminal = await onTerminal(t, service.command)
+    await service.ready()
+    await until('the log', async () => (terminal.shown().includes('listening') ? true : undefined))
+    terminal.close()
+    t.equal(await refusals(service), requests)
+    await unharmed(t, service)
+    process.kill(terminal.pid, 'SIGTERM')
+    t.equal(await terminal.ended, 0)
+  },
+)
+
+await t.test(
+  'a pipe that nobody reads: requests are answered; once it is read, a line tells how many are missing',
+  async (t) => {
+    const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
+    const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'exit')
+    t.teardown(() => child.kill('SIGKILL'))
+    child.stdout.pause()
+    await service.ready()
+    const dropped = async (): Promise<number> =>
+      (await scrape(service.adminUrl)).value('topicd_log_lines_dropped_total')
+    const full = async (): Promise<true | undefined> => {
+      await refusals(service, 100)
+      return (await dropped()) >= requests ? true : undefined
+    }
+    await until('the pipe is full', full, 120_000)
+    await unharmed(t, service)
+
+    let text = ''
+    child.stdout
+      .setEncoding('utf8')
+      .on('data', (chunk: string) => (text += chunk))
+      .resume()
+    const told = await until('the line that tells', async () => {
+      await refusals(service, 1)
+      return /^.*log lines were lost.*$/m.exec(text)?.[0]
+    })
+    const { level, count, role } = JSON.parse(told) as { level: number; count: number; role: string }
+    t.equal(count, await dropped(), 'it tells of all of them')
+    t.match({ level, role }, { level: 40, role: 'worker' })
+    await refusals(service, 5)
+    child.kill('SIGTERM')
+    t.strictSame(await ended, [0, null])
+    for (const line of text.trimEnd().split('\n')) JSON.parse(line)
+    t.equal(text.match(/log lines were lost/g)?.length, 1, 'once')
+  },
+)
+
+await t.test('a reader that is gone: requests are answered, and what nobody read is counted', async (t) => {
+  const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
+  const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'exit')
+  t.teardown(() => child.kill('SIGKILL'))
+  await service.ready()
+  child.stdout.destroy()
+  child.stderr.destroy()
+  t.equal(await refusals(service), requests)
+  await unharmed(t, service)
+  child.kill('SIGTERM')
+  t.strictSame(await ended, [0, null])
+})
+
+await t.test('a start that is refused has its exit code, though nobody can be told why', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.teardown(() => taken.close())
+  const { port } = taken.address() as AddressInfo
+  const full = openSync('/dev/full', 'w')
+  const dataDir = join(t.testdir(), 'db')
+  const code = async (...flags: readonly string[]): Promise<unknown> => {
+    const args = ['serve', '--data', dataDir, '--admin-port', '0', ...flags]
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../../dist/main.js'), ...args], {
+      stdio: ['ignore', full, full],
+    })
+    const [code] = (await once(child, 'exit')) as [number | null]
+    return code
+  }
+  t.equal(await code('--port', String(port)), 10, 'a port in use')
+  t.equal(await code('--nonsense'), 2, 'a wrong flag')
+})
+
+await t.test('a first key that cannot be shown is not kept', async (t) => {
+  const directory = t.testdir()
+  const dataDir = join(directory, 'db')
+  const other = join(directory, 'other')
+  const service = await bareService(other)
+  const [program, ...args] = service.command.map((word) => (word === other ? dataDir : word))
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(present(program), [...args, '--first-key'], { stdio: ['ignore', full, full] })
+  const ended = once(child, 'exit')
+  t.teardown(() => child.kill('SIGKILL'))
+  await service.ready()
+  const { stdout } = await until('no key', async () => {
+    const listed = await runCommand(['keys', 'list', '--data', dataDir])
+    return listed.stdout.includes('first') ? undefined : listed
+  })
+  t.notMatch(stdout, 'first')
+  child.kill('SIGTERM')
+  t.strictSame(await ended, [0, null])
+})

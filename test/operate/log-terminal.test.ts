@@ -1,0 +1,85 @@
+/**
+ * The log on a terminal is written for a person: times, levels and words, no JSON lines; and what is printed beside it, such as
+ * the first key, can be read and pasted. Everywhere else it is JSON (log.test.ts).
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import { until } from '../support/server.js'
+import { onTerminal, whyNoTerminal } from '../support/terminal.js'
+
+t.setTimeout(120_000)
+
+const mainFile = join(import.meta.dirname, '../../dist/main.js')
+
+await t.test(
+  'on a terminal the log is for people, and the first key stands by itself',
+  { skip: whyNoTerminal() },
+  async (t) => {
+    const flags = [
+      '--port',
+      '0',
+      '--admin-port',
+      '0',
+      '--workers',
+      '2',
+      '--data',
+      join(t.testdir(), 'db'),
+      '--first-key',
+      '--access-log',
+    ]
+    const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', ...flags], {
+      ...process.env,
+      NO_COLOR: '1',
+    })
+    const lines = (): string[] => terminal.shown().split('\r\n')
+    await until('the first key', async () => (terminal.shown().includes('"path":"hello"') ? true : undefined), 60_000)
+    const listening = lines().find((line) => line.includes(': listening'))
+    t.match(
+      listening,
+      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO \(primary\/\d+\): listening \{.*"url":"http:\/\/127\.0\.0\.1:\d+".*\}$/,
+    )
+    t.ok(
+      lines().every((line) => !line.startsWith('{')),
+      'no line is JSON',
+    )
+    t.ok(lines().some((line) => /^topicd listens on http:\/\/127\.0\.0\.1:\d+\/ and keeps its topics in /.test(line)))
+    const token = lines()
+      .find((line) => /^ {2}[\w.~+/=-]{20,}$/.test(line))
+      ?.trim()
+    t.type(token, 'string', 'the token stands alone on its line')
+    const command =
+      /^ {2}curl -s (\S+) -H 'authorization: Apikey (\S+)' \\\r\n {4}-H 'content-type: application\/json' -d '(.*)'/m.exec(
+        terminal.shown(),
+      )
+    t.equal(command?.[2], token, 'and in a command that can be pasted')
+
+    await until('the key is known', async () => {
+      const { status } = await fetch(String(command?.[1]), {
+        method: 'POST',
+        headers: { authorization: `Apikey ${token}`, 'content-type': 'application/json' },
+        body: command?.[3],
+      })
+      return status === 200 || undefined
+    })
+    const answered = /INFO \(worker\/\d+\): request \{"route":"\/topics\/addAndSet","status":200,/
+    await until('the access log', async () => (lines().some((line) => answered.test(line)) ? true : undefined))
+
+    process.kill(terminal.pid, 'SIGTERM')
+    t.equal(await terminal.ended, 0)
+    t.match(
+      lines().findLast((line) => line !== ''),
+      /: stopped \{"code":0\}$/,
+    )
+  },
+)
+
+await t.test('a failure is shown with its stack, on lines of its own', { skip: whyNoTerminal() }, async (t) => {
+  const planted = join(import.meta.dirname, '../../test/support/crash-on-signal.mjs')
+  const flags = ['--port', '0', '--admin-port', '0', '--workers', '1', '--data', join(t.testdir(), 'db')]
+  const env = { ...process.env, NO_COLOR: '1', NODE_OPTIONS: `--import=${planted}` }
+  const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', ...flags], env)
+  await until('the service', async () => (terminal.shown().includes(': listening') ? true : undefined), 60_000)
+  process.kill(terminal.pid, 'SIGUSR2')
+  t.equal(await terminal.ended, 1)
+  t.match(terminal.shown(), /ERROR \(primary\/\d+\): crashed \r\n[\s\S]*Error: planted: thrown\r\n +at /)
+})

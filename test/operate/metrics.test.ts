@@ -1,0 +1,200 @@
+/**
+ * What the metrics count, held to what was asked: summed over the workers, and never falling when workers are replaced.
+ */
+
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { get, type Metrics, scrape } from '../support/metrics.js'
+import { first } from '../support/only.js'
+import { startServer, until } from '../support/server.js'
+
+const server = await startServer(t, { workers: 2 })
+const { adminUrl, post } = server
+
+const requests = 40
+
+const body = '{"path":"m/one","value":"é"}'
+const bodyBytes = Buffer.byteLength(body)
+
+const before = await scrape(adminUrl)
+for (let i = 0; i < requests; i++) await post('addAndSet', body)
+for (let i = 0; i < requests; i++) await post('fetch', { path: 'm/one' })
+await post('fetch', { path: 'm/none' })
+await post('fetch', { path: 'm/one' }, { token: 'wrong' })
+await post('fetch', { path: 'm/one' }, { method: 'GET', headers: { 'content-length': undefined } })
+const raw = await server.raw()
+await raw.write('POST /topics/fetch HTTP/1.1\r\nhost: a\r\n\r\n')
+await raw.closed
+const after = await scrape(adminUrl)
+
+const more = (name: string, labels: Record<string, string> = {}): number =>
+  after.value(name, labels) - before.value(name, labels)
+
+await t.test('requests are counted by route and status, over all workers', async (t) => {
+  t.equal(more('topicd_requests_total', { route: '/topics/addAndSet', status: '200' }), requests)
+  t.equal(more('topicd_requests_total', { route: '/topics/fetch', status: '200' }), requests)
+  t.equal(more('topicd_requests_total', { route: '/topics/fetch', status: '400' }), 1)
+  t.equal(more('topicd_requests_total', { route: '/topics/fetch', status: '401' }), 1)
+  t.equal(more('topicd_requests_total', { route: 'other', status: '405' }), 1)
+  t.equal(more('topicd_request_bytes_total', { route: '/topics/addAndSet' }), requests * bodyBytes, 'bytes in')
+  const answers = Buffer.byteLength('{"path":"m/one","created":false}') * requests - 1
+  t.equal(more('topicd_response_bytes_total', { route: '/topics/addAndSet' }), answers, 'bytes out')
+})
+
+await t.test('every request has its place among the durations', async (t) => {
+  for (const route of ['/topics/addAndSet', '/topics/fetch']) {
+    const count = more('topicd_requests_total', { route })
+    t.equal(more('topicd_request_duration_seconds_count', { route }), count, route)
+    t.equal(more('topicd_request_duration_seconds_bucket', { route, le: '+Inf' }), count, `${route}: the last bucket`)
+  }
+  const seconds = more('topicd_request_duration_seconds_sum', { route: '/topics/addAndSet' })
+  t.ok(seconds > 0 && seconds < requests, `${seconds} s in all`)
+})
+
+await t.test('what is refused is counted by its cause', async (t) => {
+  t.equal(more('topicd_rejected_total', { cause: 'no_such_topic' }), 1)
+  t.equal(more('topicd_rejected_total', { cause: 'unauthorized' }), 1)
+  t.equal(more('topicd_rejected_total', { cause: 'method_not_allowed' }), 1)
+  t.equal(more('topicd_rejected_total', { cause: 'length_required' }), 1, 'a request without a length')
+})
+
+await t.test(
+  'what a refused request announces is not counted, nor does a length that is none spoil the count',
+  async (t) => {
+    const start = await scrape(adminUrl)
+    const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
+    for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
+      for (const [status, ...lengths] of [
+        [400, 'content-length: 2', 'content-length: abc'],
+        [400, 'content-length: 2', 'content-length: -5000000000'],
+        [401, 'content-length: 999999999999999'],
+      ] as const) {
+        const connection = await server.raw()
+        await connection.write(head(first, ...lengths))
+        // A page waits for the body, and has no key to ask for.
+        const waits = first.startsWith('GET') && status === 401
+        if (waits) connection.abort()
+        else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
+        await connection.closed
+      }
+    }
+    await post('fetch', '{"path":"m/one"}')
+    const end = await scrape(adminUrl)
+    for (const [route, bytes] of [
+      ['/topics/fetch', 16],
+      ['other', 0],
+    ] as const) {
+      const labels = { route }
+      const name = 'topicd_request_bytes_total'
+      t.equal(end.value(name, labels) - start.value(name, labels), bytes, route)
+    }
+  },
+)
+
+await t.test('commits tell how long they took and how many writes they held', async (t) => {
+  const writes = more('topicd_writes_total')
+  t.ok(writes >= requests, `${writes} writes`)
+  t.equal(more('topicd_commit_writes_count'), more('topicd_commit_duration_seconds_count'))
+  t.equal(after.value('topicd_writes_failed_total'), 0)
+  await Promise.all(Array.from({ length: 60 }, (_, i) => post('addAndSet', { path: `batch/${i}`, value: i })))
+  const batched = await scrape(adminUrl)
+  const commits = batched.value('topicd_commit_writes_count') - after.value('topicd_commit_writes_count')
+  const batchedWrites = batched.value('topicd_commit_writes_sum') - after.value('topicd_commit_writes_sum')
+  t.ok(
+    commits < batchedWrites && batchedWrites >= 60,
+    `writes at the same time share commits: ${commits} for ${batchedWrites}`,
+  )
+})
+
+await t.test('every write is in one commit, or waits for its commit, at any moment', async (t) => {
+  let working = true
+  const writers = Array.from({ length: 4 }, async (_, i) => {
+    const client = server.connect()
+    for (let n = 0; working; n++) await client.post('addAndSet', { path: `busy/${i}`, value: n })
+  })
+  let inFlight = 0
+  for (let i = 0; i < 100; i++) {
+    const { value } = await scrape(adminUrl)
+    inFlight += value('topicd_writes_in_flight')
+    const known = value('topicd_commit_writes_sum') + value('topicd_writes_in_flight')
+    if (value('topicd_writes_total') !== known) t.equal(known, value('topicd_writes_total'), `scrape ${i}`)
+  }
+  working = false
+  await Promise.all(writers)
+  t.ok(inFlight > 0, `some scrapes met writes in flight: ${inFlight}`)
+})
+
+await t.test('the store, the disk and the processes are seen', async (t) => {
+  const now = await scrape(adminUrl)
+  t.equal(now.value('topicd_topics'), 65)
+  t.ok(now.value('topicd_store_bytes') > 4096)
+  t.ok(now.value('topicd_disk_free_bytes') > 4096)
+  t.equal(now.value('topicd_workers'), 2)
+  t.equal(now.value('topicd_ready'), 1)
+  t.ok(now.value('topicd_connections') > 0)
+  t.ok(now.value('process_cpu_seconds_total') > 0)
+  t.ok(now.value('process_resident_memory_bytes') > 2 ** 24)
+  for (const which of ['p50', 'p99', 'max']) {
+    const delay = now.value(`topicd_event_loop_delay_${which}_seconds`)
+    t.ok(delay >= 0 && delay < 60, `event loop delay, ${which}: ${delay} s`)
+  }
+})
+
+await t.test('names, types and help follow the conventions', async (t) => {
+  const { text, type } = await get(`${adminUrl}/metrics`)
+  t.match(type, 'text/plain; version=0.0.4')
+  for (const [name, kind] of after.types) {
+    t.match(name, /^(topicd|process|nodejs)_[a-z0-9_]+$/, name)
+    t.equal(kind === 'counter', name.endsWith('_total'), `${name} is a ${kind}`)
+    t.match(text, new RegExp(`^# HELP ${name} [A-Z].*\\.$`, 'm'), `${name} is explained`)
+  }
+  const seen = after.samples.map(({ name, labels }) => name + JSON.stringify(labels))
+  t.equal(new Set(seen).size, seen.length, 'each sample once')
+})
+
+const noPromtool =
+  spawnSync('promtool', ['--version']).error !== undefined && 'promtool is not installed: the metrics were NOT linted'
+
+await t.test('promtool finds nothing to mend, with workers and without any', { skip: noPromtool }, async (t) => {
+  for (const what of ['with workers', 'while both are being replaced']) {
+    const { text } = await get(`${adminUrl}/metrics`)
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+    t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' }, what)
+    const spoilt = spawnSync('promtool', ['check', 'metrics'], {
+      input: text.replace(/^# HELP .*$/gm, ''),
+      encoding: 'utf8',
+    })
+    t.not(spoilt.status, 0, 'it would have')
+    if (what === 'with workers') for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
+  }
+  await until('both again', async () => ((await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined))
+})
+
+await t.test('no counter falls when workers are replaced or killed', async (t) => {
+  let last: Metrics = await scrape(adminUrl)
+  async function unfallen(what: string): Promise<Metrics> {
+    const next = await scrape(adminUrl)
+    const fallen = last.samples.filter(
+      ({ name, labels, value }) => /_(total|bucket|sum|count)$/.test(name) && next.value(name, labels) < value,
+    )
+    t.strictSame(fallen, [], what)
+    last = next
+    return next
+  }
+  server.signal('SIGHUP')
+  for (let i = 0; i < 20; i++) {
+    await unfallen('during a rolling restart')
+    await post('fetch', { path: 'm/one' }).catch(() => {})
+  }
+  await server.logged('rolling restart done')
+  const restarts = last.value('topicd_worker_restarts_total')
+  process.kill(first(server.workerPids()), 'SIGKILL')
+  const restarted = await until('a worker in the place of the killed one', async () => {
+    const metrics = await unfallen('after a kill')
+    return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2
+      ? metrics
+      : undefined
+  })
+  const { value } = restarted
+  t.ok(value('topicd_requests_total', { status: '200' }) >= 2 * requests, 'what the former workers counted is kept')
+})

@@ -1,0 +1,69 @@
+/**
+ * A data directory that is mistyped, or not restored yet: a command that reads makes nothing there. Otherwise a backup by
+ * the clock is perfect and empty for ever, and a restore put in the wrong place passes its check.
+ */
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { runCommand } from '../support/server.js'
+
+const directory = t.testdir()
+
+const commands = (file: string): readonly (readonly string[])[] => [
+  ['check'],
+  ['backup', file],
+  ['export'],
+  ['keys', 'list'],
+  ['keys', 'revoke', 'somebody'],
+]
+
+for (const command of commands(join(directory, 'copy.mdb'))) {
+  t.test(
+    `${command.slice(0, 2).join(' ')} where there is nothing ends with 1, says so and makes nothing`,
+    async (t) => {
+      const mistyped = join(directory, `mistyped-${command.join('-').replaceAll('/', '')}`)
+      const { code, stdout, stderr } = await runCommand([...command, '--data', mistyped])
+      t.strictSame({ code, stdout }, { code: 1, stdout: '' })
+      t.equal(stderr, `topicd: there is no directory ${mistyped}; --data, or TOPICD_DATA, names the data directory\n`)
+      t.notOk(existsSync(mistyped), 'no directory')
+      t.notOk(existsSync(join(directory, 'copy.mdb')), 'no file')
+    },
+  )
+
+  t.test(`${command.slice(0, 2).join(' ')} in a directory of something else leaves it as it is`, async (t) => {
+    const other = join(directory, `other-${command.join('-').replaceAll('/', '')}`)
+    mkdirSync(other)
+    writeFileSync(join(other, 'letter.txt'), '')
+    const { code, stdout, stderr } = await runCommand([...command, '--data', other])
+    t.strictSame({ code, stdout }, { code: 1, stdout: '' })
+    t.match(
+      stderr,
+      `topicd: there is no store in ${other}, which would be the file ${join(other, 'topics', 'data.mdb')}; --data`,
+    )
+    t.strictSame(readdirSync(other), ['letter.txt'])
+  })
+}
+
+t.test('a data directory that is a file is named', async (t) => {
+  const file = join(directory, 'file')
+  writeFileSync(file, '')
+  t.match(await runCommand(['check', '--data', file]), {
+    code: 1,
+    stderr: /^topicd: there is no store in \S+file, which would be /,
+  })
+})
+
+t.test('keys add makes a store, and says so; once there is one it is silent', async (t) => {
+  const fresh = join(directory, 'fresh')
+  const first = await runCommand(['keys', 'add', 'first', '--data', fresh])
+  t.match(first, { code: 0, stderr: `topicd: there was no store in ${fresh}; a new one is made there\n` })
+  t.match(first.stdout, /^topicd_[\w-]{43}\n$/)
+  t.match(await runCommand(['keys', 'add', 'second', '--data', fresh]), { code: 0, stderr: '' })
+  t.match(await runCommand(['check', '--data', fresh]), { code: 0, stdout: /0 findings\n$/ })
+})
+
+t.test('import makes a store', async (t) => {
+  const fresh = join(directory, 'imported')
+  t.match(await runCommand(['import', '--data', fresh], {}, '{"path":"a","value":1}\n'), { code: 0, stderr: '' })
+  t.match(await runCommand(['export', '--data', fresh]), { code: 0, stdout: /^\{"path":"a"/ })
+})

@@ -1,0 +1,53 @@
+/** `npm start`: the service is npm's own child, so that whoever stops npm stops the service in order. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+import { cleanEnv } from '../support/server.js'
+
+t.test('a SIGTERM to npm start drains the service', async (t) => {
+  const env = {
+    ...cleanEnv(),
+    TOPICD_DATA: join(t.testdir(), 'db'),
+    TOPICD_PORT: '0',
+    TOPICD_ADMIN_PORT: '0',
+    TOPICD_WORKERS: '1',
+  }
+  // Without its prestart, which would build again under the tests that run beside this one.
+  const npm = spawn('npm', ['start', '--ignore-scripts'], {
+    cwd: join(import.meta.dirname, '../..'),
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let primary = 0
+  t.teardown(() => {
+    npm.kill('SIGKILL')
+    if (alive(primary)) process.kill(primary, 'SIGKILL')
+  })
+  // A service that heard nothing would keep its output open for ever.
+  const deadline = setTimeout(() => alive(primary) && process.kill(primary, 'SIGKILL'), 20_000)
+  const closed = once(npm, 'close')
+  const messages: string[] = []
+  for await (const line of createInterface({ input: npm.stdout })) {
+    if (!line.startsWith('{')) continue
+    const { msg, pid } = JSON.parse(line) as { msg: string; pid: number }
+    messages.push(msg)
+    if (msg !== 'listening') continue
+    primary = pid
+    npm.kill('SIGTERM')
+  }
+  await closed
+  clearTimeout(deadline)
+  t.ok(messages.includes('stopping'), 'the service heard of it')
+  t.equal(messages.at(-1), 'stopped', 'and its last word is that it drained')
+  t.notOk(alive(primary), 'nothing is left behind')
+})
+
+function alive(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

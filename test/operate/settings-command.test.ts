@@ -1,0 +1,110 @@
+/** `topicd settings`: what serve would use and where each value comes from, or what keeps it from starting. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { settingTable } from '../../dist/settings.js'
+import { cleanEnv, mainFile, runCommand } from '../support/server.js'
+
+t.test('it prints every setting, its value and where that comes from', async (t) => {
+  const file = join(t.testdir(), 'topicd.env')
+  writeFileSync(file, '# ours\nTOPICD_PAGE_SIZE_MAX=500\n')
+  const { code, stdout, stderr } = await runCommand(['settings', '--settings', file, '--port', '8443'], {
+    TOPICD_WORKERS: '3',
+  })
+  t.equal(code, 0, stderr)
+  for (const name of Object.keys(settingTable)) t.match(stdout, new RegExp(`^${name} `, 'm'))
+  t.match(stdout, /^port +8443 +--port$/m)
+  t.match(stdout, /^workers +3 +TOPICD_WORKERS$/m)
+  t.ok(stdout.split('\n').some((line) => /^page-size-max +500 +/.test(line) && line.endsWith(`${file} line 2`)))
+  t.match(stdout, /^admin-port +8081 +default$/m)
+})
+
+t.test('with --json it prints one document', async (t) => {
+  const { code, stdout } = await runCommand(['settings', '--json'], { TOPICD_PORT: '8443' })
+  t.equal(code, 0)
+  const settings = JSON.parse(stdout) as Record<string, { value: string; from: string }>
+  t.strictSame(Object.keys(settings), Object.keys(settingTable))
+  t.strictSame(settings.port, { value: '8443', from: 'TOPICD_PORT' })
+  t.strictSame(settings['drain-ms'], { value: '10000', from: 'default' })
+})
+
+t.test('it names everything that is wrong, not only the first, and ends with 2', async (t) => {
+  const { code, stdout, stderr } = await runCommand(['settings', '--port', '70000'], { TOPICD_WORKERS: '0' })
+  t.equal(code, 2)
+  t.equal(stdout, '')
+  t.match(stderr, /--port is "70000"/)
+  t.match(stderr, /TOPICD_WORKERS is "0"/)
+})
+
+t.test('it tries the certificate with its key', async (t) => {
+  const { code, stderr } = await runCommand([
+    'settings',
+    '--tls-cert',
+    '/nonexistent.pem',
+    '--tls-key',
+    '/nonexistent.key',
+  ])
+  t.equal(code, 2)
+  t.match(stderr, /--tls-cert.*\/nonexistent\.pem/)
+})
+
+t.test('it looks at the data directory, and makes none', async (t) => {
+  const directory = t.testdir({ file: '' })
+  const absent = join(directory, 'absent')
+  const none = await runCommand(['settings', '--data', absent])
+  t.equal(none.code, 0, 'serve would make it')
+  t.match(none.stderr, /absent does not exist; serve would create it/)
+  t.notOk(existsSync(absent), 'nothing was made')
+
+  const file = await runCommand(['settings', '--data', join(directory, 'file')])
+  t.equal(file.code, 2)
+  t.match(file.stderr, /file is not a directory/)
+
+  const below = await runCommand(['settings', '--data', join(directory, 'file/db')])
+  t.equal(below.code, 2)
+  t.match(below.stderr, /file\/db/)
+})
+
+const otherAccount = process.getuid?.() === 0 ? undefined : 'THIS TEST CHANGES ITS ACCOUNT, WHICH TAKES ROOT'
+
+t.test('a data directory of somebody else is named as such', { skip: otherAccount }, async (t) => {
+  const directory = t.testdir()
+  const data = join(directory, 'db')
+  mkdirSync(data)
+  chmodSync(data, 0o700)
+  const asNobody = [
+    '--reuid=65534',
+    '--regid=65534',
+    '--clear-groups',
+    process.execPath,
+    mainFile,
+    'settings',
+    '--data',
+    data,
+  ]
+  const { status, stderr } = spawnSync('setpriv', asNobody, { env: cleanEnv(), encoding: 'utf8' })
+  t.equal(status, 2)
+  t.match(stderr, /db .*(belongs to|owned by).*0/)
+})
+
+t.test('no password is printed, wherever it is in the address', async (t) => {
+  for (const address of [
+    'postgres://u:s3cret@h/d',
+    'postgresql://u:p@s3cret@h/d',
+    'postgres://h/d?user=u&password=s3cret',
+  ]) {
+    for (const flags of [[], ['--json']]) {
+      const { code, stdout, stderr } = await runCommand(['settings', ...flags], { TOPICD_STORE: address })
+      t.equal(code, 0, stderr)
+      t.match(stdout, '***')
+      t.notMatch(stdout + stderr, 's3cret', address)
+    }
+  }
+})
+
+t.test('a machine with one core gets two workers', async (t) => {
+  const onOneCore = ['-c', '0', process.execPath, mainFile, 'settings', '--json']
+  const { stdout } = spawnSync('taskset', onOneCore, { env: cleanEnv(), encoding: 'utf8' })
+  t.equal((JSON.parse(stdout) as { workers: { value: string } }).workers.value, '2')
+})

@@ -1,0 +1,139 @@
+/** Where a setting comes from: flag, environment, settings file, default, in this order, for every command alike. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { cleanEnv, mainFile, runCommand } from '../support/server.js'
+
+/** A settings file with these lines, and its path. */
+function settingsFile(t: { testdir(): string }, ...lines: readonly string[]): string {
+  const file = join(t.testdir(), 'topicd.env')
+  writeFileSync(file, lines.join('\n'))
+  return file
+}
+
+t.test('every command that opens a store finds the data directory of the settings file', async (t) => {
+  const file = settingsFile(t)
+  const data = join(t.testdirName, 'in-the-file')
+  const backup = join(t.testdirName, 'backup.mdb')
+  writeFileSync(file, `TOPICD_DATA=${data}\n`)
+  const run = (args: readonly string[], input = '') => runCommand(args, { TOPICD_SETTINGS: file }, input)
+
+  const added = await run(['keys', 'add', 'ours'])
+  t.equal(added.code, 0, added.stderr)
+  const imported = await run(['import'], '{"path":"a","type":"json","value":1}\n')
+  t.match(imported.stdout, /^1 topics imported/, imported.stderr)
+  t.match((await run(['keys', 'list'])).stdout, /^ours /m)
+  t.match((await run(['export'])).stdout, /"path":"a"/)
+  t.match((await run(['check'])).stdout, /checked/)
+  t.match((await run(['backup', backup])).stdout, backup)
+  t.equal((await run(['keys', 'revoke', 'ours'])).code, 0)
+
+  const byFlag = await runCommand(['export', '--settings', file])
+  t.match(byFlag.stdout, /"path":"a"/, 'the file may also be named by a flag')
+})
+
+t.test(
+  'a command takes a flag before the environment, that before the settings file, that before the default',
+  async (t) => {
+    const file = settingsFile(t)
+    const directory = (name: string): string => join(t.testdirName, name)
+    writeFileSync(file, `TOPICD_DATA=${directory('file')}\n`)
+    for (const name of ['flag', 'environment', 'file', 'cwd/data']) {
+      mkdirSync(directory(name), { recursive: true })
+      await runCommand(['import', '--data', directory(name)], {}, `{"path":"${name}","type":"json","value":1}\n`)
+    }
+    const exported = (args: readonly string[], env: Readonly<Record<string, string>>): string =>
+      spawnSync(process.execPath, [mainFile, 'export', ...args], {
+        env: { ...cleanEnv(), ...env },
+        cwd: directory('cwd'),
+        encoding: 'utf8',
+      }).stdout
+    const both = { TOPICD_SETTINGS: file, TOPICD_DATA: directory('environment') }
+    t.match(exported(['--data', directory('flag')], both), '"path":"flag"')
+    t.match(exported([], both), '"path":"environment"')
+    t.match(exported([], { TOPICD_SETTINGS: file }), '"path":"file"')
+    t.match(exported([], {}), '"path":"cwd/data"')
+  },
+)
+
+/** Nobody listens on port 1, so that a command which goes there says so: after some patience, and all of them at once here. */
+const engineAwayMsMax = 120_000
+const nobodysStore = 'postgres://topicd@127.0.0.1:1/none'
+
+t.test('every command goes to the PostgreSQL that the settings file names', async (t) => {
+  const file = settingsFile(t, `TOPICD_STORE=${nobodysStore}`)
+  const commands = [
+    ['check'],
+    ['export'],
+    ['import'],
+    ['keys', 'list'],
+    ['keys', 'add', 'a'],
+    ['keys', 'revoke', 'a'],
+    ['migrate'],
+  ]
+  await Promise.all(
+    commands.map(async (args) => {
+      const { code, stderr } = await runCommand(args, { TOPICD_SETTINGS: file }, '', engineAwayMsMax)
+      t.equal(code, 1, args.join(' '))
+      t.match(stderr, /ECONNREFUSED/, `${args.join(' ')} tried the engine`)
+    }),
+  )
+})
+
+t.test('openapi describes the routes below the base path of the settings file', async (t) => {
+  const file = settingsFile(t, 'TOPICD_BASE_PATH=/diffusion')
+  const { stdout } = await runCommand(['openapi'], { TOPICD_SETTINGS: file })
+  t.match(JSON.parse(stdout), { servers: [{ url: /\/diffusion$/ }] })
+})
+
+/** Lines that end every command, and what the message has to mention. */
+const wrongLines: Readonly<Record<string, readonly [line: string, ...mentions: string[]]>> = {
+  'no assignment': ['TOPICD_PORT 8080', 'line 2', 'TOPICD_PORT 8080'],
+  'a name that is no setting': ['TOPICD_WORKER=2', 'line 2', 'TOPICD_WORKER', 'TOPICD_WORKERS'],
+  'a name without the prefix': ['PORT=8080', 'line 2', 'PORT', 'TOPICD_PORT'],
+  'a number out of bounds': ['TOPICD_PORT=65536', 'line 2', 'TOPICD_PORT', '65536', '0 to 65535'],
+  'a quote that does not end': ['TOPICD_HOST="::1', 'line 2', 'quote'],
+  'a setting given twice': ['TOPICD_DATA=/somewhere', 'line 2', 'TOPICD_DATA', 'line 1'],
+  'a settings file within a settings file': ['TOPICD_SETTINGS=/etc/other', 'line 2', 'TOPICD_SETTINGS'],
+}
+
+for (const [claim, [line, ...mentions]] of Object.entries(wrongLines)) {
+  t.test(`${claim} in the settings file ends a command with 2 and is named with its line`, async (t) => {
+    const file = settingsFile(t, `TOPICD_DATA=${t.testdirName}/db`, line)
+    for (const args of [
+      ['keys', 'list'],
+      ['serve', '--port', '0'],
+    ] as const) {
+      const { code, stdout, stderr } = await runCommand(args, { TOPICD_SETTINGS: file })
+      t.equal(code, 2, args[0])
+      t.equal(stdout, '')
+      t.match(stderr, /^topicd: .+\n$/, 'one line')
+      for (const mention of [file, ...mentions])
+        t.ok(stderr.includes(mention), `"${stderr.trim()}" mentions ${mention}`)
+    }
+  })
+}
+
+t.test(
+  'a settings file is read as it is written: comments, quotes, blanks, export, and a # within a value',
+  async (t) => {
+    const file = settingsFile(
+      t,
+      '\uFEFF# a comment',
+      '',
+      '  export TOPICD_HOST = "127.0.0.2"  # the other one',
+      "TOPICD_BASE_PATH='/quoted'\r",
+      'TOPICD_ADMIN_HOST=a#b',
+      'TOPICD_WORKERS=3 # three',
+    )
+    const { stdout, stderr } = await runCommand(['settings', '--json'], { TOPICD_SETTINGS: file })
+    const settings = JSON.parse(stdout || stderr) as Record<string, { value: string; from: string }>
+    t.match(settings, {
+      host: { value: '127.0.0.2', from: `${file} line 3` },
+      'base-path': { value: '/quoted', from: `${file} line 4` },
+      workers: { value: '3', from: `${file} line 6` },
+      'admin-host': { value: 'a#b', from: `${file} line 5` },
+    })
+  },
+)

@@ -1,0 +1,76 @@
+/**
+ * What systemd is told, and when the watchdog is fed: seen by a `systemd-notify` of our own, which writes its arguments down.
+ * A worker that hangs starves the watchdog, is killed, and the next one feeds it again.
+ */
+
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { version } from '../../dist/version.js'
+import { get } from '../support/metrics.js'
+import { first } from '../support/only.js'
+import { startServer, until } from '../support/server.js'
+
+t.setTimeout(120_000)
+
+const directory = t.testdir()
+const told = join(directory, 'told')
+const programs = join(directory, 'bin')
+mkdirSync(programs)
+writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\necho "$@" >> '${told}'\n`)
+chmodSync(join(programs, 'systemd-notify'), 0o755)
+
+const watchdogMs = 600
+
+const server = await startServer(t, {
+  workers: 2,
+  dataDir: join(directory, 'db'),
+  env: {
+    PATH: `${programs}:${process.env.PATH}`,
+    NOTIFY_SOCKET: join(directory, 'nobody'),
+    WATCHDOG_USEC: String(watchdogMs * 1000),
+  },
+})
+
+const lines = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
+const pings = (): number => lines().filter((line) => line.endsWith(' WATCHDOG=1')).length
+const states = (): string[] => lines().filter((line) => !line.endsWith(' WATCHDOG=1'))
+const more = (pingsBefore: number) => async () => (pings() > pingsBefore + 2 ? true : undefined)
+
+await t.test('READY comes once it serves, and pings from then on', async (t) => {
+  await until('pings', more(0))
+  t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`])
+})
+
+await t.test('a reload says so, and when it is done', async (t) => {
+  server.signal('SIGHUP')
+  const [, reloading, ready] = await until('both', async () => (states().length > 2 ? states() : undefined))
+  t.equal(reloading, `--pid=${server.pid} RELOADING=1 STATUS=Replacing the workers`)
+  t.equal(ready, `--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`)
+})
+
+await t.test('a worker that hangs keeps the pings back until another has taken its place', async (t) => {
+  const hanging = first(server.workerPids())
+  process.kill(hanging, 'SIGSTOP')
+  const { text } = await until('not ready', async () => {
+    const answer = await get(`${server.adminUrl}/readyz`)
+    return answer.status === 503 ? answer : undefined
+  })
+  t.match(text, `worker ${hanging} has not been heard for seconds`)
+  const unready = `--pid=${server.pid} STATUS=not ready: worker ${hanging} has not been heard for seconds`
+  await until('the status text says so', async () => (states().includes(unready) ? true : undefined))
+  const before = pings()
+  t.match(await server.logged('process killed'), { child: hanging, level: 50 }, 'it is killed')
+  t.ok(pings() <= before + 1, `${pings() - before} pings meanwhile`)
+  await server.logged('worker replaced')
+  await until('pings', more(pings()))
+  await until('the status text is good again', async () =>
+    / STATUS=2 workers serve,/.test(states().at(-1) ?? '') ? true : undefined,
+  )
+  await until('ready', async () => ((await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+})
+
+await t.test('STOPPING comes when it is told to stop', async (t) => {
+  t.strictSame(await server.stop(), { code: 0, signal: null })
+  t.equal(states().at(-1), `--pid=${server.pid} STOPPING=1 STATUS=Draining`)
+})

@@ -1,0 +1,105 @@
+/**
+ * The unit, the account and the settings file that are shipped, held to systemd's own judgement and to the program.
+ */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readConfig } from '../../dist/config.js'
+import { exitCodes } from '../../dist/exit-codes.js'
+import { environmentName, settingTable } from '../../dist/settings.js'
+
+const shipped = (name: string): string => join(import.meta.dirname, '../../systemd', name)
+
+const drainMs = Number(settingTable['drain-ms'].default)
+
+/** What a drain may take beyond that, until what is left of it is killed: src/cluster/workers.ts. */
+const drainMsMore = 3000
+
+/** The worst exposure that the unit may have, by systemd's own measure. */
+const exposureMax = 1.3
+
+const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+
+const missing =
+  analyze('--version').error !== undefined && 'systemd-analyze is not installed: the unit was NOT verified'
+
+await t.test('systemd finds nothing wrong with the unit', { skip: missing }, async (t) => {
+  const { stdout, stderr } = analyze('verify', shipped('topicd.service'))
+  // It also reports other units of the machine, and a program that is not installed where the unit will run.
+  const own = `${stdout}${stderr}`
+    .split('\n')
+    .filter((line) => line.includes('topicd') && !line.includes('is not executable'))
+  t.strictSame(own, [])
+})
+
+await t.test(`the unit's exposure is ${exposureMax} at most`, { skip: missing }, async (t) => {
+  const { stdout, stderr } = analyze('security', '--offline=yes', '--no-pager', shipped('topicd.service'))
+  const exposure = Number(/Overall exposure level for topicd\.service: ([\d.]+)/.exec(stdout)?.[1])
+  t.ok(exposure <= exposureMax, `${exposure} ${stderr}`)
+})
+
+await t.test('the settings file names every setting with its default, commented out', async (t) => {
+  const text = readFileSync(shipped('topicd.env'), 'utf8')
+  const inTheUnit = ['data', 'settings', 'first-key']
+  for (const [name, { default: usual }] of Object.entries(settingTable)) {
+    if (inTheUnit.includes(name)) continue
+    // The number of cores differs from machine to machine.
+    const value = name === 'workers' ? '\\d+' : usual.replace(/[/.]/g, '\\$&')
+    t.match(text, new RegExp(`^#${environmentName(name)}=${value}$`, 'm'), name)
+  }
+  t.notMatch(text, /^[^#\n]/m, 'nothing is set in it')
+})
+
+await t.test('every line of the settings file can be taken as it stands', async (t) => {
+  const file = join(t.testdir(), 'topicd.env')
+  writeFileSync(file, readFileSync(shipped('topicd.env'), 'utf8').replaceAll('#TOPICD_', 'TOPICD_'))
+  const { settings: _, workers: __, ...config } = readConfig({ settings: file })
+  const { settings: ___, workers: ____, ...usual } = readConfig({})
+  t.strictSame(config, usual)
+})
+
+/** The unit's directives; of one that stands several times, the last. */
+function directivesOf(unit: string): ReadonlyMap<string, string> {
+  return new Map([...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]))
+}
+
+/** A time span in ms, of the units that this unit uses. */
+function spanMs(text: string | undefined): number {
+  const [, count, unit] = /^(\d+)(s|min)$/.exec(text ?? '') ?? []
+  return Number(count) * (unit === 'min' ? 60_000 : 1000)
+}
+
+await t.test('the unit gives what the program needs', async (t) => {
+  const unit = readFileSync(shipped('topicd.service'), 'utf8')
+  const directives = directivesOf(unit)
+  t.ok(spanMs(directives.get('TimeoutStopSec')) > drainMs + drainMsMore, 'a drain ends before it is killed')
+  t.notOk(directives.has('MemoryDenyWriteExecute'), 'V8 compiles')
+  t.match(unit, '# - MemoryDenyWriteExecute:', 'and that is explained')
+  t.match(directives.get('ExecStart'), '--data /var/lib/topicd --settings /etc/topicd/topicd.env')
+  t.match(directives.get('RestrictAddressFamilies'), /AF_INET AF_INET6 AF_UNIX/)
+  t.equal(directives.get('NotifyAccess'), 'all', 'systemd-notify is a child of the main process')
+})
+
+await t.test('a reload waits for what it reports, and is given the time for it', async (t) => {
+  const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
+  const program = directives.get('ExecStart')?.split(' serve ')[0]
+  t.equal(
+    directives.get('ExecReload'),
+    `${program} reload --data ${/--data (\S+)/.exec(directives.get('ExecStart') ?? '')?.[1]}`,
+  )
+  t.ok(
+    spanMs(directives.get('TimeoutStartSec')) > 16 * (drainMs + drainMsMore),
+    'sixteen workers may each drain as long as they can',
+  )
+})
+
+await t.test('starts are never used up, and come with a pause; only a wrong setting is final', async (t) => {
+  const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
+  t.equal(directives.get('StartLimitIntervalSec'), '0')
+  t.notOk(directives.has('StartLimitBurst'))
+  t.equal(directives.get('Restart'), 'on-failure')
+  t.ok(spanMs(directives.get('RestartSec')) >= 2000)
+  t.equal(directives.get('RestartPreventExitStatus'), String(exitCodes.usage))
+  t.equal(directives.get('SuccessExitStatus'), 'SIGTERM', 'a stop that ends a reload is no failure')
+})

@@ -1,0 +1,181 @@
+/**
+ * An engine that is away: at the start, in the middle, and at the stop. The service waits for it, says so once, goes on telling its
+ * other figures, and serves within two seconds of its return.
+ */
+
+import pg from 'pg'
+import t from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import { FaultProxy } from '../support/fault-proxy.js'
+import { only } from '../support/only.js'
+import { execute, postgres, skipReason } from '../support/postgres.js'
+import { hasPostgres, startPair } from '../support/postgres-pair.js'
+import { runCommand, type Server, startServer, until } from '../support/server.js'
+
+const engine = await postgres()
+const skip = !hasPostgres && skipReason
+
+/** The message of every line of the log about the store. */
+function told(log: readonly Readonly<Record<string, unknown>>[]): unknown[] {
+  return log.map(({ msg }) => msg).filter((msg) => /the store/.test(String(msg)))
+}
+
+await t.test('a service that starts while its engine is away waits for it', { skip, timeout: 180_000 }, async (t) => {
+  const { primary, addressAt, standby } = await startPair(t)
+  await standby.stop('SIGQUIT')
+  await primary.stop('SIGINT')
+  const server = await startServer(t, { store: addressAt(primary), workers: 2, check: false, token: 'none' })
+  refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'nobody knows the keys')
+  await until('/readyz says why', async () => {
+    const ready = await fetch(`${server.adminUrl}/readyz`)
+    return ready.status === 503 && /the engine cannot be reached/.test(await ready.text()) ? true : undefined
+  })
+  // Longer than the young life of a worker, and than the patience of a command.
+  await new Promise((resolve) => setTimeout(resolve, 8000))
+  t.ok(server.running, 'it goes on waiting')
+  t.strictSame(told(server.log), ['the store is unavailable'], 'it says so once')
+  const pids = server.workerPids()
+  await primary.start()
+  const startedMs = performance.now()
+  await until('the keys are known', async () =>
+    (await server.post('fetch', { path: 'a' })).status === 401 ? true : undefined,
+  )
+  t.ok(
+    performance.now() - startedMs < 2000,
+    `back ${(performance.now() - startedMs).toFixed(0)} ms after it took connections`,
+  )
+  await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+  await server.logged('the store is back')
+  t.strictSame(server.workerPids(), pids, 'by the same workers')
+})
+
+await t.test(
+  'an engine that goes away while it is used, and a stop meanwhile',
+  { skip, timeout: 180_000 },
+  async (t) => {
+    const address = (await engine?.database()) ?? ''
+    const proxy = await FaultProxy.start(t, address)
+    const server = await startServer(t, { store: proxy.addressOf(address), workers: 1, check: false })
+    const { post } = server
+    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+    const metrics = async (): Promise<string> => (await fetch(`${server.adminUrl}/metrics`)).text()
+    await until('the figures', async () => (/^topicd_topics 1$/m.test(await metrics()) ? true : undefined))
+    proxy.set('refuse')
+    refuses(t, await post('fetch', { path: 'a' }), 503, 'store_unavailable', 'a fetch')
+    await server.logged('the store is unavailable')
+    const text = await metrics()
+    t.match(text, /^topicd_topics 1$/m, 'what was stored is still told')
+    t.match(text, /^topicd_event_loop_delay_max_seconds/m, 'and so are the other figures')
+    await new Promise((resolve) => setTimeout(resolve, 3000))
+    t.strictSame(told(server.log), ['the store is unavailable'], 'it is said once')
+    proxy.set('pass')
+    const startedMs = performance.now()
+    await until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
+    t.ok(performance.now() - startedMs < 2000, `back after ${(performance.now() - startedMs).toFixed(0)} ms`)
+    proxy.set('refuse')
+    await server.stop()
+    const loud = server.log.filter(({ level, msg }) => Number(level) >= 50 && msg !== 'the store is unavailable')
+    t.strictSame(loud, [], 'a stop without the engine is no error')
+  },
+)
+
+await t.test('an engine that does not let the service in', { skip, timeout: 60_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const flags = ['--port', '0', '--admin-port', '0', '--data', t.testdir()]
+  const nowhere = address.replace(/topicd_test_\w+/, 'nowhere')
+  const nobody = address.replace(/user=\w+/, 'user=nobody')
+  for (const [store, reason] of [
+    [nowhere, 'database "nowhere" does not exist'],
+    [nobody, 'role "nobody" does not exist'],
+  ] as const) {
+    const startedMs = performance.now()
+    const { code, stderr } = await runCommand(['serve', '--store', store, ...flags])
+    t.not(code, 0)
+    t.match(stderr, `the engine refuses us: ${reason}`)
+    t.ok(performance.now() - startedMs < 10_000, 'it does not wait for what will not change')
+  }
+})
+
+await t.test(
+  'the lease of a holder that the clock has left behind is no obstacle',
+  { skip, timeout: 60_000 },
+  async (t) => {
+    const address = (await engine?.database()) ?? ''
+    await execute(
+      address,
+      `update topicd.leases set holder = 'another', expires = floor(extract(epoch from now()) * 1000)::bigint + 3600000`,
+    )
+    const { post } = await startServer(t, { store: address, workers: 1 })
+    const removal = `when time after ${Date.now() - 1000}`
+    gives(
+      t,
+      await post('addAndSet', { path: 'a', value: 1, properties: { REMOVAL: removal } }),
+      '{"path":"a","created":true}',
+      'a topic that is due',
+    )
+    const startedMs = performance.now()
+    await until('it is gone', async () =>
+      (await post('fetch', { path: 'a' })).code === 'no_such_topic' ? true : undefined,
+    )
+    t.ok(performance.now() - startedMs < 5000, `after ${(performance.now() - startedMs).toFixed(0)} ms`)
+  },
+)
+
+/** Posts over 64 connections, each of them `count` times a write and a fetch; answers the statuses with their numbers. */
+async function statusesOf(server: Server, count: number): Promise<[number, number][]> {
+  const statuses = new Map<number, number>()
+  const client = server.connect(64)
+  const lanes = Array.from({ length: 64 }, async (_, lane) => {
+    for (let i = 0; i < count; i++) {
+      const path = `${lane}/${i}`
+      for (const { status } of [
+        await client.post('addAndSet', { path, value: i }),
+        await client.post('fetch', { path }),
+      ]) {
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
+    }
+  })
+  await Promise.all(lanes)
+  return [...statuses]
+}
+
+await t.test(
+  'two hosts with eight workers each, and an engine as it is installed',
+  { skip, timeout: 180_000 },
+  async (t) => {
+    const { primary, addressAt } = await startPair(t, ['max_connections=100'])
+    const options = { store: addressAt(primary), workers: 8, check: false }
+    const first = await startServer(t, options)
+    const second = await startServer(t, { ...options, token: first.token, dataDir: `${t.testdirName}/second` })
+    const found = await Promise.all([statusesOf(first, 40), statusesOf(second, 40)])
+    t.strictSame(found, [[[200, 64 * 40 * 2]], [[200, 64 * 40 * 2]]], 'every request was answered')
+    const row = only(
+      await execute(
+        addressAt(primary),
+        `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
+      ),
+    )
+    t.ok(Number(row.count) <= 78, `${String(row.count)} sessions of the 97 are theirs`)
+  },
+)
+
+await t.test('an engine without a slot for one more session', { skip, timeout: 180_000 }, async (t) => {
+  const { primary, addressAt } = await startPair(t, ['max_connections=100'])
+  const server = await startServer(t, { store: addressAt(primary), workers: 2, check: false })
+  t.strictSame(await statusesOf(server, 1), [[200, 128]], 'each worker has a session')
+  const others: pg.Client[] = []
+  t.teardown(() => Promise.all(others.map((client) => client.end())))
+  for (;;) {
+    const client = new pg.Client({ connectionString: addressAt(primary) })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      others.push(client)
+    } catch {
+      break
+    }
+  }
+  t.ok(others.length > 50, `others have the ${others.length} slots that were left`)
+  t.strictSame(await statusesOf(server, 40), [[200, 64 * 40 * 2]], 'every request was answered')
+})

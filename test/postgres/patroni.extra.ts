@@ -1,0 +1,144 @@
+/**
+ * Fail-overs of the standard arrangement, under load from two hosts: `npm run test:patroni`. Each topic has one writer, which
+ * counts; a fetch over either host that begins after a write was acknowledged must show that count or a later one. So a lost
+ * write and a stale read both show, while it happens and at the end.
+ */
+
+import t, { type Test } from 'tap'
+import { migratePostgresStore } from '../../dist/store/postgres/open.js'
+import { at } from '../support/only.js'
+import { PatroniCluster, patroniSkip } from '../support/patroni.js'
+import { execute } from '../support/postgres.js'
+import { type Server, startServer, until } from '../support/server.js'
+
+const topics = 16
+
+/** Writers and readers of all topics over two hosts, and what they saw. */
+class Load {
+  readonly acknowledged = new Array<number>(topics).fill(0)
+  /** When a write, and a fetch, was last answered 200, by performance.now(). */
+  writtenMs = 0
+  fetchedMs = 0
+  writes = 0
+  fetches = 0
+  stale = 0
+  #stopped = false
+  readonly #lanes: Promise<void>[]
+
+  constructor(hosts: readonly Server[]) {
+    this.#lanes = hosts.flatMap((host, place) => {
+      const mine = Array.from({ length: topics / 2 }, (_, i) => 2 * i + place)
+      const writer = host.connect(mine.length)
+      const reader = host.connect(4)
+      return [
+        ...mine.map(async (topic) => {
+          // A write without an answer may have happened: the next one has a higher count all the same.
+          for (let count = 1; !this.#stopped; count++) {
+            const { status } = await writer.post('addAndSet', { path: `t/${topic}`, value: count })
+            if (status !== 200) continue
+            this.acknowledged[topic] = count
+            this.writtenMs = performance.now()
+            this.writes++
+          }
+        }),
+        ...Array.from({ length: 4 }, async (_, lane) => {
+          for (let i = lane; !this.#stopped; i++) {
+            const topic = i % topics
+            const least = at(this.acknowledged, topic)
+            const { status, text } = await reader.post('fetch', { path: `t/${topic}` })
+            if (status !== 200) continue
+            this.fetchedMs = performance.now()
+            this.fetches++
+            if ((JSON.parse(text) as { value: number }).value < least) this.stale++
+          }
+        }),
+      ]
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(this.#lanes)
+  }
+}
+
+type Fault = readonly [name: string, fault: (node: number) => void, mend: (node: number) => void | Promise<void>]
+
+/** Load over both hosts while the leader has the fault, and until the cluster is whole again. */
+async function failOver(
+  t: Test,
+  cluster: PatroniCluster,
+  hosts: readonly [Server, Server],
+  [name, fault, mend]: Fault,
+): Promise<void> {
+  const leader = await cluster.healthy()
+  const load = new Load(hosts)
+  const seconds: string[] = []
+  try {
+    await until('load', async () => (load.acknowledged.every((count) => count > 10) ? true : undefined))
+    fault(leader)
+    const startedMs = performance.now()
+    const passed = (): string => `${((performance.now() - startedMs) / 1000).toFixed(1)} s`
+    await until('another leader', async () => {
+      const now = await cluster.leader()
+      return now !== undefined && now !== leader ? true : undefined
+    })
+    seconds.push(passed())
+    const { writes, fetches } = load
+    await until('fetches', async () => (load.fetches > fetches + 100 ? true : undefined))
+    seconds.push(passed())
+    await until('writes', async () => (load.writes > writes + 100 ? true : undefined))
+    seconds.push(passed())
+    await mend(leader)
+    await cluster.healthy()
+  } finally {
+    await load.stop()
+  }
+  let lost = 0
+  for (const [topic, least] of load.acknowledged.entries()) {
+    const { text } = await until('an answer', async () => {
+      const answer = await hosts[0].post('fetch', { path: `t/${topic}` })
+      return answer.status === 503 ? undefined : answer
+    })
+    if (!((JSON.parse(text) as { value: number }).value >= least)) lost++
+  }
+  t.comment(`| ${name} | ${load.writes} | ${lost} | ${load.fetches} | ${load.stale} | ${seconds.join(' | ')} |`)
+  t.equal(lost, 0, `of ${load.writes} acknowledged writes none is lost`)
+  t.equal(load.stale, 0, `of ${load.fetches} fetches none was stale`)
+}
+
+await t.test('fail-overs', { skip: patroniSkip, timeout: 900_000 }, async (t) => {
+  const cluster = await PatroniCluster.start(t)
+  await execute(cluster.address('postgres'), `create database topicd encoding 'UTF8' template template0`)
+  const store = cluster.address('topicd')
+  await migratePostgresStore(store)
+  const killed: Fault = [
+    'leader killed',
+    (node) => cluster.signal(node, 'SIGKILL', 'all'),
+    (node) => cluster.startNode(node),
+  ]
+  const frozen: Fault = [
+    'leader frozen',
+    (node) => cluster.signal(node, 'SIGSTOP', 'all'),
+    (node) => cluster.thaw(node),
+  ]
+  const alone: Fault = [
+    'Patroni frozen',
+    (node) => cluster.signal(node, 'SIGSTOP', 'patroni'),
+    (node) => cluster.thaw(node),
+  ]
+
+  const first = await startServer(t, { store, workers: 2, check: false })
+  const { token } = first
+  const second = await startServer(t, { store, workers: 2, check: false, token, dataDir: `${t.testdirName}/second` })
+  for (const fault of [killed, frozen, alone])
+    await t.test(fault[0], (t) => failOver(t, cluster, [first, second], fault))
+
+  // The engine of a leader whose Patroni is frozen lives on, and nothing but the fence keeps what it says from being believed.
+  const options = { store: cluster.hostsAddress('topicd'), workers: 2, check: false, token, flags: ['--fenced-reads'] }
+  const third = await startServer(t, { ...options, dataDir: `${t.testdirName}/third` })
+  const fourth = await startServer(t, { ...options, dataDir: `${t.testdirName}/fourth` })
+  for (const fault of [killed, alone]) {
+    await t.test(`${fault[0]}, without HAProxy, fenced`, (t) => failOver(t, cluster, [third, fourth], fault))
+  }
+})

@@ -1,0 +1,141 @@
+/**
+ * The sessions of one process over an engine that is only played: how many there are, who gets them, and what is said when none can be
+ * made.
+ */
+
+import t from 'tap'
+import { type Engine, NoSlot } from '../../dist/store/postgres/engine.js'
+import { Pool } from '../../dist/store/postgres/pool.js'
+import type { Session } from '../../dist/store/postgres/session.js'
+import { StoreError } from '../../dist/store/store.js'
+import { at } from '../support/only.js'
+
+class PlayedSession {
+  destroyed = false
+  onAnswer = (): void => {}
+  #onEnd = (): void => {}
+  readonly #answered = new Promise<void>((resolve) => (this.onAnswer = resolve))
+
+  onEnd(listener: () => void): void {
+    this.#onEnd = listener
+  }
+
+  answered(): Promise<void> {
+    return this.#answered
+  }
+
+  destroy(): void {
+    this.destroyed = true
+    this.#onEnd()
+  }
+}
+
+/** An engine that opens sessions, or fails as `failure` says. */
+class PlayedEngine {
+  failure: StoreError | undefined
+  readonly sessions: PlayedSession[] = []
+  deposed = false
+  onSuccessor(): void {}
+  onReached(): void {}
+
+  isCurrent(): boolean {
+    return !this.deposed
+  }
+
+  async open(): Promise<Session> {
+    if (this.failure !== undefined) throw this.failure
+    const session = new PlayedSession()
+    this.sessions.push(session)
+    return session as unknown as Session
+  }
+}
+
+function play(sizeMax: number) {
+  const engine = new PlayedEngine()
+  const pool = new Pool(engine as unknown as Engine, () => sizeMax, 1000)
+  t.teardown(() => pool.close())
+  return { engine, pool }
+}
+
+const away = new StoreError('unavailable', 'the engine cannot be reached: it is away')
+const full = new NoSlot('unavailable', 'the engine has no connection left')
+
+t.test('no more sessions than may be, handed on in the order of asking', async (t) => {
+  const { engine, pool } = play(2)
+  const [first, second] = await Promise.all([pool.acquire(), pool.acquire()])
+  const order: string[] = []
+  const acquire = async (name: string): Promise<Session> => {
+    const session = await pool.acquire()
+    order.push(name)
+    return session
+  }
+  const third = acquire('third')
+  const fourth = acquire('fourth')
+  pool.release(first)
+  t.equal(await third, first)
+  pool.release(second)
+  t.equal(await fourth, second)
+  t.strictSame(order, ['third', 'fourth'])
+  t.equal(engine.sessions.length, 2)
+})
+
+t.test('a session that was given up counts until it is answered', async (t) => {
+  const { engine, pool } = play(1)
+  const session = await pool.acquire()
+  pool.giveUp(session)
+  t.strictSame(pool.givenUp, [session])
+  const next = pool.acquire()
+  t.equal(engine.sessions.length, 1, 'none is made in its place')
+  at(engine.sessions, 0).onAnswer()
+  t.equal(await next, session, 'it is used again')
+  t.strictSame(pool.givenUp, [])
+})
+
+t.test('while none can be made, requests are refused at once', async (t) => {
+  const { engine, pool } = play(2)
+  engine.failure = away
+  await t.rejects(pool.acquire(), away)
+  t.equal(pool.failure, away)
+  await t.rejects(pool.acquire(), away)
+  engine.failure = undefined
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  t.equal(pool.failure, undefined, 'one was made behind them')
+  await pool.acquire()
+})
+
+t.test('one more that cannot be made is no failure while others live', async (t) => {
+  const { engine, pool } = play(2)
+  const session = await pool.acquire()
+  engine.failure = away
+  const next = pool.acquire()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(pool.failure, undefined)
+  engine.failure = full
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  t.equal(pool.failure, undefined, 'nor when there is no slot for it later')
+  pool.release(session)
+  t.equal(await next, session)
+})
+
+t.test('a session on a primary of the past is not used again', async (t) => {
+  const { engine, pool } = play(1)
+  const session = await pool.acquire()
+  engine.deposed = true
+  pool.release(session)
+  t.ok(at(engine.sessions, 0).destroyed)
+})
+
+t.test('closing waits for nobody for long', async (t) => {
+  const { engine, pool } = play(3)
+  const [first, second, third] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
+  pool.giveUp(first)
+  const closed = pool.close()
+  t.ok(at(engine.sessions, 0).destroyed, 'what was given up is ended')
+  pool.giveUp(second)
+  t.ok(at(engine.sessions, 1).destroyed, 'and what is given up then')
+  t.notOk(at(engine.sessions, 2).destroyed, 'what is in use has a moment')
+  await closed
+  t.ok(at(engine.sessions, 2).destroyed)
+  pool.release(third)
+  await t.rejects(pool.acquire(), { kind: 'unavailable', message: 'the store is closed' })
+})

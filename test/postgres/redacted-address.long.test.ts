@@ -1,0 +1,128 @@
+/** No password of a PostgreSQL address is ever shown: not in the log, not in a message, not however it is written. */
+import { join } from 'node:path'
+import t from 'tap'
+import { addressProblem, redactAddress } from '../../dist/store/address.js'
+import { postgres, skipReason } from '../support/postgres.js'
+import { runCommand, startServer } from '../support/server.js'
+
+const shown: Readonly<Record<string, string>> = {
+  lmdb: 'lmdb',
+  'postgres://h/d': 'postgres://h/d',
+  'postgres://u@h:5432/d': 'postgres://u@h:5432/d',
+  'postgres://u:s3cret@h:5432/d': 'postgres://u:***@h:5432/d',
+  'postgresql://u:s3cret@h/d': 'postgresql://u:***@h/d',
+  'postgres://u:p@s3cret@h/d': 'postgres://u:***@h/d',
+  'postgres://u:p:s3cret@h/d': 'postgres://u:***@h/d',
+  'postgres://u:s3cret%40%2F@h/d': 'postgres://u:***@h/d',
+  'postgres://:s3cret@h/d': 'postgres://:***@h/d',
+  'postgres://u:s3cret@/d?host=/run/postgresql': 'postgres://u:***@/d?host=/run/postgresql',
+  'postgres:///d?host=/run/postgresql&user=u': 'postgres:///d?host=/run/postgresql&user=u',
+  'postgres://h/d?password=s3cret': 'postgres://h/d?password=***',
+  'postgres://h/d?user=u&password=p@s3cret&sslmode=require': 'postgres://h/d?user=u&password=***&sslmode=require',
+  'postgres://h/d?p%61ssword=s3cret': 'postgres://h/d?p%61ssword=***',
+  'postgres://h/d?PASSWORD=s3cret': 'postgres://h/d?PASSWORD=***',
+  'postgres://h/d?sslpassword=s3cret': 'postgres://h/d?sslpassword=***',
+  'postgres://u:p@h/d?password=s3cret': 'postgres://u:***@h/d?password=***',
+  // Where a password with a character of its own ends is anybody's guess: nothing behind the scheme is shown.
+  'postgres://u:12#s3cret@h/d': 'postgres://***',
+  'postgres://u:12/s3cret@h/d': 'postgres://***',
+  'postgres://u:12?s3cret@h/d': 'postgres://***',
+  'postgres://u:s3/cret@h/d': 'postgres://***',
+  'postgres://u:s3 cret@h:port/d': 'postgres://***',
+  // Not an address of ours, but somebody may have meant one.
+  'mysql://u:s3cret@h/d': 'mysql://***',
+  'postgres:/u:s3cret@h/d': '***',
+  'u:s3cret@h/d': '***',
+  's3cret and more': '***',
+  sqlite: 'sqlite',
+}
+
+t.test('what is shown of an address', (t) => {
+  for (const [address, expected] of Object.entries(shown)) t.equal(redactAddress(address), expected, address)
+  t.end()
+})
+
+t.test('an address whose password could be read in two ways is refused', (t) => {
+  const right = [
+    'lmdb',
+    'postgres://u:p@s@h/d',
+    'postgres://u:p@/d?host=/run/p',
+    'postgres:///d?host=/run/p',
+    'postgresql://h?user=a@b',
+  ]
+  for (const address of right) t.equal(addressProblem(address), undefined, address)
+  const wrong = [
+    '',
+    'LMDB',
+    'sqlite',
+    'postgres:/h',
+    'postgres//h',
+    'mysql://h/d',
+    'postgres://u:12#s@h/d',
+    'postgres://u:12/s@h/d',
+    'postgres://u:12?s@h/d',
+    'postgres://h:port/d',
+  ]
+  for (const address of wrong) t.type(addressProblem(address), 'string', address)
+  t.end()
+})
+
+/** A command has some patience with an engine that is away, and here many of them try at once. */
+const engineAwayMsMax = 120_000
+
+const wrong = ['postgres://u:12#s3cret@h/d', 'mysql://u:s3cret@h/d', 'postgres://u:s3cret@h:port/d']
+const away = ['postgres://u:s3cret@127.0.0.1:1/d', 'postgres://u@127.0.0.1:1/d?password=s3cret']
+
+t.test('no command repeats a password, of a wrong address or of an engine that is away', async (t) => {
+  const data = join(t.testdir(), 'db')
+  const commands = [['migrate'], ['keys', 'list'], ['check']]
+  const serve = ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']
+  const calls = [
+    ...wrong.flatMap((address) => [...commands, serve].map((args) => ({ args, address }))),
+    ...away.flatMap((address) => commands.map((args) => ({ args, address }))),
+  ]
+  await Promise.all(
+    calls.map(async ({ args, address }) => {
+      const { code, stdout, stderr } = await runCommand(
+        [...args, '--store', address],
+        { TOPICD_DATA: data },
+        '',
+        engineAwayMsMax,
+      )
+      t.not(code, 0, `${args[0]} ${address}`)
+      t.match(stderr, /^topicd: /m)
+      t.notMatch(stdout + stderr, 's3cret', `${args[0]} ${address}`)
+    }),
+  )
+})
+
+t.test('a service that waits for its engine repeats no password', async (t) => {
+  for (const [i, store] of away.entries()) {
+    const server = await startServer(t, {
+      store,
+      workers: 1,
+      check: false,
+      token: 'none',
+      dataDir: join(t.testdirName, String(i)),
+    })
+    const { reason } = await server.logged('the store is unavailable')
+    const ready = await fetch(`${server.adminUrl}/readyz`)
+    t.equal(ready.status, 503)
+    t.match(reason, /cannot be reached/)
+    t.notMatch(`${await ready.text()}${server.output}`, 's3cret', store)
+  }
+})
+
+const engine = await postgres()
+
+t.test(
+  'the log of a running service shows its address without the password',
+  { skip: engine === undefined && skipReason },
+  async (t) => {
+    const address = (await engine?.database()) ?? ''
+    const server = await startServer(t, { store: `${address}${address.includes('?') ? '&' : '?'}password=s3cret` })
+    const { config } = await server.logged('settings')
+    t.match((config as { store: string }).store, 'password=***')
+    t.notMatch(server.output, 's3cret')
+  },
+)

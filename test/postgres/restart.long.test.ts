@@ -1,0 +1,78 @@
+/**
+ * PostgreSQL itself goes away under load, in order and by crashes, and comes back: meanwhile requests are answered 503,
+ * afterwards the service goes on by itself, and no acknowledged write is lost.
+ */
+
+import t from 'tap'
+import { Load } from '../support/load.js'
+import { first } from '../support/only.js'
+import { postgres, skipReason } from '../support/postgres.js'
+import { seededRandom } from '../support/random.js'
+import { startServer, until } from '../support/server.js'
+
+/** How long PostgreSQL stays away, in ms. */
+const awayMs = 700
+
+const engine = await postgres()
+const cluster = engine?.cluster
+const skip =
+  engine === undefined
+    ? skipReason
+    : cluster === undefined && 'THE POSTGRESQL OF TOPICD_TEST_POSTGRES IS NOT OURS TO STOP'
+
+await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, async (t) => {
+  if (engine === undefined || cluster === undefined) return
+  const random = seededRandom(t)
+  const server = await startServer(t, { workers: 2, store: await engine.database() })
+  const load = new Load({
+    connections: 16,
+    topics: 20,
+    random,
+    target: () => ({ url: server.url, token: server.token }),
+  })
+  load.start()
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    await t.test(`after ${signal}`, async (t) => {
+      const before = load.acknowledged
+      await until('load', async () => (load.acknowledged > before + 50 ? true : undefined))
+      await cluster.stop(signal)
+      const refusedMs = performance.now()
+      const refusals = [
+        await server.post('fetch', { path: 'load/0' }),
+        await server.post('fetch', { selector: '*load//' }),
+        await server.post('addAndSet', { path: 'load/0', value: 'x' }),
+        await server.post('remove', { path: 'load/x' }),
+      ]
+      for (const { status, code, headers } of refusals) {
+        t.equal(status, 503, `meanwhile the answer is 503 (${code})`)
+        t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `with a word for it: ${code}`)
+        t.equal(headers['retry-after'], '1', 'and when to come back')
+      }
+      t.equal(first(refusals).code, 'store_unavailable', 'a read that cannot be made changes nothing')
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, awayMs - (performance.now() - refusedMs))))
+      await cluster.start()
+      const startedMs = performance.now()
+      const recovered = load.acknowledged
+      await until('recovery', async () => (load.acknowledged > recovered + 50 ? true : undefined))
+      t.comment(`writes were acknowledged again within ${(performance.now() - startedMs).toFixed(0)} ms`)
+    })
+  }
+  await load.stop()
+  await until('readiness', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+  await load.readAll(server.client)
+  t.comment(
+    `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
+      `refused ${JSON.stringify(Object.fromEntries(load.refused))}, slowest answer ${load.slowest.ms.toFixed(0)} ms`,
+  )
+  t.strictSame(
+    load.violations(),
+    [],
+    'every history is that of one copy: nothing lost, nothing stale, nothing resurrected',
+  )
+  t.equal(load.unanswered, 0, 'every request was answered')
+  t.ok(
+    [...load.refused.keys()].every((name) => /^503 (store_unavailable|unknown_outcome)$/.test(name)),
+    'by nothing else than 503',
+  )
+  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died of it')
+})

@@ -1,0 +1,266 @@
+/**
+ * A primary with a synchronous standby: what is acknowledged is on both, whatever somebody does to weaken that; the standby may be
+ * away, and fetches go on; and after a fail-over the new primary is used, and the old one never again.
+ */
+import { strict as assert } from 'node:assert'
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import type { Client } from '../support/client.js'
+import { execute, postgres, skipReason } from '../support/postgres.js'
+import { hasPostgres, type Pair, startPair } from '../support/postgres-pair.js'
+import { runCommand, type Server, startServer, until } from '../support/server.js'
+
+const skip = !hasPostgres && skipReason
+
+async function startOver(t: Test, settings: readonly string[] = []): Promise<{ pair: Pair; server: Server }> {
+  const pair = await startPair(t, settings)
+  return { pair, server: await startServer(t, { store: pair.address, workers: 2, check: false }) }
+}
+
+/** Posts without an end until it is told to; answers the statuses with their numbers. */
+function flood(
+  client: Client,
+  body: (i: number) => readonly [route: string, body: object],
+): { stop(): Promise<Map<number, number>> } {
+  const statuses = new Map<number, number>()
+  let stopped = false
+  const lane = async (_: unknown, place: number): Promise<void> => {
+    for (let i = place; !stopped; i += client.connections) {
+      const [route, parameters] = body(i)
+      const { status } = await client.post(route as 'set', parameters)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+  }
+  const lanes = Array.from({ length: client.connections }, lane)
+  return {
+    async stop() {
+      stopped = true
+      await Promise.all(lanes)
+      return statuses
+    },
+  }
+}
+
+await t.test('a write is acknowledged only when both have it', { skip, timeout: 120_000 }, async (t) => {
+  const { pair, server } = await startOver(t)
+  const { post } = server
+  // One for each claim: the row of a write that waits is locked.
+  for (const path of ['a', 'local', 'off', 'remote_write']) {
+    gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
+  }
+  await pair.standby.stop('SIGKILL')
+
+  await t.test('a wait for the standby that somebody cancels is no acknowledgement', async (t) => {
+    const write = server.connect().post('set', { path: 'a', value: 2 })
+    await until('the wait', async () => {
+      const rows = await execute(
+        pair.addressAt(pair.primary),
+        `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`,
+      )
+      return rows.length > 0 ? true : undefined
+    })
+    refuses(t, await write, 503, 'unknown_outcome', 'it is committed here, and perhaps nowhere else')
+  })
+
+  for (const weaker of ['local', 'off', 'remote_write']) {
+    await t.test(`synchronous_commit = ${weaker} for the role changes nothing`, async (t) => {
+      await execute(
+        pair.addressAt(pair.primary),
+        `set synchronous_commit = local; alter role topicd set synchronous_commit = '${weaker}'`,
+      )
+      const other = await startServer(t, { store: pair.address, workers: 1, check: false, token: server.token })
+      const write = other.connect().post('set', { path: weaker, value: 3 })
+      refuses(t, await write, 503, 'unknown_outcome', 'it waits for the standby')
+    })
+  }
+})
+
+await t.test(
+  'while the standby is away, fetches go on and the engine keeps room for others',
+  { skip, timeout: 240_000 },
+  async (t) => {
+    const { pair, server } = await startOver(t, ['max_connections=40'])
+    const { post } = server
+    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+    for (let i = 0; i < 64; i++) await post('addAndSet', { path: `old/${i}`, value: i })
+    await pair.standby.stop('SIGKILL')
+    // Of every kind, since each kind has statements of its own in flight.
+    const writers = flood(server.connect(64), (i) => {
+      switch (i % 4) {
+        case 0:
+          return ['set', { path: `old/${i % 64}`, value: i }]
+        case 1:
+          return ['remove', { path: `old/${i % 64}` }]
+        case 2:
+          return ['add', { path: `new/${i}`, type: 'json' }]
+        default:
+          return ['addAndSet', { path: `new/${i}`, value: i }]
+      }
+    })
+    const readers = flood(server.connect(4), () => ['fetch', { path: 'a' }])
+    const counts: number[] = []
+    for (
+      const endMs = Date.now() + 60_000;
+      Date.now() < endMs;
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+    ) {
+      const [row] = await execute(
+        pair.addressAt(pair.primary),
+        `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
+      )
+      counts.push(Number(row?.count))
+    }
+    const written = writers.stop()
+    const read = await readers.stop()
+    await pair.standby.start()
+    t.strictSame([...read.keys()], [200], `every fetch was answered, ${read.get(200)} of them`)
+    t.ok(Math.max(...counts) <= 40 * 0.4, `at most ${Math.max(...counts)} of 40 sessions were the service's`)
+    t.notOk((await written).has(500), 'no write failed in another way')
+    await until('a write', async () =>
+      (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
+    )
+  },
+)
+
+await t.test('a stop while the standby is away', { skip, timeout: 120_000 }, async (t) => {
+  const { pair, server } = await startOver(t)
+  gives(t, await server.post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+  await pair.standby.stop('SIGKILL')
+  refuses(t, await server.post('set', { path: 'a', value: 2 }), 503, 'unknown_outcome', 'a write')
+  const startedMs = performance.now()
+  t.strictSame(await server.stop(), { code: 0, signal: null })
+  t.ok(performance.now() - startedMs < 8000, `the service ends within ${(performance.now() - startedMs).toFixed(0)} ms`)
+  const stopping = server.log.findIndex(({ msg }) => msg === 'stopping')
+  t.strictSame(
+    server.log.slice(stopping).filter(({ level }) => Number(level) >= 40),
+    [],
+    'and says nothing of it',
+  )
+})
+
+await t.test('a fail-over by hand', { skip, timeout: 180_000 }, async (t) => {
+  const { pair, server } = await startOver(t)
+  const client = server.connect(8)
+  const acknowledged = new Set<string>()
+  let stopped = false
+  const lanes = Array.from({ length: client.connections }, async (_, lane) => {
+    for (let i = 0; !stopped; i++) {
+      const path = `${lane}/${i}`
+      const { status } = await client.post('addAndSet', { path, value: path })
+      if (status === 200) acknowledged.add(path)
+    }
+  })
+  await until('some writes', async () => (acknowledged.size > 100 ? true : undefined))
+  await pair.primary.stop('SIGKILL')
+  const lostMs = performance.now()
+  pair.standby.promote()
+  await execute(pair.addressAt(pair.standby), `alter system set synchronous_standby_names = ''`)
+  await execute(pair.addressAt(pair.standby), 'select pg_reload_conf()')
+  const before = acknowledged.size
+  await until('writes on the new primary', async () => (acknowledged.size > before + 50 ? true : undefined))
+  t.comment(`writes were back ${((performance.now() - lostMs) / 1000).toFixed(1)} s after the kill`)
+  stopped = true
+  await Promise.all(lanes)
+  for (const path of acknowledged) {
+    const { status } = await until('an answer', async () => {
+      const answer = await server.post('fetch', { path })
+      return answer.status === 503 ? undefined : answer
+    })
+    if (status !== 200) t.fail(`${path} was acknowledged, and is gone`)
+  }
+  t.ok(acknowledged.size > before, `${acknowledged.size} acknowledged writes are all there`)
+})
+
+await t.test('a primary that was deposed and lives on is not asked any more', { skip, timeout: 180_000 }, async (t) => {
+  const { pair, server } = await startOver(t)
+  const { post } = server
+  gives(t, await post('addAndSet', { path: 'a', value: 'old' }), '{"path":"a","created":true}', 'a topic')
+  pair.standby.promote()
+  const successor = pair.addressAt(pair.standby)
+  await execute(successor, `alter system set synchronous_standby_names = ''`)
+  await execute(successor, 'select pg_reload_conf()')
+  const other = await startServer(t, { store: pair.address, workers: 1, check: false, token: server.token })
+  gives(
+    t,
+    await other.post('addAndSet', { path: 'a', value: 'new' }),
+    '{"path":"a","created":false}',
+    'a new service writes at the successor',
+  )
+  const startedMs = performance.now()
+  await until('the old service reads it', async () =>
+    (await post('fetch', { path: 'a' })).text.includes('new') ? true : undefined,
+  )
+  t.ok(performance.now() - startedMs < 5000, `after ${(performance.now() - startedMs).toFixed(0)} ms`)
+  for (let i = 0; i < 200; i++) {
+    const { text } = await post('fetch', { path: 'a' })
+    assert(text.includes('new'), `a stale read: ${text}`)
+  }
+  t.pass('and 200 times more')
+})
+
+await t.test('fenced reads are never stale, though two primaries live', { skip, timeout: 180_000 }, async (t) => {
+  const pair = await startPair(t)
+  const old = pair.addressAt(pair.primary)
+  const fenced = await startServer(t, { store: old, workers: 1, check: false, flags: ['--fenced-reads'] })
+  const plain = await startServer(t, {
+    store: old,
+    workers: 1,
+    check: false,
+    token: fenced.token,
+    dataDir: `${t.testdirName}/plain`,
+  })
+  gives(t, await fenced.post('addAndSet', { path: 'a', value: 'old' }), '{"path":"a","created":true}', 'a topic')
+  gives(t, await fenced.post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":"old"}', 'a fenced fetch')
+  pair.standby.promote()
+  gives(
+    t,
+    await plain.post('fetch', { path: 'a' }),
+    '{"path":"a","type":"json","value":"old"}',
+    'without it the deposed primary is believed',
+  )
+  refuses(t, await fenced.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'with it nothing is')
+  refuses(t, await fenced.post('fetch', { selector: '>a' }), 503, 'store_unavailable', 'no page either')
+})
+
+await t.test('fenced reads without a synchronous standby are refused', { skip, timeout: 60_000 }, async (t) => {
+  const store = (await (await postgres())?.database()) ?? ''
+  const { code, stderr } = await runCommand([
+    'serve',
+    '--port',
+    '0',
+    '--admin-port',
+    '0',
+    '--store',
+    store,
+    '--data',
+    t.testdir(),
+    '--fenced-reads',
+  ])
+  t.not(code, 0)
+  t.match(stderr, /fenced reads prove nothing without a synchronous standby: set synchronous_standby_names/)
+})
+
+await t.test(
+  'a service whose only host is a standby is not ready, and says so',
+  { skip, timeout: 120_000 },
+  async (t) => {
+    const pair = await startPair(t)
+    const server = await startServer(t, {
+      store: pair.addressAt(pair.standby),
+      workers: 1,
+      check: false,
+      token: 'none',
+    })
+    const reason = await until('/readyz says why', async () => {
+      const ready = await fetch(`${server.adminUrl}/readyz`)
+      return ready.status === 503 ? ready.text() : undefined
+    })
+    t.match(reason, /there is no primary, only a standby/)
+    refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'nobody knows the keys')
+    pair.standby.promote()
+    await until('it is the primary', async () =>
+      (await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,
+    )
+    t.equal((await server.post('fetch', { path: 'a' })).status, 401, 'the keys are known')
+  },
+)

@@ -1,0 +1,150 @@
+/**
+ * Two hosts on one PostgreSQL: what one acknowledges the other shows, a key revoked on one is refused on the other within a
+ * second, and exactly one of them evaluates removals, whichever lives.
+ */
+
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import { at, only } from '../support/only.js'
+import { execute, postgres, skipReason } from '../support/postgres.js'
+import { type Server, startServer, until } from '../support/server.js'
+
+const engine = await postgres()
+
+/** How long after it is due a topic may still be there, in ms. */
+const lateMsMax = 5000
+
+await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: 120_000 }, async (t) => {
+  const store = (await engine?.database()) ?? ''
+  let token: string | undefined
+
+  async function start(host: string): Promise<Server> {
+    const dataDir = join(t.testdir(), host)
+    const server = await startServer(t, { workers: 2, store, dataDir, token, exitCode: undefined, check: false })
+    token = server.token
+    return server
+  }
+  const first = await start('first')
+  const second = await start('second')
+
+  await t.test('a write that one host acknowledged is in the next fetch from the other', async (t) => {
+    const stale: string[] = []
+    async function lane(number: number): Promise<void> {
+      const [here, there] = number % 2 === 0 ? [first, second] : [second, first]
+      const path = `lane/${number}`
+      for (let value = 0; value < 40; value++) {
+        const written = await here.post('addAndSet', { path, value })
+        const read = await there.post('fetch', value % 2 === 0 ? { path } : { selector: `*${path}//` })
+        const item = `{"path":"${path}","type":"json","value":${value}}`
+        if (written.status !== 200 || !read.text.includes(item)) stale.push(`${written.text} ${read.text}`)
+        if (value % 8 > 0) continue
+        await there.post('remove', { path })
+        const gone = await here.post('fetch', { path })
+        if (gone.code !== 'no_such_topic') stale.push(gone.text)
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, (_, number) => lane(number)))
+    t.strictSame(stale, [])
+  })
+
+  await t.test('of writers on both hosts that create one topic exactly one does', async (t) => {
+    for (let round = 0; round < 20; round++) {
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, i) =>
+          (i % 2 === 0 ? first : second).post('addAndSet', { path: `meet/${round}`, value: i }),
+        ),
+      )
+      t.equal(answers.filter(({ text }) => text.includes('"created":true')).length, 1, `round ${round}`)
+    }
+  })
+
+  await t.test(
+    'a key made on one host works on the other, and revoked there it is refused here within a second',
+    async (t) => {
+      const key = await first.addKey('shared')
+      const client = second.connect(6, key)
+      const claim = async (): Promise<true | undefined> =>
+        (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
+      await until('the key to be known', claim)
+      const revoked = await second.command('keys', 'revoke', 'shared')
+      t.equal(revoked.code, 0, 'revoked beside the other host')
+      const revokedMs = Date.now()
+      const stillKnown = async (server: Server): Promise<number> => {
+        const own = server.connect(6, key)
+        await until('the key to be refused', async () =>
+          (await own.post('fetch', { selector: '>none' })).status === 401 ? true : undefined,
+        )
+        return Date.now() - revokedMs
+      }
+      for (const ms of await Promise.all([stillKnown(first), stillKnown(second)]))
+        t.ok(ms < 5000, `refused after ${ms} ms`)
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, revokedMs + 1000 - Date.now())))
+      for (const server of [first, second]) {
+        const own = server.connect(12, key)
+        const answers = await Promise.all(Array.from({ length: 12 }, () => own.post('fetch', { selector: '>none' })))
+        for (const answer of answers) refuses(t, answer, 401, 'unauthorized', 'a second later by every worker')
+      }
+    },
+  )
+
+  await t.test('exactly one host evaluates removals, and when it is killed the other one does', (t) =>
+    evaluators(t, store, first, second),
+  )
+})
+
+async function evaluators(t: Test, store: string, first: Server, second: Server): Promise<void> {
+  const removals = (server: Server): number =>
+    server.log
+      .filter(({ msg }) => msg === 'topics removed by their policies')
+      .reduce((sum, { removed }) => sum + Number(removed), 0)
+
+  /** Creates topics that are due soon, over both hosts; gives how late the last of them went. */
+  async function round(name: string, servers: readonly Server[]): Promise<number> {
+    // Connections that have waited for long may be closed any moment.
+    const clients = servers.map((server) => server.connect(4))
+    const createdMs = Date.now()
+    const properties = { REMOVAL: 'when no updates for 1s' }
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        at(clients, i % clients.length).post('addAndSet', { path: `due/${name}/${i}`, value: i, properties }),
+      ),
+    )
+    const early = await at(clients, 0).post('fetch', { selector: `*due/${name}//`, size: 1000 })
+    if (Date.now() - createdMs < 1000) t.equal(JSON.parse(early.text).results.length, 20, `${name}: none goes early`)
+    const answeredMs = Date.now()
+    const empty = '{"has_more":false,"results":[]}'
+    await until('removal', async () =>
+      (await at(clients, 0).post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
+    )
+    t.ok(Date.now() - createdMs >= 1000, `${name}: they went after ${Date.now() - createdMs} ms`)
+    return Date.now() - answeredMs - 1000
+  }
+
+  const holder = async (): Promise<unknown> =>
+    only(await execute(store, `select holder from topicd.leases where name = 'removals'`)).holder
+  const holders = new Set<unknown>()
+  for (const name of ['one', 'two', 'three']) {
+    const lateMs = await round(name, [first, second])
+    t.ok(lateMs < lateMsMax, `${name}: ${lateMs} ms late`)
+    holders.add(await holder())
+  }
+  t.equal(holders.size, 1, 'one process held the lease throughout')
+  await until('the log', async () => (removals(first) + removals(second) === 60 ? true : undefined))
+  const counts = [removals(first), removals(second)].sort((a, b) => a - b)
+  t.strictSame(counts, [0, 60], 'one host removed all, the other none')
+
+  const [evaluator, other] = removals(first) === 60 ? [first, second] : [second, first]
+  process.kill(evaluator.pid, 'SIGKILL')
+  await evaluator.exited
+  const lateMs = await round('after its end', [other])
+  t.ok(lateMs < lateMsMax, `after its end: ${lateMs} ms late`)
+  await until('the log', async () => (removals(other) === 20 ? true : undefined))
+  t.notOk(holders.has(await holder()), 'the other one has the lease now')
+  gives(
+    t,
+    await other.connect().post('fetch', { selector: '*due//' }),
+    '{"has_more":false,"results":[]}',
+    'nothing is left',
+  )
+}

@@ -1,0 +1,155 @@
+/**
+ * Patterns made to stall: matching stays near the cost of a plain scan, reading and compiling near nothing, memory bounded.
+ * Times are compared with a plain scan of the same topics in the same run, never with a clock of another machine.
+ */
+import t from 'tap'
+import { harmlessExpression, linearTest, readPattern } from '../../dist/selectors/pattern.js'
+import type { Matcher } from '../../dist/selectors/plan.js'
+import { planSelector } from '../../dist/selectors/planner.js'
+import { encodeKey } from '../../dist/topics/key.js'
+
+/** What a store does for each topic of a scan beside asking the matcher: a key becomes a path. */
+function scanMs(paths: readonly string[], matcher: Matcher): number {
+  const keys = paths.map(encodeKey)
+  let best = Infinity
+  for (let round = 0; round < 3; round++) {
+    const begun = performance.now()
+    for (const key of keys) matcher(key.toString('latin1'))
+    best = Math.min(best, performance.now() - begun)
+  }
+  return best
+}
+
+function matcherOf(selector: string): Matcher {
+  const plan = planSelector(selector)
+  if ('problem' in plan) throw new Error(`${selector} ${plan.problem}`)
+  return plan.matcher ?? (() => true)
+}
+
+const many = Array.from(
+  { length: 20_000 },
+  (_, i) => `${'a'.repeat(28)}${'x'.repeat(i % 16)}${i % 3 === 0 ? 'c' : 'b'}`,
+)
+
+t.test('patterns that stall a backtracking engine take about the time of a plain scan', async (t) => {
+  const plain = scanMs(many, matcherOf('?.*//'))
+  const evil = ['(a+)+$', '(a|aa)+b', '(x+x+)+y', 'a*(x+x+)+y', '(.*)*z', '(.+.+)+y', '([a-x]+)*z', '(a|a?)+z']
+  evil.push('(.*)*(.*)*(.*)*z', '.*.*.*.*.*.*z')
+  for (const pattern of evil) {
+    for (const selector of [`*${pattern}`, `?${pattern}`, `*${pattern}//`, `#?x////*${pattern}`]) {
+      const ms = scanMs(many, matcherOf(selector))
+      // A plain scan costs about 0.1 µs a topic here; backtracking would take seconds for each topic.
+      t.ok(ms < 50 * plain + 50, `${selector}: ${ms.toFixed(1)} ms, a plain scan ${plain.toFixed(1)} ms`)
+    }
+  }
+})
+
+/** What this process has computed, in ms: unlike the time, no concern of other processes. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+t.test('the longest path takes a moment, whatever the pattern', async (t) => {
+  for (const pattern of ['(a+)+$', '(a|aa)+c', '(a|b)*a(a|b){300}', '((a?){20}){15}c', '(.*a){300}', '(.*b.*){100}c']) {
+    const read = readPattern(pattern, { remainingSize: 8192 })
+    if ('problem' in read) throw new Error(read.problem)
+    const test = linearTest(read)
+    for (const path of ['a'.repeat(1978), 'ab'.repeat(989), 'aab'.repeat(659)]) {
+      const begun = processorMs()
+      test(path)
+      const ms = processorMs() - begun
+      // Backtracking would take longer than the sun will shine.
+      t.ok(ms < 1000, `${pattern} on ${path.slice(0, 4)}…: ${ms.toFixed(2)} ms`)
+    }
+  }
+})
+
+t.test('the built-in engine is used for no pattern with two ways to divide a text', async (t) => {
+  const used = (pattern: string) => {
+    const read = readPattern(pattern, { remainingSize: 8192 })
+    return !('problem' in read) && harmlessExpression(read) !== undefined
+  }
+  const single = ['a.b', 'a*', '[a-z]+\\d', '.*temp', '.*temp.*', 'a{2,5}b.+', '\\Qa+\\E.', 'a{3}b{2}c?', '(a)b+']
+  for (const pattern of single) t.ok(used(pattern), pattern)
+  const others = [
+    '(a+)+',
+    '(a|aa)+b',
+    'a*a*',
+    '.*a.*b',
+    'a?b?',
+    'a+b{1,2}',
+    '(ab)c',
+    'a|b',
+    '(?i)a',
+    '\\ba',
+    '[[:alpha:]]',
+    '\\pL',
+  ]
+  for (const pattern of others) t.notOk(used(pattern), pattern)
+})
+
+t.test('its worst case is quick on the longest path', async (t) => {
+  const path = 'a'.repeat(1978)
+  for (const pattern of [
+    `a*${'a'.repeat(900)}b`,
+    `.*${'a'.repeat(900)}b.*`,
+    '.*b.*',
+    '[a-c]*b',
+    `a{1,900}${'a'.repeat(900)}b`,
+  ]) {
+    const read = readPattern(pattern, { remainingSize: 8192 })
+    const harmless = 'problem' in read ? undefined : harmlessExpression(read)
+    if (harmless === undefined) throw new Error(`${pattern} is not harmless`)
+    harmless.test(path)
+    const begun = processorMs()
+    t.notOk(harmless.test(path))
+    const ms = processorMs() - begun
+    t.ok(ms < 50, `${pattern.slice(0, 20)}: ${ms.toFixed(2)} ms`)
+  }
+})
+
+t.test('selectors made to explode are read, planned or refused at once', async (t) => {
+  const explosive = [
+    '((a{1000}){1000}){1000}',
+    '((((a{100}){100}){100}){100}){100}',
+    '[\\pL\\pN]{1000}.',
+    '(?i:[\\pL\\pN]{500}).',
+    '\\pL'.repeat(1190),
+    '(ab|cd)?'.repeat(1000),
+    '('.repeat(8000),
+    `${'('.repeat(4000)}${')'.repeat(4000)}`,
+    '['.repeat(8000),
+    '(a|'.repeat(2000),
+    '[ab]'.repeat(2000),
+    'a{1000}'.repeat(1000),
+    '\\Q'.repeat(4000),
+    '{'.repeat(8000),
+    '|'.repeat(8000),
+  ]
+  const selectors = explosive.flatMap((pattern) => [`?${pattern}`, `*${pattern}`, `?${pattern}/x//`])
+  selectors.push(`#${'*a.b////'.repeat(1000)}a`, `#${'a////'.repeat(1600)}a`, `#${'?a//////'.repeat(900)}b`)
+  selectors.push(`?${'[ab]{6}x{600}/'.repeat(13)}a`, '#'.repeat(8192), '/'.repeat(8192))
+  for (const selector of selectors) {
+    const begun = processorMs()
+    planSelector(selector)
+    const ms = processorMs() - begun
+    t.ok(ms < 500, `${selector.slice(0, 20)}… (${selector.length}): ${ms.toFixed(1)} ms`)
+  }
+})
+
+t.test('an automaton that keeps overflowing is given up, and answers as before', async (t) => {
+  const read = readPattern('(a|b)*a(a|b){12}', { remainingSize: 8192 })
+  if ('problem' in read) throw new Error(read.problem)
+  const test = linearTest(read)
+  let bits = 1
+  for (let i = 0; i < 3000; i++) {
+    let text = ''
+    for (let j = 0; j < 60; j++) {
+      bits = (Math.imul(bits, 1103515245) + 12345) >>> 0
+      text += (bits >>> 16) % 2 === 0 ? 'a' : 'b'
+    }
+    if (test(text) !== (text.at(-13) === 'a')) return void t.fail(text)
+  }
+  t.pass('3000 texts')
+})

@@ -1,0 +1,279 @@
+/**
+ * What selectors match: a table of examples, and random selectors over random trees against a naive reference that was
+ * written for this test. The scan is simulated as a store runs it: ranges in order, seeks followed, over sorted keys.
+ */
+
+import { RE2JS, RE2JSException } from 're2js'
+import t from 'tap'
+import { compileTest, harmlessExpression, linearTest, type Pattern, readPattern } from '../../dist/selectors/pattern.js'
+import type { Plan } from '../../dist/selectors/plan.js'
+import { planSelector } from '../../dist/selectors/planner.js'
+import { encodeKey } from '../../dist/topics/key.js'
+import { at } from '../support/only.js'
+import { seededRandom } from '../support/random.js'
+import { randomPath, randomSelector } from '../support/selectors.js'
+
+/** Selector, what it matches, what it does not: the README's table. */
+const examples: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+  ['a/b', ['a/b'], ['a', 'a/b/c']],
+  ['>a/b', ['a/b'], ['a', 'a/b/c']],
+  ['/a/b/', ['a/b'], ['a', 'a/b/c']],
+  ['>?a', ['?a'], ['a']],
+  ['?a/b', ['a/b'], ['a', 'a/b/c']],
+  ['?a/b/', ['a/b/c', 'a/b/c/d'], ['a/b', 'a/bc']],
+  ['?a/b//', ['a/b', 'a/b/c', 'a/b/c/d'], ['a', 'a/bc']],
+  ['?a/.*', ['a/b', 'a/c'], ['a', 'a/b/c', 'b/c']],
+  ['?a/.*/temp', ['a/x/temp', 'a/y/temp'], ['a/temp', 'a/x/hum', 'a/x/y/temp', 'a/x/temp/max']],
+  ['?a/[0-9]+//', ['a/1', 'a/42/x'], ['a', 'a/x', 'a/4x']],
+  ['?(a|b)/c', ['a/c', 'b/c'], ['c/c', 'a', 'ab/c']],
+  ['?.*//', ['a', 'a/b', 'b/c/d'], []],
+  ['?\\Qa.b/c+\\E/.*', ['a.b/c+/x'], ['axb/c+/x', 'a.b/cc/x']],
+  ['*a/b//', ['a/b', 'a/b/c'], ['a', 'a/bc']],
+  ['*a/.*', ['a/b', 'a/b/c'], ['a', 'ab/c']],
+  ['*a/.*/temp', ['a/x/temp', 'a/x/y/temp'], ['a/temp', 'a/x/hum']],
+  ['*.*temp.*', ['temp', 'a/temp', 'a/temp2/x'], ['a/tem']],
+  ['*a.b', ['a.b', 'a/b', 'axb'], ['ab', 'a.b/c']],
+  ['*a+b', ['ab', 'aab'], ['a+b', 'ab/c']],
+  ['*a+b/', ['ab/c'], ['ab', 'a+b', 'a+b/c']],
+  ['*a+b//', ['a+b', 'a+b/c', 'ab', 'aab/c'], ['a', 'b', 'a+']],
+  ['*a(b//', ['a(b', 'a(b/c'], ['ab', 'a']],
+  ['*[ab]/', ['a/x', 'b/x/y'], ['a', 'b', 'c/x', '[ab]/x']],
+  ['*sensor.1//', ['sensor.1', 'sensor.1/x', 'sensor/1', 'sensor-1/x'], ['sensor1']],
+  ['*\\Qsensor.1\\E//', ['sensor.1', 'sensor.1/x'], ['sensor/1', 'sensor-1/x']],
+  ['*\\Qa+b\\E//', ['a+b', 'a+b/c'], ['aab', 'ab']],
+  ['*(?i)temp', ['temp', 'TEMP', 'Temp'], ['temp/x']],
+  ['#a////?b/.*////*c//', ['a', 'b/x', 'c', 'c/x'], ['a/x', 'b', 'b/x/y', 'd']],
+  ['#?a//////?b', ['a', 'a/x', 'b'], ['b/x', 'c']],
+  ['#?a/////b', ['a/x', 'b'], ['a', 'b/x']],
+]
+
+function planned(selector: string): Plan {
+  const plan = planSelector(selector)
+  if ('problem' in plan) throw new Error(`${selector}: ${plan.problem}`)
+  return plan
+}
+
+/** Paths in the order of their keys. */
+class Tree {
+  readonly paths: readonly string[]
+  private readonly keys: readonly Buffer[]
+
+  constructor(paths: Iterable<string>) {
+    const entries = [...new Set(paths)].map((path) => ({ path, key: encodeKey(path) }))
+    entries.sort((a, b) => Buffer.compare(a.key, b.key))
+    this.paths = entries.map(({ path }) => path)
+    this.keys = entries.map(({ key }) => key)
+  }
+
+  private from(key: Buffer): number {
+    let low = 0
+    let high = this.keys.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (Buffer.compare(at(this.keys, middle), key) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** Runs a plan as a store does; throws when a range or a seek does not lead on. */
+  scan({ ranges, matcher }: Plan): { found: string[]; visited: number } {
+    const found: string[] = []
+    let visited = 0
+    let last: Buffer = Buffer.alloc(0)
+    for (const { start, end } of ranges) {
+      if (Buffer.compare(last, start) > 0 || Buffer.compare(start, end) >= 0) throw new Error('ranges are out of order')
+      last = end
+      for (let i = this.from(start); i < this.keys.length && Buffer.compare(at(this.keys, i), end) < 0; ) {
+        visited++
+        const answer = matcher === undefined || matcher(at(this.paths, i))
+        if (answer === true) found.push(at(this.paths, i))
+        if (typeof answer === 'boolean') i++
+        else {
+          if (Buffer.compare(answer, at(this.keys, i)) <= 0) throw new Error(`a seek at ${this.paths[i]} leads back`)
+          i = this.from(answer)
+        }
+      }
+    }
+    return { found, visited }
+  }
+}
+
+t.test('every example matches what the table says', async (t) => {
+  for (const [selector, matches, others] of examples) {
+    const tree = new Tree([...matches, ...others])
+    t.same(tree.scan(planned(selector)).found.sort(), [...matches].sort(), selector)
+  }
+})
+
+t.test('an asterisk, a path and two slashes find the topic and its descendants, whatever the path', async (t) => {
+  const regular = [
+    'a+b',
+    '?',
+    '*',
+    '**',
+    '{2}',
+    'a|b',
+    '^',
+    '$',
+    '.',
+    'c++',
+    'x{2,1}',
+    '\n',
+    'é',
+    '😀',
+    '>a',
+    '#a',
+    '%a',
+  ]
+  const broken = ['a(b', '[', ')', '(?', '[[:x:]]', 'Q\\', '\\Q', '\\E', 'a\\', '\\p{Nope}', 'C:\\Users\\x']
+  const paths = [...regular, ...broken].flatMap((path) => [path, `x/${path}`, `${path}/x/y/z`])
+  const tree = new Tree(paths.flatMap((path) => [path, `${path}/x`, `${path}/x/y`]))
+  for (const path of paths) {
+    const { found } = tree.scan(planned(`*${path}//`))
+    t.ok(
+      [path, `${path}/x`, `${path}/x/y`].every((wanted) => found.includes(wanted)),
+      JSON.stringify(path),
+    )
+  }
+  for (const path of broken.filter((text) => 'problem' in planSelector(`?${text}`))) {
+    for (const scope of ['', '/'])
+      t.match(planSelector(`*${path}${scope}`), { problem: /^has an? [a-z ]+ at character \d+: / }, `*${path}${scope}`)
+  }
+})
+
+t.test('a quoted path is that topic and nothing that its characters would match as a pattern', async (t) => {
+  const paths = ['a+b', 'a.b', '?', '**', '{2}', 'a|b', '$', 'a(b', '[', '(?', 'a\\', 'C:\\Users\\x', 'é.', 'x/a+']
+  const tree = new Tree(
+    [...paths, 'aab', 'ab', 'a/b', 'axb', 'a', 'b', 'éx', 'x/aa'].flatMap((path) => [path, `${path}/y`]),
+  )
+  for (const path of paths) {
+    const quoted = `*\\Q${path}\\E`
+    const subtree = tree.paths.filter((other) => other === path || other.startsWith(`${path}/`))
+    t.same(tree.scan(planned(`${quoted}//`)).found, subtree, `${quoted}//`)
+    t.same(tree.scan(planned(quoted)).found, [path], quoted)
+    t.same(tree.scan(planned(`${quoted}/`)).found, subtree.slice(1), `${quoted}/`)
+  }
+})
+
+t.test(
+  'random selectors find in random trees what a naive matcher finds, in order, once, skipping nothing',
+  async (t) => {
+    const random = seededRandom(t)
+    let visits = 0
+    let matches = 0
+    for (let round = 0; round < 8; round++) {
+      const paths = Array.from({ length: 1500 }, () => randomPath(random))
+      const tree = new Tree(paths)
+      for (let i = 0; i < 150; i++) {
+        const { text, matches: reference } = randomSelector(random)
+        const { found, visited } = tree.scan(planned(text))
+        const wanted = tree.paths.filter(reference)
+        visits += visited
+        matches += found.length
+        if (found.join('\n') === wanted.join('\n')) continue
+        const wrong = [...found.filter((path) => !reference(path)), ...wanted.filter((path) => !found.includes(path))]
+        return void t.fail(`${JSON.stringify(text)} is wrong about ${JSON.stringify(wrong.slice(0, 5))}`)
+      }
+    }
+    t.comment(`${matches} matches in ${visits} visits`)
+    t.ok(matches > 0)
+  },
+)
+
+t.test('the reference can fail: a matcher that skips one topic too many is caught', async (t) => {
+  const tree = new Tree(['a', 'a/x/temp', 'a/y/temp'])
+  const { ranges, matcher } = planned('?a/.*/temp')
+  const tooFar: Plan = { ranges, matcher: (path) => (path === 'a' ? encodeKey('a/y') : (matcher?.(path) ?? true)) }
+  t.same(tree.scan({ ranges, matcher }).found, ['a/x/temp', 'a/y/temp'])
+  t.same(tree.scan({ ranges: planned('?a//').ranges, matcher: tooFar.matcher }).found, ['a/y/temp'])
+  t.throws(() => tree.scan({ ranges, matcher: () => encodeKey('a') }), /leads back/)
+})
+
+t.test('a split-path pattern visits fewer than 5 keys for each item', async (t) => {
+  const paths: string[] = []
+  for (let i = 0; i < 1000; i++) {
+    const device = `a/device-${i}`
+    for (let j = 0; j < 40; j++) paths.push(`${device}/hum/${j}`, `${device}/s${j}`, `${device}/z${j}`)
+    paths.push(device, `${device}/temp`, `${device}/temp/max`, `${device}/temp/min`)
+  }
+  const tree = new Tree(paths)
+  const counts = { '?a/.*/temp': 1000, '?a/.*/temp/m.*': 2000, '?a/device-1..?/temp': 110, '?a/.*': 1000 }
+  for (const [selector, count] of Object.entries(counts)) {
+    const { found, visited } = tree.scan(planned(selector))
+    t.comment(`${selector}: ${(visited / found.length).toFixed(2)} keys an item, of ${tree.paths.length}`)
+    t.equal(found.length, count, selector)
+    t.ok(visited < 5 * found.length, `${selector} visits ${visited} keys`)
+  }
+})
+
+/** A pattern that was read without a problem. */
+function pattern(text: string): Pattern | undefined {
+  const read = readPattern(text, { remainingSize: 8192 })
+  return 'problem' in read ? undefined : read
+}
+
+t.test('the built-in engine, where it is used, agrees with the linear-time engine', async (t) => {
+  const random = seededRandom(t)
+  const classes = ['[ab]', '[^a]', '\\d', '\\D', '\\w', '\\W', '\\s', '\\S', '[\\w-]', '[^\\d/]', '[😀-😂]', '[\\s\\S]']
+  const single = ['a', 'b', '.', '/', 'é', '😀', '\\.', '\\x{1f600}', '\\t', ...classes]
+  const repeats = ['', '', '', '*', '+', '?', '{2}', '{1,3}', '{2,}', '*?', '{0}']
+  const texts = ['', 'a', '\n', '\v', '\u2028', '\u00a0', 'K', '\u212a', 'ſ', '_', '0', '٣']
+  const parts = ['a', 'b', '1', '-', '.', '/', 'é', '😀', '😁', '\n', '\t', 'x/y']
+  for (let i = 0; i < 300; i++)
+    texts.push(Array.from({ length: 1 + random.below(5) }, () => random.pick(parts)).join(''))
+  let compared = 0
+  for (let i = 0; i < 600; i++) {
+    const source = Array.from({ length: 1 + random.below(4) }, () => random.pick(single) + random.pick(repeats)).join(
+      '',
+    )
+    const read = pattern(source)
+    if (read === undefined) return void t.fail(`${source} is refused`)
+    for (const scope of ['self', 'descendants', 'subtree'] as const) {
+      const harmless = harmlessExpression(read, scope)
+      if (harmless === undefined) continue
+      const linear = linearTest(read, scope)
+      for (const text of texts) {
+        compared++
+        if (harmless.test(text) !== linear(text)) return void t.fail(`${source} (${scope}) on ${JSON.stringify(text)}`)
+      }
+    }
+  }
+  t.ok(compared > 10_000, `${compared} comparisons`)
+})
+
+t.test('what is read as a pattern is what the engine takes as one', async (t) => {
+  const random = seededRandom(t)
+  const groups = ['(', ')', '(?:', '(?i)', '(?s:', '(?P<n>', '(?<m>', '(?', '-s', ':', '|']
+  const repetitions = ['*', '+', '?', '{2}', '{1,2}', '{,2}', '{2,1}', '{', '}']
+  const classes = ['[', ']', '[^', '-', '.', '[:alpha:]', '[:no:]', '[:', ':]', '\\d', '\\pL', '\\p{Greek}', '\\p{']
+  const escapes = ['\\', '\\Q', '\\E', '\\x41', '\\x{', '\\07', '\\z', '\\b', '\\_', '\\é', '\\n', '\\C']
+  const tokens = ['a', 'b', 'é', '😀', '_', '^', '$', ...groups, ...repetitions, ...classes, ...escapes]
+  let taken = 0
+  for (let i = 0; i < 20_000; i++) {
+    const text = Array.from({ length: 1 + random.below(6) }, () => random.pick(tokens)).join('')
+    const read = readPattern(text, { remainingSize: 8192 })
+    if ('problem' in read && read.refused) continue
+    let error: unknown
+    try {
+      RE2JS.compile(text)
+      taken++
+    } catch (thrown) {
+      if (!(thrown instanceof RE2JSException)) throw thrown
+      error = thrown.message
+    }
+    const problem = 'problem' in read ? read.problem : undefined
+    if ((problem === undefined) !== (error === undefined))
+      return void t.fail(`${text}: read: ${problem}; engine: ${error}`)
+  }
+  t.ok(taken > 3000, `${taken} of 20000 are patterns`)
+})
+
+t.test('a dot matches every character, a line feed and one beyond the basic plane too', async (t) => {
+  for (const text of ['\n', '\r', '\u2028', '😀', '\u{10ffff}', 'é']) {
+    for (const source of ['.', '[^a]', '(.|ab)']) {
+      const read = pattern(source)
+      t.ok(read !== undefined && compileTest(read)(text), `${source} on U+${text.codePointAt(0)?.toString(16)}`)
+    }
+  }
+})

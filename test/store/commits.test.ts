@@ -1,0 +1,166 @@
+/**
+ * How writes are counted and kept waiting on their way to disk, with promises of the test's own in the place of lmdb's.
+ */
+
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { Commits } from '../../dist/store/lmdb/commits.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { CommitFailed, StoreError } from '../../dist/store/store.js'
+import { first } from '../support/only.js'
+
+/** A write that is answered when the test says so. */
+function pendingWrite(): {
+  readonly enqueue: () => Promise<boolean>
+  readonly end: (done: boolean) => void
+  readonly fail: (error: Error) => void
+} {
+  let end: (done: boolean) => void = () => {}
+  let fail: (error: Error) => void = () => {}
+  const written = new Promise<boolean>((resolve, reject) => {
+    end = resolve
+    fail = reject
+  })
+  return { enqueue: () => written, end: (done) => end(done), fail: (error) => fail(error) }
+}
+
+/** What lmdb rejects a write with whose commit failed. */
+function commitReason(): Error {
+  return Object.assign(new Error('Commit failed'), { commitError: Promise.reject(new Error('EIO')) })
+}
+
+/** Whether the promise is settled once everything that can run has run. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  promise.then(
+    () => (settled = true),
+    () => (settled = true),
+  )
+  await new Promise((resolve) => setImmediate(resolve))
+  return settled
+}
+
+await t.test('a hold and a close at once both resolve when the last write is back', async (t) => {
+  const commits = new Commits(t.fail)
+  const write = pendingWrite()
+  const written = commits.run('done', write.enqueue)
+  const holds = [commits.pauseWrites(), commits.pauseWrites()]
+  const closed = commits.close()
+  t.notOk(await isSettled(Promise.race([...holds, closed])), 'a write is in flight')
+  write.end(true)
+  t.equal(await written, 'done')
+  for (const promise of [...holds, closed]) t.ok(await isSettled(promise))
+})
+
+await t.test('a write that cannot be handed over is not in flight', async (t) => {
+  const commits = new Commits(t.fail)
+  const mistake = new Error('too long a key')
+  const throwing = (): Promise<boolean> => {
+    throw mistake
+  }
+  t.throws(() => commits.run('done', throwing), mistake)
+  t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
+  t.ok(await isSettled(commits.pauseWrites()), 'nothing is waited for')
+  await commits.close()
+})
+
+await t.test('a write that waits is carried out on release, and refused on close', async (t) => {
+  const commits = new Commits(t.fail)
+  await commits.pauseWrites()
+  let calls = 0
+  const write = (): Promise<boolean> => {
+    calls++
+    return Promise.resolve(true)
+  }
+  const first = commits.run('done', write)
+  t.notOk(await isSettled(first))
+  commits.resumeWrites()
+  t.equal(await first, 'done')
+  await commits.pauseWrites()
+  const second = commits.run('done', write)
+  await commits.close()
+  const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
+  t.equal(await second.catch(kindOf), 'unavailable', 'one that waited')
+  t.equal(await commits.run('done', write).catch(kindOf), 'unavailable', 'one that comes later')
+  t.equal(calls, 1, 'neither reached the store')
+})
+
+await t.test('a condition that did not hold is no failure; a commit that fails is told of once', async (t) => {
+  const reasons: Error[] = []
+  const commits = new Commits((reason) => reasons.push(reason))
+  const writes = [pendingWrite(), pendingWrite(), pendingWrite()]
+  const [unmet, ...failed] = writes.map(({ enqueue }) => commits.run('done', enqueue))
+  first(writes).end(false)
+  t.equal(await unmet, undefined)
+  for (const { fail } of writes.slice(1)) fail(commitReason())
+  for (const promise of failed) t.ok(await promise.catch((error: unknown) => error instanceof CommitFailed))
+  t.equal(reasons.length, 1)
+  t.match(commits.stats, { inFlight: 0, writes: 3, failed: 2 })
+  await commits.close()
+})
+
+await t.test('a defect in a write is not reported as a failed commit', async (t) => {
+  const commits = new Commits(t.fail)
+  const first = pendingWrite()
+  const second = pendingWrite()
+  const written = [commits.run('done', first.enqueue), commits.run('done', second.enqueue)]
+  const defect = new TypeError('ours')
+  first.fail(defect)
+  t.equal(await written[0].catch((error: unknown) => error), defect, 'its caller gets the defect itself')
+  t.match(commits.stats, { inFlight: 1, writes: 1, failed: 0 }, 'it does not count')
+  second.end(true)
+  t.equal(await written[1], 'done', 'other writes go on')
+  t.equal(await commits.run('done', () => Promise.resolve(true)), 'done', 'and so do later ones')
+  await commits.close()
+})
+
+await t.test("LMDB's own error in a transaction's callback is a failed commit", async (t) => {
+  const reasons: Error[] = []
+  const commits = new Commits((reason) => reasons.push(reason))
+  const full = Object.assign(new Error('MDB_MAP_FULL'), { code: -30792 })
+  const write = commits.run('done', () => Promise.reject(full))
+  t.ok(await write.catch((error: unknown) => error instanceof CommitFailed && error.cause === full))
+  t.equal(reasons.length, 1)
+  t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 })
+  await commits.close()
+})
+
+await t.test('a callback of lmdb that throws rejects as a defect does, and a later transaction succeeds', async (t) => {
+  const { root, keys } = openEnvironment(t.testdir())
+  const commits = new Commits(t.fail)
+  const defect = new TypeError('ours')
+  const throwing = (): boolean => {
+    throw defect
+  }
+  const failed = commits.run('done', () => keys.transaction(throwing))
+  t.equal(await failed.catch((error: unknown) => error), defect)
+  t.equal(await commits.run('done', () => keys.transaction(() => true)), 'done')
+  await commits.close()
+  await root.close()
+})
+
+await t.test(
+  'of the rejections that nobody hears, those of a failed commit are ignored, and only where that was asked for',
+  (t) => {
+    const commits = join(import.meta.dirname, '../../dist/store/lmdb/commits.js')
+    const log = join(import.meta.dirname, '../../dist/ops/log.js')
+    const run = (script: string): { readonly status: number | null; readonly stdout: string } =>
+      spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    const asked = `
+    import { ignoreUnheardCommitFailures } from ${JSON.stringify(commits)}
+    import { createLog, logCrashes } from ${JSON.stringify(log)}
+    logCrashes(createLog('test'))
+    ignoreUnheardCommitFailures()
+    setTimeout(() => console.log('went on'), 50)`
+    const unheard =
+      "Promise.reject(Object.assign(new Error('EIO'), { commitError: Promise.reject(Object.assign(new Error('EIO'), { commitError: 1 })) }))"
+    t.match(run(`${asked}; ${unheard}`), { status: 0, stdout: 'went on\n' })
+    t.match(run(`${asked}; Promise.reject(new Error('ours'))`), { status: 1, stdout: /"crashed"/ })
+    t.match(run(`import ${JSON.stringify(commits)}; console.log(process.listenerCount('unhandledRejection'))`), {
+      status: 0,
+      stdout: '0\n',
+    })
+    t.end()
+  },
+)

@@ -1,0 +1,407 @@
+/**
+ * What the seam promises, held against each engine at the store itself: random operations against a plain Map, many at
+ * once on one key, pages to the byte, keys, walks and checks. SEED=… brings a run back.
+ */
+
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Plan } from '../../dist/selectors/plan.js'
+import { openStore } from '../../dist/store/open.js'
+import { Cancelled, type Finding, type KeyRecord, type TopicStore } from '../../dist/store/store.js'
+import type { Path } from '../../dist/topics/path.js'
+import { removalOf } from '../../dist/topics/properties.js'
+import type { Properties, TopicType } from '../../dist/topics/topic.js'
+import { treeOrder } from '../support/model.js'
+import { at } from '../support/only.js'
+import { seededRandom } from '../support/random.js'
+import { planned } from '../support/store.js'
+import { eachStore } from '../support/stores.js'
+
+const waiting = { cancelled: false }
+
+const valueText = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const creation = (path: string, type: TopicType = 'json', properties: Properties = {}) => ({
+  path: path as Path,
+  type,
+  properties,
+  removal: removalOf(properties),
+})
+
+await eachStore(t, async (t, address) => {
+  const store = await openStore(address, { directory: join(t.testdir(), 'db') })
+  t.teardown(() => store.close())
+
+  /** The text of an item, or why there is none. */
+  async function read(path: string, type: TopicType = 'json'): Promise<string> {
+    const found = await store.readTopic(path as Path, type)
+    return typeof found === 'string' ? found : Buffer.from(found).toString()
+  }
+
+  interface PageOptions {
+    readonly type?: TopicType
+    readonly size?: number
+    readonly bytesMax?: number
+    readonly after?: string
+  }
+
+  async function page(
+    selector: string,
+    options: PageOptions = {},
+  ): Promise<{ readonly text: string; readonly hasMore: boolean }> {
+    const { type = 'json', size = 1000, bytesMax = 2 ** 30, after } = options
+    const query = { plan: planned(selector), type, size, bytesMax, after: after as Path | undefined }
+    const { buffer, start, end, hasMore } = await store.readPage(query, waiting)
+    return { text: buffer.subarray(start, end).toString(), hasMore }
+  }
+
+  async function clear(): Promise<void> {
+    await store.removeMatches(planned('*.*'), waiting)
+  }
+
+  await t.test('random operations do and answer what a Map does', (t) => againstMap(t, store, read, page))
+  await clear()
+
+  await t.test('of many at once on one path each has its place in an order', async (t) => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => store.addAndSet(creation('hot'), valueText(i))),
+    )
+    t.equal(outcomes.filter((outcome) => outcome === 'created').length, 1, 'one creates')
+    t.equal(outcomes.filter((outcome) => outcome === 'updated').length, 199, 'the others update')
+    const sets = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => store.set('hot' as Path, 'json', valueText(i))),
+    )
+    t.ok(
+      sets.every((outcome) => outcome === 'set'),
+      'each set finds it',
+    )
+    t.match(await read('hot'), /^{"path":"hot","type":"json","value":\d+}$/, 'one of the values stands')
+    const removals = await Promise.all(Array.from({ length: 50 }, () => store.remove('hot' as Path)))
+    t.equal(removals.filter(Boolean).length, 1, 'one removes')
+    const adds = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => store.add(creation('hot', i % 2 === 0 ? 'json' : 'string'))),
+    )
+    t.equal(adds.filter((outcome) => outcome === 'created').length, 1, 'one adds')
+    const mixed = await Promise.all([
+      store.set('hot' as Path, 'json', valueText(1)),
+      store.set('hot' as Path, 'string', valueText('1')),
+      store.addAndSet(creation('hot', 'string'), valueText('2')),
+      store.addAndSet(creation('hot', 'json'), valueText(2)),
+    ])
+    t.strictSame(
+      mixed,
+      ['set', 'incompatible_type', 'incompatible_type', 'updated'],
+      'the wrong type is refused beside the right one',
+    )
+  })
+
+  await t.test('properties that ask for the same in other words are compatible', async (t) => {
+    const ask = (properties: Properties, value: unknown) =>
+      store.addAndSet(creation('props', 'json', properties), valueText(value))
+    t.equal(await ask({ colour: 'red', VALIDATE_VALUES: 'true' }, 1), 'created')
+    const same: readonly Properties[] = [
+      { VALIDATE_VALUES: 'true', colour: 'red' },
+      { colour: 'red' },
+      { DONT_RETAIN_VALUE: 'false' },
+      {},
+    ]
+    for (const properties of same) {
+      t.equal(await ask(properties, properties), 'updated', JSON.stringify(properties))
+      t.equal(
+        await read('props'),
+        `{"path":"props","type":"json","value":${JSON.stringify(properties)}}`,
+        'with its value',
+      )
+    }
+    const before = await read('props')
+    const other: readonly Properties[] = [
+      { colour: 'blue' },
+      { VALIDATE_VALUES: 'false' },
+      { DONT_RETAIN_VALUE: 'true' },
+      { shape: 'round' },
+    ]
+    for (const properties of other) {
+      t.equal(await ask(properties, 0), 'incompatible_properties', JSON.stringify(properties))
+    }
+    t.equal(await read('props'), before, 'nothing was changed by them')
+    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(at(same, i % 2), i)))
+    t.ok(
+      many.every((outcome) => outcome === 'updated'),
+      'many at once, in both words',
+    )
+  })
+
+  await t.test('a topic that keeps no values has none, however it is written', async (t) => {
+    t.equal(await store.addAndSet(creation('none', 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(1)), 'created')
+    t.equal(await store.set('none' as Path, 'json', valueText(2)), 'set')
+    t.equal(await store.addAndSet(creation('none'), valueText(3)), 'updated')
+    t.equal(await read('none'), '{"path":"none","type":"json"}')
+  })
+
+  await t.test('what is stored comes back to the byte', async (t) => {
+    for (const text of [
+      '1.10',
+      '-0',
+      '1e400',
+      '12345678901234567890',
+      '{"b":1,"a":{"b":[]},"b":2}',
+      '"\\u0000 \\ud800 é 𝄞"',
+    ]) {
+      await store.addAndSet(creation('é/𝄞'), Buffer.from(text))
+      t.equal(await read('é/𝄞'), `{"path":"é/𝄞","type":"json","value":${text}}`, text)
+    }
+  })
+
+  await clear()
+  await t.test('a page holds its first item, and then as many as fit in its bytes', async (t) => {
+    for (const [path, length] of [
+      ['b/1', 100],
+      ['b/2', 200],
+      ['b/3', 50],
+      ['b/4', 50],
+    ] as const) {
+      await store.addAndSet(creation(path), valueText('x'.repeat(length)))
+    }
+    const items = (await page('*b//')).text
+    const lengths = (JSON.parse(`[${items}]`) as object[]).map((item) => JSON.stringify(item).length)
+    for (const selector of ['*b//', '?b/.', '#>b/1////>b/2////>b/3////>b/4', '*b/.*[1-4]']) {
+      let bytes = -1
+      for (const [place, length] of lengths.entries()) {
+        bytes += length + 1
+        const whole = { text: items.slice(0, bytes), hasMore: place < lengths.length - 1 }
+        t.strictSame(await page(selector, { bytesMax: bytes }), whole, `${selector}: ${place + 1} fit exactly`)
+        const one = place === 0
+        const less = one ? whole : { text: items.slice(0, bytes - length - 1), hasMore: true }
+        t.strictSame(
+          await page(selector, { bytesMax: bytes - 1 }),
+          less,
+          `${selector}: a byte less, and the last has to wait`,
+        )
+      }
+    }
+  })
+
+  await t.test('a page of many ranges is one page', async (t) => {
+    for (let i = 0; i < 40; i++) await store.addAndSet(creation(`r/${String(i).padStart(2, '0')}/x`), valueText(i))
+    const selector = `#${Array.from({ length: 40 }, (_, i) => `>r/${String(i).padStart(2, '0')}/x`).join('////')}`
+    const paths = ({ text }: { text: string }): string[] =>
+      (JSON.parse(`[${text}]`) as { path: string }[]).map((item) => item.path)
+    t.equal(paths(await page(selector)).length, 40, 'all of them')
+    t.strictSame(paths(await page(selector, { size: 12, after: 'r/20/x' }))[11], 'r/32/x', 'from the middle')
+    t.equal((await page(selector, { size: 40 })).hasMore, false, 'exactly as many as there are')
+    t.equal((await page(selector, { size: 39 })).hasMore, true, 'one fewer')
+  })
+
+  await t.test('a cancelled reader gets no page, and a cancelled removal stops', async (t) => {
+    const gone = { cancelled: true }
+    const query = { plan: planned('*.*nothing.*'), type: 'json', size: 10, bytesMax: 1000, after: undefined } as const
+    await Promise.all(Array.from({ length: 3000 }, (_, i) => store.addAndSet(creation(`c/${i}`), valueText(i))))
+    const isCancelled = (reason: unknown): boolean => reason instanceof Cancelled
+    const readPage = async (): Promise<unknown> => store.readPage({ ...query, plan: slow(query.plan) }, gone)
+    t.ok(await readPage().then(() => false, isCancelled), 'a scan')
+    t.ok(await store.removeMatches(planned('*c//'), gone).then(() => false, isCancelled), 'a removal')
+    t.match(await read('c/0'), /value/, 'nothing was removed')
+  })
+
+  await t.test('a removal takes every match of either type, and nothing else', async (t) => {
+    await clear()
+    const paths = Array.from({ length: 1500 }, (_, i) => `m/${i % 3}/${i}`)
+    await Promise.all(
+      paths.map((path, i) => store.addAndSet(creation(path, i % 2 === 0 ? 'json' : 'string'), valueText('x'))),
+    )
+    t.equal(await store.removeMatches(planned('*m/1//'), waiting), 500, 'a subtree')
+    t.equal(await store.removeMatches(planned('?m/0/.*[05]'), waiting), 100, 'what matches a pattern')
+    t.equal(await store.removeMatches(planned('*m//'), waiting), 900, 'the rest')
+    t.equal(await store.removeMatches(planned('*.*'), waiting), 0, 'nothing is left')
+  })
+
+  await t.test('a walk gives every topic whole, in tree order', async (t) => {
+    const properties = { colour: 'red', REMOVAL: 'when no updates for 30d' }
+    await store.addAndSet(creation('w', 'json', properties), valueText(1))
+    await store.add(creation('w/none'))
+    await store.addAndSet(creation('w/text', 'string'), valueText('é'))
+    await store.addAndSet(creation('w-x'), valueText([1]))
+    const topics: unknown[] = []
+    for await (const { path, type, properties, valueText } of store.walk(planned('*.*'), waiting)) {
+      topics.push([path, type, properties, valueText && Buffer.from(valueText).toString()])
+    }
+    t.strictSame(topics, [
+      ['w', 'json', properties, '1'],
+      ['w/none', 'json', {}, undefined],
+      ['w/text', 'string', {}, '"é"'],
+      ['w-x', 'json', {}, '[1]'],
+    ])
+  })
+
+  await t.test(
+    'topics are removed when they are due, never before, and a clause removes its matches once',
+    async (t) => {
+      await clear()
+      const policies: Readonly<Record<string, string>> = {
+        idle: 'when no updates for 1s',
+        kept: 'when no updates for 1s',
+        past: 'when time after 5',
+        later: 'when time after 4102444800000',
+        clause: "when time after 5 remove '*swept//'",
+      }
+      await store.addAndSet(creation('swept/1'), valueText(1))
+      const startMs = Date.now()
+      for (const [path, REMOVAL] of Object.entries(policies))
+        await store.addAndSet(creation(path, 'json', { REMOVAL }), valueText(1))
+      for (let idleGoneMs = 0; idleGoneMs === 0; ) {
+        await store.set('kept' as Path, 'json', valueText(2))
+        await store.removeDue()
+        if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
+        if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one went after ${idleGoneMs} ms`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      t.equal(await read('past'), 'no_such_topic', 'the past one is gone')
+      while ((await read('swept/1')) !== 'no_such_topic') await new Promise((resolve) => setTimeout(resolve, 20))
+      t.equal(await read('later'), '{"path":"later","type":"json","value":1}', 'the later one stays')
+      t.equal(await read('kept'), '{"path":"kept","type":"json","value":2}', 'the one that is updated stays')
+      const ended = async (): Promise<boolean> => ((await store.removeDue()).nextMs ?? Infinity) > Date.now()
+      while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 20))
+      await store.addAndSet(creation('swept/1'), valueText(1))
+      await store.removeDue()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is carried out once')
+    },
+  )
+
+  await t.test('keys are added once, restored, revoked, and every change moves the revision', async (t) => {
+    const record = (name: string, tokenHash = name): KeyRecord => ({
+      name,
+      tokenHash,
+      allow: ['set'],
+      under: ['a/é' as Path],
+      madeMs: 5,
+    })
+    const revisions = [await store.keysRevision()]
+    t.equal(await store.addKey(record('one')), true)
+    revisions.push(await store.keysRevision())
+    t.equal(await store.addKey(record('one', 'other')), false, 'a name that is taken')
+    t.equal(await store.keysRevision(), revisions[1], 'changes nothing')
+    await store.restoreKey(record('one', 'restored'))
+    revisions.push(await store.keysRevision())
+    t.strictSame(await store.readKeys(), [record('one', 'restored')])
+    await store.touchKeys(
+      new Map([
+        ['one', 7],
+        ['nobody', 8],
+      ]),
+    )
+    await store.touchKeys(new Map([['one', 6]]))
+    t.strictSame([...(await store.keyUses())], [['one', 7]], 'the latest use of a key that is there')
+    t.equal(await store.keysRevision(), revisions[2], 'a use is no change')
+    t.equal(await store.revokeKey('one'), true)
+    revisions.push(await store.keysRevision())
+    t.equal(await store.revokeKey('one'), false)
+    t.strictSame([await store.readKeys(), [...(await store.keyUses())]], [[], []])
+    t.equal(new Set(revisions).size, 4, 'four revisions')
+  })
+
+  await t.test('the data are sound after all of this', async (t) => {
+    const findings: Finding[] = []
+    const { records } = await store.check((finding) => findings.push(finding))
+    t.strictSame(findings, [])
+    t.ok(records > 0)
+    const { topics, bytes } = await store.stats()
+    t.ok(topics >= 0 && bytes > 0, `${topics} topics in ${bytes} bytes`)
+  })
+})
+
+/** The plan with a matcher that takes long enough for the scan to be cut into slices. */
+function slow({ ranges, matcher }: Plan): Plan {
+  return {
+    ranges,
+    matcher: (path) => {
+      const end = performance.now() + 0.05
+      while (performance.now() < end);
+      return matcher?.(path) ?? true
+    },
+  }
+}
+
+/** Random operations, compared with a Map after each. */
+async function againstMap(
+  t: Test,
+  store: TopicStore,
+  read: (path: string, type?: TopicType) => Promise<string>,
+  page: (
+    selector: string,
+    options: { size: number; type: TopicType; after?: string },
+  ) => Promise<{ text: string; hasMore: boolean }>,
+): Promise<void> {
+  const random = seededRandom(t)
+  const topics = new Map<string, { readonly type: TopicType; readonly value: string | undefined }>()
+  const paths = ['a', 'a/b', 'a/b/c', 'a/c', 'a-b', 'a-b/c', 'b', 'b/é', 'b/é/x', 'c c/d']
+  const types: readonly TopicType[] = ['json', 'string']
+  const selectors = ['*a//', '*.*', '?a/.*', '*.*c', '?.*/', '#>a////*b//', '>a/b', '*[ab].*']
+  const item = (path: string): string => {
+    const { type, value } = topics.get(path) ?? { type: 'json', value: undefined }
+    return `{"path":"${path}","type":"${type}"${value === undefined ? '' : `,"value":${value}`}}`
+  }
+  const wrong: string[] = []
+  const expect = (what: string, found: unknown, expected: unknown): void => {
+    if (JSON.stringify(found) !== JSON.stringify(expected))
+      wrong.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`)
+  }
+  const matches = (selector: string): string[] => {
+    const { ranges, matcher } = planned(selector)
+    const key = (path: string): Buffer => Buffer.from(path.replaceAll('/', '\0'))
+    const within = (path: string): boolean =>
+      ranges.some(({ start, end }) => Buffer.compare(start, key(path)) <= 0 && Buffer.compare(key(path), end) < 0)
+    return [...topics.keys()]
+      .filter((path) => within(path) && (matcher === undefined || matcher(path) === true))
+      .sort(treeOrder)
+  }
+
+  for (let step = 0; step < 600 && wrong.length === 0; step++) {
+    const path = random.pick(paths)
+    const type = random.pick(types)
+    const value = type === 'json' ? String(random.below(1000)) : `"${random.below(1000)}"`
+    const known = topics.get(path)
+    const incompatible = known !== undefined && known.type !== type
+    switch (random.below(7)) {
+      case 0:
+        expect(`add ${path}`, await store.add(creation(path, type)), known === undefined ? 'created' : 'present')
+        if (known === undefined) topics.set(path, { type, value: undefined })
+        break
+      case 1: {
+        const expected = known === undefined ? 'no_such_topic' : incompatible ? 'incompatible_type' : 'set'
+        expect(`set ${path}`, await store.set(path as Path, type, Buffer.from(value)), expected)
+        if (expected === 'set') topics.set(path, { type, value })
+        break
+      }
+      case 2:
+      case 3: {
+        const expected = known === undefined ? 'created' : incompatible ? 'incompatible_type' : 'updated'
+        expect(`addAndSet ${path}`, await store.addAndSet(creation(path, type), Buffer.from(value)), expected)
+        if (!incompatible) topics.set(path, { type, value })
+        break
+      }
+      case 4:
+        expect(`remove ${path}`, await store.remove(path as Path), topics.delete(path))
+        break
+      case 5: {
+        const expected = known === undefined ? 'no_such_topic' : incompatible ? 'incompatible_type' : item(path)
+        expect(`read ${path}`, await read(path, type), expected)
+        break
+      }
+      case 6: {
+        const selector = random.pick(selectors)
+        const size = 1 + random.below(5)
+        const after = random.oneIn(2) ? path : undefined
+        const all = matches(selector).filter(
+          (match) => topics.get(match)?.type === type && (after === undefined || treeOrder(match, after) > 0),
+        )
+        const expected = { text: all.slice(0, size).map(item).join(','), hasMore: all.length > size }
+        expect(`page of ${size} of ${selector} after ${after}`, await page(selector, { size, type, after }), expected)
+        if (!random.oneIn(10)) break
+        const found = matches(selector)
+        expect(`remove ${selector}`, await store.removeMatches(planned(selector), waiting), found.length)
+        for (const match of found) topics.delete(match)
+      }
+    }
+  }
+  t.strictSame(wrong, [], `the same answers to 600 operations (SEED=${random.seed})`)
+}

@@ -1,0 +1,72 @@
+/**
+ * The version of the stored format: written into a new store and into one from before versions, and respected. A store that a newer program wrote
+ * is refused before anything in it is read or changed.
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { runCommand } from '../support/server.js'
+import { makeDirectory } from '../support/store.js'
+
+/** Opens the databases themselves, for as long as `work` takes. */
+async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
+  const environment = openEnvironment(directory)
+  try {
+    return work(environment)
+  } finally {
+    await environment.root.close()
+  }
+}
+
+const versionOf = ({ meta }: Environment): number | undefined => meta.get('format')?.readDoubleBE()
+
+function record(version: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeDoubleBE(version)
+  return bytes
+}
+
+await t.test('a new store has the version, and keeps it', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await makeDirectory(directory, ['a'])
+  t.equal(await inside(directory, versionOf), 1)
+  t.equal(await inside(directory, versionOf), 1)
+})
+
+await t.test('a store from before versions is opened, and gets one', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await makeDirectory(directory, ['a', 'a/b'])
+  await inside(directory, ({ meta }) => meta.removeSync('format'))
+  t.match(await runCommand(['check', '--data', directory]), { code: 0, stdout: '4 records checked, 0 findings\n' })
+  t.equal(await inside(directory, versionOf), 1)
+})
+
+await t.test('a newer store is refused with what to do, and left as it is', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await makeDirectory(directory, ['a'])
+  const before = await inside(directory, ({ meta }) => {
+    meta.putSync('format', record(2))
+    return meta.get('stretch')
+  })
+  const says =
+    /topics\/data\.mdb has the format 2 of a newer topicd, and this one knows formats up to 1: run the newer one/
+  t.throws(() => openLmdbStore({ directory }), says)
+  t.throws(() => openLmdbStore({ directory }), says, 'the first attempt left it closed')
+  t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: says })
+  t.equal(await stretchOf(directory), before?.readDoubleBE(), 'no number was taken')
+})
+
+/** How many stretches of numbers have been taken, read past the version. */
+async function stretchOf(directory: string): Promise<number | undefined> {
+  const { open } = await import('lmdb')
+  const root = open<Buffer, string>({
+    path: join(directory, 'topics'),
+    overlappingSync: false,
+    maxDbs: 16,
+    encoding: 'binary',
+  })
+  const stretch = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' }).get('stretch')?.readDoubleBE()
+  await root.close()
+  return stretch
+}

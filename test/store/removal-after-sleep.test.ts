@@ -1,0 +1,80 @@
+/**
+ * `no updates for` counts the time that the machine slept. A time namespace plays the sleep: in it the clock that goes on
+ * while a machine sleeps is ahead, and the one that stands still is not.
+ */
+
+import { strict as assert } from 'node:assert'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { first, present } from '../support/only.js'
+
+const sleptSeconds = 2 * 60 * 60
+
+const asleep = ['unshare', '--time', '--boottime', String(sleptSeconds)]
+const { status, stderr } = spawnSync(first(asleep), [...asleep.slice(1), 'true'], { encoding: 'utf8' })
+const skip = status === 0 ? false : `NO TIME NAMESPACE HERE: ${stderr.trim()}`
+
+const dist = join(import.meta.dirname, '../../dist')
+
+/** Runs a module's text in a process of its own, with `store` and `clock` at hand; answers what it printed, parsed. */
+function run(command: readonly string[], text: string): unknown {
+  const imports = `import * as clock from '${dist}/store/clock.js'\nimport { openLmdbStore } from '${dist}/store/lmdb/open.js'\n`
+  const [program, ...args] = [...command, process.execPath, '--input-type=module', '-e', imports + text]
+  const { stdout, stderr } = spawnSync(present(program), args, { encoding: 'utf8' })
+  assert.equal(stderr, '')
+  return JSON.parse(stdout)
+}
+
+t.test('the time passed between two moments includes sleep', { skip }, async (t) => {
+  const before = run([], 'console.log(JSON.stringify(clock.now()))')
+  const passedMs = run(
+    asleep,
+    `const present = clock.now(); console.log(present.wallMs - clock.wallMsOf(${JSON.stringify(before)}, present))`,
+  ) as number
+  t.ok(passedMs >= sleptSeconds * 1000, `${passedMs} ms`)
+  t.ok(passedMs < (sleptSeconds + 60) * 1000)
+})
+
+t.test("in a container with an uptime of its own the clock is the machine's", { skip }, async (t) => {
+  const uptime = join(t.testdir({ uptime: '60.00 1.00\n' }), 'uptime')
+  const container = ['unshare', '--mount', 'sh', '-c', `mount --bind '${uptime}' /proc/uptime && exec "$@"`, 'sh']
+  const nowMs = (command: readonly string[]): number => run(command, 'console.log(clock.now().steadyMs)') as number
+  const before = nowMs([])
+  const inside = nowMs(container)
+  t.ok(inside >= before, `${inside} ms after ${before} ms`)
+})
+
+t.test('a moment stored before sleep counted goes by the wall clock', { skip }, async (t) => {
+  const { boot, ...moment } = run([], 'console.log(JSON.stringify(clock.now()))') as { boot: string; wallMs: number }
+  const old = { ...moment, boot: boot.replace('b:', '') }
+  t.equal(run(asleep, `console.log(clock.wallMsOf(${JSON.stringify(old)}, clock.now()))`), moment.wallMs)
+})
+
+t.test(
+  'a topic without updates for longer than it may be, sleep included, is removed; another is not',
+  { skip },
+  async (t) => {
+    const directory = join(t.testdir(), 'db')
+    const open = `import { removalOf } from '${dist}/topics/properties.js'
+const creation = (path, properties) => ({ path, type: 'json', properties, removal: removalOf(properties) })
+const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
+`
+    const add = (path: string, removal: string): string =>
+      `await store.add(creation('${path}', { REMOVAL: '${removal}' }))\n`
+    run(
+      [],
+      `${open}${add('due', 'when no updates for 1h')}${add('kept', 'when no updates for 3h')}console.log(1)\nawait store.close()`,
+    )
+    t.strictSame(
+      run([], `${open}const { removed } = await store.removeDue(); console.log(removed)\nawait store.close()`),
+      0,
+    )
+    const left = run(
+      asleep,
+      `${open}await store.removeDue(); console.log(JSON.stringify(['due', 'kept'].filter((path) => typeof store.readTopic(path, 'json') !== 'string')))
+    await store.close()`,
+    )
+    t.strictSame(left, ['kept'])
+  },
+)

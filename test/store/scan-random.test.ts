@@ -1,0 +1,108 @@
+/**
+ * Random selectors over random trees in a real store, read page by page, against a naive reference. Sizes, bytes and `after`
+ * are random, topics of the other type lie in between, and slices end anywhere: also right behind a seek.
+ */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Plan } from '../../dist/selectors/plan.js'
+import type { TopicStore } from '../../dist/store/store.js'
+import { sliceMs } from '../../dist/store/time-slices.js'
+import type { TopicType } from '../../dist/topics/topic.js'
+import { treeOrder } from '../support/model.js'
+import { type Random, seededRandom } from '../support/random.js'
+import { randomPath, randomSelector } from '../support/selectors.js'
+import { load, openStore, planned, readItems, spin, watched } from '../support/store.js'
+
+const types: readonly TopicType[] = ['json', 'string']
+
+/** Two trees in one: each path is of one type. */
+async function plant(t: Test, random: Random): Promise<{ store: TopicStore; paths: Record<TopicType, string[]> }> {
+  const store = openStore(t, join(t.testdir(), 'db'))
+  const all = [...new Set(Array.from({ length: 700 }, () => randomPath(random)))]
+  const paths: Record<TopicType, string[]> = { json: [], string: [] }
+  for (const path of all) paths[random.pick(types)].push(path)
+  for (const type of types) {
+    await load(store, paths[type], type)
+    paths[type].sort(treeOrder)
+  }
+  return { store, paths }
+}
+
+/** What one walk did beside finding topics. */
+interface Walk {
+  readonly found: string[]
+  visits: number
+  seeks: number
+  pages: number
+}
+
+/** Walks a plan to its end, in pages of random sizes, now and then slowly; the first begins after `after`. */
+async function walk(store: TopicStore, plan: Plan, type: TopicType, random: Random, after?: string): Promise<Walk> {
+  const walked: Walk = { found: [], visits: 0, seeks: 0, pages: 0 }
+  const slowly = random.oneIn(8)
+  const seen = watched(plan, () => {
+    walked.visits++
+    if (slowly && random.oneIn(20)) spin(1.1 * sliceMs)
+  })
+  const matcher = (path: string): boolean | Buffer => {
+    const verdict = seen.matcher?.(path) ?? true
+    if (typeof verdict === 'object') walked.seeks++
+    return verdict
+  }
+  // Without the watcher, a plan that needs no matcher is read in the way that is its own.
+  const watchedPlan = plan.matcher === undefined && random.oneIn(2) ? plan : { ranges: plan.ranges, matcher }
+  for (let last = after; ; walked.pages++) {
+    const size = 1 + random.below(random.oneIn(4) ? 200 : 4)
+    const bytesMax = random.oneIn(4) ? 1 + random.below(2000) : 2 ** 30
+    const { items, hasMore } = await readItems(store, { plan: watchedPlan, type, after: last, size, bytesMax })
+    for (const item of items) {
+      if (item.value !== item.path || item.type !== type) throw new Error(`the item of ${item.path} is another's`)
+      walked.found.push(item.path)
+    }
+    if (items.length > size) throw new Error(`a page of ${size} has ${items.length} items`)
+    if (!hasMore) return walked
+    last = items.at(-1)?.path
+    if (last === undefined) throw new Error('a page that has more is empty')
+  }
+}
+
+t.test('random selectors, page by page, find what a naive matcher finds: all of it, once, in order', async (t) => {
+  const random = seededRandom(t)
+  const sum = { matches: 0, visits: 0, seeks: 0, pages: 0 }
+  for (let round = 0; round < 6; round++) {
+    await t.test(`tree ${round + 1}`, async (t) => {
+      const { store, paths } = await plant(t, random)
+      for (let i = 0; i < 120; i++) {
+        const { text, matches } = randomSelector(random)
+        const type = random.pick(types)
+        const after = random.oneIn(3) ? random.pick([...paths.json, ...paths.string, randomPath(random)]) : undefined
+        const { found, visits, seeks, pages } = await walk(store, planned(text), type, random, after)
+        const wanted = paths[type].filter(
+          (path) => matches(path) && (after === undefined || treeOrder(path, after) > 0),
+        )
+        sum.matches += found.length
+        sum.visits += visits
+        sum.seeks += seeks
+        sum.pages += pages
+        if (found.join('\0') === wanted.join('\0')) continue
+        return void t.strictSame(found, wanted, `${JSON.stringify(text)} after ${after}`)
+      }
+      t.pass('120 selectors')
+    })
+  }
+  t.comment(JSON.stringify(sum))
+  t.ok(sum.matches > 1000 && sum.seeks > 500 && sum.pages > 500, 'they found much, sought often, in many pages')
+})
+
+t.test('a set of thousands of ranges is found whole, in order, by a walk in slices', async (t) => {
+  const store = openStore(t, join(t.testdir(), 'db'))
+  const paths = ['ab', 'cd', 'ef'].flatMap((start) => Array.from({ length: 60 }, (_, i) => `${start}${i}/x`))
+  await load(store, paths)
+  const letters = Array.from({ length: 200 }, (_, i) => `?[a-f][a-f]${i}/x`)
+  const plan = planned(`#${letters.join('////')}`)
+  t.ok(plan.ranges.length > 1000, `${plan.ranges.length} ranges`)
+  for (const matcher of [undefined, () => true]) {
+    const { items, hasMore } = await readItems(store, { plan: { ...plan, matcher } })
+    t.strictSame([items.map(({ path }) => path), hasMore], [[...paths].sort(treeOrder), false])
+  }
+})

@@ -1,0 +1,34 @@
+/** Elements that a test relies on: each is there, or the test fails with what was found instead. */
+import assert from 'node:assert/strict'
+
+/** The first of a list. */
+export function first<Item>(list: readonly Item[]): Item {
+  return at(list, 0)
+}
+
+/** The only one of a list. */
+export function only<Item>(list: readonly Item[]): Item {
+  assert.equal(list.length, 1, `one element is expected, there are ${list.length}`)
+  return at(list, 0)
+}
+
+/** The element at an index, counted from the end if it is negative. */
+export function at<Item>(list: readonly Item[], index: number): Item {
+  const item = list.at(index)
+  if (item === undefined) assert.fail(`no element ${index} among ${list.length}`)
+  return item
+}
+
+/** A value that may be missing and is not. */
+export function present<Value>(value: Value | undefined): Value {
+  if (value === undefined) assert.fail('a value is missing')
+  return value
+}
+
+/** The upper median of numbers, in any order. */
+export function medianOf(numbers: readonly number[]): number {
+  return at(
+    [...numbers].sort((a, b) => a - b),
+    numbers.length >> 1,
+  )
+}

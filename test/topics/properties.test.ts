@@ -1,0 +1,148 @@
+/**
+ * Topic properties: which are refused, which fit an existing topic, and what they bring about.
+ */
+import t from 'tap'
+import { propertiesBytesMax, removalBytesMax } from '../../dist/limits.js'
+import { compatible, parseProperties, removalOf, retainsValue } from '../../dist/topics/properties.js'
+import { dueMs } from '../../dist/topics/removal-policy.js'
+
+/** What is wrong with them; undefined when nothing is. */
+function checkProperties(
+  properties: Record<string, string>,
+): { readonly name: string; readonly problem: string } | undefined {
+  const checked = parseProperties(properties)
+  return 'problem' in checked ? checked : undefined
+}
+
+/** As a request's body gives them: `__proto__` is then an own member like any other. */
+function parsed(text: string): Record<string, string> {
+  return JSON.parse(text) as Record<string, string>
+}
+
+t.test('known properties take their values and any other name takes any', async (t) => {
+  for (const properties of [
+    {},
+    { VALIDATE_VALUES: 'true' },
+    { VALIDATE_VALUES: 'false' },
+    { DONT_RETAIN_VALUE: 'true' },
+    { DONT_RETAIN_VALUE: 'false', VALIDATE_VALUES: 'true' },
+    { REMOVAL: 'when no updates for 10m' },
+    { REMOVAL: "when time after 5 remove 'not yet known to be a selector ('" },
+    { validate_values: 'maybe' },
+    { TIDY_ON_UNSUBSCRIBE: '', '': 'a nameless one', constructor: 'x', 'räksmörgås 😀': '\0' },
+    parsed('{"__proto__":"x","hasOwnProperty":"y","toString":"z"}'),
+  ]) {
+    t.equal(checkProperties(properties), undefined, JSON.stringify(properties))
+  }
+})
+
+t.test('a malformed value is refused by the name of its property', async (t) => {
+  const wanted = 'must be "true" or "false"'
+  for (const name of ['VALIDATE_VALUES', 'DONT_RETAIN_VALUE']) {
+    for (const value of ['', 'TRUE', 'True', ' true', 'true ', 'yes', '1', '0', 'null']) {
+      t.same(checkProperties({ other: 'x', [name]: value }), { name, problem: wanted }, `${name} ${value}`)
+    }
+  }
+  t.same(checkProperties({ REMOVAL: '' }), {
+    name: 'REMOVAL',
+    problem: 'has a syntax error at character 1, at the end: expected "when", as in "when no updates for 10m"',
+  })
+  t.match(checkProperties({ REMOVAL: 'when this session closes' }), {
+    name: 'REMOVAL',
+    problem: /are not supported here/,
+  })
+  t.match(checkProperties({ REMOVAL: 'x'.repeat(removalBytesMax + 1) }), { name: 'REMOVAL', problem: /^is \d+ bytes/ })
+})
+
+t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
+  const problem = `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`
+  t.equal(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 2) }), undefined)
+  t.same(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 1) }), { name: 'ab', problem })
+  t.equal(checkProperties({ ['é'.repeat(propertiesBytesMax / 2 - 1)]: 'é' }), undefined)
+  t.equal(checkProperties({ ['é'.repeat(propertiesBytesMax / 2 - 1)]: 'éx' })?.problem, problem)
+  const many = Array.from({ length: propertiesBytesMax / 8 }, (_, i) => [`n${String(i).padStart(4, '0')}`, 'xyz'])
+  t.equal(checkProperties(Object.fromEntries(many)), undefined)
+  t.same(checkProperties({ ...Object.fromEntries(many), z: '' }), { name: 'z', problem })
+})
+
+t.test('a lone surrogate is refused in a value and in a name, which is answered as UTF-8 can encode it', async (t) => {
+  t.same(checkProperties({ a: 'x\ud800y' }), {
+    name: 'a',
+    problem: 'contains a lone surrogate, which UTF-8 cannot encode',
+  })
+  t.same(checkProperties({ 'a\udc00': 'x' }), {
+    name: 'a\ufffd',
+    problem: 'has a lone surrogate in its name, which UTF-8 cannot encode',
+  })
+  t.equal(checkProperties({ 'a\ud83d\ude00': '\ud83d\ude00' }), undefined, 'a pair is none')
+})
+
+t.test('the member __proto__ is checked, counted and compared like any other', async (t) => {
+  const long = parsed(`{"__proto__":${JSON.stringify('x'.repeat(propertiesBytesMax))}}`)
+  t.equal(checkProperties(long)?.name, '__proto__')
+  t.equal(checkProperties(parsed('{"__proto__":"\\ud800"}'))?.name, '__proto__')
+  t.equal(compatible(parsed('{"__proto__":"x"}'), parsed('{"__proto__":"x"}')), true)
+  t.equal(compatible(parsed('{"__proto__":"x"}'), parsed('{"__proto__":"y"}')), false)
+  t.equal(compatible({}, parsed('{"__proto__":"x"}')), false)
+  const inherited = Object.create({ own: 'x', DONT_RETAIN_VALUE: 'true', REMOVAL: 'when time after 5' }) as Record<
+    string,
+    string
+  >
+  t.equal(compatible(inherited, { own: 'x' }), false, 'what is inherited is no property')
+  t.equal(retainsValue(inherited), true)
+  t.equal(removalOf(inherited), undefined)
+})
+
+t.test('a request fits a topic that has the value of every property it names', async (t) => {
+  const minutes = { REMOVAL: 'when no updates for 10m' }
+  for (const [existing, requested] of [
+    [{}, {}],
+    [{ VALIDATE_VALUES: 'true', own: 'x', ...minutes }, {}],
+    [{ VALIDATE_VALUES: 'true' }, { VALIDATE_VALUES: 'true' }],
+    [{}, { VALIDATE_VALUES: 'false' }],
+    [{}, { DONT_RETAIN_VALUE: 'false', VALIDATE_VALUES: 'false' }],
+    [{ DONT_RETAIN_VALUE: 'false' }, { DONT_RETAIN_VALUE: 'false' }],
+    [
+      { own: 'x', other: 'y' },
+      { other: 'y', own: 'x' },
+    ],
+    [{ ...minutes, own: '' }, minutes],
+  ] as const) {
+    t.equal(compatible(existing, requested), true, JSON.stringify([existing, requested]))
+  }
+})
+
+t.test('a request does not fit a topic that has another value, or none and no default', async (t) => {
+  const minutes = { REMOVAL: 'when no updates for 10m' }
+  for (const [existing, requested] of [
+    [{}, { VALIDATE_VALUES: 'true' }],
+    [{ VALIDATE_VALUES: 'true' }, { VALIDATE_VALUES: 'false' }],
+    [{ DONT_RETAIN_VALUE: 'true' }, { DONT_RETAIN_VALUE: 'false' }],
+    [{ own: 'x' }, { own: 'y' }],
+    [{ own: 'x' }, { own: 'x', other: 'y' }],
+    [{}, { own: '' }],
+    [{}, { own: 'false' }],
+    [{}, { toString: 'x' }],
+    [{}, minutes],
+    [minutes, { REMOVAL: 'when no updates for 600s' }],
+    [minutes, { REMOVAL: 'When no updates for 10m' }],
+  ] as const) {
+    t.equal(compatible(existing, requested), false, JSON.stringify([existing, requested]))
+  }
+})
+
+t.test('values are kept unless DONT_RETAIN_VALUE is true', async (t) => {
+  t.equal(retainsValue({}), true)
+  t.equal(retainsValue({ DONT_RETAIN_VALUE: 'false' }), true)
+  t.equal(retainsValue({ VALIDATE_VALUES: 'true' }), true)
+  t.equal(retainsValue({ DONT_RETAIN_VALUE: 'true' }), false)
+})
+
+t.test('the removal policy is the one that REMOVAL words', async (t) => {
+  t.equal(removalOf({}), undefined)
+  t.equal(removalOf({ removal: 'when no updates for 10m' }), undefined)
+  const policy = removalOf({ REMOVAL: "when no updates for 10m remove '*a//'" })
+  t.equal(policy?.selector, '*a//')
+  t.equal(policy && dueMs(policy, 0, 5), 600_005)
+  t.throws(() => removalOf({ REMOVAL: 'when' }), /properties are checked before/, 'unchecked properties are our error')
+})

@@ -1,0 +1,514 @@
+/**
+ * REMOVAL expressions: what is one, what is not and how the refusal reads, and when a topic is due by it.
+ */
+import t, { type Test } from 'tap'
+import {
+  removalBytesMax,
+  removalConditionsMax,
+  removalDepthMax,
+  removalPeriodMsMax,
+  removalTimeMsMax,
+} from '../../dist/limits.js'
+import { parseRemoval } from '../../dist/topics/parse-removal.js'
+import { dueMs, type RemovalPolicy, tracksUpdates } from '../../dist/topics/removal-policy.js'
+import { seededRandom } from '../support/random.js'
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+const createdMs = 1_700_000_000_000
+const updatedMs = createdMs + 5 * minute
+
+function policyOf(text: string): RemovalPolicy {
+  const policy = parseRemoval(text)
+  if ('problem' in policy) throw new Error(`${text}: ${policy.problem}`)
+  return policy
+}
+
+function due(text: string): number {
+  return dueMs(policyOf(text), createdMs, updatedMs)
+}
+
+/** Longest problem that the table of problems passes on uncut, in UTF-16 units. */
+const problemMax = 200
+
+function problemOf(text: string): string {
+  const policy = parseRemoval(text)
+  if (!('problem' in policy)) throw new Error(`is no problem: ${text.slice(0, 200)}`)
+  if (policy.problem.length > problemMax) throw new Error(`is cut in the answer: ${policy.problem}`)
+  return policy.problem
+}
+
+t.test('each unit of a period counts from the last update', async (t) => {
+  t.equal(due('when no updates for 2s'), updatedMs + 2 * second)
+  t.equal(due('when no updates for 20m'), updatedMs + 20 * minute)
+  t.equal(due('when no updates for 3h'), updatedMs + 3 * hour)
+  t.equal(due('when no updates for 7d'), updatedMs + 7 * day)
+  t.equal(due('when no updates for 007d'), updatedMs + 7 * day)
+})
+
+t.test('a topic that was never updated is idle since its creation', async (t) => {
+  t.equal(dueMs(policyOf('when no updates for 2s'), createdMs, createdMs), createdMs + 2 * second)
+})
+
+t.test('after delays the start of the idle period to that long after the creation', async (t) => {
+  t.equal(due('when no updates for 15m after 1d'), createdMs + day + 15 * minute)
+  t.equal(due('when no updates for 15m after 1m'), updatedMs + 15 * minute, 'an update past the grace counts')
+  t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'one at its very end too')
+})
+
+t.test('a creation that a clock step left in the future is healed by the next update', async (t) => {
+  t.equal(dueMs(policyOf('when no updates for 2s'), updatedMs + 365 * day, updatedMs), updatedMs + 2 * second)
+})
+
+t.test('a point in time is passed one millisecond later', async (t) => {
+  t.equal(due('when time after 1518780068112'), 1518780068113)
+  t.equal(due('when time after 0'), 1)
+  t.equal(due(`when time after ${removalTimeMsMax}`), removalTimeMsMax + 1)
+})
+
+t.test('dates are read as Java reads RFC 1123', async (t) => {
+  const noon = Date.UTC(2018, 5, 3, 12)
+  for (const date of [
+    'Sun, 3 Jun 2018 12:00:00 GMT',
+    'Sun, 03 Jun 2018 12:00:00 GMT',
+    '3 Jun 2018 12:00:00 GMT',
+    'Sun, 3 Jun 2018 12:00 GMT',
+    'sun, 3 JUN 2018 12:00:00 gmt',
+    'Sun, 3 Jun 2018 13:30:00 +0130',
+    'Sun, 3 Jun 2018 04:30:00 -0730',
+    'Mon, 4 Jun 2018 02:00:00 +1400',
+  ]) {
+    t.equal(due(`when time after '${date}'`), noon + 1, date)
+    t.equal(due(`when time after "${date}"`), noon + 1, date)
+  }
+  t.equal(due("when time after 'Tue, 4 May 2077 11:05:30 GMT'"), Date.UTC(2077, 4, 4, 11, 5, 30) + 1)
+  t.equal(due("when time after '29 Feb 2024 00:00 GMT'"), Date.UTC(2024, 1, 29) + 1, 'a leap day')
+  t.equal(due("when time after '1 Jan 1970 00:00 GMT'"), 1)
+  t.equal(due("when time after '31 Dec 9999 23:59:59 GMT'"), removalTimeMsMax - 999 + 1)
+})
+
+t.test('a date that is none is refused, and why is said', async (t) => {
+  const form = /expected a date such as 'Sun, 3 Jun 2018 11:05:30 GMT' \(GMT or an offset such as \+0100\)$/
+  for (const [date, problem] of [
+    ['Tue, 3 Jun 2018 11:05:30 GMT', /that day is a Sunday$/],
+    ['29 Feb 2023 00:00 GMT', /no such day in the calendar$/],
+    ['31 Apr 2023 00:00 GMT', /no such day in the calendar$/],
+    ['0 Jun 2018 00:00 GMT', /no such day in the calendar$/],
+    ['32 Jan 2018 00:00 GMT', /no such day in the calendar$/],
+    ['3 Foo 2018 00:00 GMT', /no such day in the calendar$/],
+    ['3 Jun 2018 24:00 GMT', /no such time of day$/],
+    ['3 Jun 2018 23:60 GMT', /no such time of day$/],
+    ['3 Jun 2018 23:59:60 GMT', /no such time of day$/],
+    ['3 Jun 2018 11:05:30 +2400', /no such offset$/],
+    ['3 Jun 2018 11:05:30 +0060', /no such offset$/],
+    ['31 Dec 1969 23:59:59 GMT', /must be in the years 1970 to 9999/],
+    ['1 Jan 1970 00:59:59 +0100', /must be in the years 1970 to 9999/],
+    ['31 Dec 9999 23:59:59 -0001', /must be in the years 1970 to 9999/],
+    ['1 Jan 0070 00:00 GMT', /must be in the years 1970 to 9999/],
+    ['3 Jun 18 11:05:30 GMT', form],
+    ['Sun 3 Jun 2018 11:05:30 GMT', form],
+    ['3 Jun 2018 11:05:30', form],
+    ['3 Jun 2018 11:05:30 UTC', form],
+    ['3 Jun 2018 11:05:30 EST', form],
+    ['3 Jun 2018 11:05:30 +01:00', form],
+    ['2018-06-03T11:05:30Z', form],
+    ['1518780068112', form],
+    [' 3 Jun 2018 11:05:30 GMT', form],
+    ['', form],
+  ] as const) {
+    t.match(problemOf(`when time after '${date}'`), problem, date)
+  }
+})
+
+t.test('and waits for the last, or for the first, and and binds tighter', async (t) => {
+  const time = updatedMs + hour
+  t.equal(due(`when time after ${time} and no updates for 1m`), time + 1)
+  t.equal(due(`when time after ${time} and no updates for 1d`), updatedMs + day)
+  t.equal(due(`when time after ${time} or no updates for 1m`), updatedMs + minute)
+  t.equal(due(`when time after ${time} or no updates for 1d`), time + 1)
+  t.equal(due(`when no updates for 1m or no updates for 1d and time after ${time}`), updatedMs + minute)
+  t.equal(due(`when time after ${time} and no updates for 1d or no updates for 1m`), updatedMs + minute)
+  t.equal(due(`when (no updates for 1m or no updates for 1d) and time after ${time}`), time + 1)
+  t.equal(due(`when time after ${time} and (no updates for 1d or no updates for 1m)`), time + 1)
+  t.equal(due(`when ((time after ${time})) and ((no updates for 1d) or (no updates for 1m))`), time + 1)
+})
+
+t.test('only policies with a condition on updates track them', async (t) => {
+  t.equal(tracksUpdates(policyOf('when time after 5')), false)
+  t.equal(tracksUpdates(policyOf('when time after 5 and (time after 6 or time after 7)')), false)
+  t.equal(tracksUpdates(policyOf('when no updates for 1s')), true)
+  t.equal(tracksUpdates(policyOf('when time after 5 and (time after 6 or no updates for 1s)')), true)
+})
+
+t.test('keywords come in any case and white space in any amount', async (t) => {
+  const plain = policyOf("when no updates for 1m after 1h and (time after 5) remove '*a//'")
+  t.same(policyOf("WHEN No UPDATES fOr 1m AFTER 1h AND(TIME After 5)Remove'*a//'"), plain)
+  t.same(policyOf(" \t\r\nwhen\u00a0no\nupdates  for\t1m after 1h and ( time after 5 )  remove  '*a//' \n"), plain)
+})
+
+t.test('the remove clause is the selector as meant, quotes and escapes undone', async (t) => {
+  for (const [clause, selector] of [
+    ["remove '*alpha/beta//'", '*alpha/beta//'],
+    ['remove "*alpha/beta//"', '*alpha/beta//'],
+    [`remove "it's"`, "it's"],
+    [`remove 'say "so"'`, 'say "so"'],
+    [String.raw`remove 'it\'s'`, "it's"],
+    [String.raw`remove "say \"so\""`, 'say "so"'],
+    [String.raw`remove 'say \"so\"'`, 'say "so"'],
+    [String.raw`remove '?a/\\d+/\\\\//'`, String.raw`?a/\d+/\\//`],
+    [String.raw`remove '\\'`, '\\'],
+    ["remove '>räksmörgås/😀'", '>räksmörgås/😀'],
+    ["remove 'when (and or) remove'", 'when (and or) remove'],
+    ["remove ''", ''],
+    ['', undefined],
+  ] as const) {
+    t.equal(policyOf(`when no updates for 1m ${clause}`).selector, selector, clause)
+  }
+})
+
+t.test('conditions on sessions and subscriptions are recognised and refused as such', async (t) => {
+  const refused =
+    /^has a syntax error at character \d+, near "[^"]+": conditions on sessions and subscriptions are not supported here, only "time after" and "no updates for"$/
+  for (const condition of [
+    'subscriptions < 1 for 10m',
+    'local subscriptions < 1 for 10m',
+    'Subscriptions<1 for 20m after 1h',
+    `no session has '$Principal is "client"' for 1h`,
+    `no local session has 'Department is "Accounts"' for 1h after 1d`,
+    'no sessions',
+    'session closes',
+    'this session closes',
+  ]) {
+    t.match(problemOf(`when ${condition}`), refused, condition)
+    t.match(problemOf(`when no updates for 1m and (time after 5 or ${condition})`), refused, condition)
+  }
+})
+
+t.test('a problem names the character, what stands there and what may', async (t) => {
+  const condition = '"time after", "no updates for" or "("'
+  const period = 'a period such as 30s, 10m, 12h or 7d'
+  const range = 'a period is at least 1s and at most 36500d'
+  const cases: readonly (readonly [string, string])[] = [
+    ['', 'has a syntax error at character 1, at the end: expected "when", as in "when no updates for 10m"'],
+    ['  ', 'has a syntax error at character 3, at the end: expected "when", as in "when no updates for 10m"'],
+    [
+      'no updates for 1s',
+      'has a syntax error at character 1, near "no": expected "when", as in "when no updates for 10m"',
+    ],
+    [
+      'whenno updates for 1s',
+      'has a syntax error at character 1, near "whenno": expected "when", as in "when no updates for 10m"',
+    ],
+    ['when', `has a syntax error at character 5, at the end: expected ${condition}`],
+    ['when remove "a"', `has a syntax error at character 6, near "remove": expected ${condition}`],
+    ['when not time after 5', `has a syntax error at character 6, near "not": expected ${condition}`],
+    ['when ()', `has a syntax error at character 7, near ")": expected ${condition}`],
+    ['when thistle', `has a syntax error at character 6, near "thistle": expected ${condition}`],
+    ['when and time after 5', `has a syntax error at character 6, near "and": expected ${condition}`],
+    ['when time after 5 and', `has a syntax error at character 22, at the end: expected ${condition}`],
+    ['when time after 5 or or time after 6', `has a syntax error at character 22, near "or": expected ${condition}`],
+    [
+      'when time after 5 time after 6',
+      'has a syntax error at character 19, near "time": expected "and", "or", "remove" or the end',
+    ],
+    ['when time after 5)', 'has a syntax error at character 18, near ")": expected "and", "or", "remove" or the end'],
+    [
+      'when time after 5 && time after 6',
+      'has a syntax error at character 19, near "&&": expected "and", "or", "remove" or the end',
+    ],
+    ['when (time after 5', 'has a syntax error at character 19, at the end: expected "and", "or" or ")"'],
+    [
+      'when (time after 5 remove "a")',
+      'has a syntax error at character 20, near "remove": expected "and", "or" or ")"',
+    ],
+    ['when time 5', 'has a syntax error at character 11, near "5": expected "after"'],
+    ['when time', 'has a syntax error at character 10, at the end: expected "after"'],
+    [
+      'when time after',
+      "has a syntax error at character 16, at the end: expected milliseconds since 1970 or a quoted date such as 'Sun, 3 Jun 2018 11:05:30 GMT'",
+    ],
+    [
+      'when time after 10m',
+      'has a syntax error at character 17, near "10m": expected milliseconds since 1970 or a quoted date such as \'Sun, 3 Jun 2018 11:05:30 GMT\'',
+    ],
+    [
+      'when time after -5',
+      'has a syntax error at character 17, near "-5": expected milliseconds since 1970 or a quoted date such as \'Sun, 3 Jun 2018 11:05:30 GMT\'',
+    ],
+    ['when no', 'has a syntax error at character 8, at the end: expected "updates"'],
+    ['when no update for 5m', 'has a syntax error at character 9, near "update": expected "updates"'],
+    ['when no updates 5m', 'has a syntax error at character 17, near "5m": expected "for"'],
+    ['when no updates for', `has a syntax error at character 20, at the end: expected ${period}`],
+    ['when no updates for 5', `has a syntax error at character 21, near "5": expected ${period}`],
+    ['when no updates for 10 m', `has a syntax error at character 21, near "10": expected ${period}`],
+    ['when no updates for m', `has a syntax error at character 21, near "m": expected ${period}`],
+    ['when no updates for 5M', `has a syntax error at character 21, near "5M": expected ${period}`],
+    ['when no updates for 5w', `has a syntax error at character 21, near "5w": expected ${period}`],
+    ['when no updates for 5ms', `has a syntax error at character 21, near "5ms": expected ${period}`],
+    ['when no updates for 1.5h', `has a syntax error at character 21, near "1.5h": expected ${period}`],
+    ['when no updates for -5m', `has a syntax error at character 21, near "-5m": expected ${period}`],
+    ['when no updates for ٣m', `has a syntax error at character 21, near "٣m": expected ${period}`],
+    ["when no updates for '5m'", `has a syntax error at character 21, near "'5m'": expected ${period}`],
+    ['when no updates for 0s', `has a syntax error at character 21, near "0s": ${range}`],
+    ['when no updates for 5m after', `has a syntax error at character 29, at the end: expected ${period}`],
+    ['when no updates for 5m after 0d', `has a syntax error at character 30, near "0d": ${range}`],
+    [
+      'when no updates for 5m after 1518780068112',
+      `has a syntax error at character 30, near "1518780068112": expected ${period}`,
+    ],
+    ['when no updates for 5m remove', 'has a syntax error at character 30, at the end: expected a selector in quotes'],
+    [
+      'when no updates for 5m remove *a//',
+      'has a syntax error at character 31, near "*a//": expected a selector in quotes',
+    ],
+    [
+      'when no updates for 5m remove "a" and time after 5',
+      'has a syntax error at character 35, near "and": expected the end',
+    ],
+    ['when no updates for 5m remove "a" "b"', 'has a syntax error at character 35, near ""b"": expected the end'],
+    ['when no updates for 5m remove "a', 'has a syntax error at character 31, near ""a": the quote is not closed'],
+    [`when no updates for 5m remove "a'`, `has a syntax error at character 31, near ""a'": the quote is not closed`],
+    [
+      String.raw`when no updates for 5m remove "a\"`,
+      String.raw`has a syntax error at character 31, near ""a\"": the quote is not closed`,
+    ],
+    [
+      String.raw`when no updates for 5m remove "?\d//"`,
+      String.raw`has a syntax error at character 33, near "\d//"": within quotes, a backslash is written \\; \ escapes only quotes and backslashes`,
+    ],
+    [
+      'when no updates for 5m remove "a\\',
+      'has a syntax error at character 33, near "\\": within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes',
+    ],
+    ["when no updates' for 5m", 'has a syntax error at character 16, near "\' for 5m": the quote is not closed'],
+    ['when 😀😀 x', `has a syntax error at character 6, near "😀😀": expected ${condition}`],
+    [
+      `when (no updates for 1m) 😀 '\ud800`,
+      'has a syntax error at character 26, near "😀": expected "and", "or", "remove" or the end',
+    ],
+    [`when \ud800`, `has a syntax error at character 6, near "\ufffd": expected ${condition}`],
+    [`when ${'x'.repeat(17)}`, `has a syntax error at character 6, near "${'x'.repeat(16)}…": expected ${condition}`],
+    [`when ${'😀'.repeat(17)}`, `has a syntax error at character 6, near "${'😀'.repeat(16)}…": expected ${condition}`],
+  ]
+  for (const [text, problem] of cases) t.equal(problemOf(text), problem, text)
+})
+
+t.test('periods and times are bounded', async (t) => {
+  const days = removalPeriodMsMax / day
+  t.equal(due(`when no updates for ${days}d after ${days * 24}h`), createdMs + 2 * removalPeriodMsMax)
+  t.match(problemOf(`when no updates for ${days + 1}d`), /a period is at least 1s and at most 36500d$/)
+  t.match(problemOf(`when no updates for 1s after ${removalPeriodMsMax / second + 1}s`), /at most 36500d$/)
+  t.match(problemOf(`when no updates for ${'9'.repeat(400)}s`), /at most 36500d$/, 'a number past all numbers')
+  t.match(problemOf(`when time after ${removalTimeMsMax + 1}`), /must be in the years 1970 to 9999/)
+  t.match(problemOf(`when time after ${'9'.repeat(400)}`), /must be in the years 1970 to 9999/)
+  t.match(problemOf(`when time after ${createdMs * 1000}`), /must be in/, 'microseconds, sent by mistake')
+  t.ok(
+    Number.isSafeInteger(
+      dueMs(policyOf('when no updates for 36500d after 36500d'), removalTimeMsMax, removalTimeMsMax),
+    ),
+  )
+})
+
+t.test('the length is bounded in bytes of UTF-8', async (t) => {
+  const text = (bytes: number): string => {
+    const head = "when no updates for 1s remove '"
+    return `${head}${'é'.repeat((bytes - head.length - 2) >> 1)}${'x'.repeat((bytes - head.length) % 2)}x'`
+  }
+  t.equal(Buffer.byteLength(text(removalBytesMax)), removalBytesMax)
+  t.equal(due(text(removalBytesMax)), updatedMs + second)
+  t.equal(
+    problemOf(text(removalBytesMax + 1)),
+    `is ${removalBytesMax + 1} bytes of UTF-8; at most ${removalBytesMax} are allowed`,
+  )
+})
+
+t.test('the number of conditions is bounded, however they are joined', async (t) => {
+  for (const joint of [' and ', ' or ']) {
+    const text = (count: number): string =>
+      `when ${Array.from({ length: count }, () => 'no updates for 1s').join(joint)}`
+    t.equal(due(text(removalConditionsMax)), updatedMs + second)
+    t.match(
+      problemOf(text(removalConditionsMax + 1)),
+      new RegExp(`at most ${removalConditionsMax} conditions are allowed$`),
+    )
+  }
+  const nested = `when (${Array.from({ length: removalConditionsMax }, () => 'time after 5').join(') and (')}) or time after 6`
+  t.match(problemOf(nested), /conditions are allowed$/)
+})
+
+t.test('the depth of parentheses is bounded, their number is not', async (t) => {
+  const text = (depth: number): string => `when ${'('.repeat(depth)}time after 5${')'.repeat(depth)}`
+  t.equal(due(text(removalDepthMax)), 6)
+  t.match(
+    problemOf(text(removalDepthMax + 1)),
+    new RegExp(`parentheses may be nested at most ${removalDepthMax} deep$`),
+  )
+  t.match(problemOf(`when ${'('.repeat(removalBytesMax - 5)}`), /may be nested at most 16 deep$/)
+  t.equal(due('when (time after 5) and (time after 6) and ((time after 7) or (time after 8))'), 8)
+})
+
+t.test('a text at the bound is read in a moment, whatever it is made of', async (t) => {
+  const startMs = performance.now()
+  for (const part of [
+    ' ',
+    '(',
+    ')',
+    '"',
+    "'",
+    '\\',
+    'when ',
+    'no ',
+    '1',
+    '\\"',
+    '"a"',
+    'time after 5 or ',
+    '\ud800',
+    '\u00a0',
+  ]) {
+    const text = `when no updates for 1s remove "${part.repeat(removalBytesMax)}`.slice(0, removalBytesMax >> 1)
+    parseRemoval(text)
+    parseRemoval(`${text}"`)
+    parseRemoval(part.repeat(removalBytesMax).slice(0, removalBytesMax >> 2))
+  }
+  t.ok(performance.now() - startMs < 1000)
+})
+
+/** Chance that a seed repeats. */
+interface Random {
+  /** From `min` to `max`, both included. */
+  readonly integer: (min: number, max: number) => number
+  readonly pick: <Item>(items: readonly Item[]) => Item
+}
+
+/** From `SEED` or a new seed, which it prints. */
+function seeded(t: Test): Random {
+  const { below, pick } = seededRandom(t)
+  return { integer: (min, max) => min + below(max - min + 1), pick }
+}
+
+/** A random condition as text, and what it says in the plainest form: whether it holds at a moment. */
+interface Sample {
+  readonly text: string
+  readonly holds: (nowMs: number, createdMs: number, updatedMs: number) => boolean
+}
+
+const units = { s: second, m: minute, h: hour, d: day } as const
+
+function samplePeriod(random: Random): { readonly text: string; readonly ms: number } {
+  const count = random.integer(1, 90)
+  const unit = random.pick(['s', 'm', 'h', 'd'] as const)
+  return { text: `${count}${unit}`, ms: count * units[unit] }
+}
+
+function sampleLeaf(random: Random): Sample {
+  if (random.integer(0, 2) === 0) {
+    const timeMs = createdMs + random.integer(-day, 60 * day)
+    const whole = timeMs - (timeMs % second)
+    return random.integer(0, 1) === 0
+      ? { text: `time after ${timeMs}`, holds: (nowMs) => nowMs > timeMs }
+      : { text: `time after '${new Date(whole).toUTCString()}'`, holds: (nowMs) => nowMs > whole }
+  }
+  const idle = samplePeriod(random)
+  if (random.integer(0, 1) === 0) {
+    return { text: `no updates for ${idle.text}`, holds: (nowMs, _, updated) => nowMs - updated >= idle.ms }
+  }
+  const grace = samplePeriod(random)
+  return {
+    text: `no updates for ${idle.text} after ${grace.text}`,
+    holds: (nowMs, created, updated) => nowMs - updated >= idle.ms && nowMs - created - grace.ms >= idle.ms,
+  }
+}
+
+/** `level` says what may stand without parentheses: 2 an `or`, 1 an `and`, 0 a single condition. */
+function sample(random: Random, level: number, depth: number): Sample {
+  const kind = depth === 0 ? 'leaf' : random.pick(['leaf', 'and', 'or'] as const)
+  if (kind === 'leaf') return sampleLeaf(random)
+  const own = kind === 'or' ? 2 : 1
+  const parts = Array.from({ length: random.integer(2, 3) }, () => sample(random, own - 1, depth - 1))
+  const bare = parts.map((part) => part.text).join(` ${kind} `)
+  const text = own > level || random.integer(0, 4) === 0 ? `(${bare})` : bare
+  return {
+    text,
+    holds: (...at) =>
+      kind === 'or' ? parts.some((part) => part.holds(...at)) : parts.every((part) => part.holds(...at)),
+  }
+}
+
+/** The same expression with other white space, and its keywords in other cases. */
+function disguise(random: Random, text: string): string {
+  return text
+    .replace(/'[^']*'|[a-z]{2,}| /g, (part) => {
+      if (part === ' ') return random.pick([' ', '  ', '\t', '\n'])
+      if (part.startsWith("'")) return random.pick([part, `"${part.slice(1, -1)}"`])
+      return random.pick([part, part.toUpperCase(), part.charAt(0).toUpperCase() + part.slice(1)])
+    })
+    .replace(/[()]/g, (mark) => random.pick([mark, ` ${mark} `]))
+}
+
+t.test('random policies are due in the first millisecond in which they hold', async (t) => {
+  const random = seeded(t)
+  let parsed = 0
+  for (let round = 0; round < 3000; round++) {
+    const { text, holds } = sample(random, 2, 3)
+    const disguised = disguise(random, `when ${text}`)
+    const policy = parseRemoval(disguised)
+    if ('problem' in policy) {
+      if (!policy.problem.endsWith(`at most ${removalConditionsMax} conditions are allowed`))
+        t.fail(policy.problem, { disguised })
+      continue
+    }
+    parsed++
+    const updated = createdMs + random.integer(0, 30 * day)
+    const dueAt = dueMs(policy, createdMs, updated)
+    if (!holds(dueAt, createdMs, updated)) t.fail('it does not hold when due', { disguised, dueAt, updated })
+    if (holds(dueAt - 1, createdMs, updated)) t.fail('it held before', { disguised, dueAt, updated })
+    if (!holds(dueAt + random.integer(0, 90 * day), createdMs, updated))
+      t.fail('it holds no more', { disguised, dueAt, updated })
+    const later = dueMs(policy, createdMs, updated + random.integer(1, 30 * day))
+    if (later < dueAt) t.fail('an update brought it forward', { disguised, dueAt, updated })
+    if (later !== dueAt && !tracksUpdates(policy)) t.fail('an update moved it', { disguised, dueAt, updated })
+  }
+  t.ok(parsed > 2500, `${parsed} of 3000 are within the number of conditions`)
+})
+
+t.test('random damage is refused in words that fit the answer, or still makes sense', async (t) => {
+  const random = seeded(t)
+  const scraps = [
+    'when',
+    'and',
+    'or',
+    '(',
+    ')',
+    "'",
+    '"',
+    '\\',
+    ' ',
+    'no',
+    'updates',
+    'for',
+    '5m',
+    'after',
+    'time',
+    'remove',
+    '7',
+    '😀',
+    '\ud83d',
+    '\0',
+  ]
+  for (let round = 0; round < 5000; round++) {
+    let text = disguise(random, `when ${sample(random, 2, 2).text} remove '*a//'`)
+    for (let damage = random.integer(1, 3); damage > 0; damage--) {
+      const from = random.integer(0, text.length)
+      text = text.slice(0, from) + random.pick(scraps) + text.slice(from + random.integer(0, 6))
+    }
+    const policy = parseRemoval(text)
+    if (!('problem' in policy)) {
+      if (!Number.isSafeInteger(dueMs(policy, createdMs, updatedMs))) t.fail('no due time', { text })
+    } else if (!/^has a syntax error at character \d+/.test(policy.problem) || policy.problem.length > problemMax) {
+      t.fail('unfit words', { text, problem: policy.problem })
+    }
+  }
+  t.pass('no exception')
+})
