@@ -1,5 +1,5 @@
 /**
- * Every answer that is not a 200: one closed table of codes, statuses and wordings. The README lists it; a test holds the
+ * Every answer that is not a 200: one closed table of codes, statuses and wordings. docs/api.md lists it; a test holds the
  * two together. Codes and wordings are stable: clients may match on the code.
  *
  * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found, in the
@@ -101,7 +101,7 @@ export interface Problem {
   readonly message: string
 }
 
-/** Every row of the table, for the README's check and the API description. */
+/** Every row of the table, for the check of docs/api.md and the API description. */
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
 /** Longest text of the caller's that a message repeats, in UTF-16 units: enough to find the place, no more. */
