@@ -121,7 +121,8 @@ function linkProblem(from: string, target: string): string | undefined {
   const [file = '', anchor] = target.split('#')
   const to = file === '' ? from : normalize(join(dirname(from), file))
   if (!existsSync(join(root, to))) return `${from}: ${target}: there is no ${to}`
-  if (anchor !== undefined && !anchorsOf(readDocument(to)).includes(anchor)) return `${from}: ${target}: no such heading`
+  if (anchor !== undefined && !anchorsOf(readDocument(to)).includes(anchor))
+    return `${from}: ${target}: no such heading`
   return undefined
 }
 
