@@ -1,6 +1,6 @@
 /**
- * Every answer other than 200: one closed table of codes, statuses and wordings. The README lists it, and a test holds that
- * the two agree. Codes and wordings are stable: clients may match on the code.
+ * Every answer that is not a 200: one closed table of codes, statuses and wordings. docs/api.md lists it; a test holds the
+ * two together. Codes and wordings are stable: clients may match on the code.
  *
  * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found, always in
  * the same words. Never a stack trace or a token.
@@ -106,7 +106,7 @@ export function isProblem(parsed: object | string | undefined): parsed is Proble
   return typeof parsed === 'object' && 'code' in parsed && 'status' in parsed
 }
 
-/** Every row of the table, for the README's check and the API description. */
+/** Every row of the table, for the check of docs/api.md and the API description. */
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
 /** The longest text of the caller's that a message repeats, in UTF-16 units: enough to recognise it, no more. */

@@ -1,6 +1,6 @@
 /**
  * SIGHUP under steady load: workers are replaced and new settings come in, and no request fails. The clients do what the
- * README asks of them: a request that meets a connection which was just closed is sent once more.
+ * README.md asks of them: a request that meets a connection which was just closed is sent once more.
  */
 
 import { writeFileSync } from 'node:fs'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { overWorkers, runCommand, startServer, until } from '../support/server.js'
 
-/** What a revocation may take, as the README promises. */
+/** What a revocation may take, as docs/operations.md promises. */
 /** A second on a quiet machine; those who ask are slow too on a busy one. */
 const revokedWithinMs = 5000
 

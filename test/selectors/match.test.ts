@@ -13,7 +13,7 @@ import { at } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { randomPath, randomSelector } from '../support/selectors.js'
 
-/** Selector, what it matches, what it does not: the README's table. */
+/** Selector, what it matches, what it does not: the table of docs/selectors.md. */
 const examples: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ['a/b', ['a/b'], ['a', 'a/b/c']],
   ['>a/b', ['a/b'], ['a', 'a/b/c']],

@@ -2,7 +2,7 @@
  * Scans that find nothing, on the only worker, leave it to others: fetches by path stay quick while one scan runs, while
  * many do, and whatever the pattern; scans share the turns; and a scan ends with its client.
  *
- * `SCAN_TOPICS=1000000` in the environment makes the tree as large as the claim in the README.
+ * `SCAN_TOPICS=1000000` in the environment makes the tree as large as the claim in docs/selectors.md.
  */
 
 import { join } from 'node:path'

@@ -1,14 +1,14 @@
-/** The README lists exactly the codes, statuses and wordings that answers can carry, and every setting. */
+/** The documents list exactly the codes, statuses and wordings that answers can carry, and every setting. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { problemTable } from '../../dist/api/problems.js'
 import { environmentName, settingTable } from '../../dist/settings.js'
 
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
 
 t.test('the table of errors is the one that answers are made of', (t) => {
-  const listed = [...readme.matchAll(/^\| `(\w+)` \| (\d{3}) \| (.+) \|$/gm)].map(
+  const listed = [...read('api.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| (.+) \|$/gm)].map(
     ([, code, status, wording]) => `${code} ${status} ${wording}`,
   )
   t.strictSame(
@@ -19,7 +19,7 @@ t.test('the table of errors is the one that answers are made of', (t) => {
 })
 
 t.test('the table of settings is the one that the command line knows', (t) => {
-  const listed = [...readme.matchAll(/^\| `--([\w-]+)` \| `(TOPICD_\w+)` \|/gm)].map(
+  const listed = [...read('settings.md').matchAll(/^\| `--([\w-]+)` \| `(TOPICD_\w+)` \|/gm)].map(
     ([, flag, name]) => `${flag} ${name}`,
   )
   t.strictSame(

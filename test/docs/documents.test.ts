@@ -1,0 +1,186 @@
+/**
+ * README.md and docs/ are true: every example that can run prints what stands below it, every link leads somewhere, and every
+ * file, test, command and setting that is named exists.
+ */
+import { strict as assert } from 'node:assert'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import t, { type Test } from 'tap'
+import { anchorsOf, documents, type Example, examplesOf, linksOf, readDocument, root } from '../support/documents.js'
+import { cleanEnv, mainFile, startServer } from '../support/server.js'
+import { settingsPage, withTable } from '../support/settings-page.js'
+
+/** Where the documents say that the service listens. */
+const documentedUrl = 'http://127.0.0.1:8080'
+
+/** Stands on a line of its own behind the output of each example. */
+const separator = '--- the next example ---'
+
+/** A program `topicd` as an installed one is called. */
+function installCommand(directory: string): string {
+  mkdirSync(directory, { recursive: true })
+  const file = join(directory, 'topicd')
+  writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`)
+  chmodSync(file, 0o755)
+  return directory
+}
+
+/** Runs the examples of one document in one shell, in their order; answers what each has printed. */
+async function run(t: Test, examples: readonly Example[]): Promise<readonly string[]> {
+  const server = await startServer(t)
+  const script = examples
+    .map((example) => `${example.script.replaceAll(documentedUrl, server.url)}\nprintf '\\n%s\\n' '${separator}'\n`)
+    .join('')
+  const programs = installCommand(join(t.testdirName, 'bin'))
+  const environment = cleanEnv()
+  const shell = spawn('sh', ['-eu'], {
+    cwd: programs,
+    env: {
+      ...environment,
+      PATH: `${programs}:${environment.PATH}`,
+      KEY: server.token,
+      TOPICD_DATA: server.dataDir,
+    },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let output = ''
+  shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  shell.stdin.end(script)
+  const [code] = await once(shell, 'close')
+  assert.equal(code, 0, `the shell ended early, after\n${output}`)
+  return output.split(`\n${separator}\n`)
+}
+
+for (const name of documents) {
+  const examples = examplesOf(readDocument(name))
+  if (examples.length === 0) continue
+  t.test(`the examples of ${name} print what stands below them`, async (t) => {
+    const printed = await run(t, examples)
+    for (const [index, { line, answer }] of examples.entries()) {
+      if (answer !== undefined) t.equal(printed[index]?.replace(/\n$/, ''), answer, `${name}:${line}`)
+    }
+  })
+}
+
+t.test('an example with another answer is found', async (t) => {
+  const [example] = examplesOf('```sh\necho 1\n```\n```json\n2\n```')
+  assert(example !== undefined)
+  const [printed] = await run(t, [example])
+  t.equal(printed, '1\n')
+  t.not(printed?.trim(), example.answer)
+})
+
+t.test('README.md shows each of the five routes', async (t) => {
+  const text = examplesOf(readDocument('README.md'))
+    .filter(({ answer }) => answer !== undefined)
+    .map(({ script }) => script)
+    .join('\n')
+  for (const route of ['fetch', 'set', 'addAndSet', 'add', 'remove']) t.match(text, `/topics/${route} `)
+  t.ok(readDocument('README.md').split('\n').length <= 200, 'and is short')
+})
+
+/** A row of the table of selectors: what is set apart by backticks, or by a <code> where it holds a bar. */
+function cells(row: string): readonly (readonly string[])[] {
+  return row
+    .split(' | ')
+    .map((cell) =>
+      [...cell.matchAll(/`([^`]+)`|<code>(.+?)<\/code>/g)].map(
+        ([, plain, code]) => plain ?? code?.replaceAll('&#124;', '|') ?? '',
+      ),
+    )
+}
+
+t.test('selectors match what docs/selectors.md says', async (t) => {
+  const server = await startServer(t)
+  const table = readDocument('docs/selectors.md').split('| selector | matches | does not match |\n|---|---|---|\n')[1]
+  const rows = table?.slice(0, table.indexOf('\n\n')).split('\n') ?? []
+  t.ok(rows.length > 25, 'the table was found')
+  for (const row of rows) {
+    const [[selector] = [], matches = [], others = []] = cells(row)
+    assert(selector !== undefined && matches.length > 0, row)
+    for (const path of [...matches, ...others]) await server.post('add', { path })
+    const { text } = await server.post('fetch', { selector })
+    const { results } = JSON.parse(text) as { results: { path: string }[] }
+    t.same(results.map(({ path }) => path).sort(), [...matches].sort(), selector)
+    await server.post('remove', { selector: '?.*//' })
+  }
+})
+
+t.test('the table of docs/settings.md is the one of the program', async (t) => {
+  const page = readDocument(settingsPage)
+  t.equal(withTable(page), page, 'else run "npm run docs:settings"')
+  t.not(withTable(page.replace('| `--port`', '| `--prot`')), page.replace('| `--port`', '| `--prot`'))
+})
+
+/** What a link does not lead to; undefined for one that is right. */
+function linkProblem(from: string, target: string): string | undefined {
+  const [file = '', anchor] = target.split('#')
+  const to = file === '' ? from : normalize(join(dirname(from), file))
+  if (!existsSync(join(root, to))) return `${from}: ${target}: there is no ${to}`
+  if (anchor !== undefined && !anchorsOf(readDocument(to)).includes(anchor))
+    return `${from}: ${target}: no such heading`
+  return undefined
+}
+
+t.test('every link and anchor leads somewhere', async (t) => {
+  const links = documents.flatMap((name) => linksOf(readDocument(name)).map((target) => ({ name, target })))
+  t.ok(links.length > 50, 'the links were found')
+  t.strictSame(
+    links.flatMap(({ name, target }) => linkProblem(name, target) ?? []),
+    [],
+  )
+  t.match(linkProblem('README.md', 'docs/none.md'), /there is no docs\/none\.md/)
+  t.match(linkProblem('README.md', 'docs/api.md#none'), /no such heading/)
+})
+
+t.test('each page of docs begins with its contents', async (t) => {
+  for (const name of documents.filter((name) => name.startsWith('docs/'))) {
+    const text = readDocument(name)
+    const sections = [...text.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? '')
+    const listed = [...text.slice(0, text.indexOf('\n## ')).matchAll(/^- \[(.+)\]\(#.+\)$/gm)].map((match) => match[1])
+    t.strictSame(listed, sections, name)
+  }
+})
+
+/** The tests, such as store/contract. */
+const testNames = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).flatMap(
+  (file) => /^(.+?)(?:\.long)?\.test\.ts$/.exec(file)?.[1] ?? [],
+)
+
+t.test('every test in the map of CONTRIBUTING.md exists', async (t) => {
+  const map = readDocument('CONTRIBUTING.md').split('| You changed | Run | Add to |\n|---|---|---|\n')[1] ?? ''
+  const rows = map.slice(0, map.indexOf('\n\n')).split('\n')
+  const named = rows.flatMap((row) => cells(row)[1] ?? []).filter((name) => !name.includes(' '))
+  const exists = (name: string): boolean => testNames.some((test) => test === name || test.startsWith(`${name}/`))
+  t.ok(named.length > 50, 'the map was found')
+  t.strictSame(
+    named.filter((name) => !exists(name)),
+    [],
+  )
+})
+
+t.test('every test, file and npm script that is named exists', async (t) => {
+  const scripts = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts as object)
+  const places = ['', 'src', 'bench']
+  const missing: string[] = []
+  for (const name of documents) {
+    const text = readDocument(name)
+    for (const [, list = ''] of text.matchAll(/Held by\s+((?:`[\w/-]+`(?:,\s+|\s+and\s+)?)+)/g)) {
+      for (const [, test] of list.matchAll(/`([\w/-]+)`/g)) {
+        if (test !== undefined && !testNames.includes(test)) missing.push(`${name}: the test ${test}`)
+      }
+    }
+    for (const [, file = ''] of text.matchAll(/`([\w./-]+\.ts)`/g)) {
+      const known = file.includes('/') ? places.some((place) => existsSync(join(root, place, file))) : true
+      if (!known) missing.push(`${name}: ${file}`)
+    }
+    for (const [, script = ''] of text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)) {
+      if (!scripts.includes(script)) missing.push(`${name}: npm run ${script}`)
+    }
+  }
+  t.strictSame(missing, [])
+})

@@ -1,0 +1,100 @@
+/**
+ * The documents as the tests read them: which there are, their headings and links, and the examples that are run.
+ *
+ * An example is a block ```sh. The ```json block that follows it directly is what it prints, to the byte. Blocks of other
+ * kinds (```console, ```text, ```json alone) are not run.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The directory that holds README.md. */
+export const root = join(import.meta.dirname, '../..')
+
+/** Every document that links and anchors are checked in, relative to the root. */
+export const documents: readonly string[] = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => `docs/${name}`),
+]
+
+export function readDocument(name: string): string {
+  return readFileSync(join(root, name), 'utf8')
+}
+
+/** A block between two lines of three backticks. */
+export interface Block {
+  /** The word behind the opening backticks; empty for none. */
+  readonly kind: string
+  readonly text: string
+  /** Of its opening line, from 1. */
+  readonly line: number
+}
+
+/** A line outside of blocks, or a whole block. */
+type Part = string | Block
+
+function partsOf(text: string): readonly Part[] {
+  const parts: Part[] = []
+  let open: { kind: string; line: number; lines: string[] } | undefined
+  for (const [index, line] of text.split('\n').entries()) {
+    const fence = /^```(\w*)$/.exec(line)
+    if (open === undefined && fence !== null) open = { kind: fence[1] ?? '', line: index + 1, lines: [] }
+    else if (open === undefined) parts.push(line)
+    else if (fence !== null) {
+      parts.push({ kind: open.kind, line: open.line, text: open.lines.join('\n') })
+      open = undefined
+    } else open.lines.push(line)
+  }
+  if (open !== undefined) throw new Error(`the block at line ${open.line} has no end`)
+  return parts
+}
+
+/** A shell example, and what it prints; undefined where nothing is said of that. */
+export interface Example {
+  readonly line: number
+  readonly script: string
+  readonly answer: string | undefined
+}
+
+export function examplesOf(text: string): readonly Example[] {
+  const parts = partsOf(text)
+  return parts.flatMap((part, index) => {
+    if (typeof part === 'string' || part.kind !== 'sh') return []
+    const next = parts[index + 1]
+    const answer = typeof next === 'object' && next.kind === 'json' ? next.text : undefined
+    return [{ line: part.line, script: part.text, answer }]
+  })
+}
+
+/** The text without its blocks and without the lines that four spaces set apart. */
+export function proseOf(text: string): string {
+  return partsOf(text)
+    .filter((part) => typeof part === 'string' && !part.startsWith('    '))
+    .join('\n')
+}
+
+/** The anchors of a document's headings, as GitHub makes them. */
+export function anchorsOf(text: string): readonly string[] {
+  const headings = [...proseOf(text).matchAll(/^#+ (.+)$/gm)].map((match) => match[1] ?? '')
+  const seen = new Map<string, number>()
+  return headings.map((heading) => {
+    const anchor = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-')
+    const before = seen.get(anchor) ?? 0
+    seen.set(anchor, before + 1)
+    return before === 0 ? anchor : `${anchor}-${before}`
+  })
+}
+
+/** The targets of a document's links and pictures, without those on other hosts. */
+export function linksOf(text: string): readonly string[] {
+  return [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map((match) => match[1] ?? '')
+    .filter((target) => !/^\w+:/.test(target))
+}
