@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
-import { type Connections, createConnections } from './connections.js'
+import { type Connections, createConnections, type Write } from './connections.js'
 import { Refused } from './engine.js'
 import { createFencedRead, requireFence } from './fence.js'
 import { createFigures } from './figures.js'
@@ -103,10 +103,10 @@ function createStore(connections: Connections, { refusal: unreached, look, fence
   }
   if (refusal !== undefined && onUnusable !== undefined) void lookUntilReached()
 
-  const once = (execute: Execute): Execute => (statement, parameters) => {
-    return refusal === undefined ? execute(statement, parameters) : Promise.reject(refusal)
-  }
-  const guarded: Connections = { ...connections, read: once(connections.read), write: once(connections.write) }
+  const read: Execute = (statement, parameters) => (refusal === undefined ? connections.read(statement, parameters) : Promise.reject(refusal))
+  const write: Write = (statement, parameters, sinceMs) =>
+    refusal === undefined ? connections.write(statement, parameters, sinceMs) : Promise.reject(refusal)
+  const guarded: Connections = { ...connections, read, write }
   const lease = createLease(guarded)
   const scan = inTurn(guarded.read, scansInFlightMax)
   const fetched = fencedReads ? createFencedRead(guarded) : guarded.read
