@@ -71,10 +71,11 @@ t.test('of two that start within moments on one port, one is refused', async (t)
 
 t.test('a UDP port that something else has is named', async (t) => {
   t.testdir()
-  const other = createSocket('udp4').bind(0, '127.0.0.1')
+  // One whose TCP port is free too: a connection of another test may have it.
+  const port = await freePort()
+  const other = createSocket('udp4').bind(port, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
-  const { port } = other.address()
   const { code, stderr } = await serve(t, 'udp', '127.0.0.1', port)
   t.equal(code, 10)
   t.match(stderr, `the UDP port ${port} is taken, which a topicd holds beside its port so that no other shares it (EADDRINUSE)`)
