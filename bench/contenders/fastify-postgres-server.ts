@@ -1,54 +1,37 @@
 /**
- * The obvious server over PostgreSQL: fastify 5 with JSON schemas and pg's pool, a statement for each request, as somebody would
- * write it in an afternoon. Values are parsed and printed by JSON; a page is a range of the primary key.
+ * The obvious server over PostgreSQL: fastify 5 with JSON schemas and pg's pool, a statement for each request, as
+ * somebody would write it in an afternoon. Values are parsed and printed by JSON; a page is a range of the primary key.
  *
  *     node fastify-postgres-server.js PORT ADDRESS KEY
  */
-import Fastify from 'fastify'
 import pg from 'pg'
+import { createServer, type FetchBody, fetchSchema, subtreeOf, type WriteBody, writeSchema } from './obvious-server.js'
 
-const [port, connectionString, key] = process.argv.slice(2)
+const [port, connectionString, apiKey = ''] = process.argv.slice(2)
 
 /** Twice pg's own default: with 64 clients more gained nothing where this was tried. */
 const connectionsMax = 20
 
 const pool = new pg.Pool({ connectionString, max: connectionsMax })
-await pool.query('create table if not exists obvious (path text collate "C" primary key, type text not null, value json, properties json not null)')
+await pool.query(
+  'create table if not exists obvious (path text collate "C" primary key, type text not null, value json, properties json not null)',
+)
 
-const server = Fastify({ bodyLimit: 1024 * 1024, keepAliveTimeout: 10_000 })
-const keys = new Map([[`Apikey ${key}`, 'bench']])
-
-server.addHook('onRequest', async (request, reply) => {
-  if (!keys.has(request.headers.authorization ?? '')) {
-    return reply.code(401).send({ code: 'unauthorized', message: 'An API key is required.' })
-  }
-})
+const server = createServer(apiKey)
 server.addHook('onClose', () => pool.end())
 
-const path = { type: 'string', minLength: 1 }
-const type = { type: 'string', enum: ['json', 'string'], default: 'json' }
-const properties = { type: 'object', additionalProperties: { type: 'string' }, default: {} }
-const size = { type: 'integer', minimum: 1, maximum: 1000, default: 10 }
-const schema = (members: object, required: string[]) => ({
-  schema: { body: { type: 'object', properties: members, required, additionalProperties: false } },
-})
-
-interface FetchBody {
-  path?: string
-  selector?: string
-  type: string
-  size: number
-  after?: string
-}
-
-server.post<{ Body: FetchBody }>('/topics/fetch', schema({ path, selector: path, type, size, after: path }, []), async (request, reply) => {
+server.post<{ Body: FetchBody }>('/topics/fetch', fetchSchema, async (request, reply) => {
   const { path, selector, type, size, after } = request.body
   if (path !== undefined) {
-    const { rows } = await pool.query({ name: 'one', text: 'select value from obvious where path = $1 and type = $2', values: [path, type] })
+    const { rows } = await pool.query({
+      name: 'one',
+      text: 'select value from obvious where path = $1 and type = $2',
+      values: [path, type],
+    })
     if (rows.length === 0) return reply.code(400).send({ code: 'no_such_topic', message: 'There is no such topic.' })
     return { path, type, value: rows[0].value }
   }
-  const subtree = selector?.match(/^\*([\w/-]+)\/\/$/)?.[1]
+  const subtree = subtreeOf(selector)
   if (subtree === undefined) return reply.code(400).send({ code: 'invalid_selector', message: 'Use *path//.' })
   // The root of a subtree and everything below it: "0" comes after "/".
   const text = `select path, type, value from obvious
@@ -57,19 +40,13 @@ server.post<{ Body: FetchBody }>('/topics/fetch', schema({ path, selector: path,
   return { has_more: rows.length > size, results: rows.slice(0, size) }
 })
 
-interface WriteBody {
-  path: string
-  type: string
-  value: unknown
-  properties: Record<string, string>
-}
-
-server.post<{ Body: WriteBody }>('/topics/addAndSet', schema({ path, type, value: {}, properties }, ['path', 'value']), async (request, reply) => {
+server.post<{ Body: WriteBody }>('/topics/addAndSet', writeSchema, async (request, reply) => {
   const { path, type, value, properties } = request.body
   const text = `insert into obvious as o (path, type, value, properties) values ($1, $2, $3, $4)
     on conflict (path) do update set value = excluded.value where o.type = excluded.type returning xmax = 0 as created`
   const { rows } = await pool.query({ name: 'upsert', text, values: [path, type, JSON.stringify(value), properties] })
-  if (rows.length === 0) return reply.code(400).send({ code: 'incompatible_type', message: 'The topic has another type.' })
+  if (rows.length === 0)
+    return reply.code(400).send({ code: 'incompatible_type', message: 'The topic has another type.' })
   return { path, created: rows[0].created }
 })
 

@@ -7,8 +7,18 @@
  */
 import cluster from 'node:cluster'
 import { once } from 'node:events'
-import Fastify, { type FastifyInstance } from 'fastify'
-import { open } from 'lmdb'
+import type { FastifyInstance } from 'fastify'
+import { type Database, open } from 'lmdb'
+import {
+  addSchema,
+  createServer,
+  type FetchBody,
+  fetchSchema,
+  removeSchema,
+  subtreeOf,
+  type WriteBody,
+  writeSchema,
+} from './obvious-server.js'
 
 interface Topic {
   type: string
@@ -16,7 +26,7 @@ interface Topic {
   properties: Record<string, string>
 }
 
-const [port, data, workers, key] = process.argv.slice(2)
+const [port, data = '', workers, apiKey = ''] = process.argv.slice(2)
 
 if (cluster.isPrimary && Number(workers) > 1) {
   for (let i = 0; i < Number(workers); i++) await once(cluster.fork(), 'message')
@@ -33,63 +43,39 @@ if (cluster.isPrimary && Number(workers) > 1) {
 
 async function serve(): Promise<FastifyInstance> {
   const db = open<Topic, string[]>({ path: data, overlappingSync: false })
-  const server = Fastify({ bodyLimit: 1024 * 1024, keepAliveTimeout: 10_000 })
-  const keys = new Map([[`Apikey ${key}`, 'bench']])
-
-  server.addHook('onRequest', async (request, reply) => {
-    if (!keys.has(request.headers.authorization ?? '')) {
-      return reply.code(401).send({ code: 'unauthorized', message: 'An API key is required.' })
-    }
-  })
+  const server = createServer(apiKey)
   server.addHook('onClose', () => db.close())
+  addFetch(server, db)
+  addChanges(server, db)
+  await server.listen({ host: '127.0.0.1', port: Number(port) })
+  return server
+}
 
-  const path = { type: 'string', minLength: 1 }
-  const type = { type: 'string', enum: ['json', 'string'], default: 'json' }
-  const properties = { type: 'object', additionalProperties: { type: 'string' }, default: {} }
-  const schema = (members: object, required: string[]) => ({
-    schema: { body: { type: 'object', properties: members, required, additionalProperties: false } },
+function addFetch(server: FastifyInstance, db: Database<Topic, string[]>): void {
+  server.post<{ Body: FetchBody }>('/topics/fetch', fetchSchema, async (request, reply) => {
+    const { path, selector, type, size, after } = request.body
+    if (path !== undefined) {
+      const topic = db.get(path.split('/'))
+      if (topic?.type !== type)
+        return reply.code(400).send({ code: 'no_such_topic', message: 'There is no such topic.' })
+      return { path, type, value: topic.value }
+    }
+    const subtree = subtreeOf(selector)?.split('/')
+    if (subtree === undefined) return reply.code(400).send({ code: 'invalid_selector', message: 'Use *path//.' })
+    const results = []
+    const range = db.getRange({ start: after?.split('/') ?? subtree, end: [...subtree, '\uffff'] })
+    for (const { key, value: topic } of range) {
+      const path = key.join('/')
+      if (topic.type !== type || path === after) continue
+      if (results.length === size) return { has_more: true, results }
+      results.push({ path, type, value: topic.value })
+    }
+    return { has_more: false, results }
   })
+}
 
-  interface FetchBody {
-    path?: string
-    selector?: string
-    type: string
-    size: number
-    after?: string
-  }
-  const size = { type: 'integer', minimum: 1, maximum: 1000, default: 10 }
-  server.post<{ Body: FetchBody }>(
-    '/topics/fetch',
-    schema({ path, selector: path, type, size, after: path }, []),
-    async (request, reply) => {
-      const { path, selector, type, size, after } = request.body
-      if (path !== undefined) {
-        const topic = db.get(path.split('/'))
-        if (topic?.type !== type) return reply.code(400).send({ code: 'no_such_topic', message: 'There is no such topic.' })
-        return { path, type, value: topic.value }
-      }
-      const subtree = selector?.match(/^\*([\w/-]+)\/\/$/)?.[1].split('/')
-      if (subtree === undefined) return reply.code(400).send({ code: 'invalid_selector', message: 'Use *path//.' })
-      const results = []
-      const range = db.getRange({ start: after?.split('/') ?? subtree, end: [...subtree, '\uffff'] })
-      for (const { key, value: topic } of range) {
-        const path = key.join('/')
-        if (topic.type !== type || path === after) continue
-        if (results.length === size) return { has_more: true, results }
-        results.push({ path, type, value: topic.value })
-      }
-      return { has_more: false, results }
-    },
-  )
-
-  interface WriteBody {
-    path: string
-    type: string
-    value: unknown
-    properties: Record<string, string>
-  }
-  const write = schema({ path, type, value: {}, properties }, ['path', 'value'])
-  server.post<{ Body: WriteBody }>('/topics/addAndSet', write, async (request, reply) => {
+function addChanges(server: FastifyInstance, db: Database<Topic, string[]>): void {
+  server.post<{ Body: WriteBody }>('/topics/addAndSet', writeSchema, async (request, reply) => {
     const { path, type, value, properties } = request.body
     const key = path.split('/')
     const topic = db.get(key)
@@ -100,18 +86,15 @@ async function serve(): Promise<FastifyInstance> {
     return { path, created: topic === undefined }
   })
 
-  server.post<{ Body: WriteBody }>('/topics/add', schema({ path, type, properties }, ['path']), async (request) => {
+  server.post<{ Body: WriteBody }>('/topics/add', addSchema, async (request) => {
     const { path, type, properties } = request.body
     const key = path.split('/')
     const created = await db.ifNoExists(key, () => void db.put(key, { type, properties }))
     return { path, created }
   })
 
-  server.post<{ Body: WriteBody }>('/topics/remove', schema({ path }, ['path']), async (request) => {
+  server.post<{ Body: WriteBody }>('/topics/remove', removeSchema, async (request) => {
     const removed = await db.remove(request.body.path.split('/'))
     return { removed: removed ? 1 : 0 }
   })
-
-  await server.listen({ host: '127.0.0.1', port: Number(port) })
-  return server
 }
