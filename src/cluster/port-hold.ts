@@ -8,6 +8,7 @@
  *
  *     bind the port exclusively → bind the UDP port → close the first; the workers may bind from now on
  */
+import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -23,7 +24,14 @@ export class PortHeld extends Error {
   readonly code = 'EADDRINUSE'
 }
 
-/** How many ports are tried if any will do: a port that is free for TCP may be taken by a client's UDP socket. */
+/**
+ * The range that is searched if any port will do. Linux gives 32768 to 60999 to outgoing connections (ip_local_port_range), so
+ * one of those could be taken between our bind and that of the workers.
+ */
+const anyPortMin = 61_000
+const anyPortMax = 65_535
+
+/** How many ports are tried if any will do: some may be taken, perhaps for UDP alone. */
 const anyPortTriesMax = 20
 
 /**
@@ -32,11 +40,12 @@ const anyPortTriesMax = 20
  * @throws PortHeld when its UDP port is taken; otherwise the Error of the failed bind, with its `code`
  */
 export async function holdPort(host: string, port: number): Promise<PortHold> {
+  if (port !== 0) return holdOnce(host, port)
   for (let tries = 1; ; tries++) {
     try {
-      return await holdOnce(host, port)
+      return await holdOnce(host, randomInt(anyPortMin, anyPortMax + 1))
     } catch (error) {
-      if (port !== 0 || !(error instanceof PortHeld) || tries === anyPortTriesMax) throw error
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || tries === anyPortTriesMax) throw error
     }
   }
 }

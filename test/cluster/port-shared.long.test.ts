@@ -2,13 +2,13 @@
  * Two services on one port: the second is refused however soon it starts after the first, since the first holds the port
  * from before its workers listen until it is gone. A port on another address is another port.
  */
-import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { freePorts } from '../support/ports.js'
 
 const main = join(import.meta.dirname, '../../dist/main.js')
 
@@ -18,6 +18,8 @@ interface Outcome {
   /** The exit code of one that did not start; undefined for one that listens. */
   readonly code: number | undefined
   readonly stderr: string
+  /** The port that it listens on. */
+  readonly port: number
 }
 
 /** Starts a service; resolves when it listens or has ended. */
@@ -31,9 +33,10 @@ async function serve(t: Test, name: string, host: string, port: number): Promise
   return new Promise((resolve) => {
     service.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text
-      if (stdout.includes('"msg":"listening"')) resolve({ code: undefined, stderr })
+      const listening = /"url":"http:\/\/[^"]*:(\d+)[^"]*".*"msg":"listening"/.exec(stdout)
+      if (listening !== null) resolve({ code: undefined, stderr, port: Number(listening[1]) })
     })
-    void once(service, 'close').then(([code]) => resolve({ code: code as number, stderr }))
+    void once(service, 'close').then(([code]) => resolve({ code: code as number, stderr, port }))
   })
 }
 
@@ -43,20 +46,10 @@ async function end(service: ChildProcess): Promise<void> {
   await once(service, 'close')
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  server.close()
-  await once(server, 'close')
-  return address.port
-}
-
 t.test('of two that start within moments on one port, one is refused', async (t) => {
   t.testdir()
   for (const delayMs of [0, 30, 60, 100, 150, 200, 250, 300]) {
-    const port = await freePort()
+    const [port] = await freePorts(1)
     await t.test(`the second ${delayMs} ms after the first`, async (t) => {
       const first = serve(t, `first-${port}`, '127.0.0.1', port)
       await new Promise((resolve) => setTimeout(resolve, delayMs))
@@ -71,10 +64,10 @@ t.test('of two that start within moments on one port, one is refused', async (t)
 
 t.test('a UDP port that something else has is named', async (t) => {
   t.testdir()
-  const other = createSocket('udp4').bind(0, '127.0.0.1')
+  const [port] = await freePorts(1)
+  const other = createSocket('udp4').bind(port, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
-  const { port } = other.address()
   const { code, stderr } = await serve(t, 'udp', '127.0.0.1', port)
   t.equal(code, 10)
   t.match(
@@ -85,8 +78,18 @@ t.test('a UDP port that something else has is named', async (t) => {
 
 t.test('addresses', async (t) => {
   t.testdir()
-  const port = await freePort()
+  const [port] = await freePorts(1)
   t.equal((await serve(t, 'a', '127.0.0.2', port)).code, undefined)
   t.equal((await serve(t, 'b', '127.0.0.3', port)).code, undefined, 'the same port on another address is free')
   t.equal((await serve(t, 'c', '0.0.0.0', port)).code, 10, 'on every address it is not')
+})
+
+t.test('any port', async (t) => {
+  t.testdir()
+  const [first, last] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split('\t').map(Number)
+  for (const name of ['a', 'b', 'c']) {
+    const { code, port } = await serve(t, name, '127.0.0.1', 0)
+    t.equal(code, undefined)
+    t.ok(port < first || port > last, `${port} is none that an outgoing connection could take before the workers do`)
+  }
 })

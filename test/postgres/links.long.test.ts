@@ -122,6 +122,30 @@ await t.test('a write that waited behind others on a frozen link', { skip, timeo
     gives(t, await post('fetch', { path }), `{"path":"${path}","type":"json","value":1}`, 'it was not carried out')
 })
 
+await t.test('the time that a write waited for its round counts too', { skip, timeout: 60_000 }, async (t) => {
+  const { proxy, server, post } = await startBehindProxy(t)
+  const paths = ['a', 'b', 'c']
+  for (const path of paths)
+    gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
+  const answers: ReturnType<typeof post>[] = []
+  // Two rounds are on their way for 2.6 s, the third waits for one of them and is on its way for 2 s.
+  for (const [path, ms] of [
+    ['a', 2600],
+    ['b', 2600],
+  ] as const) {
+    const held = proxy.holdNext('overwrite_one', ms)
+    answers.push(server.connect().post('set', { path, value: 2 }))
+    await held
+  }
+  const held = proxy.holdNext('overwrite_one', 2000)
+  const third = server.connect().post('set', { path: 'c', value: 2 })
+  await held
+  for (const [i, answer] of answers.entries())
+    gives(t, await answer, `{"path":"${paths[i]}"}`, 'one that was sent at once')
+  refuses(t, await third, 503, 'store_unavailable', 'more than 4 s after it was asked for')
+  gives(t, await post('fetch', { path: 'c' }), '{"path":"c","type":"json","value":1}', 'it was not carried out')
+})
+
 /** Two processes of the same store, the first one behind a proxy, and a policy that is due and removes what is below "a". */
 async function startClause(t: Test) {
   const address = (await engine?.database()) ?? ''

@@ -20,7 +20,7 @@ import { type Session, TimedOut, Warned } from './session.js'
 import { Snapshot } from './snapshot.js'
 import type { Execute, Parameter, Statement } from './statement.js'
 
-type Write = <Row>(
+export type Write = <Row>(
   statement: Statement<Row>,
   parameters: readonly Parameter[],
   sinceMs?: number,

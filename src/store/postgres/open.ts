@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
 import { check } from './check.js'
-import { Connections } from './connections.js'
+import { Connections, type Write } from './connections.js'
 import { Refused } from './engine.js'
 import { Expiry } from './expiry.js'
 import { createFencedRead, requireFence } from './fence.js'
@@ -107,9 +107,9 @@ class Gate {
     return this.#refusal
   }
 
-  guard(execute: Execute): Execute {
-    return (statement, parameters) =>
-      this.#refusal === undefined ? execute(statement, parameters) : Promise.reject(this.#refusal)
+  /** The refusal as an answer; undefined once statements are executed. */
+  rejection(): Promise<never> | undefined {
+    return this.#refusal === undefined ? undefined : Promise.reject(this.#refusal)
   }
 
   /** Ends the attempts. */
@@ -131,8 +131,9 @@ class Gate {
 }
 
 function createStore(connections: Connections, gate: Gate, fencedReads: boolean): TopicStore {
-  const read = gate.guard(connections.read)
-  const write = gate.guard(connections.write)
+  const read: Execute = (statement, parameters) => gate.rejection() ?? connections.read(statement, parameters)
+  const write: Write = (statement, parameters, sinceMs) =>
+    gate.rejection() ?? connections.write(statement, parameters, sinceMs)
   const lease = createLease({ write })
   const scan = limitConcurrency(read, scansInFlightMax)
   const clientRead = fencedReads ? createFencedRead({ read, write, timeline: connections.timeline }) : read
