@@ -15,7 +15,7 @@ import { readProcess, type WorkerStats } from './worker-stats.js'
 const figuresMsMax = 1000
 
 /** A worker, as far as this file knows it. */
-export interface Measured {
+interface Measured {
   /** The version of its build, where it is known. */
   readonly version: string | undefined
   /** Its last statistics. */

@@ -39,7 +39,7 @@ export interface WorkerStats extends RequestStats {
 }
 
 /** File descriptors: how many are open, and how many may be; undefined where the system does not say. */
-export interface Descriptors {
+interface Descriptors {
   readonly open?: number
   readonly max?: number
 }

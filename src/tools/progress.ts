@@ -11,7 +11,7 @@ export const progressPrefix = '{"progress":'
 const reportMs = 200
 
 /** Reports how far a step has come; of many calls only a few make a line. */
-export type Report = (step: string, done: number, total?: number) => void
+type Report = (step: string, done: number, total?: number) => void
 
 /** @returns a function that throws Cancelled once the work must stop */
 export function createReport(io: Pick<ToolIo, 'emit' | 'signal'>): Report {

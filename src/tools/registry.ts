@@ -1,5 +1,5 @@
 /**
- * The tools by the names that requests use: the one file that knows all of them. control-protocol.ts in cluster/ says which
+ * The tools by the names that requests use: the one file that knows all of them. cluster/control-messages.ts says which
  * options each takes.
  */
 import { backupTool } from './backup.js'

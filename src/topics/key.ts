@@ -11,7 +11,7 @@
 import type { Path } from './path.js'
 
 /** The byte that replaces `/`: below every byte that a segment can hold. */
-export const separator = 0x00
+const separator = 0x00
 
 const slash = 0x2f
 

@@ -13,7 +13,6 @@ const forTests: ReadonlyMap<string, string> = new Map([
     'which patterns run on the engine of JavaScript, held to the other engine',
   ],
   ['src/selectors/pattern.ts linearTest', 'the engine for all other patterns, compared with a naive one'],
-  ['src/selectors/planner.ts planPath', 'the key ranges of a path'],
 ])
 
 /** The names that a file exports. */

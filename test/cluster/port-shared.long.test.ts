@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { only } from '../support/only.js'
 import { freePorts } from '../support/ports.js'
 
 const main = join(import.meta.dirname, '../../dist/main.js')
@@ -49,7 +50,7 @@ async function end(service: ChildProcess): Promise<void> {
 t.test('of two that start within moments on one port, one is refused', async (t) => {
   t.testdir()
   for (const delayMs of [0, 30, 60, 100, 150, 200, 250, 300]) {
-    const [port] = await freePorts(1)
+    const port = only(await freePorts(1))
     await t.test(`the second ${delayMs} ms after the first`, async (t) => {
       const first = serve(t, `first-${port}`, '127.0.0.1', port)
       await new Promise((resolve) => setTimeout(resolve, delayMs))
@@ -64,7 +65,7 @@ t.test('of two that start within moments on one port, one is refused', async (t)
 
 t.test('a UDP port that something else has is named', async (t) => {
   t.testdir()
-  const [port] = await freePorts(1)
+  const port = only(await freePorts(1))
   const other = createSocket('udp4').bind(port, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
@@ -78,7 +79,7 @@ t.test('a UDP port that something else has is named', async (t) => {
 
 t.test('addresses', async (t) => {
   t.testdir()
-  const [port] = await freePorts(1)
+  const port = only(await freePorts(1))
   t.equal((await serve(t, 'a', '127.0.0.2', port)).code, undefined)
   t.equal((await serve(t, 'b', '127.0.0.3', port)).code, undefined, 'the same port on another address is free')
   t.equal((await serve(t, 'c', '0.0.0.0', port)).code, 10, 'on every address it is not')
@@ -86,7 +87,7 @@ t.test('addresses', async (t) => {
 
 t.test('any port', async (t) => {
   t.testdir()
-  const [first, last] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split('\t').map(Number)
+  const [first = 0, last = 0] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split('\t').map(Number)
   for (const name of ['a', 'b', 'c']) {
     const { code, port } = await serve(t, name, '127.0.0.1', 0)
     t.equal(code, undefined)

@@ -104,7 +104,7 @@ await t.test('a defect in a write is not reported as a failed commit', async (t)
   const commits = new Commits(t.fail)
   const first = pendingWrite()
   const second = pendingWrite()
-  const written = [commits.run('done', first.enqueue), commits.run('done', second.enqueue)]
+  const written = [commits.run('done', first.enqueue), commits.run('done', second.enqueue)] as const
   const defect = new TypeError('ours')
   first.fail(defect)
   t.equal(await written[0].catch((error: unknown) => error), defect, 'its caller gets the defect itself')

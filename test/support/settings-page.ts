@@ -1,6 +1,6 @@
 /**
  * The table of docs/settings.md, made from the table of settings. Run as a program (`npm run docs:settings`) it writes the
- * table into the page; test/documents.test.ts holds the page to it.
+ * table into the page; test/docs/documents.test.ts holds the page to it.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

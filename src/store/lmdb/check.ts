@@ -83,13 +83,13 @@ class Checker {
     if (specification === undefined) return this.#report(`specification of "${path}": it cannot be read`)
     const { type, details } = specification
     this.#expected[type]++
-    if (parsePath(path) !== path) this.#report(`specification of "${path}": the key is no valid path`)
+    if (parsePath(path) !== path) this.#report(`specification of "${path}": the key is not a valid path`)
     const item = getIn(this.#environment.items[type], path, this.#snapshot)
     if (item === undefined) this.#report(`topic "${path}": it has a specification of type ${type} but no item`)
     if (details === undefined) return
     this.#checkDetails(path, details)
     if (!retainsValue(details.properties) && item && valueOfItem(item, path, type) !== undefined) {
-      this.#report(`topic "${path}": it keeps a value although DONT_RETAIN_VALUE is true`)
+      this.#report(`topic "${path}": it has a value although DONT_RETAIN_VALUE is true`)
     }
   }
 

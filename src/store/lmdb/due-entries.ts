@@ -29,7 +29,7 @@ export interface Entry {
 }
 
 /** An entry with everything that its evaluation rests on. */
-export interface Evaluated extends Entry {
+interface Evaluated extends Entry {
   readonly stored: StoredSpecification & { readonly details: Details }
   readonly updateVersion: number | undefined
   readonly dueMs: number
