@@ -41,13 +41,13 @@ interface Resolved {
 
 export interface Resolution {
   readonly settings: Readonly<Record<SettingName, Resolved>>
-  /** Everything that is wrong, a sentence each. */
+  /** Everything that is wrong, one sentence each. */
   readonly problems: readonly string[]
 }
 
 const variables = settingNames.map(environmentName)
 
-/** Each setting from the first source that gives it. */
+/** Resolves each setting from the first source that gives it. Throws nothing: what is wrong is in `problems`. */
 export function resolveSettings(flags: GivenSettings): Resolution {
   const problems = Object.keys(process.env)
     .filter((name) => name.toUpperCase().startsWith('TOPICD_') && !variables.includes(name))
@@ -58,7 +58,7 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   const resolved: Partial<Record<SettingName, Resolved>> = {}
   for (const name of settingNames) {
     const [effective, ...overridden] = textsOf(name, flags, file, path)
-    // A wrong line of the file is reported even if something overrides it: it would show at the worst moment otherwise.
+    // A wrong line of the file is reported even if something overrides it; it would break the first start without the override.
     const checked = [effective, ...overridden.filter(({ isInFile }) => isInFile)]
     problems.push(...checked.flatMap(({ text, source }) => settingProblem(settingTable[name], text, source) ?? []))
     resolved[name] = effective
@@ -118,7 +118,7 @@ export function readConfig(flags: GivenSettings): Config {
   const [problem] = problems
   if (problem !== undefined) throw new UsageError(problem)
   const members = settingNames.map((name) => [camelCase(name), settingValue(settingTable[name], settings[name].text)])
-  // The same names and kinds of the same table as in the type.
+  // The type is derived from the same table.
   return Object.freeze(Object.fromEntries(members) as Config)
 }
 

@@ -1,12 +1,12 @@
 /**
- * Why a process of ours ended, as a number that a unit file, a script or a person can distinguish; and the line on standard
- * error that goes with it.
+ * The exit codes, by which a unit file, a script or a person can distinguish why a process ended; and the line on standard
+ * error that goes with them.
  */
 import { writeSync } from 'node:fs'
 
 export const exitCodes = {
   done: 0,
-  /** Something failed that has no number of its own; the log says what. */
+  /** A failure without a code of its own; the log says which. */
   failed: 1,
   /** The command line, the environment or the settings file is wrong. */
   usage: 2,
@@ -14,7 +14,7 @@ export const exitCodes = {
   portInUse: 10,
   /** Another service, or a worker that is still ending, uses the data directory. */
   directoryInUse: 11,
-  /** Workers kept dying before they served, until none was left. */
+  /** Too many workers in a row died before they served, and no other was left. */
   restartLimit: 12,
   /** A worker's commit failed or never returned; the primary replaces the worker. */
   commitFailed: 20,
@@ -32,12 +32,12 @@ export function fatal(code: number, reason: string): never {
   process.exit(code)
 }
 
-/** Writes one line on standard error. */
+/** Writes one line to standard error. */
 export function complain(reason: string): void {
   writeError(`topicd: ${reason}\n`)
 }
 
-/** Writes on standard error. If that fails, only the exit code is left to say something. */
+/** Writes to standard error. A failure is ignored: there is no other place to report it. */
 export function writeError(text: string): void {
   try {
     writeSync(2, text)

@@ -1,13 +1,13 @@
 /**
- * Histograms: how often something took how long, or was how large. Recording costs a few nanoseconds and allocates nothing.
- * What a histogram means and how it is shown is decided where it is read (ops/worker-metrics.ts).
+ * Histograms of durations and sizes. Recording costs a few nanoseconds and allocates nothing. What a histogram means and how it
+ * is shown is decided in ops/worker-metrics.ts.
  */
 
 /** A histogram at one moment, as plain data that a message can carry. */
 export interface HistogramStats {
   /** Upper bounds, ascending; a value equal to a bound is counted there. */
   readonly bounds: readonly number[]
-  /** How many values each bound has, and last how many exceed all bounds. Not cumulative. */
+  /** The number of values in each bucket; the last bucket has those above all bounds. Not cumulative. */
   readonly counts: readonly number[]
   readonly sum: number
 }
@@ -18,13 +18,13 @@ export interface Histogram {
   read(): HistogramStats
 }
 
-/** @param bounds ascending; the first ones are the cheapest to record, so the bounds of common values belong there */
+/** @param bounds ascending; recording searches them from the first, so low values are the cheapest */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1)
   let sum = 0
   return {
     record(value, times = 1) {
-      // `index` is at most `bounds.length`, so that `as number` is true in both places and costs nothing.
+      // `index` is at most `bounds.length`, so both casts to `number` hold.
       let index = 0
       while (index < bounds.length && value > (bounds[index] as number)) index++
       counts[index] = (counts[index] as number) + times
@@ -34,7 +34,7 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   }
 }
 
-/** Bounds for durations in seconds: from a read that is answered at once to one that nearly times out. */
+/** Bounds for durations in seconds: from a read that is answered at once to a commit at its deadline. */
 export const secondsBounds: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command line: finds the command, and runs it; nothing else. A command's code is loaded only when it is run: `serve` is
- * the primary, which does not need the engines that other commands import.
+ * The command line: finds the command and runs it; nothing else. A command's code is loaded on demand: `serve` runs the
+ * primary, which must not load the engines that other commands import.
  */
 import { type Command, parseCall, refuseArguments } from './commands/command.js'
 import { commandHelp, overviewHelp } from './commands/help.js'
@@ -12,7 +12,7 @@ import { suggestion } from './nearest.js'
 import { quoted, redacted } from './quoted.js'
 import { version } from './version.js'
 
-/** The commands by the words that call them, in the order in which the help lists them. */
+/** The commands by name, in the order in which the help lists them. */
 const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
   Object.entries({
     serve: () => import('./commands/serve.js').then(({ serve }) => serve),
@@ -32,13 +32,13 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
 
 const names = [...commands.keys()]
 
-/** A command by its name. */
+/** A command that the command line names. */
 interface Found {
   readonly name: string
   readonly load: () => Promise<Command>
 }
 
-/** What the first word of a command line can be. */
+/** Every valid first word of a command line. */
 const firstWords = [...new Set(names.map((name) => name.replace(/ .*/, ''))), 'help', 'version']
 
 /** The actions of a command that has several, such as keys. */
@@ -47,9 +47,9 @@ function actionsOf(group: string): readonly string[] {
 }
 
 /**
- * The command that the first words call.
+ * The command that the first words name.
  *
- * @throws UsageError when there is none of that name
+ * @throws UsageError when there is no such command
  */
 function findCommand([first = '', second]: readonly string[]): Found {
   const single = commands.get(first)
@@ -106,7 +106,7 @@ async function run(words: readonly string[]): Promise<void> {
   await command.run(parseCall(command, wordsAfter(words, found)))
 }
 
-/** What follows the words that call a command. */
+/** The arguments that follow a command's name. */
 function wordsAfter(words: readonly string[], { name }: Found): readonly string[] {
   return words.slice(name.split(' ').length)
 }
@@ -126,7 +126,7 @@ if (typed.length === 0) {
 } else {
   await run(typed).catch((error: Error) => {
     if (error instanceof UsageError) fatal(exitCodes.usage, `${error.message} (see ${hint(typed)})`)
-    // A reader such as head has read all that it wanted.
+    // A reader such as head has read enough.
     if (error instanceof OutputClosed) process.exit(exitCodes.done)
     fatal(exitCodes.failed, error.message)
   })

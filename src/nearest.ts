@@ -1,6 +1,6 @@
-/** The word that somebody who mistyped probably meant. Pure; the known words are the caller's. */
+/** Suggestions for mistyped words. Pure: the caller passes the known words. */
 
-/** One mistake in every so many letters still leaves a word recognisable. */
+/** A word with one mistake per this many letters is still recognisable. */
 const lettersPerMistake = 3
 
 /** The known word that needs the fewest corrections; undefined when none is near. */
@@ -17,7 +17,7 @@ export function suggestion(typed: string, known: readonly string[]): string {
   return word === undefined ? '' : `; did you mean ${word.startsWith('-') ? word : JSON.stringify(word)}?`
 }
 
-/** Letters to add, remove, replace or swap with their neighbour (optimal string alignment). */
+/** The number of letters to add, remove, replace or swap with a neighbour (optimal string alignment). */
 function distance(a: string, b: string): number {
   const rows: number[][] = []
   const cost = (i: number, j: number): number => rows[i]?.[j] ?? Infinity

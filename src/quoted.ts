@@ -1,6 +1,6 @@
 /**
- * Text that somebody typed, as a message may repeat it. A store's address typed in the wrong place is shown without its
- * password, too.
+ * How messages repeat what a user typed: in quotes, and without passwords, since a store's address may have been typed in the
+ * wrong place.
  */
 import { isPostgresAddress, redactAddress } from './store/address.js'
 
@@ -9,7 +9,7 @@ export function quoted(text: string): string {
   return JSON.stringify(redacted(text))
 }
 
-/** The text; an address in it that is PostgreSQL's, or has a user, is shown as `redactAddress` returns it. */
+/** The text; a PostgreSQL address in it, or any address with a user, is shown as `redactAddress` returns it. */
 export function redacted(text: string): string {
   return text.replace(/\w+:\/\/.*$/s, (address) =>
     isPostgresAddress(address) || address.includes('@') ? redactAddress(address) : address,

@@ -1,6 +1,6 @@
 /**
- * The settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or "; without quotes,
- * a comment begins at a # that follows white space, so a # within an address belongs to it. Values are checked in config.ts.
+ * Parses the settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or "; without
+ * quotes, a comment begins at a # after white space, so a # within an address belongs to it. Values are checked in config.ts.
  */
 import { nearest } from './nearest.js'
 import { environmentName, settingNames } from './settings.js'
@@ -18,7 +18,11 @@ const lineForm =
 /** The variables that a settings file may set: it cannot name another settings file. */
 const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
 
-/** @param path of the file, for the problems */
+/**
+ * Parses all lines; a line with a problem sets nothing.
+ *
+ * @param path of the file, for the problems
+ */
 export function parseSettingsFile(content: string, path: string): SettingsFile {
   const texts = new Map<string, { text: string; line: number }>()
   const problems: string[] = []
@@ -34,7 +38,7 @@ export function parseSettingsFile(content: string, path: string): SettingsFile {
   return { texts, problems }
 }
 
-/** @param name empty if the line has no form that a setting can have */
+/** @param name empty if the line does not have the form of a setting */
 function lineProblem(
   written: string,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The settings: how each is spelled, what values it accepts, its default and what a person should know before changing it. The
- * service and every command use this one table; a new setting is added here only. Where values come from is in config.ts.
+ * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it. The
+ * service and every command use this one table; a new setting is added here only. config.ts reads the values.
  */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
@@ -30,10 +30,10 @@ export type Settings = Readonly<Record<string, Setting>>
 
 const mebibyte = 1024 * 1024
 
-/** Each worker costs 60 to 100 MB. */
+/** Each worker costs 60 to 100 MB of memory. */
 const workersMax = 64
 
-/** One per core, but at least two, so that one listens while another is replaced. */
+/** One per core, but at least two, so that one serves while another is replaced. */
 const workersDefault = Math.min(workersMax, Math.max(2, availableParallelism()))
 
 function emptyProblem(text: string): string | undefined {
@@ -139,6 +139,7 @@ export type SettingName = keyof typeof settingTable
 
 export const settingNames = Object.keys(settingTable) as readonly SettingName[]
 
+/** The environment variable of a setting, which is also its name in the settings file. */
 export function environmentName(flag: string): string {
   return `TOPICD_${flag.toUpperCase().replaceAll('-', '_')}`
 }

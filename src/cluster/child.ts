@@ -1,9 +1,9 @@
 /**
- * One child process as the primary sees it: its state, its last reports, what is awaited from it, and its end. When a child is
- * started or replaced is decided in workers.ts.
+ * One child process as the primary sees it: its state, its last reports, the pending waits for its messages, and its end. When
+ * a child is started or replaced is decided in workers.ts.
  *
- * A child that does not report in time what it must is useless: the wait itself ends it. A wait that is over leaves nothing
- * behind, since a child outlives millions of them.
+ * A child that does not send a required message in time is useless, so the wait itself kills it. A finished wait leaves no
+ * listener or timer behind, since a child may outlive millions of them.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
@@ -38,7 +38,7 @@ interface Waiter {
   readonly timer: NodeJS.Timeout
 }
 
-/** How long a child whose store broke may take to end by itself: its exit waits for a thread that the disk may block forever. */
+/** How long a child whose commits broke may take to end by itself: its exit waits for a thread that the disk may block forever. */
 const brokenMsMax = 2000
 
 export class Child {
@@ -51,7 +51,7 @@ export class Child {
   /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
   storeProblem: string | undefined
   /** Its last statistics. */
-  figures: WorkerStats | undefined
+  stats: WorkerStats | undefined
   /** The version of its build; undefined until it has loaded. */
   version: string | undefined
   /** Resolves when the process is gone, or when it could not be started at all. */
@@ -60,7 +60,7 @@ export class Child {
   readonly #log: Logger
   readonly #waiters = new Set<Waiter>()
   #state: ChildState = 'starting'
-  /** Why it ended, or is being ended: in its own words if it sent any. */
+  /** Why it ended, or is being killed; in its own words if it sent any. */
   #failure: string | undefined
   #lastId = 0
 
@@ -72,12 +72,12 @@ export class Child {
         const end: End = { code, signal, during: this.#state }
         if (!this.enter('ended')) return
         this.#failure ??= `${this} ${describeEnd(end)}`
-        for (const waiter of [...this.#waiters]) this.#settle(waiter, () => waiter.reject(this.#endedError()))
+        for (const waiter of [...this.#waiters]) this.#settle(waiter, () => waiter.reject(this.#waitError()))
         resolve(end)
       }
       process.once('exit', onEnd)
       // Without a process id it was never started, and no exit follows. Otherwise a message could not be delivered: the
-      // child is ending, and its exit tells how.
+      // child is ending, and its exit event says how.
       process.on('error', (error: Error) => {
         if (process.pid !== undefined) return
         this.#failure = `no process could be started: ${error.message}`
@@ -91,7 +91,7 @@ export class Child {
     return this.#state
   }
 
-  /** Moves on to a later state; false, with nothing changed, if `state` is not a later one. */
+  /** Moves on to a later state. Returns false, with nothing changed, if `state` is not a later one. */
   enter(state: ChildState): boolean {
     if (states.indexOf(state) <= states.indexOf(this.#state)) return false
     this.#state = state
@@ -103,9 +103,9 @@ export class Child {
   }
 
   /**
-   * Waits for a message that the child must send; one that is late ends the child.
+   * Waits for a message that the child must send; a child that is late is killed.
    *
-   * @throws Error that says why it will never come: the child ended, or was late
+   * @throws Error that says why the message will never come: the child ended, or was late
    */
   async waitFor(kind: FromChild['kind'], withinMs: number): Promise<void> {
     const onLate = (): void => this.end(`it was not "${kind}" within ${withinMs} ms`)
@@ -126,7 +126,7 @@ export class Child {
     return message.kind === 'answer' ? message.answer : undefined
   }
 
-  /** Requests its statistics, with `stored` those of the store as well; resolves when they are here, or after `withinMs`. */
+  /** Requests its statistics, with `stored` those of the store as well; resolves when they have come, or after `withinMs`. */
   async requestStats(stored: boolean, withinMs: number): Promise<void> {
     const received = this.#wait((message) => message.kind === 'figures', withinMs)
     this.send({ kind: 'measure', stored })
@@ -188,7 +188,7 @@ export class Child {
         this.storeProblem = message.storeProblem
         break
       case 'figures':
-        this.figures = message.figures
+        this.stats = message.figures
         break
       case 'failed':
         this.#failure = message.reason
@@ -207,17 +207,18 @@ export class Child {
 
   #wait(isFor: Waiter['isFor'], withinMs: number, onLate: () => void = () => {}): Promise<FromChild> {
     return new Promise((resolve, reject) => {
-      if (this.#state === 'ended') return reject(this.#endedError())
+      if (this.#state === 'ended') return reject(this.#waitError())
       const timer = setTimeout(() => {
         onLate()
-        this.#settle(waiter, () => reject(this.#endedError(`gave no answer within ${withinMs} ms`)))
+        this.#settle(waiter, () => reject(this.#waitError(`gave no answer within ${withinMs} ms`)))
       }, withinMs)
       const waiter: Waiter = { isFor, resolve, reject, timer }
       this.#waiters.add(waiter)
     })
   }
 
-  #endedError(otherwise = 'ended'): Error {
+  /** Why a wait failed: the child's failure or, if there is none, `otherwise`. */
+  #waitError(otherwise = 'ended'): Error {
     return new Error(this.#failure ?? `${this} ${otherwise}`)
   }
 
@@ -228,7 +229,7 @@ export class Child {
   }
 }
 
-/** Whether it ended like a process that reads a damaged file. */
+/** Whether it was ended by a signal such as a damaged file causes. */
 export function isNativeFault({ signal }: End): boolean {
   return signal !== null && nativeFaults.has(signal)
 }

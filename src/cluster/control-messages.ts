@@ -1,6 +1,6 @@
 /**
- * What travels over the control socket, in either direction: types only. control-protocol.ts reads and writes the lines, and
- * the validators of what arrives are made from these types.
+ * The messages on the control socket, in both directions: types only. control-protocol.ts reads and writes their lines;
+ * validators.ts checks what arrives by these types.
  */
 import type { Operation } from '../store/store.js'
 import type { BackupOptions, ExportOptions, ImportOptions } from '../tools/tool-messages.js'
@@ -11,7 +11,7 @@ export type ControlRequest =
   | { readonly command: 'ask'; readonly question: Question }
   /** Read the settings again and replace the workers. */
   | ReloadRequest
-  /** Run a tool, in a process of its own that then owns the connection. */
+  /** Run a tool in a process of its own, which then owns the connection. */
   | ToolRequest
 
 interface ReloadRequest {
@@ -25,7 +25,7 @@ export type ToolRequest =
   | { readonly command: 'tool'; readonly tool: 'import'; readonly options: ImportOptions }
 
 /** An object without members. */
-// biome-ignore lint/suspicious/noEmptyInterface: typia's validator is made from it, and knows a name
+// biome-ignore lint/suspicious/noEmptyInterface: typia makes a validator from it, which needs its name
 interface NoOptions {}
 
 /** The outcome of a reload. */
@@ -60,7 +60,7 @@ export interface KeyRecordText {
 
 export type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
 
-/** How the service refuses, or gives up. */
+/** The service refuses the request, or gives up on it. */
 export interface ErrorLine {
   readonly error: string
 }

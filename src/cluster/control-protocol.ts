@@ -7,8 +7,8 @@
  *
  * A tool's input follows the request, but only once the tool is ready.
  *
- * Both directions come from outside: nothing is used before it is validated. A request must match exactly; an answer may have
- * members that this version does not know, since the service may run another. Nothing here reads or writes a connection.
+ * Both ends treat what arrives as untrusted: nothing is used before it is validated. A request must match exactly; an answer
+ * may have unknown members, since the service may run another version. Nothing here reads or writes a connection.
  */
 import { isAbsolute } from 'node:path'
 import type { KeyRecord } from '../store/store.js'
@@ -30,7 +30,7 @@ import {
 import type { ControlRequest, KeyRecordText, Reloaded } from './control-messages.js'
 import type { ListedKey } from './messages.js'
 
-/** Why a line is not a request, in a sentence that repeats none of it, member names included: it may contain secrets. */
+/** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
 interface RequestProblem {
   readonly problem: string
 }
@@ -64,7 +64,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   return request as ControlRequest
 }
 
-/** The last step of a path: if a member is unknown, the only step that the sender chose. */
+/** The last step of a validation path: of an unknown member's path, the only step that the sender chose. */
 const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
 
 function problemOf({ path, expected }: Partial<ValidationError> = {}): string {
@@ -73,7 +73,7 @@ function problemOf({ path, expected }: Partial<ValidationError> = {}): string {
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
   const subject = member === '' ? 'it' : member
   if (isUnknown) return `the request is malformed: ${subject} has an unknown member`
-  // Of a union, typia tells only the names of our types.
+  // For a union, typia names only our types, which mean nothing to the sender.
   return `the request is malformed: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
@@ -85,21 +85,23 @@ function checkRecord(record: KeyRecordText): KeyRecord | RequestProblem {
   return { ...record, under: record.under as readonly Path[] }
 }
 
-/** The tool takes its input from now on. */
+/** From now on the tool reads its input. */
 export const readyLine = '{"ready":true}'
 
 /** The tool has done all of its work. */
 export const endLine = '{"end":true}'
 
+/** A request's line, without its end, as all lines here. */
 export function requestLine(request: ControlRequest): string {
   return JSON.stringify(request)
 }
 
+/** The line that answers a question or a reload. */
 export function answerLine(answer: unknown): string {
   return JSON.stringify({ answer })
 }
 
-/** @param message for the person who asked */
+/** The line that reports a failure. @param message for the user of the command line */
 export function errorLine(message: string): string {
   return JSON.stringify({ error: message })
 }
@@ -132,27 +134,27 @@ export function keyAnswerIn(line: string): boolean | readonly ListedKey[] {
   return checked(answerIn(line), isKeyAnswer) as boolean | readonly ListedKey[]
 }
 
-/** The last line of a backup. */
+/** The last line of a backup. @throws Error when it has another form */
 export function backupIn(line: string): BackupLine['backup'] {
   return checked(JSON.parse(line), isBackupLine).backup
 }
 
-/** A line of a check: a finding, or the counts. */
+/** A line of a check: a finding, or the counts. @throws Error when it has another form */
 export function checkLineIn(line: string): CheckLine {
   return checked(JSON.parse(line), isCheckLine)
 }
 
-/** The last line of an import. */
+/** The last line of an import. @throws Error when it has another form */
 export function importedIn(line: string): ImportedLine['imported'] {
   return checked(JSON.parse(line), isImportedLine).imported
 }
 
-/** How far a tool has come; undefined for a line that is not about progress. */
+/** The progress of a tool; undefined for a line that is not about progress. @throws Error when it has another form */
 export function progressIn(line: string): ProgressLine['progress'] | undefined {
   return line.startsWith(progressPrefix) ? checked(JSON.parse(line), isProgressLine).progress : undefined
 }
 
-/** @throws Error when the input is not of the form that this version knows */
+/** @throws Error when the input does not have the form that this version knows */
 function checked<T>(input: unknown, isValid: (input: unknown) => input is T): T {
   if (isValid(input)) return input
   throw new Error('the answer has an unknown form; the service may run another version of topicd')

@@ -1,6 +1,6 @@
 /**
- * The requests of the command line over the control socket: a question about API keys, which a worker answers; a reload; or a
- * tool that needs the whole store, which gets a process of its own. Nothing here opens the store.
+ * Handles the requests of the command line over the control socket: a question about API keys, which a worker answers; a
+ * reload; or a tool, which gets a process of its own. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -16,23 +16,23 @@ interface ControlRequestsOptions {
   /** The workers that serve now. */
   readonly serving: () => readonly Child[]
   readonly opener: Pick<StoreOpener, 'open'>
-  /** Starts a process that waits to be told which tool it is. */
+  /** Starts a process that waits for a message that says which tool it runs. */
   readonly forkTool: () => ChildProcess
   /** The first message to such a process. */
   readonly start: () => ToChild
-  /** Replaces the workers; rejects with the reason when that was not done. */
+  /** Replaces the workers; rejects with the reason when that failed. */
   readonly reload: () => Promise<Reloaded>
   readonly stopping: () => boolean
   readonly log: Logger
 }
 
-/** How long a question may take: a commit, at worst while a new worker opens the store. */
+/** How long a question may take (a commit, at worst while a new worker opens the store), and the loading of a tool. */
 const answerMsMax = 20_000
 
-/** Tools at once: each is a process that opens the store. */
+/** The most tools that may run at once: each is a process that opens the store. */
 const toolsMax = 8
 
-/** How long a tool may take to clean up and end; a backup in lmdb's hands cannot, and a stop would wait for all of its copying. */
+/** How long a tool may take to clean up and end. While lmdb copies for a backup, the tool cannot: a stop would wait for the copy. */
 const toolEndMsMax = 2000
 
 export class ControlRequests implements ControlHandlers {
@@ -57,7 +57,7 @@ export class ControlRequests implements ControlHandlers {
     this.#options.log.warn({ reason }, 'malformed control request')
   }
 
-  /** Ends the tools that run; resolves when they have ended. */
+  /** Ends the running tools; resolves when they are gone. */
   async endTools(): Promise<void> {
     await Promise.all([...this.#tools].map((tool) => tool.terminate(toolEndMsMax)))
   }
@@ -80,7 +80,7 @@ export class ControlRequests implements ControlHandlers {
     }
   }
 
-  /** Starts the tool's process and lets it open the store, as any other; then the process owns the connection. */
+  /** Starts the tool's process and lets it open the store, like any other; then the process owns the connection. */
   async #runTool({ tool, options }: ToolRequest, socket: Socket): Promise<void> {
     if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
     const child = this.#forkTool(tool)

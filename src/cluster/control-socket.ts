@@ -1,6 +1,6 @@
 /**
  * The control socket in the data directory: how the command line reaches the running service, which alone may open the
- * store. Connections, their limits, and lines; what a line means is defined in control-protocol.ts.
+ * store. Here are connections, their limits, and lines; what a line means is defined in control-protocol.ts.
  *
  * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their request is
  * complete, and in time from their answer on; the length of an answer is not limited.
@@ -22,21 +22,21 @@ const requestMsMax = 5000
 /** Connections whose request has not been read yet. */
 const waitingMax = 64
 
-/** All connections, including those that are being refused or wait for an answer; any more are closed at once. */
+/** All connections, including those that are being refused or wait for an answer; further ones are closed at once. */
 const connectionsMax = 256
 
 /** How long a caller may take to read a refusal. */
 const refusalMsMax = 1000
 
-/** How long a caller may take to read its answer, a few MB at most, and to close; long enough for a busy machine. */
+/** How long a caller may take to read its answer, a few MB at most, and to close: enough even on a busy machine. */
 const replyMsMax = 10_000
 
 /** Only the owner may connect. */
 const socketUmask = 0o177
 
 /**
- * Calls `use` with a path to the socket of `directory` that fits into an address: if the plain one is too long, one through a
- * descriptor of the directory.
+ * Calls `use` with a path to the socket of `directory` that fits into a socket address: if the plain path is too long, one
+ * through a descriptor of the directory. `use` must not need the path after this turn of the event loop.
  */
 function withSocketPath<T>(directory: string, use: (path: string) => T): T {
   const plain = join(directory, 'control.sock')
@@ -81,7 +81,7 @@ export function listenForControl(directory: string, handlers: ControlHandlers): 
   server.maxConnections = connectionsMax
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // This very call creates the file, with a mode that depends on the umask.
+    // `listen` creates the file before it returns, with a mode that depends on the umask.
     const umask = process.umask(socketUmask)
     try {
       withSocketPath(directory, (path) => server.listen(path, () => resolve(server)))
@@ -91,26 +91,26 @@ export function listenForControl(directory: string, handlers: ControlHandlers): 
   })
 }
 
-/** Answers a request with one line and closes the connection, whether the caller reads that or not. */
+/** Answers a request with one line and closes the connection, even if the caller does not read it. */
 export function reply(socket: Socket, result: unknown): void {
   endWith(socket, answerLine(result), replyMsMax)
 }
 
-/** Refuses a request with one line and closes the connection, whether the caller reads that or not. */
+/** Refuses a request with one line and closes the connection, even if the caller does not read it. */
 export function refuse(socket: Socket, reason: string): void {
   endWith(socket, errorLine(reason), refusalMsMax)
 }
 
 /** The caller may keep the connection half open for `msMax`. */
 function endWith(socket: Socket, line: string, msMax: number): void {
-  // Whatever it still sends is read: closing with unread bytes would reset the connection.
+  // What it still sends is read: closing with unread bytes would reset the connection.
   socket.resume()
   socket.end(`${line}\n`)
   const timer = setTimeout(() => socket.destroy(), msMax).unref()
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** The errors of a connection if no service runs: no directory, no socket, or a dead service's socket. */
+/** The errors of connecting while no service runs: no directory, no socket, or a dead service's socket. */
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED']
 
 /**
@@ -137,13 +137,13 @@ export async function connectToControl(directory: string): Promise<Socket | unde
   }
 }
 
-/** The connection ended within a line. */
+/** The connection ended before a whole line had come. */
 class BrokenOff extends Error {}
 
 /**
  * Reads the next line, of any length, without its end; then the socket is paused, with everything that follows still in it.
  *
- * @throws Error when the connection ends before
+ * @throws Error when the connection ends before the line does
  */
 export async function readLine(socket: Socket): Promise<string> {
   return (await readLineBytes(socket, Infinity, undefined)).toString()

@@ -15,7 +15,7 @@ export interface DirectoryLock {
   release(): void
 }
 
-/** Between two attempts. */
+/** Between two attempts to take it. */
 const retryMs = 50
 
 /** flock's exit status if another process holds the lock. */

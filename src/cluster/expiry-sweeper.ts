@@ -1,6 +1,6 @@
 /**
- * The removal of topics whose policies say so, in the one worker that the primary chose for it: one sweep after another, with
- * a pause between two. A worker that is not chosen, or drains, does not sweep.
+ * Removes expired topics, in the one worker that the primary has elected for it: one sweep after another, with a pause between
+ * two. A worker that is not elected, or that drains, does not sweep.
  */
 import type { Logger } from '../ops/log.js'
 import type { TopicStore } from '../store/store.js'
@@ -12,7 +12,7 @@ export class ExpirySweeper {
   readonly #store: TopicStore
   readonly #log: Logger
   #isEnabled = false
-  /** Whether the last sweep failed, and the log says so. */
+  /** Whether the last sweep failed, and that has been logged. */
   #hasFailed = false
   #removed = 0
   #timer: NodeJS.Timeout | undefined
@@ -27,6 +27,7 @@ export class ExpirySweeper {
     return this.#removed
   }
 
+  /** Starts or stops sweeping; a sweep in progress is finished. */
   enable(enabled: boolean): void {
     this.#isEnabled = enabled
     if (enabled) this.#schedule()

@@ -10,31 +10,31 @@ import { addNewKey, persistently, readKeys } from './new-key.js'
 /** How long one worker may take to answer. */
 const requestMsMax = 20_000
 
-/** Between two checks whether the store is available again. */
-const awayMs = 500
+/** Between two checks of whether the store is available. */
+const storeCheckMs = 500
 
-/** How long to try until a worker answers. */
+/** How long a question is repeated until a worker answers. */
 const answerMsMax = 60_000
 
 /**
- * Prints where the service listens and, if no key exists, makes one that may do everything; a key that cannot be shown is
+ * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown is
  * revoked.
  *
  * @param serving the workers that serve now; if one ends before it answers, another is asked
- * @param isStoreAway whether the store is unavailable; nothing is asked until it is available, without a time limit
+ * @param isStoreUnavailable no question is sent while this holds, without a time limit
  * @param place where the topics are stored, in words
  * @param show prints a text; false when it could not
  * @throws Error when no worker answered; a key that was never shown may exist then, under the name "first"
  */
 export async function makeFirstKey(
   serving: () => readonly Pick<Child, 'request'>[],
-  isStoreAway: () => boolean,
+  isStoreUnavailable: () => boolean,
   url: string,
   place: string,
   show: (text: string) => boolean,
 ): Promise<void> {
   show(`\ntopicd listens on ${url}/ and keeps its topics in ${place}\n`)
-  while (isStoreAway()) await sleep(awayMs)
+  while (isStoreUnavailable()) await sleep(storeCheckMs)
   const request = persistently(async (question) => {
     const [worker] = serving()
     if (worker === undefined) throw new Error('no worker serves')

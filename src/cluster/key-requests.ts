@@ -1,10 +1,11 @@
 /**
- * The answers to questions about API keys, from the store: given by a worker while the service runs, otherwise by a tool's
- * process of the command line.
+ * Answers questions about API keys from the store: in a worker while the service runs, otherwise in a tool's process that the
+ * command line starts.
  */
 import type { TopicStore } from '../store/store.js'
 import type { ListedKey, Question } from './messages.js'
 
+/** Whether the key was added or revoked, or the list of keys. @throws Error when the store cannot answer */
 export async function answerQuestion(store: TopicStore, question: Question): Promise<boolean | readonly ListedKey[]> {
   switch (question.about) {
     case 'addKey':

@@ -12,7 +12,7 @@ export function listenExitCode({ code }: NodeJS.ErrnoException): number {
   return code === 'EADDRINUSE' ? exitCodes.portInUse : exitCodes.listenFailed
 }
 
-/** @param what names the listener; empty for that of the routes */
+/** Why an address cannot be listened on, in one sentence. @param what names the listener; empty for that of the routes */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
   return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
 }

@@ -61,7 +61,7 @@ export type ToTool =
   | Extract<ToChild, { kind: 'open' | 'hold' | 'release' }>
   | ToolMessage
 
-/** Where a tool finds its connection if it was sent none. */
+/** The descriptor of a tool's connection if none comes with its message. */
 export const connectionDescriptor = 5
 
 /** A question of the command line about API keys, which a worker answers. */

@@ -1,7 +1,6 @@
 /**
- * How an API key is added even if an answer gets lost: a worker that ends between its commit and its answer has made the key.
- * So the question is repeated, and the key is recognized by its token's hash. The caller decides how a question reaches a
- * worker.
+ * Adds an API key even if an answer gets lost: a worker that ends between its commit and its answer has made the key. So the
+ * question is repeated, and the key is recognized by its token's hash. The caller decides how a question reaches a worker.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyRecord } from '../store/store.js'
@@ -10,7 +9,7 @@ import type { ListedKey, Question } from './messages.js'
 /** Sends a question about API keys; rejects when no answer came. */
 export type SendQuestion = (question: Question) => Promise<unknown>
 
-/** Between two attempts; a worker is replaced within a few. */
+/** Between two attempts; a dead worker is replaced within a few attempts. */
 const retryMs = 100
 
 /**
@@ -32,7 +31,7 @@ export function persistently(send: SendQuestion, msMax: number): SendQuestion {
   }
 }
 
-/** @throws Error when no answer came */
+/** All keys. @throws Error when no answer came */
 export async function readKeys(send: SendQuestion): Promise<readonly ListedKey[]> {
   return (await send({ about: 'listKeys' })) as readonly ListedKey[]
 }
@@ -40,7 +39,7 @@ export async function readKeys(send: SendQuestion): Promise<readonly ListedKey[]
 /**
  * Adds a key; `send` may repeat the question.
  *
- * @returns whether this very key exists now; if not, another key has its name
+ * @returns whether this key exists now; if not, another key has its name
  * @throws Error when no answer came; the key may exist or not
  */
 export async function addNewKey(send: SendQuestion, record: KeyRecord): Promise<boolean> {

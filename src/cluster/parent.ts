@@ -1,6 +1,4 @@
-/**
- * A child's side of its channel to the process that forked it.
- */
+/** A child's side of its channel to the process that forked it. */
 import type { FromChild } from './messages.js'
 
 /** Sends a message to the parent; does nothing when the parent is gone. */

@@ -1,6 +1,6 @@
 /**
- * The right to a port, for the life of a service. Workers share the port among themselves (SO_REUSEPORT), so the kernel would
- * let another service of the same account share it too, and give it half of the connections.
+ * Reserves a port for the life of a service. Workers share the port among themselves (SO_REUSEPORT), so the kernel would let
+ * another service of the same account share it too, and give it half of the connections.
  *
  * An exclusive bind proves that no other process listens now, but it must end before the workers can bind. So the UDP port of
  * the same number is held as well, and never used: it collides in the same cases, wildcard addresses included, needs the same
@@ -13,7 +13,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
-/** A port that is ours until the process ends. */
+/** A port that is reserved until the process ends. */
 interface PortHold {
   /** The real one, even if 0 was requested. */
   readonly port: number
@@ -25,7 +25,7 @@ export class PortHeld extends Error {
 }
 
 /**
- * The range that is searched if any port will do. Linux gives 32768 to 60999 to outgoing connections (ip_local_port_range), so
+ * The range that is searched if any port will do. Linux uses 32768 to 60999 for outgoing connections (ip_local_port_range), so
  * one of those could be taken between our bind and that of the workers.
  */
 const anyPortMin = 61_000
@@ -35,7 +35,7 @@ const anyPortMax = 65_535
 const anyPortTriesMax = 20
 
 /**
- * Takes the port.
+ * Reserves the port; with 0, a free one.
  *
  * @throws PortHeld when its UDP port is taken; otherwise the Error of the failed bind, with its `code`
  */

@@ -1,6 +1,6 @@
 /**
  * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If one of them fails,
- * one line says why, and the exit code tells the reason. The primary never opens the store, and imports nothing that could.
+ * one line and the exit code say why. The primary never opens the store, and imports nothing that could.
  */
 import { type Config, type GivenSettings, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
@@ -13,7 +13,7 @@ import { listenExitCode, listenProblem } from './listen-problem.js'
 import { holdPort } from './port-hold.js'
 import { Supervisor } from './supervisor.js'
 
-/** How long to wait for the workers of a killed service, or for a command line tool, to release the lock. */
+/** How long to wait for the workers of a killed service, or for a tool of the command line, to release the lock. */
 const directoryWaitMs = 15_000
 
 /**

@@ -20,7 +20,7 @@ export class Readiness {
     this.#options = options
   }
 
-  /** Everything that keeps the service from serving in full, one sentence each; none when it is ready. */
+  /** Everything that keeps the service from being ready, one sentence each; none when it is ready. */
   notReadyReasons(): string[] {
     const { stopping, expected, serving } = this.#options
     const reasons: string[] = []
@@ -41,7 +41,7 @@ export class Readiness {
     return this.#options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
-  /** Whether every serving worker has sent a heartbeat lately. A restart does not help against a full disk, only against silence. */
+  /** Whether every serving worker has sent a heartbeat lately: a restart of the service cures silence, but not a full disk. */
   alive(): boolean {
     return this.#silent().length === 0
   }

@@ -1,15 +1,15 @@
 /**
  * When a worker may be started to replace one that died: at once if that one had served long, after growing delays while
- * workers die young. Also when to give up: after too many in a row that died before they served, since the next one will too.
+ * workers die young. Also when to give up: after too many in a row died before they served, since the next one will too.
  * A worker that served and was then killed, by a person or for lack of memory, never counts toward giving up.
  *
  * Pure: the caller passes the time. Deaths during a delay do not lengthen it: eight workers killed at once are one incident.
  */
 
-/** The death of a worker that lived this long has nothing to do with its start. */
+/** A worker that lived this long did not die of its start. */
 export const youngMs = 10_000
 
-/** Failed starts in a row, counting all workers, after which another attempt makes no sense. */
+/** Failed starts in a row, counting all workers, that are still followed by another attempt. */
 export const failedStartsMax = 10
 
 const firstDelayMs = 100

@@ -10,7 +10,7 @@
 import { commitDeadlineMs } from '../limits.js'
 import type { Child } from './child.js'
 
-/** A commit in flight may take this long before its own deadline ends its process. */
+/** How long a pause may take: a commit in flight that takes longer has its process ended by the commit's own deadline. */
 const pauseMsMax = commitDeadlineMs + 2000
 
 /** Opening takes milliseconds; after this long it has failed. */
@@ -19,15 +19,15 @@ const openMsMax = 10_000
 export class StoreOpener {
   /** Every process that has the store open, or may have. */
   readonly #openers = new Set<Child>()
-  /** Resolves after the last opening that was asked for. */
+  /** Resolves after the last opening that was requested. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Lets `child`, which is loaded, open the store; rejects when it cannot, and it has ended then. */
+  /** Lets `child`, which has loaded, open the store. Rejects when it cannot, once its process has ended. */
   async open(child: Child): Promise<void> {
     const turn = this.#last
     const opened = turn.then(() => this.#openAlone(child))
     this.#last = opened.catch(() => {})
-    // A turn may be long in coming; a child that ends before it is reported at once.
+    // Earlier openings may take long; a child that ends while it waits for them is reported at once.
     await Promise.race([turn, child.ended])
     if (child.state === 'ended') throw endedTooEarly(child)
     return opened

@@ -42,9 +42,9 @@ interface SupervisorOptions {
   readonly readConfig: () => Config
   /** When the certificate in use expires, in ms since the epoch; undefined without one. */
   readonly certificateEndMs: () => number | undefined
-  /** Called with the settings that are in force from now on. */
+  /** Called with the settings that apply from now on. */
   readonly useCertificate: (config: Config) => void
-  /** The routes' port, which is held. */
+  /** The routes' port, which is reserved. */
   readonly port: number
   /** The lock on the data directory, for every process that may open the store. */
   readonly lockDescriptor: number
@@ -72,8 +72,8 @@ export class Supervisor {
   #onStarted = (): void => {}
 
   /**
-   * Reads the settings again and replaces the workers. Reloads wait for each other, and for the start. Rejects with the reason
-   * when anything fails; the service then goes on unchanged. systemd knows of the end when this settles.
+   * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the reason when
+   * anything fails; the service then goes on unchanged. When this settles, systemd has been notified of the end.
    */
   readonly reload: () => Promise<Reloaded>
 
@@ -211,7 +211,7 @@ export class Supervisor {
 
   #forkWorker(): Child {
     const worker = cluster.fork()
-    // The worker repeats its process's errors, which Child handles; without a listener they would end the primary.
+    // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end the primary.
     worker.on('error', () => {})
     const child = new Child(worker.process, this.#log)
     this.#metrics.watch(child)
@@ -228,7 +228,7 @@ export class Supervisor {
     void this.#sendStatus()
   }
 
-  /** Sends systemd the status if it has changed, or if there are other states to send; resolves when systemd has it. */
+  /** Sends systemd the status if it has changed or comes with other states; resolves when systemd has it. */
   async #sendStatus(...states: readonly string[]): Promise<void> {
     const status = this.#readiness.status()
     if (this.#isReloading || this.#stoppingSinceMs !== undefined) return

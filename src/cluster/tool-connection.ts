@@ -1,6 +1,6 @@
 /**
- * The connection between a tool at work and its caller: input, output with back-pressure, and the signal that stops the work.
- * The work is stopped when the connection closes, when nobody takes its output, and by `stop`. What the work is, and when the
+ * The connection between a running tool and its caller: input, output with back-pressure, and the signal that stops the work.
+ * The work is stopped when the connection closes, when its output is not read, and by `stop`. What the work is, and when the
  * process ends, is decided in tool-process.ts.
  *
  *     readyLine → the tool's own lines → endLine, or an error line → the caller closes
@@ -28,11 +28,12 @@ export class ToolConnection {
     socket.write(`${readyLine}\n`)
   }
 
-  /** Aborts with the reason once the work is to stop. */
+  /** Aborts, with the reason, once the work must stop. */
   get signal(): AbortSignal {
     return this.#stopping.signal
   }
 
+  /** Stops the work; only the first reason counts. */
   stop(reason: string): void {
     this.#stopping.abort(new Error(reason))
   }
@@ -40,7 +41,7 @@ export class ToolConnection {
   /**
    * Sends lines; resolves when there is room for more.
    *
-   * @throws Cancelled once the work is to stop, or when nothing was taken for `toolUnreadMsMax`
+   * @throws Cancelled once the work must stop, or when nothing was read for `toolUnreadMsMax`
    */
   readonly emit = async (lines: string | Uint8Array): Promise<void> => {
     if (this.signal.aborted) throw new Cancelled()
@@ -69,10 +70,10 @@ export class ToolConnection {
     return errorLine((failure instanceof Cancelled ? (this.signal.reason as Error) : failure).message)
   }
 
-  /** Sends the last line, and resolves when the caller has closed the connection; stopped work gives it only `stopMsMax`. */
+  /** Sends the last line, and waits until the caller has closed the connection: after stopped work for `stopMsMax` at most. */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
     this.#socket.end(`${lastLine}\n`)
-    // Input that is still sent has no reader any more; unread, it would keep the connection from closing.
+    // Input that still comes has no reader any more; unread, it would keep the connection from closing.
     this.#socket.resume()
     if (this.#socket.closed) return
     await fulfilledWithin(this.signal.aborted ? stopMsMax : toolUnreadMsMax, once(this.#socket, 'close'))

@@ -1,7 +1,7 @@
 /**
- * A tool's process, as a program of its own. Beside a service the primary forks it, as one more process that opens the store;
- * without one the command line does (commands/standalone-tool.ts). It opens the store when told to, pauses its writes when told
- * to, does one piece of work over a connection, and ends. Damaged files may end it by a signal, which its parent survives and
+ * The program of a tool's process. While a service runs, the primary forks it, as one more process that opens the store;
+ * otherwise the command line does (commands/standalone-tool.ts). It opens the store and pauses its writes when its parent says
+ * so, does one piece of work over a connection, and ends. Damaged files may kill it by a signal, which its parent survives and
  * can explain.
  *
  * Stopped work (tool-connection.ts) ends at its next step, so that no snapshot outlives it: a snapshot that stays open keeps
@@ -28,7 +28,7 @@ import { fulfilledWithin, ToolConnection } from './tool-connection.js'
 /** How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to leave. */
 const stopMsMax = 300
 
-/** Answers a question about API keys, while no worker serves that could. */
+/** Answers a question about API keys while no service runs. */
 const answerTool: Tool = async (store, question, { emit }) => {
   await emit(answerLine(await answerQuestion(store, question as Question)))
 }
@@ -37,10 +37,10 @@ class ToolProcess {
   #config: StoreLocation | undefined
   #opening: Promise<TopicStore> | undefined
   #connection: ToolConnection | undefined
-  /** Whether it ends by itself, and cleanly as far as the store is concerned. */
+  /** Whether the process ends by its own decision, so that its exit needs no kill. */
   #isEnding = false
 
-  /** From now on its exit, with whatever code, is not turned into a kill. */
+  /** From now on an exit, with any code, is not turned into a kill. */
   setEnding(): void {
     this.#isEnding = true
   }

@@ -2,8 +2,8 @@
  * One worker's life: load → open the store → serve → drain → end. Each step is taken when the primary says so (worker.ts), and
  * a step that fails ends the process.
  *
- * Ways to end: a drain answers what is in flight and closes the store. A broken commit ends the process after the answers that
- * are due were sent. Everything else is a kill, which the store survives.
+ * Ways to end: a drain answers what is in flight and closes the store. A broken commit ends the process once the last answers
+ * have been sent. Everything else is a kill, which the store survives.
  */
 import { createService, handlers } from '../api/service.js'
 import { Keyring } from '../auth/keyring.js'
@@ -35,7 +35,7 @@ interface Start {
   readonly port: number
 }
 
-/** What the open store brings with it. */
+/** The open store, and what is made with it. */
 interface Opened {
   readonly store: TopicStore
   readonly keyring: Keyring
@@ -67,7 +67,7 @@ export class WorkerLife {
     this.#refusedKeys = new RefusedKeys(log)
   }
 
-  /** Whether the process ends by its own decision. */
+  /** Whether the process ends by its own decision, so that its exit needs no kill. */
   get isEnding(): boolean {
     return this.#isEnding
   }
@@ -116,7 +116,7 @@ export class WorkerLife {
     this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log), disk: await this.#watchDisk(config) }
   }
 
-  /** Only where the store is ours alone: one elsewhere reports by itself that it is full, and our disk says nothing about it. */
+  /** Only for a store in the data directory: one elsewhere reports by itself that it is full. */
   async #watchDisk(config: Config): Promise<DiskWatch | undefined> {
     if (!isExclusive(config.store)) return undefined
     const waitingBytes = (): number => this.#serving?.server.bodyBytes() ?? 0
@@ -166,6 +166,7 @@ export class WorkerLife {
     this.#requireOpened().sweeper.enable(enabled)
   }
 
+  /** Sends the answer to a question about API keys, or why there is none. */
   async answer(id: number, question: Question): Promise<void> {
     try {
       sendToParent({ kind: 'answer', id, answer: await answerQuestion(this.#requireStore(), question) })
@@ -230,7 +231,7 @@ export class WorkerLife {
     }, lastAnswersMs)
   }
 
-  /** The engine could be reached only now, and this program cannot use it. */
+  /** The engine could not be reached before; now that it can, it turns out that this program cannot use it. */
   #onUnusable(reason: Error): void {
     this.#log.fatal({ err: reason }, 'the store cannot be used')
     sendToParent({ kind: 'failed', reason: reason.message })

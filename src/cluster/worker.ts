@@ -1,6 +1,6 @@
 /**
- * A worker, as a program of its own that the primary forks: the primary's messages, and what they make of its life
- * (worker-life.ts). It does nothing unasked, and when the primary is gone it ends at once.
+ * The program of a worker, which the primary forks: hands the primary's messages to worker-life.ts. It does nothing without a
+ * message, and ends at once when the primary is gone.
  */
 import { createLog, logCrashes } from '../ops/log.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
@@ -45,7 +45,7 @@ function take(message: ToChild): void {
 process.on('message', take)
 setInterval(() => life.sendHeartbeat(), heartbeatMs)
 
-// Signals are for the primary: a terminal sends them to the whole group, and the primary tells each worker what to do.
+// Signals are for the primary: a terminal sends them to the whole process group, and the primary sends its workers messages.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 // Without its primary a worker must not write: the next service may open the store at any moment. Only a kill is sure enough.

@@ -28,7 +28,7 @@ const silenceCheckMs = 2000
 /** How long a new worker serves before an old one drains: if its first requests kill it, it dies within this time. */
 const trialMs = 1000
 
-/** Grace after the drain time-out before SIGKILL. */
+/** Grace after the drain time-out, before SIGKILL. */
 const drainGraceMs = 3000
 
 /** The desired state. Workers that were started for another `Wanted` are replaced, even if it was equal. */
@@ -71,7 +71,7 @@ export class Workers {
   #wanted: Wanted | undefined
   #change: Change | undefined
   #sweeper: Child | undefined
-  /** Deaths that no started worker has made up for yet. */
+  /** Dead workers in whose place none has been started yet. */
   #unreplaced = 0
   #restarts = 0
   #ending = false
@@ -87,7 +87,7 @@ export class Workers {
    * Makes `wanted` the desired state: starts missing workers, replaces those that were started for another one, drains surplus
    * ones. One change at a time. Resolves when all of them serve and no others are left.
    *
-   * @throws Error when one of the new workers ends before it serves; the former desired state is restored then
+   * @throws Error when one of the new workers ends before it serves, or soon after; the former desired state is then restored
    */
   reach(wanted: Wanted): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -195,7 +195,7 @@ export class Workers {
     void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
   }
 
-  /** A new process; undefined when it cannot be started, for lack of memory for instance: then it is tried again later. */
+  /** A new process; undefined when it cannot be started, for lack of memory for instance: then another attempt is scheduled. */
   #fork(): Child | undefined {
     try {
       return this.#options.fork()
@@ -259,7 +259,7 @@ export class Workers {
     this.#reconcile()
   }
 
-  /** Whether the death of a worker that served shows that the new workers of a replacement are no good. */
+  /** Whether the death of a worker that served counts as a failure of the replacement in progress. */
   #isUnfit({ servedAtMs }: Worker): boolean {
     return this.#change?.before !== undefined && performance.now() - servedAtMs < youngMs
   }

@@ -30,7 +30,7 @@ export const check: Command = {
   },
 }
 
-/** A reader such as `head` may have enough, but a check that was broken off has not shown that the store is sound. */
+/** A reader such as `head` may have read enough, but an interrupted check has not shown that the store is sound. */
 function refuseClosed(error: Error): never {
   throw error instanceof OutputClosed ? new Error('nobody reads standard output; the check was broken off') : error
 }

@@ -1,8 +1,6 @@
-/**
- * Tables for people: cells in columns, two blanks apart.
- */
+/** Tables for people: cells in columns, two spaces apart. */
 
-/** One line per row. @param charactersMax a longer cell is shown whole, and does not widen its column */
+/** One line per row. @param charactersMax a longer cell is shown whole, but does not widen its column */
 export function aligned(rows: readonly (readonly string[])[], charactersMax = Infinity): string {
   const widths: number[] = []
   for (const row of rows) {

@@ -11,7 +11,7 @@ import { type SettingName, type Settings, settingProblem, settingTable } from '.
 export interface Command {
   /** One line for the list of commands. */
   readonly summary: string
-  /** What else a user should know, as one paragraph; may be empty. */
+  /** Further help, as one paragraph; may be empty. */
   readonly details: string
   /** The names of its arguments, each required. */
   readonly operands: readonly string[]
@@ -26,7 +26,7 @@ export interface Command {
 /** The arguments of a command, checked, except for the settings' texts, which config.ts checks. */
 interface Call {
   readonly settings: GivenSettings
-  /** The text of each of the command's own flags, its default where it was not given; undefined where that is empty. */
+  /** The text of each of the command's own flags or, if it was not given, its default; undefined where that is empty. */
   readonly flags: Readonly<Record<string, string | undefined>>
   /** The texts of a flag that may be repeated. */
   readonly list: (flag: string) => readonly string[]

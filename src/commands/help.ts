@@ -9,7 +9,7 @@ const columnsMax = 80
 /** The commands by name, in the order in which the help lists them. */
 type Commands = Readonly<Record<string, Command>>
 
-/** @param group the first word of the commands to list; all when empty */
+/** The list of commands. @param group the first word of those to list; empty for all */
 export function overviewHelp(commands: Commands, group: string): string {
   const listed: readonly (readonly [string, string])[] = [
     ...Object.entries(commands)
@@ -35,7 +35,7 @@ flags; "topicd help serve" lists every setting.
 `
 }
 
-/** @param name the words that call it */
+/** The page of one command. @param name its words */
 export function commandHelp(name: string, command: Command): string {
   const { summary, details, operands, flags } = command
   const settings = settingsOf(command)
@@ -69,7 +69,7 @@ function boundsText({ kind, min, max, default: usual }: Setting): string {
   return `default ${usual === '' ? 'none' : usual}${kind === 'number' ? `, ${min} to ${max}` : ''}`
 }
 
-/** The text in lines, each indented by that many blanks. */
+/** The text in lines, each indented by that many spaces. */
 function wrapped(text: string, indent: number): string {
   const lines: string[] = []
   let line = ''

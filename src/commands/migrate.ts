@@ -1,6 +1,5 @@
 /**
- * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Running it
- * again changes nothing.
+ * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date.
  */
 import { readConfig, UsageError } from '../config.js'
 import { isExclusive } from '../store/address.js'

@@ -11,7 +11,7 @@ interface Progress {
   end(): void
 }
 
-/** @param size what `done` will be at the end, if the tool itself cannot know it */
+/** @param size what `done` will be at the end, for a tool that cannot know it */
 export function createProgress(size?: number): Progress {
   const isShown = process.stderr.isTTY
   let bar: SingleBar | undefined

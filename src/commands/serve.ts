@@ -1,6 +1,4 @@
-/**
- * `topicd serve`: becomes the primary.
- */
+/** `topicd serve`: runs the primary. */
 import { runPrimary } from '../cluster/primary.js'
 import { settingNames } from '../settings.js'
 import type { Command } from './command.js'

@@ -1,6 +1,6 @@
 /**
  * `topicd settings`: what `serve` would use with the same flags, environment and settings file, and where each value comes
- * from; or everything that would keep it from starting. It changes nothing, so it can run beside the service.
+ * from; or everything that would keep it from starting. It changes nothing, so it can run while the service runs.
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -79,7 +79,7 @@ function permissions(path: string, { uid, gid, mode }: Stats): string {
 }
 
 function table({ settings: resolved }: Resolution): string {
-  return aligned(settingNames.map((name) => [name, shown(name, resolved), resolved[name].from]))
+  return aligned(settingNames.map((name) => [name, displayedText(name, resolved), resolved[name].from]))
 }
 
 function document({ settings: resolved }: Resolution): string {
@@ -90,6 +90,6 @@ function document({ settings: resolved }: Resolution): string {
   return `${JSON.stringify(Object.fromEntries(values))}\n`
 }
 
-function shown(name: SettingName, resolved: Resolution['settings']): string {
+function displayedText(name: SettingName, resolved: Resolution['settings']): string {
   return redactedText(name, resolved[name].text) || '(none)'
 }

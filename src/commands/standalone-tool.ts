@@ -1,5 +1,5 @@
 /**
- * A tool's process without a service: a child of the command, which inherits the directory's lock and speaks the same protocol
+ * A tool's process while no service runs: a child of the command, which inherits the directory's lock and uses the same protocol
  * as a child of the service. The command itself does not open the store, so it survives when damaged files kill the child.
  */
 import { type ChildProcess, fork } from 'node:child_process'
@@ -10,12 +10,12 @@ import { connectionDescriptor, type StoreLocation, type ToTool } from '../cluste
 import { nativeFaults } from '../cluster/native-faults.js'
 import { dataFile } from '../store/lmdb/files.js'
 
-/** A tool at work, in a process of the service or of the command. */
+/** A connection to a tool that runs in a child of the service or of the command. */
 export interface Connection {
   readonly stream: Socket
   /** Why the connection ended before the work did, in words for a user. */
   whyEnded(): Promise<string>
-  /** Stops the work, if it is not over, and releases everything. */
+  /** Stops the work, if it has not ended, and releases everything. */
   close(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export function runAlone(
   options: unknown,
 ): Connection {
   const script = fileURLToPath(new URL('../cluster/tool-process.js', import.meta.url))
-  // Its log goes to standard error, where a defect leaves its stack. The last descriptor is the connection, a socket pair, and
+  // Its log, with the stack of any defect, goes to standard error. The last descriptor is the connection, a socket pair, and
   // has the number `connectionDescriptor`.
   const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
   const child = fork(script, [], { stdio: [...stdio] })

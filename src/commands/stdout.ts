@@ -1,6 +1,6 @@
 /**
- * Standard output, for all commands: if the text cannot be written, that is an error that says so. Messages about the command
- * itself go to standard error, and not through here.
+ * Standard output, for all commands: text that cannot be written is an error with a message that says so. Messages about the
+ * command itself go to standard error, not through here.
  */
 import { toolUnreadMsMax } from '../limits.js'
 
@@ -14,7 +14,7 @@ let listening = false
  * Writes, and resolves when the system has accepted all of it.
  *
  * @throws OutputClosed when the reader has gone
- * @throws Error when it cannot be written, or nothing was taken for a minute
+ * @throws Error when it cannot be written, or nothing was read for a minute
  */
 export function print(text: string | Uint8Array): Promise<void> {
   if (!listening) process.stdout.on('error', () => {})

@@ -1,7 +1,7 @@
 /**
  * How a command reaches a store: through the running service if there is one, since no other process may open the store then;
- * otherwise through a child process, under the directory's lock. The protocol is the same, and the command itself opens
- * nothing, so it survives whatever damaged files do to the process that reads them.
+ * otherwise through a child process, under the directory's lock. The protocol is the same. The command itself never opens the
+ * store, so it survives damaged files that kill the process that reads them.
  */
 import { lstatSync } from 'node:fs'
 import type { Socket } from 'node:net'
@@ -24,7 +24,7 @@ const waitMs = 15_000
 
 const retryMs = 100
 
-/** How long a service may send nothing in answer to a question, or before a tool begins: longer than its own deadlines. */
+/** How long a service may send nothing before it answers a question or starts a tool: longer than its own deadlines. */
 const silentMsMax = 60_000
 
 type OnLine = (line: string) => Promise<void> | void
@@ -106,7 +106,7 @@ async function* linesOf(stream: Socket): AsyncGenerator<string> {
       yield Buffer.from(line.buffer, line.byteOffset, line.length).toString()
     }
   } catch {
-    // A broken connection has no last line, which `converse` reports.
+    // A broken connection has no last line: `converse` reports that.
   }
 }
 
@@ -125,7 +125,7 @@ function runInService(service: Socket, { data }: StoreLocation, request: ToolReq
   }
 }
 
-/** A service that sends nothing hangs, or was suspended: the connection is closed then. */
+/** Closes the connection to a service that sends nothing for too long: it hangs, or was suspended. */
 function boundSilence(service: Socket): void {
   service.setTimeout(silentMsMax, () => service.destroy())
 }
@@ -134,11 +134,11 @@ function noInput(): Readable {
   return Readable.from([])
 }
 
-/** A connection to the running service, or the right to open the store; a shared store needs no lock. */
+/** A connection to the running service, or the lock under which the store may be opened; a shared store needs none. */
 type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
 
 /**
- * Ends the process when the store is in use and no service answers.
+ * Connects to the service or takes the lock. Ends the process when the store is in use and no service answers.
  *
  * @param creates whether a missing store may be created
  * @throws Error when there is none, and none may be created; nothing was changed then

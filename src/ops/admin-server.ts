@@ -21,7 +21,7 @@ export interface Admin {
   close(): Promise<void>
 }
 
-/** Enough for a monitoring system and a few people; any more connections are refused. */
+/** Enough for a monitoring system and a few people; further connections are refused. */
 const connectionsMax = 100
 
 /** Enough for one line and some headers. */
@@ -35,9 +35,9 @@ function answer(res: ServerResponse, status: number, type: string, body: string)
 const plain = 'text/plain; charset=utf-8'
 
 /**
- * Listens.
+ * Starts the listener; resolves when it accepts connections.
  *
- * @throws Error when it cannot
+ * @throws Error when the address cannot be listened on
  */
 export function startAdmin({ host, port, notReadyReasons, metrics, description }: AdminOptions): Promise<Admin> {
   async function respond(path: string, res: ServerResponse): Promise<void> {
@@ -54,7 +54,7 @@ export function startAdmin({ host, port, notReadyReasons, metrics, description }
       case '/openapi.json':
         return answer(res, 200, 'application/json', description())
       default:
-        return answer(res, 404, plain, 'here are /healthz, /readyz, /metrics and /openapi.json\n')
+        return answer(res, 404, plain, 'not found; the paths are /healthz, /readyz, /metrics and /openapi.json\n')
     }
   }
 

@@ -1,6 +1,6 @@
 /**
  * The expiry of the certificate in use: kept for the metrics, and checked every day, so that a service that runs for months
- * warns in time, and not only at its start.
+ * warns in time, not only at its start.
  */
 import type { Logger } from './log.js'
 import type { Certificate } from './tls.js'
@@ -17,11 +17,11 @@ const dayMs = 24 * 60 * 60 * 1000
 /** A certificate that expires within this time is worth one warning per day. */
 const warningMs = 7 * dayMs
 
-/** @param lookMs between two checks */
-export function watchCertificate(log: Pick<Logger, 'warn'>, lookMs = dayMs): CertificateWatch {
+/** @param checkMs between two checks */
+export function watchCertificate(log: Pick<Logger, 'warn'>, checkMs = dayMs): CertificateWatch {
   let used: Certificate | undefined
 
-  function look(): void {
+  function check(): void {
     if (used === undefined) return
     const leftMs = used.endMs - Date.now()
     if (leftMs > warningMs) return
@@ -31,11 +31,11 @@ export function watchCertificate(log: Pick<Logger, 'warn'>, lookMs = dayMs): Cer
     )
   }
 
-  setInterval(look, lookMs).unref()
+  setInterval(check, checkMs).unref()
   return {
     use(certificate) {
       used = certificate
-      look()
+      check()
     },
     endMs: () => used?.endMs,
   }

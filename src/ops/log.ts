@@ -1,9 +1,9 @@
 /**
  * The log: one JSON line per event on standard output, never a token, never a value; on a terminal the same in a form for
- * people. Each process writes its own lines; under 4,096 bytes, lines of several processes on one pipe never tear.
+ * people. Each process writes its own lines; up to 4,096 bytes, lines of several processes on one pipe never mix.
  *
- * A line is written at once, so that the last lines of a process are not lost. One that cannot be written is dropped and
- * counted, and the next one that can is followed by a line with the number of lost lines.
+ * A line is written at once, so that the last lines of a process are not lost. A line that cannot be written is dropped and
+ * counted, and the next one that can be is followed by a line with the number of lost lines.
  */
 import { type Logger, pino } from 'pino'
 import { exitCodes } from '../exit-codes.js'
@@ -39,20 +39,20 @@ export function logLinesDropped(): number {
   return dropped
 }
 
-/** @param role which process writes: "primary", "worker" or the name of a tool */
+/** @param role of the process that writes: "primary", "worker" or "tool" */
 export function createLog(role: string): Logger {
   /** Dropped lines that no line has reported yet. */
-  let untold = 0
+  let unreported = 0
   function write(line: string): void {
     if (!print(format(line))) {
       dropped++
-      untold++
-    } else if (untold > 0) {
-      const count = untold
-      untold = 0
+      unreported++
+    } else if (unreported > 0) {
+      const count = unreported
+      unreported = 0
       const droppedBefore = dropped
       log.warn({ count }, 'log lines were lost')
-      if (dropped > droppedBefore) untold += count
+      if (dropped > droppedBefore) unreported += count
     }
   }
   const { pid } = process

@@ -1,11 +1,13 @@
 /**
- * One metric, in the form in which prom-client's own workers send theirs to be summed. What is measured is decided in
+ * One metric, in the form that prom-client's aggregation of cluster workers accepts. What is measured is decided in
  * worker-metrics.ts and metrics.ts.
  */
 import type { HistogramStats } from '../histogram.js'
 
 type Labels = Readonly<Record<string, string>>
 export type Samples = readonly (readonly [labels: Labels, value: number])[]
+
+/** How the values of several workers become one. */
 type Combination = 'sum' | 'min' | 'max'
 
 export interface Metric {
@@ -16,7 +18,7 @@ export interface Metric {
   readonly values: readonly { readonly labels: object; readonly value: number; readonly metricName?: string }[]
 }
 
-/** A sample without labels, where there is a value. */
+/** One sample without labels; none if the value is undefined. */
 export function one(value: number | undefined): Samples {
   return value === undefined ? [] : [[{}, value]]
 }
@@ -37,6 +39,7 @@ export const counter = (name: string, help: string, samples: Samples): Metric =>
 export const gauge = (name: string, help: string, samples: Samples, combination?: Combination): Metric =>
   metric('gauge', name, help, samples, combination)
 
+/** A histogram's buckets, cumulative as Prometheus expects them, with its sum and count, for each set of labels. */
 export function histogram(name: string, help: string, parts: readonly (readonly [Labels, HistogramStats])[]): Metric {
   const values = parts.flatMap(([labels, { bounds, counts, sum }]) => {
     let count = 0

@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus's text format: the workers' statistics, summed, and the primary's own. All that is kept between two
- * readings are the counts of workers that have ended, so that no counter ever falls when a worker is replaced.
+ * Metrics in Prometheus's text format: the workers' statistics, summed, and the primary's own. Only the counts of workers that
+ * have ended are kept between two readings, so that no counter falls when a worker is replaced.
  *
  * What a killed worker counted since the last reading is lost.
  */
@@ -11,17 +11,17 @@ import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
 import { readProcess, type WorkerStats } from './worker-stats.js'
 
-/** How long a scrape waits for a worker; of a slower one, the last known statistics count. */
-const figuresMsMax = 1000
+/** How long a scrape waits for a worker; for a slower one, the last known statistics count. */
+const statsMsMax = 1000
 
-/** A worker, as far as this file knows it. */
+/** The part of a worker that the metrics need. */
 interface Measured {
   /** The version of its build, where it is known. */
   readonly version: string | undefined
   /** Its last statistics. */
-  readonly figures: WorkerStats | undefined
+  readonly stats: WorkerStats | undefined
   readonly ended: Promise<unknown>
-  /** Requests new ones, with `stored` those of the store as well; resolves when they are here, or after `withinMs`. */
+  /** Requests new ones, with `stored` those of the store as well; resolves when they have come, or after `withinMs`. */
   requestStats(stored: boolean, withinMs: number): Promise<void>
 }
 
@@ -30,7 +30,7 @@ interface MetricsOptions {
   readonly serving: () => readonly Measured[]
   readonly restarts: () => number
   readonly ready: () => boolean
-  /** The end of the certificate in use, in ms since the epoch; undefined without one. */
+  /** When the certificate in use expires, in ms since the epoch; undefined without one. */
   readonly certificateEndMs: () => number | undefined
   readonly log: Logger
 }
@@ -52,8 +52,8 @@ interface Reload {
 }
 
 function reloadState({ successful, successMs }: Reload): Metric[] {
-  const successfulHelp = 'Whether the last reload, or else the start, brought its settings in.'
-  const timeHelp = 'When settings last came in, in seconds since the epoch.'
+  const successfulHelp = 'Whether the last reload succeeded; the start counts as the first.'
+  const timeHelp = 'When settings last took effect, in seconds since the epoch.'
   return [
     gauge('topicd_config_last_reload_successful', successfulHelp, one(successful ? 1 : 0)),
     gauge('topicd_config_last_reload_success_timestamp_seconds', timeHelp, one(successMs / 1000)),
@@ -67,7 +67,7 @@ function serviceState({ serving, restarts, ready, certificateEndMs }: MetricsOpt
     gauge('topicd_ready', 'Whether /readyz answers 200.', one(ready() ? 1 : 0)),
     gauge('topicd_workers', 'Workers that serve.', one(serving().length)),
     gauge('topicd_workers_by_version', 'Workers that serve, by the version of their build.', versionSamples(serving())),
-    counter('topicd_worker_restarts_total', 'Workers started in the place of one that died.', one(restarts())),
+    counter('topicd_worker_restarts_total', 'Workers started to replace one that died.', one(restarts())),
     ...(endMs === undefined ? [] : [gauge('topicd_certificate_end_timestamp_seconds', endHelp, one(endMs / 1000))]),
   ]
 }
@@ -79,23 +79,24 @@ function versionSamples(workers: readonly Measured[]): Samples {
 }
 
 function primaryState(): Metric[] {
-  const figures = readProcess()
-  const buildHelp = 'Always 1; the labels tell the versions of the primary.'
+  const stats = readProcess()
+  const buildHelp = 'Always 1; the labels are the versions of the primary and of Node.js.'
   const startHelp = 'When the service was started, in seconds since the epoch.'
   return [
     gauge('topicd_build_info', buildHelp, [[{ version, node: process.version }, 1]]),
-    ...processCounts(figures),
-    ...processMemory(figures),
-    gauge('process_open_fds', 'Open file descriptors of the primary.', one(figures.descriptors.open)),
-    gauge('process_max_fds', 'File descriptors that the primary may have open.', one(figures.descriptors.max)),
+    ...processCounts(stats),
+    ...processMemory(stats),
+    gauge('process_open_fds', 'Open file descriptors of the primary.', one(stats.descriptors.open)),
+    gauge('process_max_fds', 'File descriptors that the primary may have open.', one(stats.descriptors.max)),
     gauge('process_start_time_seconds', startHelp, one(performance.timeOrigin / 1000)),
   ]
 }
 
+/** The metrics of a service, whose workers are passed to `watch` as they are started. */
 export function createMetrics(options: MetricsOptions): Metrics {
   const { serving } = options
   const watched = new Set<Measured>()
-  let gone: readonly Metric[] = []
+  let endedCounts: readonly Metric[] = []
   let reading: Promise<string> | undefined
 
   async function add(to: readonly Metric[], metrics: readonly Metric[]): Promise<readonly Metric[]> {
@@ -108,7 +109,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   function retire(worker: Measured): void {
     adding = adding.then(async () => {
       try {
-        if (worker.figures !== undefined) gone = await add(gone, countsOf(worker.figures))
+        if (worker.stats !== undefined) endedCounts = await add(endedCounts, countsOf(worker.stats))
       } catch (error) {
         // A worker of another build may send statistics of another shape: only its counts are lost.
         options.log.error({ err: error }, 'the counts of a worker that ended are lost')
@@ -120,18 +121,18 @@ export function createMetrics(options: MetricsOptions): Metrics {
   let reload: Reload = { successful: true, successMs: Date.now() }
 
   async function readAll(): Promise<string> {
-    const asked = serving()
-    await Promise.all(asked.map((worker, index) => worker.requestStats(index === 0, figuresMsMax)))
+    const current = serving()
+    await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
     await adding
-    const workers = [...watched].flatMap(({ figures }) => (figures === undefined ? [] : [figures]))
-    const states = asked.flatMap(({ figures }) => (figures === undefined ? [] : [stateOf(figures)]))
-    const parts = [
-      ...workers.map(countsOf),
-      gone,
+    const counts = [...watched].flatMap(({ stats }) => (stats === undefined ? [] : [countsOf(stats)]))
+    const states = current.flatMap(({ stats }) => (stats === undefined ? [] : [stateOf(stats)]))
+    const all = [
+      ...counts,
+      endedCounts,
       ...states,
       [...serviceState(options), ...reloadState(reload), ...primaryState()],
     ]
-    return AggregatorRegistry.aggregate(parts as object[]).metrics()
+    return AggregatorRegistry.aggregate(all as object[]).metrics()
   }
 
   return {

@@ -1,6 +1,6 @@
 /**
  * Standard output, for the log and other output of the service. A write never throws and never waits: a full disk, a closed
- * terminal, or a reader that has gone or has stopped reading must not end or block a service.
+ * terminal, or a reader that has gone or has stopped reading must neither end nor block a service.
  *
  * If standard output is a pipe or a terminal, it is opened once more for this process alone, in non-blocking mode: the mode
  * belongs to the opened file, which other programs may share.
@@ -13,7 +13,7 @@ export const onTerminal = isatty(1)
 
 const descriptor = openUnblocking()
 
-/** Whether the last line was cut off in the middle, so that the next one has to begin on a line of its own. */
+/** Whether the last line was written only in part, so that the next one must begin with a line feed. */
 let torn = false
 
 /** Writes `text`, which ends with a line feed, at once. False when it could not be written, or only in part. */

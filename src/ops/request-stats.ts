@@ -1,6 +1,6 @@
 /**
- * The answers of one worker, counted in plain numbers as they are sent, which costs a request nanoseconds, and read only on
- * request. Nothing here knows a metrics format.
+ * The answers of one worker, counted in plain numbers as they are sent, which costs nanoseconds per request, and read only on
+ * request. The metrics' format is in metric.ts.
  */
 import { createHistogram, type Histogram, type HistogramStats, secondsBounds } from '../histogram.js'
 import type { Answer, Answered, CloseCause } from '../http/answer.js'
@@ -12,7 +12,7 @@ interface RouteStats {
   readonly statuses: Readonly<Record<string, number>>
   readonly bytesIn: number
   readonly bytesOut: number
-  /** From the headers' arrival to the answer; of the answers sent at once, a sample stands for all. */
+  /** From the headers' arrival to the answer; of the answers sent at once, only a sample is timed and counts for all. */
   readonly seconds: HistogramStats
 }
 
@@ -28,7 +28,7 @@ export interface RequestCounter {
   read(): RequestStats
 }
 
-/** The route under which requests outside all routes are counted. */
+/** The name under which requests outside all routes are counted. */
 export const otherRoute = 'other'
 
 const statusesMax = 600
@@ -39,7 +39,7 @@ interface RouteCounts {
   readonly seconds: Histogram
   bytesIn: number
   bytesOut: number
-  /** Untimed answers sent at once; the next timed one will stand for them too. */
+  /** Untimed answers sent at once; the next timed one counts for them too. */
   untimed: number
   /** The duration of the last timed one, in seconds. */
   lastSeconds: number

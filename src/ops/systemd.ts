@@ -27,7 +27,7 @@ export function notify(...states: readonly string[]): Promise<void> {
   return last
 }
 
-/** Within which time systemd expects the next WATCHDOG=1, in ms; undefined if it expects none. */
+/** How soon systemd expects each WATCHDOG=1 after the last, in ms; undefined if it expects none. */
 export function watchdogMs(): number | undefined {
   const microseconds = Number(process.env.WATCHDOG_USEC)
   return microseconds > 0 ? microseconds / 1000 : undefined

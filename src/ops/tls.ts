@@ -1,5 +1,5 @@
 /**
- * The check of a certificate and its key, before anything listens: the HTTP library only reports that it failed, not why.
+ * Checks a certificate and its key before anything listens: the HTTP library reports only that they failed, not why.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

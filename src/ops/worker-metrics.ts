@@ -1,18 +1,18 @@
 /**
- * One worker's statistics as metrics: counts, which only grow and are kept after the worker's end, and its current state. The
- * names and help texts are defined here only.
+ * One worker's statistics as metrics: counts, which only grow and are kept after the worker's end, and its current state. Their
+ * names and help texts are defined here only; those of the service itself are in metrics.ts.
  */
 import type { HistogramStats } from '../histogram.js'
 import type { StoreStats } from '../store/store.js'
 import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
 import type { WorkerStats } from './worker-stats.js'
 
-type ProcessFigures = Pick<WorkerStats, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>
+type ProcessStats = Pick<WorkerStats, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>
 
-const nothing: HistogramStats = { bounds: [], counts: [0], sum: 0 }
+const emptyHistogram: HistogramStats = { bounds: [], counts: [0], sum: 0 }
 
 /** The counts of any process. */
-export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }: ProcessFigures): Metric[] {
+export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }: ProcessStats): Metric[] {
   return [
     counter('topicd_log_lines_dropped_total', 'Log lines that could not be written.', one(logLinesDropped)),
     counter('process_cpu_user_seconds_total', 'User CPU time of all processes, in seconds.', one(user)),
@@ -22,7 +22,7 @@ export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }:
 }
 
 /** The current memory of any process. */
-export function processMemory({ residentBytes, heapBytes }: ProcessFigures): Metric[] {
+export function processMemory({ residentBytes, heapBytes }: ProcessStats): Metric[] {
   return [
     gauge(
       'process_resident_memory_bytes',
@@ -34,8 +34,8 @@ export function processMemory({ residentBytes, heapBytes }: ProcessFigures): Met
 }
 
 /** The counts of a worker, which are kept after its end. */
-export function countsOf(figures: WorkerStats): Metric[] {
-  const { routes, rejected, commits, expired } = figures
+export function countsOf(stats: WorkerStats): Metric[] {
+  const { routes, rejected, commits, expired } = stats
   const perRoute = (value: (route: WorkerStats['routes'][number]) => number): Samples =>
     routes.map((route) => [{ route: route.route }, value(route)])
   return [
@@ -48,7 +48,7 @@ export function countsOf(figures: WorkerStats): Metric[] {
     ),
     histogram(
       'topicd_request_duration_seconds',
-      'Time that a worker took for an answer; of those given at once, one in 16 is timed and stands for the others.',
+      'Time that a worker took for an answer; of those given at once, one in 16 is timed and counts for the others.',
       routes.map(({ route, seconds }) => [{ route }, seconds]),
     ),
     counter(
@@ -70,18 +70,18 @@ export function countsOf(figures: WorkerStats): Metric[] {
     counter('topicd_writes_total', 'Writes given to the store.', one(commits?.writes ?? 0)),
     counter('topicd_writes_failed_total', 'Writes whose commit failed.', one(commits?.failed ?? 0)),
     histogram('topicd_commit_duration_seconds', 'Time that a commit took, from its first write until it was on disk.', [
-      [{}, commits?.seconds ?? nothing],
+      [{}, commits?.seconds ?? emptyHistogram],
     ]),
     histogram('topicd_commit_writes', 'Writes that one commit made durable together.', [
-      [{}, commits?.batches ?? nothing],
+      [{}, commits?.batches ?? emptyHistogram],
     ]),
-    ...processCounts(figures),
+    ...processCounts(stats),
   ]
 }
 
 /** The current state of a worker. */
-export function stateOf(figures: WorkerStats): Metric[] {
-  const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = figures
+export function stateOf(stats: WorkerStats): Metric[] {
+  const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = stats
   const ofWorker = (value: number | undefined): Samples => (value === undefined ? [] : [[{ pid: String(pid) }, value]])
   return [
     gauge('topicd_connections', 'Open connections.', one(connections)),
@@ -90,11 +90,11 @@ export function stateOf(figures: WorkerStats): Metric[] {
     gauge('topicd_worker_max_fds', 'File descriptors that a worker may have open.', ofWorker(descriptors?.max)),
     gauge('topicd_requests_waiting', 'Requests that wait for their answer.', one(waiting)),
     gauge('topicd_writes_in_flight', 'Writes that wait for their commit.', one(commits?.inFlight ?? 0)),
-    ...diskState(figures),
+    ...diskState(stats),
     gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),
     gauge('topicd_event_loop_delay_p99_seconds', loopDelayHelp('at the 99th percentile'), one(loopDelay.p99), 'max'),
     gauge('topicd_event_loop_delay_max_seconds', loopDelayHelp('at most'), one(loopDelay.max), 'max'),
-    ...processMemory(figures),
+    ...processMemory(stats),
     ...(stored === undefined ? [] : storedState(stored)),
   ]
 }
@@ -103,7 +103,7 @@ function loopDelayHelp(what: string): string {
   return `How late timers were ${what} since the last scrape, of the worker where it was worst.`
 }
 
-/** None if the topics are stored elsewhere. */
+/** The state of the disk; none if the topics are stored elsewhere. */
 function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerStats): Metric[] {
   if (diskFreeBytesMin === undefined) return []
   return [

@@ -1,6 +1,6 @@
 /**
- * The statistics of one worker, read when the primary asks for them: plain numbers, fit for a message. How they become metrics
- * is in worker-metrics.ts.
+ * The statistics of one worker, read when the primary requests them: plain data that a message can carry. worker-metrics.ts
+ * turns them into metrics.
  */
 import { readdirSync } from 'node:fs'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
@@ -58,7 +58,7 @@ function readCommits({ commits }: TopicStore): CommitCounts | undefined {
   return { writes, failed, inFlight, seconds: seconds.read(), batches: batches.read() }
 }
 
-/** What the statistics of a worker are read from. */
+/** The parts of a worker whose statistics are read. */
 interface StatsSources {
   readonly store: TopicStore
   readonly server: HttpServer
@@ -68,7 +68,7 @@ interface StatsSources {
 }
 
 /**
- * Reads everything.
+ * Reads all statistics.
  *
  * @param expired topics that this worker removed by their policies
  * @param withStore whether those of the store are read too
@@ -93,7 +93,7 @@ export async function readWorkerStats(
   }
 }
 
-/** Undefined while the engine is away, which must not take the other statistics with it. */
+/** Undefined while the store is unavailable; the other statistics are still sent. */
 async function readStored(store: TopicStore): Promise<StoreStats | undefined> {
   try {
     return await store.stats()
@@ -103,7 +103,7 @@ async function readStored(store: TopicStore): Promise<StoreStats | undefined> {
   }
 }
 
-/** Between two samples of the event loop's delay: each is a timer of its own. */
+/** Between two samples of the event loop's delay; each sample is a timer. */
 const sampleMs = 20
 
 /** Starts to sample the delay of this process's event loop. */
@@ -113,7 +113,7 @@ export function watchLoop(): IntervalHistogram {
   return histogram
 }
 
-/** The delays since the last reading; the histogram holds whole intervals, so the interval itself is subtracted. */
+/** The delays since the last reading. The histogram holds the time between samples, so the interval is subtracted. */
 function readLoop(histogram: IntervalHistogram): WorkerStats['loopDelay'] {
   const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - sampleMs / 1000) || 0
   const delays = {

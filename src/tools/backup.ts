@@ -7,7 +7,7 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { BackupLine, BackupOptions, DirectoryId } from './tool-messages.js'
 
-/** @throws Error when there is none */
+/** Which directory is at a path. @throws Error when none can be seen there */
 export function directoryId(directory: string): DirectoryId {
   const { dev, ino } = statSync(directory, { bigint: true })
   return { device: String(dev), inode: String(ino) }

@@ -1,10 +1,10 @@
 /**
- * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. The value's text
- * is written as it was sent. API keys come first, on request: without their tokens, which are not stored.
+ * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. The text of a
+ * value is written as it was sent. API keys come first, on request: without their tokens, which are not stored.
  *
  *     {"path":"a/b","type":"json","properties":{},"value":1.10}
  *
- * Times are not carried: a REMOVAL policy of an imported topic counts from its import.
+ * Times are not exported: a REMOVAL policy of an imported topic counts from its import.
  */
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
@@ -33,6 +33,7 @@ export const exportTool: Tool = async (store, options, io) => {
   let topics = 0
   async function flush(): Promise<void> {
     if (bytes === 0) return
+    // `emit` adds the last line feed.
     await io.emit(Buffer.concat(lines, bytes - 1))
     lines = []
     bytes = 0

@@ -1,6 +1,6 @@
 /**
  * One line of an import, parsed completely and checked as far as the line alone allows. The result keeps no view into the bytes
- * that it was parsed from. Nothing here knows what is stored.
+ * that it was parsed from. Nothing here reads the store.
  */
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/parse.js'
 import { parseBody } from '../api/parse-body.js'
@@ -14,7 +14,7 @@ export class WrongLine extends Error {}
 
 const keyPrefix = Buffer.from('{"key":')
 
-/** A topic to be there afterwards. */
+/** A topic to create or to set. */
 export interface ImportedTopic extends Creation {
   readonly kind: 'topic'
   /** Undefined for a topic that never had a value. */

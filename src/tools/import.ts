@@ -1,13 +1,13 @@
 /**
- * The tool behind `topicd import`: the lines of an export, or any like them, become topics and API keys.
+ * The tool behind `topicd import`: turns the lines of an export, or any like them, into topics and API keys.
  *
  * Lines are imported in batches, each of distinct topics: parse → read those that exist from the store → write the whole
- * batch at once → wait until it is durable. So lines of one path take effect in order, and nothing after the first wrong line
+ * batch at once → wait until it is durable. So lines for one path take effect in order, and nothing after the first wrong line
  * is stored: parsing stops at a line that is wrong by itself, and a line that does not fit an existing topic is found before
- * its batch is written. A line can fail later only if a client changes that topic at this very moment.
+ * its batch is written. A line can fail later only if a client changes its topic in the meantime.
  *
- * Writes use the store's own operations, so existing topics are treated as addAndSet and add treat them, and importing the
- * same lines again changes nothing.
+ * Writes use the store's own operations: existing topics are treated as by addAndSet and add, and importing the same lines
+ * again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
@@ -39,7 +39,7 @@ interface LineProblem {
 /** Topics read together: enough to hide a network's latency, and few enough that their values fit in memory. */
 const lookedUpTogetherMax = 32
 
-/** This line was not stored; all lines before it were. */
+/** A line that was not stored; all lines before it were. */
 class LineFailed extends Error {
   constructor(number: number, { message }: Error) {
     const sentence = message.endsWith('.') ? message : `${message}.`
@@ -102,7 +102,7 @@ async function explain(error: Error, batch: Batch, number: number, signal: Abort
   return new LineFailed(batch.firstNumber ?? failedAt, reason)
 }
 
-/** Lines between two turns of the event loop, if nothing else waits. */
+/** The most lines between two waits for a slice of the event loop. */
 const linesPerTurn = 100
 
 /** Lines that are written together, none of them for the same topic or key as another. */

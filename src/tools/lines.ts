@@ -1,5 +1,6 @@
 /**
- * Splits bytes into lines without decoding them: invalid UTF-8 must be detected and refused, not replaced.
+ * Splits bytes into lines without decoding them: the reader of a line must be able to refuse invalid UTF-8, which decoding would
+ * replace.
  */
 
 const lineEnd = 0x0a
@@ -11,7 +12,7 @@ export class LineTooLong extends Error {}
  * The lines of `chunks`, without their ends. Each is valid until the next is requested.
  *
  * @param unfinished what happens to a last line without a line feed
- * @throws LineTooLong for a line longer than `bytesMax`
+ * @throws LineTooLong for a line longer than `bytesMax`, after the lines before it
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -25,6 +26,7 @@ export async function* splitLines(
     for (let end = chunk.indexOf(lineEnd); end >= 0; end = chunk.indexOf(lineEnd, start)) {
       const rest = chunk.subarray(start, end)
       start = end + 1
+      checkLength(begunBytes + rest.length, bytesMax)
       if (begunBytes === 0) yield rest
       else {
         yield Buffer.concat([...begun, rest])
@@ -35,7 +37,11 @@ export async function* splitLines(
     if (start === chunk.length) continue
     begun.push(chunk.subarray(start))
     begunBytes += chunk.length - start
-    if (begunBytes > bytesMax) throw new LineTooLong(`a line is longer than the ${bytesMax} bytes that are allowed`)
+    checkLength(begunBytes, bytesMax)
   }
   if (begunBytes > 0 && unfinished === 'taken') yield Buffer.concat(begun)
+}
+
+function checkLength(bytes: number, bytesMax: number): void {
+  if (bytes > bytesMax) throw new LineTooLong(`a line is longer than the ${bytesMax} bytes that are allowed`)
 }

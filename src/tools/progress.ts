@@ -10,7 +10,7 @@ export const progressPrefix = '{"progress":'
 
 const reportMs = 200
 
-/** Reports how far a step has come; of many calls only a few make a line. */
+/** Reports how far a step has come; most calls send nothing. */
 type Report = (step: string, done: number, total?: number) => void
 
 /** @returns a function that throws Cancelled once the work must stop */

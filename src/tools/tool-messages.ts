@@ -1,6 +1,6 @@
 /**
- * What a tool is asked for, and the lines that it sends. Types only, and nothing that does the work: the command line's side
- * of the control socket needs them too.
+ * The options of the tools, and the lines that they send. Types only, so that the command line can use them without loading
+ * the tools.
  */
 import type { BackupDone } from '../store/store.js'
 

@@ -33,6 +33,18 @@ t.test('a line may be as long as is allowed, and no byte longer, before its end 
   t.ok(thrown instanceof LineTooLong)
 })
 
+t.test('a finished line has the same bound, whatever the pieces, and the lines before it are yielded', async (t) => {
+  const text = `${'a'.repeat(10)}\n${'b'.repeat(11)}\nc\n`
+  for (let bytes = 1; bytes <= text.length; bytes++) {
+    const lines: string[] = []
+    const reading = async (): Promise<void> => {
+      for await (const line of splitLines(inPieces(text, bytes), 10)) lines.push(Buffer.from(line).toString())
+    }
+    await t.rejects(reading(), LineTooLong, `${bytes} bytes a piece`)
+    t.strictSame(lines, ['a'.repeat(10)], `${bytes} bytes a piece`)
+  }
+})
+
 t.test('bytes that are no UTF-8 come through as they are', async (t) => {
   const chunk = async function* () {
     yield Uint8Array.of(0xff, 0xc3, 0x0a)
