@@ -1,10 +1,10 @@
 /**
- * Resolved settings: the only reader of the environment and of the settings file. Everything else gets a frozen `Config`.
- * Anything unknown, repeated or out of bounds is a `UsageError` whose message names it: at the start it ends the process with
- * exit code 2; at a reload the old settings stay.
+ * Resolved settings: the only reader of TOPICD_ variables and of the settings file. Everything else gets a frozen
+ * `Config`. Anything unknown, repeated or out of bounds is a `UsageError` whose message names it: at the start it ends
+ * the process with exit code 2; at a reload the old settings stay.
  *
- * A flag wins over the environment, the environment over the settings file, and that over the default. Names, bounds and
- * defaults are in the table of settings.ts; nothing here lists them again.
+ * A flag wins over the environment, the environment over the settings file, and that over the default. Names, bounds
+ * and defaults are in the table of settings.ts; nothing here lists them again.
  */
 import { readFileSync } from 'node:fs'
 import {
@@ -58,7 +58,8 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   const resolved: Partial<Record<SettingName, Resolved>> = {}
   for (const name of settingNames) {
     const [effective, ...overridden] = textsOf(name, flags, file, path)
-    // A wrong line of the file is reported even if something overrides it; it would break the first start without the override.
+    // A wrong line of the file is reported even if something overrides it; it would break the first start without the
+    // override.
     const checked = [effective, ...overridden.filter(({ isInFile }) => isInFile)]
     problems.push(...checked.flatMap(({ text, source }) => settingProblem(settingTable[name], text, source) ?? []))
     resolved[name] = effective

@@ -1,6 +1,6 @@
 /**
- * The exit codes, by which a unit file, a script or a person can distinguish why a process ended; and the line on standard
- * error that goes with them.
+ * The exit codes, by which a unit file, a script or a person can distinguish why a process ended; and the line on
+ * standard error that goes with them.
  */
 import { writeSync } from 'node:fs'
 

@@ -1,6 +1,6 @@
 /**
- * How messages repeat what a user typed: in quotes, and without passwords, since a store's address may have been typed in the
- * wrong place.
+ * How messages repeat what a user typed: in quotes, and without passwords, since a store's address may have been typed
+ * in the wrong place.
  */
 import { isPostgresAddress, redactAddress } from './store/address.js'
 

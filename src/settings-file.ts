@@ -1,6 +1,7 @@
 /**
- * Parses the settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or "; without
- * quotes, a comment begins at a # after white space, so a # within an address belongs to it. Values are checked in config.ts.
+ * Parses the settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or ";
+ * without quotes, a comment begins at a # after white space, so a # within an address belongs to it. Values are checked
+ * in config.ts.
  */
 import { nearest } from './nearest.js'
 import { environmentName, settingNames } from './settings.js'

@@ -1,6 +1,6 @@
 /**
- * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it. The
- * service and every command use this one table; a new setting is added here only. config.ts reads the values.
+ * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it.
+ * The service and every command use this one table; a new setting is added here only. config.ts reads the values.
  */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'

@@ -1,9 +1,9 @@
 /**
- * One child process as the primary sees it: its state, its last reports, the pending waits for its messages, and its end. When
- * a child is started or replaced is decided in workers.ts.
+ * One child process as the primary sees it: its state, its last reports, the pending waits for its messages, and its
+ * end. When a child is started or replaced is decided in workers.ts.
  *
- * A child that does not send a required message in time is useless, so the wait itself kills it. A finished wait leaves no
- * listener or timer behind, since a child may outlive millions of them.
+ * A child that does not send a required message in time is useless, so the wait itself kills it. A finished wait leaves
+ * no listener or timer behind, since a child may outlive millions of them.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
@@ -38,7 +38,10 @@ interface Waiter {
   readonly timer: NodeJS.Timeout
 }
 
-/** How long a child whose commits broke may take to end by itself: its exit waits for a thread that the disk may block forever. */
+/**
+ * How long a child whose commits broke may take to end by itself: its exit waits for a thread that the disk may block
+ * forever.
+ */
 const brokenMsMax = 2000
 
 export class Child {
@@ -126,7 +129,7 @@ export class Child {
     return message.kind === 'answer' ? message.answer : undefined
   }
 
-  /** Requests its statistics, with `stored` those of the store as well; resolves when they have come, or after `withinMs`. */
+  /** Requests its statistics, with `stored` also the store's; resolves when they have come, or after `withinMs`. */
   async requestStats(stored: boolean, withinMs: number): Promise<void> {
     const received = this.#wait((message) => message.kind === 'figures', withinMs)
     this.send({ kind: 'measure', stored })

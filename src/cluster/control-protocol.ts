@@ -1,14 +1,15 @@
 /**
- * The protocol between the command line and the running service, over the control socket: every request, every line of an
- * answer, and their readers. A connection carries one request, which is its first line; lines answer it.
+ * The protocol between the command line and the running service, over the control socket: every request, every line of
+ * an answer, and their readers. A connection carries one request, which is its first line; lines answer it.
  *
  *     ask, reload →  {"answer":…}                                          or {"error":…}
  *     tool        →  {"ready":true}, the tool's own lines, {"end":true}    or {"error":…} at any time
  *
  * A tool's input follows the request, but only once the tool is ready.
  *
- * Both ends treat what arrives as untrusted: nothing is used before it is validated. A request must match exactly; an answer
- * may have unknown members, since the service may run another version. Nothing here reads or writes a connection.
+ * Both ends treat what arrives as untrusted: nothing is used before it is validated. A request must match exactly; an
+ * answer may have unknown members, since the service may run another version. Nothing here reads or writes a
+ * connection.
  */
 import { isAbsolute } from 'node:path'
 import type { KeyRecord } from '../store/store.js'
@@ -129,7 +130,11 @@ export function reloadedIn(line: string): Reloaded {
   return checked(answerIn(line), isReloaded)
 }
 
-/** The answer to a question about keys. @throws Error with the message of an error line, or when it is no such answer */
+/**
+ * The answer to a question about keys.
+ *
+ * @throws Error with the message of an error line, or when it is no such answer
+ */
 export function keyAnswerIn(line: string): boolean | readonly ListedKey[] {
   return checked(answerIn(line), isKeyAnswer) as boolean | readonly ListedKey[]
 }

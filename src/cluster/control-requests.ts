@@ -1,6 +1,6 @@
 /**
- * Handles the requests of the command line over the control socket: a question about API keys, which a worker answers; a
- * reload; or a tool, which gets a process of its own. Nothing here opens the store.
+ * Handles the requests of the command line over the control socket: a question about API keys, which a worker answers;
+ * a reload; or a tool, which gets a process of its own. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -32,7 +32,10 @@ const answerMsMax = 20_000
 /** The most tools that may run at once: each is a process that opens the store. */
 const toolsMax = 8
 
-/** How long a tool may take to clean up and end. While lmdb copies for a backup, the tool cannot: a stop would wait for the copy. */
+/**
+ * How long a tool may take to clean up and end. While lmdb copies for a backup, the tool cannot: a stop would wait for
+ * the copy.
+ */
 const toolEndMsMax = 2000
 
 export class ControlRequests implements ControlHandlers {

@@ -2,8 +2,8 @@
  * The control socket in the data directory: how the command line reaches the running service, which alone may open the
  * store. Here are connections, their limits, and lines; what a line means is defined in control-protocol.ts.
  *
- * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their request is
- * complete, and in time from their answer on; the length of an answer is not limited.
+ * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their
+ * request is complete, and in time from their answer on; the length of an answer is not limited.
  */
 import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -35,8 +35,8 @@ const replyMsMax = 10_000
 const socketUmask = 0o177
 
 /**
- * Calls `use` with a path to the socket of `directory` that fits into a socket address: if the plain path is too long, one
- * through a descriptor of the directory. `use` must not need the path after this turn of the event loop.
+ * Calls `use` with a path to the socket of `directory` that fits into a socket address: if the plain path is too long,
+ * one through a descriptor of the directory. `use` must not need the path after this turn of the event loop.
  */
 function withSocketPath<T>(directory: string, use: (path: string) => T): T {
   const plain = join(directory, 'control.sock')
@@ -57,8 +57,8 @@ export interface ControlHandlers {
 }
 
 /**
- * Listens for commands; resolves once callers can connect. This process holds the directory's lock, so an existing socket file
- * belongs to a dead service.
+ * Listens for commands; resolves once callers can connect. This process holds the directory's lock, so an existing
+ * socket file belongs to a dead service.
  */
 export function listenForControl(directory: string, handlers: ControlHandlers): Promise<Server> {
   rmSync(join(directory, 'control.sock'), { force: true })
@@ -114,8 +114,8 @@ function endWith(socket: Socket, line: string, msMax: number): void {
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED']
 
 /**
- * A connection to the service that uses `directory`, or undefined when none does. A connection that breaks later just closes,
- * which ends every wait for a line.
+ * A connection to the service that uses `directory`, or undefined when none does. A connection that breaks later just
+ * closes, which ends every wait for a line.
  *
  * @throws Error when a service may be running, but cannot be reached
  */
@@ -141,7 +141,7 @@ export async function connectToControl(directory: string): Promise<Socket | unde
 class BrokenOff extends Error {}
 
 /**
- * Reads the next line, of any length, without its end; then the socket is paused, with everything that follows still in it.
+ * Reads the next line, of any length, without its end; then pauses the socket, which keeps everything that follows.
  *
  * @throws Error when the connection ends before the line does
  */

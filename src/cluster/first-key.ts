@@ -1,6 +1,6 @@
 /**
- * The first API key of a new service, for a user who has just typed `npm start`: made once, printed once, with a command to
- * paste. A service that systemd starts does not do this: a token must not appear in the journal.
+ * The first API key of a new service, for a user who has just typed `npm start`: made once, printed once, with a
+ * command to paste. A service that systemd starts does not do this: a token must not appear in the journal.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../auth/token.js'
@@ -17,8 +17,8 @@ const storeCheckMs = 500
 const answerMsMax = 60_000
 
 /**
- * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown is
- * revoked.
+ * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
+ * is revoked.
  *
  * @param serving the workers that serve now; if one ends before it answers, another is asked
  * @param isStoreUnavailable no question is sent while this holds, without a time limit

@@ -1,6 +1,6 @@
 /**
- * Answers questions about API keys from the store: in a worker while the service runs, otherwise in a tool's process that the
- * command line starts.
+ * Answers questions about API keys from the store: in a worker while the service runs, otherwise in a tool's process
+ * that the command line starts.
  */
 import type { TopicStore } from '../store/store.js'
 import type { ListedKey, Question } from './messages.js'

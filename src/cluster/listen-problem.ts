@@ -4,7 +4,10 @@
 import { exitCodes } from '../exit-codes.js'
 import { PortHeld } from './port-hold.js'
 
-/** Ports below this are for processes with a capability, unless the system says otherwise (net.ipv4.ip_unprivileged_port_start). */
+/**
+ * Ports below this are for processes with a capability, unless the system says otherwise
+ * (net.ipv4.ip_unprivileged_port_start).
+ */
 const unprivilegedPortMin = 1024
 
 /** The exit code for an address that cannot be listened on. */
@@ -12,7 +15,11 @@ export function listenExitCode({ code }: NodeJS.ErrnoException): number {
   return code === 'EADDRINUSE' ? exitCodes.portInUse : exitCodes.listenFailed
 }
 
-/** Why an address cannot be listened on, in one sentence. @param what names the listener; empty for that of the routes */
+/**
+ * Why an address cannot be listened on, in one sentence.
+ *
+ * @param what names the listener; empty for that of the routes
+ */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
   return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
 }

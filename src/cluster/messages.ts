@@ -1,8 +1,10 @@
 /**
- * The messages between a parent and its children, over Node's IPC: the primary and its workers and tools, or the command line
- * and its tool. A rolling restart may bring in workers of a newer build, so kinds are added, never changed.
+ * The messages between a parent and its children, over Node's IPC: the primary and its workers and tools, or the
+ * command line and its tool. A rolling restart may bring in workers of a newer build, so kinds are added, never
+ * changed.
  *
- * Types only, and one constant that both ends share: parents import this file, and must not load what their children load.
+ * Types only, and one constant that both ends share: parents import this file, and must not load what their children
+ * load.
  */
 import type { Config } from '../config.js'
 import type { WorkerStats } from '../ops/worker-stats.js'

@@ -1,6 +1,7 @@
 /**
- * Adds an API key even if an answer gets lost: a worker that ends between its commit and its answer has made the key. So the
- * question is repeated, and the key is recognized by its token's hash. The caller decides how a question reaches a worker.
+ * Adds an API key even if an answer gets lost: a worker that ends between its commit and its answer has made the key.
+ * So the question is repeated, and the key is recognized by its token's hash. The caller decides how a question reaches
+ * a worker.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyRecord } from '../store/store.js'

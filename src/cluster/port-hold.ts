@@ -1,10 +1,10 @@
 /**
- * Reserves a port for the life of a service. Workers share the port among themselves (SO_REUSEPORT), so the kernel would let
- * another service of the same account share it too, and give it half of the connections.
+ * Reserves a port for the life of a service. Workers share the port among themselves (SO_REUSEPORT), so the kernel
+ * would let another service of the same account share it too, and give it half of the connections.
  *
- * An exclusive bind proves that no other process listens now, but it must end before the workers can bind. So the UDP port of
- * the same number is held as well, and never used: it collides in the same cases, wildcard addresses included, needs the same
- * privilege, and is released by the kernel however the process dies.
+ * An exclusive bind proves that no other process listens now, but it must end before the workers can bind. So the UDP
+ * port of the same number is held as well, and never used: it collides in the same cases, wildcard addresses included,
+ * needs the same privilege, and is released by the kernel however the process dies.
  *
  *     bind the port exclusively → bind the UDP port → close the first; the workers may bind from now on
  */
@@ -25,8 +25,8 @@ export class PortHeld extends Error {
 }
 
 /**
- * The range that is searched if any port will do. Linux uses 32768 to 60999 for outgoing connections (ip_local_port_range), so
- * one of those could be taken between our bind and that of the workers.
+ * The range that is searched if any port will do. Linux uses 32768 to 60999 for outgoing connections
+ * (ip_local_port_range), so one of those could be taken between our bind and that of the workers.
  */
 const anyPortMin = 61_000
 const anyPortMax = 65_535

@@ -1,6 +1,6 @@
 /**
- * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If one of them fails,
- * one line and the exit code say why. The primary never opens the store, and imports nothing that could.
+ * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If one of them
+ * fails, one line and the exit code say why. The primary never opens the store, and imports nothing that could.
  */
 import { type Config, type GivenSettings, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'

@@ -41,12 +41,12 @@ export class Readiness {
     return this.#options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
-  /** Whether every serving worker has sent a heartbeat lately: a restart of the service cures silence, but not a full disk. */
+  /** Whether every serving worker has sent a heartbeat lately. A restart cures silence, but not a full disk. */
   alive(): boolean {
     return this.#silent().length === 0
   }
 
-  /** The state of the service in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
+  /** The state in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
   status(): string {
     const reasons = this.notReadyReasons()
     return reasons.length > 0 ? `not ready: ${reasons.join('; ')}` : describeWorkers(this.#options.serving())

@@ -1,6 +1,6 @@
 /**
- * The order of reloads: one at a time, and at most one that waits. All requests that arrive while one runs share the one that
- * waits: it begins after them, so it reads what they have changed. Pure: the caller passes what a reload does.
+ * The order of reloads: one at a time, and at most one that waits. All requests that arrive while one runs share the
+ * one that waits: it begins after them, so it reads what they have changed. Pure: the caller passes what a reload does.
  */
 
 /**

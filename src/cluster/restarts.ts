@@ -1,9 +1,10 @@
 /**
- * When a worker may be started to replace one that died: at once if that one had served long, after growing delays while
- * workers die young. Also when to give up: after too many in a row died before they served, since the next one will too.
- * A worker that served and was then killed, by a person or for lack of memory, never counts toward giving up.
+ * When a worker may be started to replace one that died: at once if that one had served long, after growing delays
+ * while workers die young. Also when to give up: after too many in a row died before they served, since the next one
+ * will too. A worker that served and was then killed, by a person or for lack of memory, never counts toward giving up.
  *
- * Pure: the caller passes the time. Deaths during a delay do not lengthen it: eight workers killed at once are one incident.
+ * Pure: the caller passes the time. Deaths during a delay do not lengthen it: eight workers killed at once are one
+ * incident.
  */
 
 /** A worker that lived this long did not die of its start. */

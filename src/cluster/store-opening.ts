@@ -1,7 +1,7 @@
 /**
  * The processes that have the store open, and the one rule about them: no process opens the store while another may be
- * writing, since that can lose acknowledged commits (store/lmdb/environment.ts). So one process at a time opens it, and all
- * others pause their writes meanwhile:
+ * writing, since that can lose acknowledged commits (store/lmdb/environment.ts). So one process at a time opens it, and
+ * all others pause their writes meanwhile:
  *
  *     all others pause → each has reported `held`, or has ended → the new one opens (milliseconds) → all others resume
  *
@@ -10,7 +10,7 @@
 import { commitDeadlineMs } from '../limits.js'
 import type { Child } from './child.js'
 
-/** How long a pause may take: a commit in flight that takes longer has its process ended by the commit's own deadline. */
+/** How long a pause may take: a commit in flight that takes longer ends its process by its own deadline. */
 const pauseMsMax = commitDeadlineMs + 2000
 
 /** Opening takes milliseconds; after this long it has failed. */

@@ -1,9 +1,9 @@
 /**
  * A service from its start to its stop: the workers, the admin listener, the control socket, and the signals.
  *
- * Start: admin listener → control socket → workers → log the addresses. Reload: read the settings again, replace the workers;
- * if anything fails, the service goes on unchanged. Stop: workers drain and tools end → admin listener and control socket close
- * → end. Every step of a stop runs, even if an earlier one failed.
+ * Start: admin listener → control socket → workers → log the addresses. Reload: read the settings again, replace the
+ * workers; if anything fails, the service goes on unchanged. Stop: workers drain and tools end → admin listener and
+ * control socket close → end. Every step of a stop runs, even if an earlier one failed.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -72,8 +72,9 @@ export class Supervisor {
   #onStarted = (): void => {}
 
   /**
-   * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the reason when
-   * anything fails; the service then goes on unchanged. When this settles, systemd has been notified of the end.
+   * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the
+   * reason when anything fails; the service then goes on unchanged. When this settles, systemd has been notified of the
+   * end.
    */
   readonly reload: () => Promise<Reloaded>
 
@@ -146,7 +147,8 @@ export class Supervisor {
     }
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
     log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
-    log.info({ url, adminUrl: this.#admin.url, workers }, 'listening')
+    const adminUrl = `http://${bracketed(adminHost)}:${this.#admin.port}`
+    log.info({ url, adminUrl, workers }, 'listening')
     await this.#sendStatus('READY=1')
     setInterval(() => this.#watch(), statusMs).unref()
     const period = watchdogMs()
@@ -211,7 +213,8 @@ export class Supervisor {
 
   #forkWorker(): Child {
     const worker = cluster.fork()
-    // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end the primary.
+    // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end
+    // the primary.
     worker.on('error', () => {})
     const child = new Child(worker.process, this.#log)
     this.#metrics.watch(child)

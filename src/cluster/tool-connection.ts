@@ -1,7 +1,7 @@
 /**
- * The connection between a running tool and its caller: input, output with back-pressure, and the signal that stops the work.
- * The work is stopped when the connection closes, when its output is not read, and by `stop`. What the work is, and when the
- * process ends, is decided in tool-process.ts.
+ * The connection between a running tool and its caller: input, output with back-pressure, and the signal that stops the
+ * work. The work is stopped when the connection closes, when its output is not read, and by `stop`. What the work is,
+ * and when the process ends, is decided in tool-process.ts.
  *
  *     readyLine → the tool's own lines → endLine, or an error line → the caller closes
  */
@@ -70,7 +70,10 @@ export class ToolConnection {
     return errorLine((failure instanceof Cancelled ? (this.signal.reason as Error) : failure).message)
   }
 
-  /** Sends the last line, and waits until the caller has closed the connection: after stopped work for `stopMsMax` at most. */
+  /**
+   * Sends the last line, and waits until the caller has closed the connection: after stopped work for `stopMsMax` at
+   * most.
+   */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
     this.#socket.end(`${lastLine}\n`)
     // Input that still comes has no reader any more; unread, it would keep the connection from closing.

@@ -1,11 +1,11 @@
 /**
- * The program of a tool's process. While a service runs, the primary forks it, as one more process that opens the store;
- * otherwise the command line does (commands/standalone-tool.ts). It opens the store and pauses its writes when its parent says
- * so, does one piece of work over a connection, and ends. Damaged files may kill it by a signal, which its parent survives and
- * can explain.
+ * The program of a tool's process. While a service runs, the primary forks it, as one more process that opens the
+ * store; otherwise the command line does (commands/standalone-tool.ts). It opens the store and pauses its writes when
+ * its parent says so, does one piece of work over a connection, and ends. Damaged files may kill it by a signal, which
+ * its parent survives and can explain.
  *
- * Stopped work (tool-connection.ts) ends at its next step, so that no snapshot outlives it: a snapshot that stays open keeps
- * every page that is freed later from being reused.
+ * Stopped work (tool-connection.ts) ends at its next step, so that no snapshot outlives it: a snapshot that stays open
+ * keeps every page that is freed later from being reused.
  *
  *     load → open → work → the store closes → the last line says how it went → end
  */
@@ -25,7 +25,10 @@ import { connectionDescriptor, type Question, type StoreLocation, type ToolMessa
 import { sendToParent } from './parent.js'
 import { fulfilledWithin, ToolConnection } from './tool-connection.js'
 
-/** How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to leave. */
+/**
+ * How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to
+ * leave.
+ */
 const stopMsMax = 300
 
 /** Answers a question about API keys while no service runs. */
@@ -76,7 +79,10 @@ class ToolProcess {
     return this.#config
   }
 
-  /** Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from `#run`. */
+  /**
+   * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
+   * `#run`.
+   */
   async #open({ store, data }: StoreLocation): Promise<void> {
     this.#opening = openStore(store, { directory: data })
     await this.#openedStore()
@@ -130,7 +136,7 @@ class ToolProcess {
 
 const program = new ToolProcess()
 
-// A defect ends the process with an exit code of its own: a kill would look like the system's (see the exit listener below).
+// A defect ends the process with an exit code: a kill would look like the system's (see the exit listener below).
 process.on('uncaughtException', () => program.setEnding())
 logCrashes(createLog('tool'))
 ignoreUnheardCommitFailures()
@@ -139,7 +145,7 @@ process.on('message', (message: ToTool, handle: unknown) => program.take(message
 process.on('SIGTERM', () => program.stop('the service is stopping'))
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// Without its parent it must not write: the next service may open the store at any moment. A backup removes its file first.
+// Without its parent it must not write: the next service may open the store. A backup removes its file first.
 process.on('exit', () => {
   if (!program.isEnding) process.kill(process.pid, 'SIGKILL')
 })

@@ -1,9 +1,9 @@
 /**
- * One worker's life: load → open the store → serve → drain → end. Each step is taken when the primary says so (worker.ts), and
- * a step that fails ends the process.
+ * One worker's life: load → open the store → serve → drain → end. Each step is taken when the primary says so
+ * (worker.ts), and a step that fails ends the process.
  *
- * Ways to end: a drain answers what is in flight and closes the store. A broken commit ends the process once the last answers
- * have been sent. Everything else is a kill, which the store survives.
+ * Ways to end: a drain answers what is in flight and closes the store. A broken commit ends the process once the last
+ * answers have been sent. Everything else is a kill, which the store survives.
  */
 import { createService, handlers } from '../api/service.js'
 import { Keyring } from '../auth/keyring.js'

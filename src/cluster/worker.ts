@@ -1,6 +1,6 @@
 /**
- * The program of a worker, which the primary forks: hands the primary's messages to worker-life.ts. It does nothing without a
- * message, and ends at once when the primary is gone.
+ * The program of a worker, which the primary forks: hands the primary's messages to worker-life.ts. It does nothing
+ * without a message, and ends at once when the primary is gone.
  */
 import { createLog, logCrashes } from '../ops/log.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
@@ -45,10 +45,11 @@ function take(message: ToChild): void {
 process.on('message', take)
 setInterval(() => life.sendHeartbeat(), heartbeatMs)
 
-// Signals are for the primary: a terminal sends them to the whole process group, and the primary sends its workers messages.
+// Signals are for the primary: a terminal sends them to the whole process group, and the primary sends its workers
+// messages.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// Without its primary a worker must not write: the next service may open the store at any moment. Only a kill is sure enough.
+// Without its primary a worker must not write: the next service may open the store at any moment. Only a kill is sure.
 process.on('exit', () => {
   if (!life.isEnding) process.kill(process.pid, 'SIGKILL')
 })

@@ -1,11 +1,12 @@
 /**
- * The workers of a service: the desired state (how many, with which settings), the actual state (each child's own), and one
- * method, `#reconcile`, that takes the next step from the one to the other. Every event calls it: a start, a rolling restart, a
- * worker that begins to serve, a death, the end of a delay. So a death during a rolling restart, or a signal during a start,
- * is not a special case.
+ * The workers of a service: the desired state (how many, with which settings), the actual state (each child's own), and
+ * one method, `#reconcile`, that takes the next step from the one to the other. Every event calls it: a start, a
+ * rolling restart, a worker that begins to serve, a death, the end of a delay. So a death during a rolling restart, or
+ * a signal during a start, is not a special case.
  *
- * Workers are replaced one at a time, and a new one serves for a moment before an old one drains. If it dies meanwhile, the
- * replacement fails, and the former desired state is restored. Exactly one of the serving workers removes expired topics.
+ * Workers are replaced one at a time, and a new one serves for a moment before an old one drains. If it dies meanwhile,
+ * the replacement fails, and the former desired state is restored. Exactly one of the serving workers removes expired
+ * topics.
  */
 import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'
@@ -84,10 +85,11 @@ export class Workers {
   }
 
   /**
-   * Makes `wanted` the desired state: starts missing workers, replaces those that were started for another one, drains surplus
-   * ones. One change at a time. Resolves when all of them serve and no others are left.
+   * Makes `wanted` the desired state: starts missing workers, replaces those that were started for another one, drains
+   * surplus ones. One change at a time. Resolves when all of them serve and no others are left.
    *
-   * @throws Error when one of the new workers ends before it serves, or soon after; the former desired state is then restored
+   * @throws Error when one of the new workers ends before it serves, or soon after; the former desired state is then
+   *   restored
    */
   reach(wanted: Wanted): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -98,7 +100,7 @@ export class Workers {
     })
   }
 
-  /** Drains those that serve, kills those that do not serve yet; resolves when all are gone, including those that drained before. */
+  /** Drains those that serve and kills those that are starting; resolves when all are gone, drained ones included. */
   async drain(): Promise<void> {
     this.#stopReconciling()
     for (const worker of this.#all) {
@@ -195,7 +197,7 @@ export class Workers {
     void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
   }
 
-  /** A new process; undefined when it cannot be started, for lack of memory for instance: then another attempt is scheduled. */
+  /** A new process. Undefined when it cannot be started, as for lack of memory: then another attempt is scheduled. */
   #fork(): Child | undefined {
     try {
       return this.#options.fork()

@@ -1,5 +1,5 @@
 /**
- * `topicd backup FILE`: a consistent, compacted and checked copy of everything, while the service runs or while it does not.
+ * `topicd backup FILE`: a consistent, compacted and checked copy of everything, whether the service runs or not.
  */
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * What a command is, and how its arguments are parsed and checked, for all commands alike. The parsing is strict: anything
- * unknown, repeated, missing, superfluous or out of bounds is a `UsageError`, before anything is done.
+ * What a command is, and how its arguments are parsed and checked, for all commands alike. The parsing is strict:
+ * anything unknown, repeated, missing, superfluous or out of bounds is a `UsageError`, before anything is done.
  */
 import { parseArgs } from 'node:util'
 import { type GivenSettings, UsageError } from '../config.js'
@@ -26,7 +26,7 @@ export interface Command {
 /** The arguments of a command, checked, except for the settings' texts, which config.ts checks. */
 interface Call {
   readonly settings: GivenSettings
-  /** The text of each of the command's own flags or, if it was not given, its default; undefined where that is empty. */
+  /** The text of each of the command's own flags, or its default if it was not given; undefined if that is empty. */
   readonly flags: Readonly<Record<string, string | undefined>>
   /** The texts of a flag that may be repeated. */
   readonly list: (flag: string) => readonly string[]

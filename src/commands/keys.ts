@@ -19,7 +19,10 @@ const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 /** The widest column of a list: one key with many subtrees must not make every other line as long. */
 const columnCharactersMax = 64
 
-/** How long an unanswered request for a new key is repeated: a dead worker is replaced in seconds, a hanging one after 20 s. */
+/**
+ * How long an unanswered request for a new key is repeated: a dead worker is replaced in seconds, a hanging one after
+ * 20 s.
+ */
 const addMsMax = 30_000
 
 /** A name that is easy to type, to log and to align in a table. */
@@ -63,9 +66,9 @@ export const addKey: Command = {
 }
 
 /**
- * The token is written before the key exists. So if the command is ended in between, no key remains whose token was never
- * shown, and a token without a key comes only with an exit status other than 0. A token is reported as void only when its key
- * cannot be made any more: a worker that gave no answer may have made it, or may still make it.
+ * The token is written before the key exists. So if the command is ended in between, no key remains whose token was
+ * never shown, and a token without a key comes only with an exit status other than 0. A token is reported as void only
+ * when its key cannot be made any more: a worker that gave no answer may have made it, or may still make it.
  */
 async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
   const taken = `there is a key named "${record.name}" already`

@@ -1,5 +1,6 @@
 /**
- * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date.
+ * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Running it again
+ * changes nothing.
  */
 import { readConfig, UsageError } from '../config.js'
 import { isExclusive } from '../store/address.js'

@@ -1,5 +1,5 @@
 /**
- * `topicd reload`: makes the running service read its settings again and replace its workers, and waits until that is done.
+ * `topicd reload`: has the running service read its settings again and replace its workers, and waits for the end.
  */
 import type { Reloaded } from '../cluster/control-messages.js'
 import { reloadedIn, requestLine } from '../cluster/control-protocol.js'

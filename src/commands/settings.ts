@@ -1,6 +1,6 @@
 /**
- * `topicd settings`: what `serve` would use with the same flags, environment and settings file, and where each value comes
- * from; or everything that would keep it from starting. It changes nothing, so it can run while the service runs.
+ * `topicd settings`: what `serve` would use with the same flags, environment and settings file, and where each value
+ * comes from; or everything that would keep it from starting. It changes nothing, so it can run while the service runs.
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * A tool's process while no service runs: a child of the command, which inherits the directory's lock and uses the same protocol
- * as a child of the service. The command itself does not open the store, so it survives when damaged files kill the child.
+ * A tool's process while no service runs: a child of the command, which inherits the directory's lock and uses the same
+ * protocol as a child of the service. The command itself does not open the store, so it survives when damaged files
+ * kill the child.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -47,8 +48,8 @@ export function runAlone(
   options: unknown,
 ): Connection {
   const script = fileURLToPath(new URL('../cluster/tool-process.js', import.meta.url))
-  // Its log, with the stack of any defect, goes to standard error. The last descriptor is the connection, a socket pair, and
-  // has the number `connectionDescriptor`.
+  // Its log, with the stack of any defect, goes to standard error. The last descriptor is the connection, a socket
+  // pair, and has the number `connectionDescriptor`.
   const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
   const child = fork(script, [], { stdio: [...stdio] })
   const ended = endOf(child)

@@ -1,6 +1,6 @@
 /**
- * Standard output, for all commands: text that cannot be written is an error with a message that says so. Messages about the
- * command itself go to standard error, not through here.
+ * Standard output, for all commands: text that cannot be written is an error with a message that says so. Messages
+ * about the command itself go to standard error, not through here.
  */
 import { toolUnreadMsMax } from '../limits.js'
 

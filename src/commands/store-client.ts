@@ -1,7 +1,7 @@
 /**
- * How a command reaches a store: through the running service if there is one, since no other process may open the store then;
- * otherwise through a child process, under the directory's lock. The protocol is the same. The command itself never opens the
- * store, so it survives damaged files that kill the process that reads them.
+ * How a command reaches a store: through the running service if there is one, since no other process may open the store
+ * then; otherwise through a child process, under the directory's lock. The protocol is the same. The command itself
+ * never opens the store, so it survives damaged files that kill the process that reads them.
  */
 import { lstatSync } from 'node:fs'
 import type { Socket } from 'node:net'

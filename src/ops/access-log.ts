@@ -1,6 +1,6 @@
 /**
- * The access log: one line per answer, if a setting enables it, with the key's name, the route, the outcome, the duration and
- * the sizes; never a token, a path or a value.
+ * The access log: one line per answer, if a setting enables it, with the key's name, the route, the outcome, the
+ * duration and the sizes; never a token, a path or a value.
  */
 import type { Access } from '../auth/access.js'
 import type { Answer, Answered } from '../http/answer.js'

@@ -1,6 +1,6 @@
 /**
- * The admin listener: for monitoring, on a port of its own, apart from the public routes. Only GET and HEAD, no body is read,
- * and nothing can be changed through it.
+ * The admin listener: for monitoring, on a port of its own, apart from the public routes. Only GET and HEAD, no body is
+ * read, and nothing can be changed through it.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +17,8 @@ interface AdminOptions {
 }
 
 export interface Admin {
-  readonly url: string
+  /** The real one, even if 0 was requested. */
+  readonly port: number
   close(): Promise<void>
 }
 
@@ -73,7 +74,7 @@ export function startAdmin({ host, port, notReadyReasons, metrics, description }
     server.listen(port, host, () => {
       const { port: chosen } = server.address() as AddressInfo
       resolve({
-        url: `http://${host.includes(':') ? `[${host}]` : host}:${chosen}`,
+        port: chosen,
         close: () => new Promise((closed) => server.close(() => closed()).closeAllConnections()),
       })
     })

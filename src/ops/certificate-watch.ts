@@ -1,6 +1,6 @@
 /**
- * The expiry of the certificate in use: kept for the metrics, and checked every day, so that a service that runs for months
- * warns in time, not only at its start.
+ * The expiry of the certificate in use: kept for the metrics, and checked every day, so that a service that runs for
+ * months warns in time, not only at its start.
  */
 import type { Logger } from './log.js'
 import type { Certificate } from './tls.js'

@@ -1,9 +1,9 @@
 /**
- * Free space of the data directory's file system. A full disk kills a process that uses LMDB at any point of its work, so
- * writes that add bytes are refused well before.
+ * Free space of the data directory's file system. A full disk kills a process that uses LMDB at any point of its work,
+ * so writes that add bytes are refused well before.
  *
- * statfs lags, so bytes accepted in the last two intervals count as used, times the number of workers: each process counts
- * only what it accepted itself.
+ * statfs lags, so bytes accepted in the last two intervals count as used, times the number of workers: each process
+ * counts only what it accepted itself.
  */
 import { statfs } from 'node:fs/promises'
 
@@ -14,7 +14,9 @@ export interface DiskWatch {
   readonly freeBytesMin: number
   /** Whether less than `freeBytesMin` is free, or will be once the accepted writes are on disk. */
   readonly isNearlyFull: () => boolean
-  /** Counts a write with this many bytes of body as accepted. False, with nothing counted, when the disk is nearly full. */
+  /**
+   * Counts a write with this many bytes of body as accepted. False, with nothing counted, when the disk is nearly full.
+   */
   readonly tryReserve: (bodyBytes: number) => boolean
   close(): void
 }

@@ -1,9 +1,9 @@
 /**
- * The log: one JSON line per event on standard output, never a token, never a value; on a terminal the same in a form for
- * people. Each process writes its own lines; up to 4,096 bytes, lines of several processes on one pipe never mix.
+ * The log: one JSON line per event on standard output, never a token, never a value; on a terminal the same in a form
+ * for people. Each process writes its own lines; up to 4,096 bytes, lines of several processes on one pipe never mix.
  *
- * A line is written at once, so that the last lines of a process are not lost. A line that cannot be written is dropped and
- * counted, and the next one that can be is followed by a line with the number of lost lines.
+ * A line is written at once, so that the last lines of a process are not lost. A line that cannot be written is dropped
+ * and counted, and the next one that can be is followed by a line with the number of lost lines.
  */
 import { type Logger, pino } from 'pino'
 import { exitCodes } from '../exit-codes.js'
@@ -65,8 +65,8 @@ export function createLog(role: string): Logger {
 }
 
 /**
- * From now on a defect, that is an uncaught exception or an unhandled rejection, is one line in the log, with its stack, and
- * ends the process with the exit code for failures without a code of their own.
+ * From now on a defect, that is an uncaught exception or an unhandled rejection, is one line in the log, with its
+ * stack, and ends the process with the exit code for failures without a code of their own.
  */
 export function logCrashes(log: Logger): void {
   process.on('uncaughtException', (error: unknown) => {

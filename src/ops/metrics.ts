@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus's text format: the workers' statistics, summed, and the primary's own. Only the counts of workers that
- * have ended are kept between two readings, so that no counter falls when a worker is replaced.
+ * Metrics in Prometheus's text format: the workers' statistics, summed, and the primary's own. Only the counts of
+ * workers that have ended are kept between two readings, so that no counter falls when a worker is replaced.
  *
  * What a killed worker counted since the last reading is lost.
  */
@@ -21,7 +21,7 @@ interface Measured {
   /** Its last statistics. */
   readonly stats: WorkerStats | undefined
   readonly ended: Promise<unknown>
-  /** Requests new ones, with `stored` those of the store as well; resolves when they have come, or after `withinMs`. */
+  /** Requests new ones, with `stored` also the store's; resolves when they have come, or after `withinMs`. */
   requestStats(stored: boolean, withinMs: number): Promise<void>
 }
 
@@ -39,7 +39,9 @@ export interface Metrics {
   readonly contentType: string
   /** From now on the worker's statistics count, and its counts even after its end. */
   watch(worker: Measured): void
-  /** The settings were read again and the workers replaced, or not. The start counts as the first, successful reload. */
+  /**
+   * The settings were read again and the workers replaced, or not. The start counts as the first, successful reload.
+   */
   reloaded(successful: boolean): void
   /** Requests the statistics of every worker and returns the text. Concurrent calls share one reading. */
   read(): Promise<string>

@@ -1,9 +1,9 @@
 /**
- * Standard output, for the log and other output of the service. A write never throws and never waits: a full disk, a closed
- * terminal, or a reader that has gone or has stopped reading must neither end nor block a service.
+ * Standard output, for the log and other output of the service. A write never throws and never waits: a full disk, a
+ * closed terminal, or a reader that has gone or has stopped reading must neither end nor block a service.
  *
- * If standard output is a pipe or a terminal, it is opened once more for this process alone, in non-blocking mode: the mode
- * belongs to the opened file, which other programs may share.
+ * If standard output is a pipe or a terminal, it is opened once more for this process alone, in non-blocking mode: the
+ * mode belongs to the opened file, which other programs may share.
  */
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
@@ -38,7 +38,8 @@ function openUnblocking(): number {
       // Another account's pipe, one whose reader has gone, or a system without /proc.
     }
   }
-  // The access is enough: Node makes pipes and sockets, such as the journal's, non-blocking. Files never block for long.
+  // The access is enough: Node makes pipes and sockets, such as the journal's, non-blocking. Files never block for
+  // long.
   void process.stdout
   return 1
 }

@@ -1,6 +1,6 @@
 /**
- * Logs refused API keys: at most one line per second, with their number, since a flood of bad requests must not become a flood
- * of lines.
+ * Logs refused API keys: at most one line per second, with their number, since a flood of bad requests must not become
+ * a flood of lines.
  */
 import type { Logger } from './log.js'
 

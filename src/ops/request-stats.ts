@@ -1,6 +1,6 @@
 /**
- * The answers of one worker, counted in plain numbers as they are sent, which costs nanoseconds per request, and read only on
- * request. The metrics' format is in metric.ts.
+ * The answers of one worker, counted in plain numbers as they are sent, which costs nanoseconds per request, and read
+ * only on request. The metrics' format is in metric.ts.
  */
 import { createHistogram, type Histogram, type HistogramStats, secondsBounds } from '../histogram.js'
 import type { Answer, Answered, CloseCause } from '../http/answer.js'
@@ -12,7 +12,9 @@ interface RouteStats {
   readonly statuses: Readonly<Record<string, number>>
   readonly bytesIn: number
   readonly bytesOut: number
-  /** From the headers' arrival to the answer; of the answers sent at once, only a sample is timed and counts for all. */
+  /**
+   * From the headers' arrival to the answer; of the answers sent at once, only a sample is timed and counts for all.
+   */
   readonly seconds: HistogramStats
 }
 

@@ -1,14 +1,14 @@
 /**
- * Notifications to systemd: through the program systemd-notify, since Node has no unix datagram sockets. Without systemd (no
- * NOTIFY_SOCKET) nothing is done.
+ * Notifications to systemd: through the program systemd-notify, since Node has no unix datagram sockets. Without
+ * systemd (no NOTIFY_SOCKET) nothing is done.
  */
 import { spawn } from 'node:child_process'
 
 let last: Promise<void> = Promise.resolve()
 
 /**
- * Sends states, such as READY=1, in the order of the calls; resolves when systemd has them. The unit has NotifyAccess=all,
- * since the sender is a child.
+ * Sends states, such as READY=1, in the order of the calls; resolves when systemd has them. The unit has
+ * NotifyAccess=all, since the sender is a child.
  */
 export function notify(...states: readonly string[]): Promise<void> {
   if (process.env.NOTIFY_SOCKET === undefined) return last

@@ -1,6 +1,6 @@
 /**
- * One worker's statistics as metrics: counts, which only grow and are kept after the worker's end, and its current state. Their
- * names and help texts are defined here only; those of the service itself are in metrics.ts.
+ * One worker's statistics as metrics: counts, which only grow and are kept after the worker's end, and its current
+ * state. Their names and help texts are defined here only; those of the service itself are in metrics.ts.
  */
 import type { HistogramStats } from '../histogram.js'
 import type { StoreStats } from '../store/store.js'

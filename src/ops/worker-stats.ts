@@ -1,6 +1,6 @@
 /**
- * The statistics of one worker, read when the primary requests them: plain data that a message can carry. worker-metrics.ts
- * turns them into metrics.
+ * The statistics of one worker, read when the primary requests them: plain data that a message can carry.
+ * worker-metrics.ts turns them into metrics.
  */
 import { readdirSync } from 'node:fs'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'

@@ -1,5 +1,6 @@
 /**
- * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. The engine makes it.
+ * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. The engine
+ * makes it.
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. The text of a
- * value is written as it was sent. API keys come first, on request: without their tokens, which are not stored.
+ * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. The text
+ * of a value is written as it was sent. API keys come first, on request: without their tokens, which are not stored.
  *
  *     {"path":"a/b","type":"json","properties":{},"value":1.10}
  *

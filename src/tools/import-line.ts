@@ -1,6 +1,6 @@
 /**
- * One line of an import, parsed completely and checked as far as the line alone allows. The result keeps no view into the bytes
- * that it was parsed from. Nothing here reads the store.
+ * One line of an import, parsed completely and checked as far as the line alone allows. The result keeps no view into
+ * the bytes that it was parsed from. Nothing here reads the store.
  */
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/parse.js'
 import { parseBody } from '../api/parse-body.js'

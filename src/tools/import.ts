@@ -1,13 +1,13 @@
 /**
  * The tool behind `topicd import`: turns the lines of an export, or any like them, into topics and API keys.
  *
- * Lines are imported in batches, each of distinct topics: parse → read those that exist from the store → write the whole
- * batch at once → wait until it is durable. So lines for one path take effect in order, and nothing after the first wrong line
- * is stored: parsing stops at a line that is wrong by itself, and a line that does not fit an existing topic is found before
- * its batch is written. A line can fail later only if a client changes its topic in the meantime.
+ * Lines are imported in batches, each of distinct topics: parse → read those that exist from the store → write the
+ * whole batch at once → wait until it is durable. So lines for one path take effect in order, and nothing after the
+ * first wrong line is stored: parsing stops at a line that is wrong by itself, and a line that does not fit an existing
+ * topic is found before its batch is written. A line can fail later only if a client changes its topic in the meantime.
  *
- * Writes use the store's own operations: existing topics are treated as by addAndSet and add, and importing the same lines
- * again changes nothing.
+ * Writes use the store's own operations: existing topics are treated as by addAndSet and add, and importing the same
+ * lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
@@ -84,8 +84,8 @@ export const importTool: Tool = async (store, options, io) => {
 }
 
 /**
- * The error of an import that ended early; every line before the one that it names has been stored. Lines before a wrong one
- * are written first. If the import was stopped, lines that were not written yet are left out.
+ * The error of an import that ended early; every line before the one that it names has been stored. Lines before a
+ * wrong one are written first. If the import was stopped, lines that were not written yet are left out.
  *
  * @param number the last line that was read whole
  */

@@ -1,6 +1,6 @@
 /**
- * Splits bytes into lines without decoding them: the reader of a line must be able to refuse invalid UTF-8, which decoding would
- * replace.
+ * Splits bytes into lines without decoding them: the reader of a line must be able to refuse invalid UTF-8, which
+ * decoding would replace.
  */
 
 const lineEnd = 0x0a

@@ -1,6 +1,6 @@
 /**
- * The options of the tools, and the lines that they send. Types only, so that the command line can use them without loading
- * the tools.
+ * The options of the tools, and the lines that they send. Types only, so that the command line can use them without
+ * loading the tools.
  */
 import type { BackupDone } from '../store/store.js'
 
