@@ -193,7 +193,7 @@ await t.test('its examples are what a new service answers, and keep to the schem
 
 const server = await startServer(t)
 const { post } = server
-const reader = await server.addKey('reader', '--allow', 'fetch')
+const reader = await server.addKey('reader', { allow: ['fetch'] })
 
 /** Requests that the service takes. */
 const taken: readonly (readonly [route: string, body: object])[] = [

@@ -3,13 +3,14 @@
  */
 
 import t, { type Test } from 'tap'
+import type { Operation } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
 import type { Answer } from '../support/client.js'
 import { present } from '../support/only.js'
 import { overWorkers, type Server } from '../support/server.js'
 
 /** What each route needs; addAndSet needs both. */
-const needs: Readonly<Record<string, readonly string[]>> = {
+const needs: Readonly<Record<string, readonly Operation[]>> = {
   fetch: ['fetch'],
   set: ['set'],
   add: ['add'],
@@ -31,11 +32,18 @@ await overWorkers(t, async (t, server) => {
 })
 
 async function operations(t: Test, { post, addKey }: Server): Promise<void> {
-  const kinds = ['fetch', 'set', 'add', 'remove', 'set,add', 'fetch,remove']
-  const tokens = await Promise.all(kinds.map((allow) => addKey(`only-${allow.replace(',', '-')}`, '--allow', allow)))
+  const kinds: readonly (readonly Operation[])[] = [
+    ['fetch'],
+    ['set'],
+    ['add'],
+    ['remove'],
+    ['set', 'add'],
+    ['fetch', 'remove'],
+  ]
+  const tokens = await Promise.all(kinds.map((allow) => addKey(`only-${allow.join('-')}`, { allow })))
   await post('addAndSet', { path: 'p', value: 1 })
-  for (const [i, kind] of kinds.entries()) {
-    const allowed = kind.split(',')
+  for (const [i, allowed] of kinds.entries()) {
+    const kind = allowed.join(',')
     for (const [route, needed] of Object.entries(needs)) {
       const answer = await post(route, present(bodies[route]), { token: tokens[i] })
       if (needed.every((operation) => allowed.includes(operation)))
@@ -58,8 +66,8 @@ async function operations(t: Test, { post, addKey }: Server): Promise<void> {
 
 async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
   const [token, both] = await Promise.all([
-    addKey('under', '--under', 'a/b'),
-    addKey('under-two', '--under', 'a/b/c', '--under', '/x/'),
+    addKey('under', { under: ['a/b'] }),
+    addKey('under-two', { under: ['a/b/c', '/x/'] }),
   ])
   const inside = ['a/b', 'a/b/c', 'a/b/c/d']
   const outside = ['a', 'a/b-c', 'a/bb', 'a/c', 'b', 'x', 'x/y']

@@ -125,7 +125,7 @@ t.test('a removal that a death interrupts has removed a prefix, and is repeated 
 t.test('a restricted key removes in its subtrees only, whatever it selects', async (t) => {
   const server = await startServer(t)
   const paths = ['a', 'a/b', 'a/b/c', 'a/b/d/e', 'a/b-c', 'a/c', 'b/x', 'c', 'c/d'].sort(treeOrder)
-  const token = await server.addKey('restricted', '--allow', 'remove', '--under', 'a/b', '--under', 'c')
+  const token = await server.addKey('restricted', { allow: ['remove'], under: ['a/b', 'c'] })
   const restricted = server.connect(1, token)
   const selectors = [
     { selector: '?.*//', gone: ['a/b', 'a/b/c', 'a/b/d/e', 'c', 'c/d'] },

@@ -40,7 +40,7 @@ t.test('comments name files that exist', (t) => {
 t.test('names that are planted are found', (t) => {
   const planted = parse(
     'src/http/planted.ts',
-    `/** As server.ts, ops/metrics.ts, README.md and test/support/one.mjs say, in gone.ts and topics/gone.js, uWebSockets.js. */
+    `/** As server.ts, ops/metrics.ts, README.md and test/support/run.ts say, in gone.ts and topics/gone.js, uWebSockets.js. */
 const text = 'neverWas.ts' // and main.ts, with dist/main.js; not ops/server.ts
 export function f(/* in lost.mjs */) {}`,
   )

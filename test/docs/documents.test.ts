@@ -151,11 +151,15 @@ const testNames = readdirSync(join(root, 'test'), { recursive: true, encoding: '
   (file) => /^(.+?)(?:\.long)?\.test\.ts$/.exec(file)?.[1] ?? [],
 )
 
+/** Whether a name is a test's, with or without its folder, or a folder's. */
+function exists(name: string): boolean {
+  return testNames.some((test) => test === name || test.endsWith(`/${name}`) || test.startsWith(`${name}/`))
+}
+
 t.test('every test in the map of CONTRIBUTING.md exists', async (t) => {
   const map = readDocument('CONTRIBUTING.md').split('| You changed | Run | Add to |\n|---|---|---|\n')[1] ?? ''
   const rows = map.slice(0, map.indexOf('\n\n')).split('\n')
   const named = rows.flatMap((row) => cells(row)[1] ?? []).filter((name) => !name.includes(' '))
-  const exists = (name: string): boolean => testNames.some((test) => test === name || test.startsWith(`${name}/`))
   t.ok(named.length > 50, 'the map was found')
   t.strictSame(
     named.filter((name) => !exists(name)),
@@ -177,6 +181,9 @@ t.test('every test, file and npm script that is named exists', async (t) => {
     for (const [, file = ''] of text.matchAll(/`([\w./-]+\.ts)`/g)) {
       const known = file.includes('/') ? places.some((place) => existsSync(join(root, place, file))) : true
       if (!known) missing.push(`${name}: ${file}`)
+    }
+    for (const [, list = ''] of text.matchAll(/npm run test:one --\s+((?:[a-z][\w/-]*(?: (?=[a-z]))?)+)/g)) {
+      for (const test of list.split(' ')) if (!exists(test)) missing.push(`${name}: test:one -- ${test}`)
     }
     for (const [, script = ''] of text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)) {
       if (!scripts.includes(script)) missing.push(`${name}: npm run ${script}`)

@@ -192,11 +192,11 @@ t.test('random requests', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
   // A key of its own keeps what is fuzzed apart from what has to stay.
-  const keeper = await server.addKey('keeper', '--under', 'kept')
+  const keeper = await server.addKey('keeper', { under: ['kept'] })
   const post = (route: string, members: object) => server.client.post(route, members, { token: keeper })
   for (let i = 0; i < 10; i++) await post('addAndSet', { path: `kept/${i}`, value: i })
   const pids = server.workerPids()
-  const fuzzed = await server.addKey('fuzzer', '--under', 'fuzz', '--under', 'a')
+  const fuzzed = await server.addKey('fuzzer', { under: ['fuzz', 'a'] })
   const all = server.token
   server.token = fuzzed
   await fuzz(t, server, random)

@@ -1,7 +1,10 @@
 /** The command line: what it lists, and how it refuses. Everything wrong ends with 2 and a line that names it. */
+import { strict as assert } from 'node:assert'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { helpHint, runCommand as runWords, textFor } from '../../dist/commands/dispatch.js'
+import { UsageError } from '../../dist/config.js'
 import { environmentName, settingTable } from '../../dist/settings.js'
 import { runCommand } from '../support/server.js'
 
@@ -21,21 +24,16 @@ const commands = [
   ['migrate'],
 ]
 
-const helps = new Map<string, ReturnType<typeof runCommand>>()
-
-/** What `topicd help` prints about a command, run once for each. */
-function helpOf(...command: readonly string[]): ReturnType<typeof runCommand> {
-  const name = command.join(' ')
-  const help = helps.get(name) ?? runCommand(['help', ...command])
-  helps.set(name, help)
-  return help
+/** What `topicd help` prints about a command. */
+async function helpOf(...command: readonly string[]): Promise<string> {
+  return (await textFor(['help', ...command])) ?? ''
 }
 
 /** The width of a terminal. */
 const columnsMax = 80
 
 t.test('the help for serve lists every setting with its environment name, default and bounds', async (t) => {
-  const { code, stdout, stderr } = await helpOf('serve')
+  const { code, stdout, stderr } = await runCommand(['help', 'serve'])
   t.equal(code, 0)
   t.equal(stderr, '')
   const entries = stdout.split('\n  --')
@@ -49,47 +47,40 @@ t.test('the help for serve lists every setting with its environment name, defaul
 })
 
 t.test('help in each of its spellings is the same list of every command, on standard output', async (t) => {
-  const { stdout: expected } = await runCommand(['--help'])
+  const { code, stdout: expected, stderr } = await runCommand(['--help'])
+  t.equal(code, 0)
+  t.equal(stderr, '')
   for (const args of [['--help'], ['-h'], ['help'], ['help', 'help'], ['help', 'version'], ['version', '--help']]) {
-    const { code, stdout, stderr } = await runCommand(args)
-    t.equal(code, 0)
-    t.equal(stderr, '')
-    t.equal(stdout, expected)
+    t.equal(await textFor(args), expected, args.join(' '))
   }
   for (const command of commands) t.match(expected, new RegExp(`^ +${command.join(' ')}\\b`, 'm'), command.join(' '))
 })
 
 t.test('help for one command is about that command alone', async (t) => {
   for (const command of commands) {
-    const { code, stdout: expected, stderr } = await helpOf(...command)
-    t.equal(code, 0, command.join(' '))
-    t.equal(stderr, '')
+    const expected = await helpOf(...command)
     t.ok(expected.startsWith(`Usage: topicd ${command.join(' ')}`), command.join(' '))
-    t.equal(
-      (await runCommand([...command, '--help'], { TOPICD_NONSENSE: '1' })).stdout,
-      expected,
-      'whatever else is wrong',
-    )
+    t.equal(await textFor([...command, '--help']), expected)
   }
-  const { stdout: addHelp } = await runCommand(['keys', 'add', 'a', '--port', 'nonsense', '--help'])
+  const elsewhere = await runCommand(['keys', 'add', 'a', '--port', 'nonsense', '--help'], { TOPICD_NONSENSE: '1' })
+  t.strictSame(elsewhere, { code: 0, stdout: await helpOf('keys', 'add'), stderr: '' }, 'whatever else is wrong')
+  const addHelp = await helpOf('keys', 'add')
   t.match(addHelp, '--allow')
   t.match(addHelp.replaceAll(/\s+/g, ' '), 'default fetch,set,add,remove')
   t.match(addHelp, '--under')
   t.notMatch(addHelp, '--port')
-  const { stdout: listHelp } = await runCommand(['keys', 'list', '-h'])
+  const listHelp = await textFor(['keys', 'list', '-h'])
   t.match(listHelp, '--json')
   t.notMatch(listHelp, '--allow')
   const group = await helpOf('keys')
-  t.equal(group.code, 0)
-  for (const action of ['add', 'list', 'revoke']) t.match(group.stdout, `keys ${action}`)
-  t.equal((await runCommand(['keys', '--help'])).stdout, group.stdout)
+  for (const action of ['add', 'list', 'revoke']) t.match(group, `keys ${action}`)
+  t.equal(await textFor(['keys', '--help']), group)
 })
 
 t.test('no line of any help is wider than a terminal', async (t) => {
   for (const args of [[], ['keys'], ...commands]) {
-    const { stdout } = await helpOf(...args)
     t.strictSame(
-      stdout.split('\n').filter((line) => line.length > columnsMax),
+      (await helpOf(...args)).split('\n').filter((line) => line.length > columnsMax),
       [],
       `help ${args.join(' ')}`,
     )
@@ -100,19 +91,15 @@ t.test('the version is that of the package', async (t) => {
   const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
     version: string
   }
-  for (const args of [['--version'], ['-V'], ['version']]) {
-    const { code, stdout, stderr } = await runCommand(args)
-    t.equal(code, 0)
-    t.equal(stdout, `topicd ${version}\n`)
-    t.equal(stderr, '')
-  }
+  t.strictSame(await runCommand(['--version']), { code: 0, stdout: `topicd ${version}\n`, stderr: '' })
+  for (const args of [['-V'], ['version']]) t.equal(await textFor(args), `topicd ${version}\n`)
 })
 
 t.test('no command at all ends with 2 and the help, on standard error', async (t) => {
   const { code, stdout, stderr } = await runCommand([])
   t.equal(code, 2)
   t.equal(stdout, '')
-  t.equal(stderr, (await helpOf()).stdout)
+  t.equal(stderr, await helpOf())
 })
 
 const wrong: Readonly<
@@ -217,16 +204,49 @@ const wrong: Readonly<
   'an operation given twice': [['keys', 'add', 'a', '--allow', 'set,set'], {}, '--allow', 'set'],
 }
 
+/** Runs a call in this process with `env` as its settings; the line that the program would print of its usage error. */
+async function usageProblem(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+  const before = { ...process.env }
+  for (const name of Object.keys(before)) if (/^topicd_/i.test(name)) delete process.env[name]
+  Object.assign(process.env, env)
+  try {
+    const text = await textFor(args)
+    assert.equal(text, undefined, 'it prints')
+    await runWords(args)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    return `topicd: ${error.message} (see ${helpHint(args)})\n`
+  } finally {
+    for (const name of Object.keys(env)) delete process.env[name]
+    Object.assign(process.env, before)
+  }
+  throw new Error('it is accepted')
+}
+
 for (const [claim, [args, env, ...mentions]] of Object.entries(wrong)) {
-  t.test(`${claim} ends with 2 and a line that says so`, async (t) => {
-    const data = join(t.testdir(), 'db')
-    const { code, stdout, stderr } = await runCommand(args, { TOPICD_DATA: data, ...env })
-    t.equal(code, 2)
-    t.equal(stdout, '')
-    t.match(stderr, /^topicd: .+\n$/, 'one line')
-    for (const mention of mentions) t.ok(stderr.includes(mention), `"${stderr.trim()}" mentions ${mention}`)
-    t.match(stderr, /topicd help/, 'and where to read more')
-    t.notMatch(stderr, 's3cret', 'no password is repeated')
+  t.test(`${claim} is refused in a line that says so`, async (t) => {
+    const data = join(t.testdirName, 'db')
+    const line = await usageProblem(args, { TOPICD_DATA: data, ...env })
+    t.match(line, /^topicd: .+\n$/, 'one line')
+    for (const mention of mentions) t.ok(line.includes(mention), `"${line.trim()}" mentions ${mention}`)
+    t.match(line, /topicd help/, 'and where to read more')
+    t.notMatch(line, 's3cret', 'no password is repeated')
     t.notOk(existsSync(data), 'nothing was done')
   })
 }
+
+t.test('the program ends with 2, prints that line, and does nothing', async (t) => {
+  for (const claim of [
+    'an unknown command',
+    'a wrong variable',
+    'a password in place of a name',
+    'a key without a name',
+  ]) {
+    const [args, env] = wrong[claim] ?? assert.fail(claim)
+    const data = join(t.testdirName, 'db')
+    const settings = { TOPICD_DATA: data, ...env }
+    const expected = { code: 2, stdout: '', stderr: await usageProblem(args, settings) }
+    t.strictSame(await runCommand(args, settings), expected, claim)
+    t.notOk(existsSync(data))
+  }
+})

@@ -19,7 +19,10 @@ t.test('a key made while no service runs works once one does', async (t) => {
 })
 
 await overWorkers(t, async (t, server) => {
-  const token = await server.addKey('brief', '--allow', 'fetch')
+  const added = await server.command('keys', 'add', 'brief', '--allow', 'fetch')
+  t.strictSame([added.code, added.stderr], [0, ''])
+  const token = added.stdout.trim()
+  await server.knows(token)
   const listed = await server.command('keys', 'list')
   t.match(listed.stdout, /^brief +fetch +\(all\) +\d{4}-\d\d-\d\dT\d\d:\d\dZ +never$/m)
   t.notOk(listed.stdout.includes(token), 'no token is listed')

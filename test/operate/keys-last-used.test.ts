@@ -7,7 +7,7 @@ import { startServer } from '../support/server.js'
 
 t.test('a key that was used shows when, and one that was not says never', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const token = await server.addKey('used', '--allow', 'fetch', '--under', 'a')
+  const token = await server.addKey('used', { allow: ['fetch'], under: ['a'] })
   await server.command('keys', 'add', 'unused')
   await server.post('fetch', { path: 'a' }, { token })
   server.signal('SIGHUP')

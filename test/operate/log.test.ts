@@ -10,7 +10,7 @@ const secret = 'never-in-the-log'
 
 await t.test('the access log has a line for each request, of who, what, how long and how much', async (t) => {
   const server = await startServer(t, { flags: ['--access-log'] })
-  const token = await server.addKey('tester', '--allow', 'fetch')
+  const token = await server.addKey('tester', { allow: ['fetch'] })
   const body = `{"path":"${secret}/path","value":"${secret}"}`
   await server.post('addAndSet', body)
   await server.post('fetch', { path: `${secret}/path` }, { token })

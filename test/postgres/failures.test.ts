@@ -6,7 +6,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { execute, postgres, skipReason } from '../support/postgres.js'
+import { postgres, skipReason } from '../support/postgres.js'
+import { execute } from '../support/postgres-cluster.js'
 import { startServer } from '../support/server.js'
 
 const engine = await postgres()

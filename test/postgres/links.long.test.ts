@@ -12,7 +12,8 @@ import type { Properties } from '../../dist/topics/topic.js'
 import { gives, refuses } from '../support/claims.js'
 import { FaultProxy } from '../support/fault-proxy.js'
 import { at, only } from '../support/only.js'
-import { execute, postgres, skipReason } from '../support/postgres.js'
+import { postgres, skipReason } from '../support/postgres.js'
+import { execute } from '../support/postgres-cluster.js'
 import { startServer, until } from '../support/server.js'
 
 const engine = await postgres()

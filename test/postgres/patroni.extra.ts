@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
 import { at } from '../support/only.js'
 import { PatroniCluster, patroniSkip } from '../support/patroni.js'
-import { execute } from '../support/postgres.js'
+import { execute } from '../support/postgres-cluster.js'
 import { type Server, startServer, until } from '../support/server.js'
 
 const topics = 16

@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { execute, postgres, skipReason } from '../support/postgres.js'
+import { postgres, skipReason } from '../support/postgres.js'
+import { execute } from '../support/postgres-cluster.js'
 import { runCommand } from '../support/server.js'
 
 const engine = await postgres()

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { at, only } from '../support/only.js'
-import { execute, postgres, skipReason } from '../support/postgres.js'
+import { postgres, skipReason } from '../support/postgres.js'
+import { execute } from '../support/postgres-cluster.js'
 import { type Server, startServer, until } from '../support/server.js'
 
 const engine = await postgres()

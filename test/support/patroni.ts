@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { at } from './only.js'
 import { freePorts } from './ports.js'
-import { execute, findBinaries } from './postgres.js'
+import { execute, findBinaries } from './postgres-cluster.js'
 
 const programs = ['/usr/bin/patroni', '/usr/sbin/haproxy', '/usr/bin/etcd']
 

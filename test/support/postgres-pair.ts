@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
 import { at } from './only.js'
 import { freePorts } from './ports.js'
-import { execute, findBinaries, OwnCluster } from './postgres.js'
+import { execute, findBinaries, OwnCluster } from './postgres-cluster.js'
 
 export interface Pair {
   readonly primary: OwnCluster

@@ -1,34 +1,15 @@
 /**
- * A PostgreSQL for tests: the server that TOPICD_TEST_POSTGRES names, or else a cluster of this process's own, made from the
- * system's binaries in a directory for temporary files, with everything durable as in production, and gone with the
- * process. A test gets databases of its own in it, with the schema in them.
+ * A PostgreSQL for tests: the server that TOPICD_TEST_POSTGRES names, else the one that a run of many files shares, else a
+ * cluster of this process's own. A test gets databases of its own in it, with the schema in them.
  *
  * Where there is neither, `postgres()` gives undefined, and whoever skips something for that says so loudly.
  */
-import { strict as assert } from 'node:assert'
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import root from 'tap'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
-
-/** The oldest major version that is looked for. */
-const versionMin = 15
-
-/** How long a server may take to accept connections, in ms: after a crash it reads its log first. */
-const startMsMax = 30_000
-
-/** Our own server, which tests may stop and start. */
-export interface Cluster {
-  /** Resolves when it accepts connections again. */
-  start(): Promise<void>
-  /** Ends it: SIGINT as an orderly restart does, SIGQUIT or SIGKILL as a crash. Resolves when all its processes are gone. */
-  stop(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>
-}
+import { type Cluster, execute, findBinaries, OwnCluster, sharedEngine } from './postgres-cluster.js'
 
 export interface Postgres {
   /** The address of a new, empty database, with the schema or bare; it is dropped at the end. */
@@ -51,7 +32,9 @@ export function postgres(): Promise<Postgres | undefined> {
 
 async function find(): Promise<Postgres | undefined> {
   const address = process.env.TOPICD_TEST_POSTGRES
-  if (address !== undefined) return serverAt(address, undefined)
+  if (address !== undefined) return serverAt(address, undefined, true)
+  const shared = process.env[sharedEngine]
+  if (shared !== undefined) return serverAt(shared, undefined, false)
   const binaries = findBinaries()
   if (binaries === undefined) {
     console.error(`\n*** ${skipReason} ***\n`)
@@ -62,22 +45,15 @@ async function find(): Promise<Postgres | undefined> {
   root.teardown(() => cluster.remove())
   await cluster.make()
   await cluster.start()
-  return serverAt(cluster.address('postgres'), cluster)
+  return serverAt(cluster.address('postgres'), cluster, false)
 }
 
-/** The directory of the newest installed server's programs. */
-export function findBinaries(): string | undefined {
-  const versions = '/usr/lib/postgresql'
-  if (!existsSync(versions)) return undefined
-  const majors = readdirSync(versions)
-    .map(Number)
-    .filter((major) => major >= versionMin)
-  const newest = majors.sort((a, b) => b - a).find((major) => existsSync(join(versions, String(major), 'bin/initdb')))
-  return newest === undefined ? undefined : join(versions, String(newest), 'bin')
-}
-
-/** The databases that this process made on a server. */
-function serverAt(address: string, cluster: Cluster | undefined): Postgres {
+/**
+ * The databases that this process made on a server.
+ *
+ * @param isKept whether the server outlives the tests, so that databases have to be dropped
+ */
+function serverAt(address: string, cluster: Cluster | undefined, isKept: boolean): Postgres {
   const prefix = `topicd_test_${process.pid}_`
   let made = 0
   let template: Promise<string> | undefined
@@ -86,7 +62,7 @@ function serverAt(address: string, cluster: Cluster | undefined): Postgres {
   async function create(options: string): Promise<string> {
     const name = `${prefix}${++made}`
     await execute(address, `create database ${name} ${options}`)
-    if (cluster === undefined) root.teardown(() => execute(address, `drop database if exists ${name} with (force)`))
+    if (isKept) root.teardown(() => execute(address, `drop database if exists ${name} with (force)`))
     return name
   }
 
@@ -103,150 +79,5 @@ function serverAt(address: string, cluster: Cluster | undefined): Postgres {
       template ??= makeTemplate()
       return addressOf(await create(`template ${await template}`))
     },
-  }
-}
-
-/** Carries out one statement over a connection of its own; gives the rows. */
-export async function execute(address: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: address })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return (await client.query<Record<string, unknown>>(text)).rows
-  } finally {
-    await client.end()
-  }
-}
-
-/** A server of our own in a directory, reached by a socket there and, where it has a port, over TCP. */
-export class OwnCluster implements Cluster {
-  readonly #binaries: string
-  readonly #directory: string
-  readonly #data: string
-  /** initdb and the server refuse to run as root; the package made this user for them. */
-  readonly #asUser: readonly [string, ...string[]]
-  #process: ChildProcess | undefined
-  readonly #port: number | undefined
-  readonly #settings: readonly string[]
-  #output = ''
-
-  /** @param settings as `name=value` */
-  constructor(binaries: string, directory: string, port?: number, settings: readonly string[] = []) {
-    this.#port = port
-    this.#settings = settings
-    this.#binaries = binaries
-    this.#directory = directory
-    this.#data = join(directory, 'data')
-    this.#asUser = process.getuid?.() === 0 ? ['runuser', '-u', 'postgres', '--'] : ['env']
-  }
-
-  address(database: string): string {
-    if (this.#port !== undefined) return `postgres://topicd@127.0.0.1:${this.#port}/${database}`
-    return `postgres:///${database}?host=${this.#directory}&user=topicd`
-  }
-
-  /** Makes this one a standby of another, which streams what that one writes, under a name. */
-  async follow(primary: OwnCluster, name: string): Promise<void> {
-    if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
-    this.#run(
-      'pg_basebackup',
-      '-D',
-      this.#data,
-      '-R',
-      '-X',
-      'stream',
-      '-c',
-      'fast',
-      '-d',
-      `${primary.address('postgres')}?application_name=${name}`,
-    )
-  }
-
-  /** Makes a standby the primary. */
-  promote(): void {
-    this.#run('pg_ctl', '-D', this.#data, '-w', 'promote')
-  }
-
-  /** The process that the others are children of. */
-  get pid(): number {
-    return Number(readFileSync(join(this.#data, 'postmaster.pid'), 'utf8').split('\n')[0])
-  }
-
-  #run(program: string, ...args: readonly string[]): void {
-    const [command, ...user] = this.#asUser
-    execFileSync(command, [...user, join(this.#binaries, program), ...args], {
-      cwd: this.#directory,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-  }
-
-  async make(): Promise<void> {
-    if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
-    this.#run('initdb', '-D', this.#data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C')
-  }
-
-  async start(): Promise<void> {
-    const [command, ...args] = this.#asUser
-    // The shell ends the server when our end of its standard input closes: with us, however we end.
-    const script = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
-    const listen =
-      this.#port === undefined ? ['listen_addresses='] : ['listen_addresses=127.0.0.1', `port=${this.#port}`]
-    const settings = [
-      ...listen,
-      `unix_socket_directories=${this.#directory}`,
-      'max_connections=200',
-      'fsync=on',
-      ...this.#settings,
-    ]
-    const server = [
-      join(this.#binaries, 'postgres'),
-      '-D',
-      this.#data,
-      ...settings.flatMap((setting) => ['-c', setting]),
-    ]
-    const child = spawn(command, [...args, 'sh', '-c', script, 'sh', ...server], {
-      cwd: this.#directory,
-      stdio: ['pipe', 'ignore', 'pipe'],
-    })
-    this.#process = child
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
-    for (const endMs = Date.now() + startMsMax; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
-      try {
-        await execute(this.address('postgres'), 'select 1')
-        return
-      } catch (error) {
-        assert(
-          Date.now() < endMs,
-          `PostgreSQL does not start: ${(error as Error).message}; it printed\n${this.#output}`,
-        )
-      }
-    }
-  }
-
-  async stop(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void> {
-    const child = this.#process
-    if (child === undefined) return
-    this.#process = undefined
-    const file = join(this.#data, 'postmaster.pid')
-    const pid = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : undefined
-    const closed = once(child, 'close')
-    if (pid !== undefined) process.kill(pid, signal)
-    while (pid !== undefined && isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5))
-    child.stdin?.end()
-    await closed
-  }
-
-  async remove(): Promise<void> {
-    await this.stop('SIGQUIT')
-    await rm(this.#directory, { recursive: true, force: true })
-  }
-}
-
-/** Not a zombie either: the shell reaps the server only once it is told to. */
-function isAlive(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
   }
 }

@@ -13,6 +13,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
+import { hashToken, makeToken } from '../../dist/auth/token.js'
+import { ask } from '../../dist/commands/store-client.js'
+import type { Operation } from '../../dist/store/store.js'
+import { type Path, parsePath } from '../../dist/topics/path.js'
 import { Client } from './client.js'
 import { childrenOf } from './processes.js'
 import { RawConnection } from './raw.js'
@@ -27,6 +31,14 @@ const deadlineMs = 90_000
 
 /** Connections of the client that every server comes with: enough that the kernel spreads them over all the workers. */
 const connectionsPerWorker = 6
+
+/** What an API key may do. */
+interface KeyRights {
+  readonly allow?: readonly Operation[]
+  readonly under?: readonly string[]
+}
+
+const everything: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
 export interface StartOptions {
   /** Worker processes; 1 unless told. */
@@ -261,10 +273,12 @@ export class Server {
   readonly post: Client['post'] = (route, body, options) => this.client.post(route, body, options)
 
   /** Makes an API key beside the running server and gives its token, which every worker then knows. */
-  readonly addKey = async (name: string, ...flags: readonly string[]): Promise<string> => {
-    const { code, stdout, stderr } = await this.command('keys', 'add', name, ...flags)
-    assert.equal(code, 0, `keys add ${name}: ${stderr}`)
-    const token = stdout.trim()
+  readonly addKey = async (name: string, { allow = everything, under = [] }: KeyRights = {}): Promise<string> => {
+    const token = makeToken()
+    const paths = under.map((path) => parsePath(path) as Path)
+    const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now() }
+    const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0 }
+    assert.equal(await ask(location, { about: 'addKey', record }), true, `the key ${name}`)
     await this.knows(token)
     return token
   }

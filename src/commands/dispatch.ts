@@ -1,0 +1,132 @@
+/**
+ * What a command line names: a command, help, or the version. A command's code is loaded on demand: `serve` runs the primary,
+ * which must not load the engines that other commands import. Nothing here prints or ends the process.
+ */
+import { UsageError } from '../config.js'
+import { suggestion } from '../nearest.js'
+import { quoted, redacted } from '../quoted.js'
+import { version } from '../version.js'
+import { type Command, parseCall, refuseArguments } from './command.js'
+import { commandHelp, overviewHelp } from './help.js'
+
+/** The commands by name, in the order in which the help lists them. */
+const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
+  Object.entries({
+    serve: () => import('./serve.js').then(({ serve }) => serve),
+    reload: () => import('./reload.js').then(({ reload }) => reload),
+    settings: () => import('./settings.js').then(({ settings }) => settings),
+    'keys add': () => import('./keys.js').then(({ addKey }) => addKey),
+    'keys list': () => import('./keys.js').then(({ listKeys }) => listKeys),
+    'keys revoke': () => import('./keys.js').then(({ revokeKey }) => revokeKey),
+    check: () => import('./check.js').then(({ check }) => check),
+    backup: () => import('./backup.js').then(({ backup }) => backup),
+    export: () => import('./export.js').then(({ exportTopics }) => exportTopics),
+    import: () => import('./import.js').then(({ importTopics }) => importTopics),
+    openapi: () => import('./openapi.js').then(({ openapi }) => openapi),
+    migrate: () => import('./migrate.js').then(({ migrate }) => migrate),
+  }),
+)
+
+const names = [...commands.keys()]
+
+/** A command that the command line names. */
+interface Found {
+  readonly name: string
+  readonly load: () => Promise<Command>
+}
+
+/** Every valid first word of a command line. */
+const firstWords = [...new Set(names.map((name) => name.replace(/ .*/, ''))), 'help', 'version']
+
+/** The actions of a command that has several, such as keys. */
+function actionsOf(group: string): readonly string[] {
+  return names.filter((name) => name.startsWith(`${group} `)).map((name) => name.slice(group.length + 1))
+}
+
+/**
+ * The command that the first words name.
+ *
+ * @throws UsageError when there is no such command
+ */
+function findCommand([first = '', second]: readonly string[]): Found {
+  const single = commands.get(first)
+  if (single !== undefined) return { name: first, load: single }
+  if (first.startsWith('-')) throw new UsageError(`unknown flag ${redacted(first)}; the command comes first`)
+  const actions = actionsOf(first)
+  if (actions.length === 0) throw new UsageError(`unknown command ${quoted(first)}${suggestion(first, firstWords)}`)
+  if (second === undefined || second.startsWith('-'))
+    throw new UsageError(`${first} needs one of ${actions.join(', ')}`)
+  const name = `${first} ${second}`
+  const load = commands.get(name)
+  if (load === undefined) throw new UsageError(`unknown command ${quoted(name)}${suggestion(name, names)}`)
+  return { name, load }
+}
+
+/** The help for all commands, or for those of a group. */
+async function overview(group: string): Promise<string> {
+  const loaded = await Promise.all([...commands].map(async ([name, load]) => [name, await load()] as const))
+  return overviewHelp(Object.fromEntries(loaded), group)
+}
+
+/** @param words a command or a group, with anything after it; none for all commands */
+async function helpFor(words: readonly string[]): Promise<string> {
+  const [first, ...others] = words
+  if (first === undefined) return overview('')
+  // These two have no flags, so the list says everything about them.
+  if (others.length === 0 && ['help', 'version'].includes(first)) return overview('')
+  if (others.length === 0 && actionsOf(first).length > 0) return overview(first)
+  const { name, load } = findCommand(words)
+  return commandHelp(name, await load())
+}
+
+/** Whether --help or -h is among the flags. */
+function isHelpRequested(words: readonly string[]): boolean {
+  const flagsEnd = words.indexOf('--')
+  return (flagsEnd < 0 ? words : words.slice(0, flagsEnd)).some((word) => word === '--help' || word === '-h')
+}
+
+/**
+ * The text that a command line requests: help, or the version.
+ *
+ * @returns undefined if it names a command
+ * @throws UsageError
+ */
+export async function textFor(words: readonly string[]): Promise<string | undefined> {
+  const [first, ...rest] = words
+  if (first === 'help' || isHelpRequested(words)) {
+    const about = first === 'help' ? rest : words
+    const flagsFrom = about.findIndex((word) => word.startsWith('-'))
+    const called = flagsFrom < 0 ? about : about.slice(0, flagsFrom)
+    if (first === 'help' && called.length > 1) refuseArguments(wordsAfter(called, findCommand(called)))
+    return helpFor(called)
+  }
+  if (first === 'version' || first === '--version' || first === '-V') {
+    refuseArguments(rest)
+    return `topicd ${version}\n`
+  }
+  return undefined
+}
+
+/**
+ * Runs the command that a command line names.
+ *
+ * @throws UsageError when the arguments, the environment or the settings file are wrong; another Error when the command fails
+ */
+export async function runCommand(words: readonly string[]): Promise<void> {
+  const found = findCommand(words)
+  const command = await found.load()
+  await command.run(parseCall(command, wordsAfter(words, found)))
+}
+
+/** The arguments that follow a command's name. */
+function wordsAfter(words: readonly string[], { name }: Found): readonly string[] {
+  return words.slice(name.split(' ').length)
+}
+
+/** The command that shows help about what was typed. */
+export function helpHint(words: readonly string[]): string {
+  const known = [words.slice(0, 2).join(' '), ...words.slice(0, 1)].find(
+    (name) => commands.has(name) || actionsOf(name).length > 0,
+  )
+  return `topicd help${known === undefined ? '' : ` ${known}`}`
+}

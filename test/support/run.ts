@@ -1,0 +1,117 @@
+/**
+ * Runs test files without coverage, two at a time, after a build:
+ *
+ *     node dist-test/support/run.js quick              every file that is not long
+ *     node dist-test/support/run.js long               the others
+ *     node dist-test/support/run.js paging http topics files and folders by name, quick and long
+ *
+ * tap's own runner puts a loader into each process that a test starts, the service's workers among them. That is what coverage
+ * needs, and it doubles the time; so only `npm run test:coverage` uses it.
+ *
+ * A file that passes is one line; a file that fails is shown whole. The exit status is 1 if any failed, or if none ran.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findBinaries, OwnCluster, sharedEngine } from './postgres-cluster.js'
+
+const directory = join(import.meta.dirname, '..')
+
+/** `postgres/crash.long` for dist-test/postgres/crash.long.test.js. */
+const tests = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  .filter((file) => /\.(test|extra)\.js$/.test(file))
+  .map((file) => file.replace(/\.test\.js$/, ''))
+  .sort()
+
+/** A test beyond this is given up, in seconds, unless `--timeout` says otherwise. */
+const timeoutSDefault = 600
+
+/** The tests that a name means: `crash` is durability/crash.long and postgres/crash.long. */
+function testsOf(name: string): string[] {
+  if (name === 'quick') return tests.filter((test) => !/\.(long|extra\.js)$/.test(test))
+  if (name === 'long') return tests.filter((test) => test.endsWith('.long'))
+  return tests.filter((test) => {
+    const [folder, file] = test.replace(/\.(long|extra\.js)$/, '').split('/')
+    return [folder, file, `${folder}/${file}`].includes(name) || test === name
+  })
+}
+
+interface Outcome {
+  readonly test: string
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+  readonly ok: boolean
+}
+
+async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
+  const startedMs = performance.now()
+  const file = join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
+  const child = spawn(process.execPath, ['--enable-source-maps', file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output: Buffer[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => output.push(piece))
+  const [code] = (await once(child, 'close')) as [number | null]
+  const text = Buffer.concat(output).toString()
+  // tap ends with its totals: "# { total: 73, pass: 71, skip: 2 }"
+  const totals = /^# \{ total: \d.*\}$/m.exec(text)?.[0] ?? ''
+  const count = (name: string): number => Number(new RegExp(`${name}: (\\d+)`).exec(totals)?.[1] ?? 0)
+  const outcome = { test, passed: count('pass'), failed: count('fail'), skipped: count('skip'), ok: code === 0 }
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
+  if (!outcome.ok || totals === '') process.stdout.write(`${text}\nnot ok ${test}: exit status ${code}, ${seconds} s\n`)
+  else process.stdout.write(`ok ${test}: ${outcome.passed} passed, ${seconds} s\n`)
+  for (const [, skip] of text.matchAll(/^ *ok \d+ - (.*# SKIP.*)$/gm)) process.stdout.write(`   skipped: ${skip}\n`)
+  return { ...outcome, ok: outcome.ok && totals !== '' }
+}
+
+/** One PostgreSQL for all of them, which takes less than one for each; undefined where there is none, or too few to gain. */
+async function startEngine(files: number): Promise<OwnCluster | undefined> {
+  const binaries = findBinaries()
+  if (binaries === undefined || files < filesPerEngineMin || process.env.TOPICD_TEST_POSTGRES !== undefined) return
+  const engine = new OwnCluster(binaries, mkdtempSync(join(tmpdir(), 'topicd-postgres-')))
+  await engine.make()
+  await engine.start()
+  return engine
+}
+
+const filesPerEngineMin = 20
+
+const args = process.argv.slice(2)
+const option = (name: string): number | undefined =>
+  args.flatMap((arg) => (arg.startsWith(`--${name}=`) ? [Number(arg.slice(name.length + 3))] : []))[0]
+const names = args.filter((arg) => !arg.startsWith('--'))
+const chosen = new Set<string>()
+for (const name of names) {
+  const meant = testsOf(name)
+  if (meant.length === 0) {
+    process.stderr.write(`no test is called ${name}\n`)
+    process.exit(2)
+  }
+  for (const test of meant) chosen.add(test)
+}
+
+const engine = await startEngine(names.includes('quick') ? chosen.size : 0)
+const env: NodeJS.ProcessEnv = {
+  ...process.env,
+  TAP: '1',
+  TAP_SAVE_FIXTURE: '1',
+  TAP_TIMEOUT: String(option('timeout') ?? timeoutSDefault),
+}
+if (engine !== undefined) env[sharedEngine] = engine.address('postgres')
+
+const waiting = [...chosen]
+const outcomes: Outcome[] = []
+async function work(): Promise<void> {
+  for (let test = waiting.shift(); test !== undefined; test = waiting.shift()) outcomes.push(await run(test, env))
+}
+await Promise.all(Array.from({ length: option('jobs') ?? Math.min(2, availableParallelism()) }, work))
+await engine?.remove()
+
+const sum = (count: (outcome: Outcome) => number): number => outcomes.reduce((total, each) => total + count(each), 0)
+for (const { test } of outcomes.filter(({ ok }) => !ok)) process.stdout.write(`FAILED: ${test}\n`)
+process.stdout.write(
+  `${outcomes.length} files: ${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed, ` +
+    `${sum(({ skipped }) => skipped)} skipped\n`,
+)
+process.exitCode = outcomes.length > 0 && outcomes.every(({ ok }) => ok) ? 0 : 1
