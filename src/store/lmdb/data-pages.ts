@@ -1,5 +1,5 @@
 /**
- * The data file as bytes: as much of LMDB's format as is needed to examine a file without opening it. This file only reads;
+ * The data file as bytes: as much of LMDB's format as is needed to examine a file without opening it in lmdb. Only parsing;
  * what is sound is decided in preflight.ts.
  *
  * The layout is that of the mdb.c which lmdb bundles, on a 64-bit little-endian machine:
@@ -16,7 +16,7 @@
  */
 export type ReadAt = (offset: number, bytes: number) => Buffer
 
-/** One of the two pages from which LMDB finds a snapshot. If both are sound, it uses that of the later transaction. */
+/** One of the two pages that name the roots of a snapshot. If both are sound, LMDB uses that of the later transaction. */
 export interface Meta {
   readonly pageSize: number
   readonly version: number

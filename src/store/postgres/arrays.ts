@@ -24,8 +24,8 @@ export function plainArray(elements: readonly (number | bigint | boolean | strin
 }
 
 /**
- * The number of dimensions, whether there are nulls, the element type, the length, the first index; then each element after
- * its length.
+ * The binary form of an array: the number of dimensions, whether there are nulls, the element type, the length, the first index;
+ * then each element after its length, which is -1 for null.
  */
 function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): Buffer {
   let length = 20

@@ -29,11 +29,11 @@ interface BatcherOptions<R extends Request> {
   readonly execute: (groups: readonly RequestGroup<R>[]) => Promise<void>
   readonly inFlightMax: number
   readonly groupsMax: number
-  /** A request that has waited longer than this when its batch is sent is rejected, in ms; no bound by default. */
+  /** In ms: a request that has waited longer than this when its batch is sent is rejected. No bound by default. */
   readonly waitMsMax?: number
 }
 
-/** No group joins a batch that has more bytes than this: a batch is sent in one piece, and kept until it is answered. */
+/** A batch with more bytes than this takes no further group: it is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
 export class Batcher<R extends Request> {
@@ -59,6 +59,7 @@ export class Batcher<R extends Request> {
     this.#waitMsMax = waitMsMax
   }
 
+  /** Adds a request; `execute` resolves it, or it is rejected. */
   add(request: R): void {
     this.#gather(request)
     this.#schedule()

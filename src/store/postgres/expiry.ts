@@ -4,10 +4,10 @@
  * topic is evaluated again, and rescheduled if it is not due yet. So updates cost nothing here, and while nothing is due, one
  * lookup in an index is all the work there is.
  *
- * A topic is removed on condition that it is the same, and not updated since it was evaluated, so an update that comes first
- * always keeps it. A topic whose policy has a `remove` clause is only rescheduled to before all times, where it waits for its
- * turn (store/remove-clauses.ts), and is evaluated once more when its turn comes. Its clause removes the matches first and ends
- * the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
+ * A topic is removed on condition that it was neither replaced nor updated since it was evaluated, so an update that comes first
+ * always keeps it. A topic whose policy has a `remove` clause is only rescheduled to a time before all others, where it waits
+ * for its turn (store/remove-clauses.ts), and is evaluated once more when its turn comes. Its clause removes the matches first
+ * and ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
  */
 import type { Plan } from '../../selectors/plan.js'
 import { planSelector } from '../../selectors/planner.js'
@@ -95,12 +95,12 @@ export class Expiry {
       const topics = batch.sort((a, b) => Buffer.compare(a.key, b.key))
       removed += await removeTopics(
         this.#write,
-        topics.filter(({ due, removes }) => due && removes === undefined),
+        topics.filter(({ isDue, clauseSelector }) => isDue && clauseSelector === undefined),
       )
-      const left = topics.filter(({ due, removes }) => !due || removes !== undefined)
+      const left = topics.filter(({ isDue, clauseSelector }) => !isDue || clauseSelector !== undefined)
       await reschedule(
         this.#write,
-        left.map((topic) => (topic.due ? { ...topic, dueMs: clauseWaitsMs } : topic)),
+        left.map((topic) => (topic.isDue ? { ...topic, dueMs: clauseWaitsMs } : topic)),
       )
       if (!held()) break
     }
@@ -111,20 +111,20 @@ export class Expiry {
     for await (const topics of waitingTopics(this.#read)) yield* topics
   }
 
-  /** Its topic may have been updated, and the lease lost, while the clause waited for its turn. */
+  /** Executes a clause, unless its topic was updated, or the lease lost, while it waited for its turn. */
   async #executeClause(clause: Evaluated, cancellation: Cancellation): Promise<number> {
     const removed = await this.#lease.whileHeld(async (held) => {
       const topic = await readDueAgain(this.#read, clause)
       if (topic === undefined) return 0
-      if (!topic.due || topic.removes === undefined) {
+      if (!topic.isDue || topic.clauseSelector === undefined) {
         await reschedule(this.#write, [topic])
         return 0
       }
-      const plan = planSelector(topic.removes)
-      const count = 'problem' in plan ? 0 : await this.#removeMatches(plan, either(cancellation, held))
+      const plan = planSelector(topic.clauseSelector)
+      const count = 'problem' in plan ? 0 : await this.#removeMatches(plan, unlessHeld(cancellation, held))
       // A clause that was executed completely ends, even if cancelled; without the lease another process may be executing it.
       if (!held()) throw new Cancelled()
-      await this.#write(endPolicy, [topic.key, topic.life, this.#lease.holder])
+      await this.#write(endPolicy, [topic.key, topic.generation, this.#lease.holder])
       return count
     })
     if (removed === undefined) throw new Cancelled()
@@ -137,7 +137,7 @@ export class Expiry {
       if (topics.length === 0) continue
       const [row] = await this.#write(removeForClause, [
         bytesArray(topics.map(({ key }) => key)),
-        plainArray(topics.map(({ life }) => life)),
+        plainArray(topics.map(({ generation }) => generation)),
         this.#lease.holder,
       ])
       if (row?.held !== 'true') throw new Cancelled()
@@ -147,7 +147,8 @@ export class Expiry {
   }
 }
 
-function either(cancellation: Cancellation, held: () => boolean): Cancellation {
+/** A cancellation that is also set while the lease is not held. */
+function unlessHeld(cancellation: Cancellation, held: () => boolean): Cancellation {
   return {
     get cancelled() {
       return cancellation.cancelled || !held()

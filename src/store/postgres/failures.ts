@@ -15,7 +15,7 @@ type Meaning =
   | 'full'
   /** It changed nothing: the engine refused it or did not finish it in time. */
   | 'unavailable'
-  /** Nobody knows whether it was carried out, or will last. */
+  /** It is unknown whether it was carried out, or will last. */
   | 'lost'
   /** It changed nothing, and trying again is useless: the statement, the schema or the engine is wrong. */
   | 'wrong'
@@ -36,6 +36,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   '58': 'lost', // the operating system
 }
 
+/** What the failure of a statement means. Errors of the connection, and any that are not the engine's, are `lost`. */
 export function meaningOf(error: unknown): Meaning {
   if (error instanceof StoreError) return 'unavailable'
   const code = stateOf(error)
@@ -46,7 +47,7 @@ export function meaningOf(error: unknown): Meaning {
   return isPlainError(error) || meaning === 'conflict' ? meaning : 'lost'
 }
 
-/** The error for the caller of a write; one that is not the engine's or the environment's is returned as it is. */
+/** The error for the caller of a write; a StoreError and an error of the meaning `wrong` are returned unchanged. */
 export function writeFailure(error: unknown, meaning: Meaning): unknown {
   if (error instanceof StoreError) return error
   const { message } = error as Error

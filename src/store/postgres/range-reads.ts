@@ -1,6 +1,6 @@
 /**
  * Reading the first items of key ranges, for pages of plans without a matcher. Ranges requested in one turn of the event loop
- * with the same bounds share a statement. A range whose items exceed its share of such a statement is read again by itself.
+ * with the same limits share a statement. A range whose items exceed its share of such a statement is read again by itself.
  */
 import type { KeyRange } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
@@ -48,7 +48,7 @@ interface RangeRequest extends Request {
   resolve(items: readonly string[]): void
 }
 
-/** Groups with the same bounds, for one statement. */
+/** Groups with the same limits, for one statement. */
 interface RangeBatch {
   readonly limit: number
   readonly bytesMax: number
@@ -82,9 +82,9 @@ export class RangeReads {
     const batches = new Map<string, RangeBatch>()
     for (const group of groups) {
       const [{ limit, bytesMax }] = group
-      const bounds = `${limit} ${bytesMax}`
-      const batch = batches.get(bounds)
-      if (batch === undefined) batches.set(bounds, { limit, bytesMax, groups: [group] })
+      const limits = `${limit} ${bytesMax}`
+      const batch = batches.get(limits)
+      if (batch === undefined) batches.set(limits, { limit, bytesMax, groups: [group] })
       else batch.groups.push(group)
     }
     await Promise.all([...batches.values()].map((batch) => this.#readBatch(batch)))

@@ -3,7 +3,7 @@
  * on writes. No statement is executed here.
  */
 
-/** A statement, prepared under its name; `Row` has a text, or null, for each column. */
+/** A statement, prepared under its name. Each column of a `Row` is text or null. */
 export interface Statement<Row> {
   readonly name: string
   readonly text: string
@@ -11,9 +11,10 @@ export interface Statement<Row> {
   readonly row?: Row
 }
 
-/** Buffers are sent as they are, in the binary form of the parameter's type; arrays.ts makes those of arrays. */
+/** A Buffer is sent unchanged, in the binary form of the parameter's type; arrays.ts makes those of arrays. */
 export type Parameter = string | number | Buffer | null
 
+/** Executes a statement and returns its rows. */
 export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
 
 /** Batches of one kind of read in flight in this process: beyond a few, larger batches gain more than another one in flight. */
@@ -33,8 +34,8 @@ export const lateState = '22012'
 
 /**
  * A condition for every statement that changes something. `write` in connections.ts appends a time to the parameters. Before
- * that time, by the engine's clock, the condition is true; later, a statement that would change a row fails. So a write that a
- * frozen link or process held back is not carried out long after its client was told that the outcome is unknown.
+ * that time, by the engine's clock, the condition is true; later, a statement that would change a row fails. So a write that was
+ * delayed by a frozen link or process is not carried out long after its client was told that the outcome is unknown.
  *
  * @param number of that last parameter
  */

@@ -15,7 +15,7 @@ import { type Execute, readsInFlightMax, type Statement } from './statement.js'
 interface ItemRow {
   readonly key: string
   readonly type: string
-  /** Null for one that was too large, or that others left no room for. */
+  /** Null if it was too large, or if the items before it left no room. */
   readonly item: string | null
 }
 

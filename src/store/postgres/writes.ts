@@ -7,7 +7,7 @@
  * compatible) is read afterwards. Where that read says that the write should have succeeded, another writer came in between,
  * and the request goes into another batch.
  *
- * Rows are always locked in the order of their keys, so that no two batches, of whatever process, deadlock.
+ * Rows are always locked in the order of their keys, so that no two batches deadlock, whatever their processes.
  */
 import { conflictsMax } from '../../limits.js'
 import type { Plan } from '../../selectors/plan.js'
@@ -62,12 +62,12 @@ const valueBatchesMax = 2
 const otherBatchesMax = 1
 
 /**
- * How long a write may wait for its batch to be sent, in ms. One that waited longer is rejected, since it would hardly begin in
- * time (connections.ts). A checkpoint of the engine may take a second or two.
+ * How long a write may wait for its batch to be sent, in ms. One that waited longer is rejected, since it would probably not
+ * begin in time (connections.ts). A checkpoint of the engine may take a second or two.
  */
 const waitMsMax = 3000
 
-/** Topics per batch: some ms of the engine's work, then other batches have a turn. */
+/** Topics per batch: a few ms of the engine's work, so that other batches get their turn. */
 const topicsMax = 500
 
 const valueBatches = { inFlightMax: valueBatchesMax, groupsMax: topicsMax, waitMsMax }
@@ -243,7 +243,7 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     for (const group of groups) resolveFirst(group, removed.has(group[0].id), false)
   }
 
-  /** What the topics of these groups are, by key. */
+  /** The specifications of the topics of these groups, by the id of the request; a topic that does not exist has none. */
   async #specificationsOf(groups: readonly RequestGroup<WriteRequest>[]): Promise<ReadonlyMap<string, Specification>> {
     if (groups.length === 0) return new Map()
     const rows = await this.#read(readSpecifications, [bytesArray(groups.map(([{ key }]) => key))])
