@@ -1,11 +1,11 @@
 /**
- * A store's address: which store it names, whether it is valid, and which parts may be shown. Code that prints an address,
- * in the log or in a message, prints the result of `redactAddress`. No engine is loaded here.
+ * A store's address: which store it names, whether it is valid, and which parts may be shown. Code that prints an
+ * address, in the log or in a message, prints the result of `redactAddress`. No engine is loaded here.
  */
 
 /**
- * Whether the store belongs to one service at a time, whose processes must open it in the order that cluster/store-opening.ts
- * ensures.
+ * Whether the store belongs to one service at a time, whose processes must open it in the order that
+ * cluster/store-opening.ts ensures.
  */
 export function isExclusive(address: string): boolean {
   return address === 'lmdb'
@@ -23,8 +23,8 @@ export function isPostgresAddress(text: string): boolean {
 }
 
 /**
- * What is wrong with a store's address; undefined when it is valid. An address in which a password could end in two places
- * is invalid: it could be split elsewhere than its author meant, and a part of the password taken for a host.
+ * What is wrong with a store's address; undefined when it is valid. An address in which a password could end in two
+ * places is invalid: it could be split elsewhere than its author meant, and a part of the password taken for a host.
  */
 export function addressProblem(text: string): string | undefined {
   if (text === 'lmdb') return undefined
@@ -40,8 +40,8 @@ export function addressProblem(text: string): string | undefined {
 }
 
 /**
- * The address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is kept, since it
- * is unknown where a password in it would end. A single word of up to 16 characters is returned unchanged.
+ * The address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is kept,
+ * since it is unknown where a password in it would end. A single word of up to 16 characters is returned unchanged.
  */
 export function redactAddress(text: string): string {
   const parts = partsOf(text)

@@ -1,6 +1,6 @@
 /**
- * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where records are,
- * and which other records must agree with them, is checked by each engine.
+ * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where
+ * records are, and which other records must agree with them, is checked by each engine.
  */
 import type { TopicType } from '../topics/topic.js'
 
@@ -14,7 +14,9 @@ export function itemProblem(path: string, type: TopicType, item: string): string
   return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
 }
 
-/** What is wrong with the record of the API key with this name, as the end of a sentence; undefined when it is sound. */
+/**
+ * What is wrong with the record of the API key with this name, as the end of a sentence; undefined when it is sound.
+ */
 export function keyRecordProblem(name: string, record: string): string | undefined {
   const stored = parseObject(record)?.name
   if (stored === undefined) return 'its record cannot be read'

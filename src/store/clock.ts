@@ -1,7 +1,7 @@
 /**
- * Moments that survive steps of the wall clock: each has the time of a monotonic clock and the boot in which it was read, so
- * that the time between two moments of one boot is exact whatever the wall clock did meanwhile. Time during which the machine
- * slept counts: Node's own monotonic clock stops then, so the time it missed is added.
+ * Moments that survive steps of the wall clock: each has the time of a monotonic clock and the boot in which it was
+ * read, so that the time between two moments of one boot is exact whatever the wall clock did meanwhile. Time during
+ * which the machine slept counts: Node's own monotonic clock stops then, so the time it missed is added.
  */
 import { readFileSync } from 'node:fs'
 
@@ -44,15 +44,18 @@ function awakeMs(): number {
   return Math.floor(Number(process.hrtime.bigint() / 1_000_000n))
 }
 
-/** The wall-clock time of `moment`, in ms since the epoch; steps of the wall clock until `present`, of the same boot, are undone. */
+/**
+ * When `moment` was, in ms since the epoch, by the wall clock as it is at `present`. If both are of one boot, steps of
+ * the wall clock in between have no effect on the time between them.
+ */
 export function wallMsOf(moment: Moment, present: Moment): number {
   if (moment.boot !== present.boot) return moment.wallMs
   return present.wallMs - (present.steadyMs - moment.steadyMs)
 }
 
 /**
- * Measures how long the machine has slept since it was booted; returns whether the result is reliable. No sleep is counted if
- * the system does not report its uptime, nor in a container, whose own uptime is less than the machine's.
+ * Measures how long the machine has slept since it was booted; returns whether the result is reliable. No sleep is
+ * counted if the system does not report its uptime, nor in a container, whose own uptime is less than the machine's.
  */
 function measureSleep(): boolean {
   const beforeMs = awakeMs()

@@ -7,8 +7,8 @@ import type { PostgresOptions } from './postgres/open.js'
 import type { TopicStore } from './store.js'
 
 /**
- * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The PostgreSQL engine's code is
- * loaded on demand; lmdb's is always loaded, since opening it must take milliseconds.
+ * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The PostgreSQL
+ * engine's code is loaded on demand; lmdb's is always loaded, since opening it must take milliseconds.
  *
  * @throws Error when it cannot be opened
  */

@@ -1,13 +1,14 @@
 /**
- * The interface between the service and the engine that stores its topics, in the words of the domain. Each engine has its own
- * folder beside this file. Nothing here depends on a particular engine.
+ * The interface between the service and the engine that stores its topics, in the words of the domain. Each engine has
+ * its own folder beside this file. Nothing here depends on a particular engine.
  *
  * What every engine guarantees:
- * - a write's promise resolves once the write is durable, and every read that begins after that, in any process, sees it;
+ * - a write's promise resolves once the write is durable, and every read that begins after that, in any process, sees
+ *   it;
  * - no read returns what a power cut could undo;
  * - each write decides and writes in one step, so that two writers never both create, or resurrect, a topic;
- * - a failed write is rejected with a `StoreError`, whose kind says what is known about its effect; any other rejection is
- *   a defect.
+ * - a failed write is rejected with a `StoreError`, whose kind says what is known about its effect; any other rejection
+ *   is a defect.
  *
  * Reads return synchronously or with a promise; those of LMDB are synchronous unless a scan needs more than one slice.
  */
@@ -23,8 +24,8 @@ export type Awaitable<T> = T | Promise<T>
 export type Absent = 'no_such_topic' | 'incompatible_type'
 
 /**
- * Whether a long operation must stop, usually because its client has gone. The operation checks this before each step and
- * stops with `Cancelled`.
+ * Whether a long operation must stop, usually because its client has gone. The operation checks this before each step
+ * and stops with `Cancelled`.
  */
 export interface Cancellation {
   readonly cancelled: boolean
@@ -42,8 +43,8 @@ export interface PageQuery {
 }
 
 /**
- * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may overwrite
- * `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
+ * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may
+ * overwrite `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
  */
 export interface Page {
   readonly buffer: Buffer
@@ -105,8 +106,8 @@ export interface BackupDone {
 }
 
 /**
- * What this process has committed since its start; counts are live. Whether `writes` includes those that failed or are in
- * flight depends on the engine.
+ * What this process has committed since its start; counts are live. Whether `writes` includes those that failed or are
+ * in flight depends on the engine.
  */
 export interface CommitStats {
   readonly writes: number
@@ -150,8 +151,8 @@ export interface TopicStore {
    */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
   /**
-   * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that are due
-   * continue in the background, and a later call counts what they removed.
+   * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
+   * are due continue in the background, and a later call counts what they removed.
    */
   removeDue(): Promise<DueRemovals>
 
@@ -175,7 +176,9 @@ export interface TopicStore {
   keyUses(): Awaitable<ReadonlyMap<string, number>>
   touchKeys(uses: ReadonlyMap<string, number>): Promise<void>
 
-  /** Walks everything and reports each broken invariant; `onProgress` gets the number of records examined, and of all. */
+  /**
+   * Walks everything and reports each broken invariant; `onProgress` gets the number of records examined, and of all.
+   */
   check(
     report: (finding: Finding) => void,
     onProgress?: (done: number, total: number) => void,
@@ -199,8 +202,8 @@ export interface TopicStore {
   readonly commits?: CommitStats
 
   /**
-   * Later writes wait until `resumeWrites`; resolves once no write is in flight. See cluster/store-opening.ts for why. An
-   * engine that any number of processes may open at any time does nothing here.
+   * Later writes wait until `resumeWrites`; resolves once no write is in flight. See cluster/store-opening.ts for why.
+   * An engine that any number of processes may open at any time does nothing here.
    */
   pauseWrites(): Promise<void>
   resumeWrites(): void
@@ -241,7 +244,9 @@ export class CommitFailed extends StoreError {
   }
 }
 
-/** The store cannot be used in its present state. The message says which file or record is wrong, how, and what to do. */
+/**
+ * The store cannot be used in its present state. The message says which file or record is wrong, how, and what to do.
+ */
 export class StoreUnusable extends Error {}
 
 /** The client has gone, so the operation was not finished. */

@@ -1,10 +1,10 @@
 /**
- * A backup: copy one snapshot, compacted → open the copy and check everything in it → flush it to disk → give it its name.
- * So a file of that name is always complete and was found sound. Until then the copy is in a directory beside it, which is
- * removed on failure.
+ * A backup: copy one snapshot, compacted → open the copy and check everything in it → flush it to disk → give it its
+ * name. So a file of that name is always complete and was found sound. Until then the copy is in a directory beside it,
+ * which is removed on failure.
  *
- * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may grow. The
- * copy is opened under a path of its own, where no other process can be writing.
+ * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
+ * grow. The copy is opened under a path of its own, where no other process can be writing.
  */
 import {
   chmodSync,
@@ -100,7 +100,10 @@ function giveName(copied: string, file: string): void {
   unlinkSync(copied)
 }
 
-/** Resolves with the copy. Rejects as soon as `onTick` throws or too little space is left; the copy then continues unwatched. */
+/**
+ * Resolves with the copy. Rejects as soon as `onTick` throws or too little space is left; the copy then continues
+ * unwatched.
+ */
 async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onTick: () => void): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const stopped = new Promise<never>((_, reject) => {
@@ -150,7 +153,9 @@ function makeDirectory(partial: string): void {
   }
 }
 
-/** LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as that of a full disk. */
+/**
+ * LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as that of a full disk.
+ */
 function explain(error: Error): never {
   if (error.message.startsWith('MDB_')) throw unsound(error.message)
   throw error

@@ -1,10 +1,11 @@
 /**
- * Looks for every broken invariant, in one snapshot: for `check`, and for a backup's check of its copy. The snapshot is held for
- * the whole walk, and pages freed meanwhile are not reused, so the file may grow; a process that serves requests should not
- * do this.
+ * Looks for every broken invariant, in one snapshot: for `check`, and for a backup's check of its copy. The snapshot is
+ * held for the whole walk, and pages freed meanwhile are not reused, so the file may grow; a process that serves
+ * requests should not do this.
  *
- * Order: specifications, which determine how many items, update times and due entries there must be → items → update times →
- * due entries → API keys. Each count is compared with what must be there and with what the database itself states.
+ * Order: specifications, which determine how many items, update times and due entries there must be → items → update
+ * times → due entries → API keys. Each count is compared with what must be there and with what the database itself
+ * states.
  */
 import { type Path, parsePath } from '../../topics/path.js'
 import { removalOf, retainsValue } from '../../topics/properties.js'
@@ -22,7 +23,9 @@ type Report = (finding: Finding) => void
 /** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
 const misplacedMax = 1000
 
-/** Reports every broken invariant; returns how many records were examined. `onProgress` counts only topics and items. */
+/**
+ * Reports every broken invariant; returns how many records were examined. `onProgress` counts only topics and items.
+ */
 export async function check(
   environment: Environment,
   report: Report,

@@ -1,20 +1,20 @@
 /**
  * Every write to disk passes through here: it is counted while in flight, delayed while writes are paused, and watched.
  *
- * States: open (writes are passed to lmdb, which gathers those of one turn into one transaction) → paused (writes in flight
- * finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are rejected).
+ * States: open (writes are passed to lmdb, which gathers those of one turn into one transaction) → paused (writes in
+ * flight finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are rejected).
  *
- * A commit that fails, or never completes, breaks the store for good: retrying a failed fsync proves nothing. `onBroken` is
- * then called once, and the process is expected to end. A defect in a write's own code is not a failed commit: the write is
- * rejected with that error, and the store continues.
+ * A commit that fails, or never completes, breaks the store for good: retrying a failed fsync proves nothing.
+ * `onBroken` is then called once, and the process is expected to end. A defect in a write's own code is not a failed
+ * commit: the write is rejected with that error, and the store continues.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
 import { batchBounds, CommitFailed, type CommitStats, StoreError } from '../store.js'
 
 /**
- * A failed commit rejects more promises than can be handled here: that of each write, that of the turn's batch, which lmdb
- * does not expose, and one more, which each of these has in its reason as `commitError`.
+ * A failed commit rejects more promises than can be handled here: that of each write, that of the turn's batch, which
+ * lmdb does not expose, and one more, which each of these has in its reason as `commitError`.
  */
 interface CommitReason extends Error {
   readonly commitError: Promise<never>
@@ -25,17 +25,17 @@ function isCommitReason(reason: unknown): reason is CommitReason {
 }
 
 /**
- * LMDB's own errors carry its numeric code: one thrown while a transaction's callback writes, such as that of a full map,
- * leaves the transaction in doubt as a failed commit does. Node's system errors have a `code` too, but a string.
+ * LMDB's own errors carry its numeric code: one thrown while a transaction's callback writes, such as that of a full
+ * map, leaves the transaction in doubt as a failed commit does. Node's system errors have a `code` too, but a string.
  */
 function isLmdbError(reason: unknown): boolean {
   return reason instanceof Error && 'code' in reason && typeof reason.code === 'number'
 }
 
 /**
- * From now on, an unhandled rejection that belongs to a failed commit does not end this process: the promise is lmdb's own, and
- * each failed write has its own rejected promise. Every other unhandled rejection is a defect and becomes an uncaught exception,
- * as it would by default. To be called once in a process that opens a store.
+ * From now on, an unhandled rejection that belongs to a failed commit does not end this process: the promise is lmdb's
+ * own, and each failed write has its own rejected promise. Every other unhandled rejection is a defect and becomes an
+ * uncaught exception, as it would by default. To be called once in a process that opens a store.
  */
 export function ignoreUnheardCommitFailures(): void {
   process.on('unhandledRejection', (reason) => {
@@ -86,8 +86,8 @@ export class Commits {
    * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn.
    *
    * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
-   * @throws CommitFailed when the commit failed or never completed; StoreError of the kind `unavailable` when the store has
-   *   been closed; any other error of `enqueue`, or of a transaction's callback in it, unchanged
+   * @throws CommitFailed when the commit failed or never completed; StoreError of the kind `unavailable` when the store
+   *   has been closed; any other error of `enqueue`, or of a transaction's callback in it, unchanged
    */
   run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
@@ -120,7 +120,9 @@ export class Commits {
     pause?.end()
   }
 
-  /** Rejects every write from now on, waiting ones included; resolves once no write is in flight, and stops watching. */
+  /**
+   * Rejects every write from now on, waiting ones included; resolves once no write is in flight, and stops watching.
+   */
   async close(): Promise<void> {
     this.#closed = true
     this.resumeWrites()

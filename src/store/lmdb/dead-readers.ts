@@ -1,9 +1,9 @@
 /**
- * Clearing dead readers. LMDB reuses no page that a reader may still see, and the entry of a reader whose process was killed
- * stays in its table. The file would then grow with every write until some process opens the store.
+ * Clearing dead readers. LMDB reuses no page that a reader may still see, and the entry of a reader whose process was
+ * killed stays in its table. The file would then grow with every write until some process opens the store.
  *
- * LMDB detects dead readers by their lock on the lock file. Nothing in this program may ever open that file: closing it would
- * release the lock of this process, which is alive.
+ * LMDB detects dead readers by their lock on the lock file. Nothing in this program may ever open that file: closing it
+ * would release the lock of this process, which is alive.
  */
 import type { RootDatabase } from 'lmdb'
 

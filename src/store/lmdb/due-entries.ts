@@ -1,7 +1,7 @@
 /**
- * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. Each change is made
- * under the condition that neither the topic's specification nor its last update has changed since the evaluation, so an
- * update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
+ * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. Each change is
+ * made under the condition that neither the topic's specification nor its last update has changed since the evaluation,
+ * so an update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
  */
 import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
@@ -23,6 +23,7 @@ import {
 /** Entries examined between two turns of the event loop. */
 const entriesPerSlice = 200
 
+/** An entry of `due`: its key, and the path of its topic. */
 export interface Entry {
   readonly key: Buffer
   readonly path: Path
@@ -59,7 +60,9 @@ export class DueEntries {
     return first && dueMsOfKey(first)
   }
 
-  /** The entries with times from `fromMs` to `untilMs`, both included, in batches; other work gets its turn in between. */
+  /**
+   * The entries with times from `fromMs` to `untilMs`, both included, in batches; other work gets its turn in between.
+   */
   async *between(fromMs: number, untilMs: number): AsyncGenerator<readonly Entry[]> {
     let start = dueKey(fromMs, 0)
     for (;;) {
@@ -74,7 +77,9 @@ export class DueEntries {
     }
   }
 
-  /** Evaluates the entry at the present moment. An entry that no topic owns is removed; the result is undefined then. */
+  /**
+   * Evaluates the entry at the present moment. An entry that no topic owns is removed; the result is undefined then.
+   */
   async examine(entry: Entry): Promise<Evaluated | undefined> {
     const present = this.#now()
     const evaluated = this.#snapshots.alone(() => this.#evaluate(entry, present))
@@ -82,7 +87,10 @@ export class DueEntries {
     return evaluated
   }
 
-  /** Moves the entry to `atMs`; undefined ends the policy. Returns false, with nothing changed, if the topic has changed. */
+  /**
+   * Moves the entry to `atMs`; undefined ends the policy. Returns false, with nothing changed, if the topic has
+   * changed.
+   */
   reschedule(evaluated: Evaluated, atMs: number | undefined): Promise<boolean> {
     const { key, path, stored } = evaluated
     const { specifications, due, nextVersion } = this.#environment

@@ -1,11 +1,12 @@
 /**
- * The edge to lmdb: opens the one environment and its databases, and states the library's caveats. Nothing outside this folder
- * imports lmdb, and no other file in it opens an environment.
+ * The edge to lmdb: opens the one environment and its databases, and states the library's caveats. Nothing outside this
+ * folder imports lmdb, and no other file in it opens an environment.
  *
  * Caveats, each covered by a test:
  * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every
- *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So no process may
- *   write while another opens: see cluster/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts (the lock).
+ *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So no process
+ *   may write while another opens: see cluster/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts
+ *   (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - Inside a condition block that failed, a nested condition of the kind "does not exist" holds, and its writes are
  *   executed. Conditions on versions nest correctly, so "does not exist" is only used outermost.
@@ -26,16 +27,19 @@ import { examine } from './preflight.js'
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
 
+/** A database whose keys are paths, in tree order, and whose records have versions. */
 export type Tree = Database<Buffer, StoredKey>
+
+/** A database whose keys are names. */
 export type Table = Database<Buffer, string>
 
 /**
  * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
  *
- *     specifications   path → type, properties, times (specification.ts)   version: unique for every write of the record
+ *     specifications   path → type, properties, times (specification.ts)   version: unique for every write
  *     items.json       path → fetch result item                            version: plain or propertied
  *     items.string     the same for topics of type string
- *     updates          path → time of the last update, if REMOVAL needs it version: unique for every update
+ *     updates          path → time of the last update, where tracked       version: unique for every update
  *     due              time and number → path of the topic that is due     (expiry.ts)   time: 0 while its clause waits
  *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
  *     meta             counters, the clock, and the version of this format
@@ -95,7 +99,8 @@ export const propertiedVersion = 2
  * The first block of version numbers is taken here too, so that a process writes on its own only while it opens.
  *
  * @param noSync only for the control of the power-cut test: commits that are not on disk when they are acknowledged
- * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are unchanged
+ * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are
+ *   unchanged
  */
 export function openEnvironment(directory: string, noSync = false): Environment {
   const file = dataFile(directory)
@@ -152,8 +157,9 @@ function requireFormat(meta: Table, file: string): void {
 }
 
 /**
- * Writes a key in tree order into `target`, lmdb's own buffer. A bound of a range may be one byte longer than the longest stored
- * key; the least key that can sort after it, its first `keyBytesMax` bytes with the last one incremented, is written instead.
+ * Writes a key in tree order into `target`, lmdb's own buffer. A bound of a range may be one byte longer than the
+ * longest stored key; the least key that can sort after it, its first `keyBytesMax` bytes with the last one
+ * incremented, is written instead.
  *
  * @returns the position after the key
  */

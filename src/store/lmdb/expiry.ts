@@ -1,12 +1,12 @@
 /**
- * Automatic removal: executes REMOVAL policies that are due. Entries in `due` sort by the time at which their topic is due if
- * no further update comes. An update leaves the entry unchanged; when its time comes, the entry is examined again, and moved
- * if the topic is not due yet. So updates cost nothing here, and while nothing is due, one read of the first entry is all the
- * work there is.
+ * Automatic removal: executes REMOVAL policies that are due. Entries in `due` sort by the time at which their topic is
+ * due if no further update comes. An update leaves the entry unchanged; when its time comes, the entry is examined
+ * again, and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due, one read of the
+ * first entry is all the work there is.
  *
  * The entry of a policy with a `remove` clause is only moved to a time before all others, where it waits for its turn
- * (store/remove-clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and ends the
- * policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
+ * (store/remove-clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
+ * ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
  *
  * When the wall clock has stepped against the monotonic one, every entry is examined again.
  */
@@ -23,7 +23,10 @@ import { dueMsOfKey } from './specification.js'
 /** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
 const stepMs = 1000
 
-/** In `meta`: the wall clock's offset to the monotonic one when a process last compared them, and the boot in which it did. */
+/**
+ * In `meta`: the wall clock's offset to the monotonic one when a process last compared them, and the boot in which it
+ * did.
+ */
 const clockName = 'clock'
 
 export class Expiry {
@@ -59,7 +62,10 @@ export class Expiry {
     )
   }
 
-  /** Resolves once every topic that is due and has no clause is removed. What clauses remove is reported by a later call. */
+  /**
+   * Resolves once every topic that is due and has no clause is removed. What clauses remove is reported by a later
+   * call.
+   */
   removeDue(): Promise<DueRemovals> {
     const sweep = this.#sweep().catch((error: unknown) => {
       if (this.#closed) return { removed: 0, nextMs: undefined }
@@ -130,8 +136,8 @@ export class Expiry {
   }
 
   /**
-   * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its policy,
-   * even if it was cancelled meanwhile.
+   * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
+   * policy, even if it was cancelled meanwhile.
    */
   async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number> {
     const evaluated = await this.#entries.examine(entry)

@@ -1,9 +1,9 @@
 /**
- * API keys as records: name → JSON. Every change also increments the revision, in the same transaction, so that a process can
- * tell by one small read whether the keys that it holds are current.
+ * API keys as records: name → JSON. Every change also increments the revision, in the same transaction, so that a
+ * process can tell by one small read whether the keys that it holds are current.
  *
- * The transactions have callbacks: JavaScript runs while the write lock is held, and all writers wait for it. Its work is
- * bounded by the number of keys. It runs when a key changes and, once a minute, to store when keys were used.
+ * The transactions have callbacks: JavaScript runs while the write lock is held, and all writers wait for it. Its work
+ * is bounded by the number of keys. It runs when a key changes and, once a minute, to store when keys were used.
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'

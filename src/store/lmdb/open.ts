@@ -1,6 +1,6 @@
 /**
- * Opens the LMDB engine: assembles the parts of this folder into a `TopicStore`. No other process may be writing while it opens;
- * environment.ts says why.
+ * Opens the LMDB engine: assembles the parts of this folder into a `TopicStore`. No other process may be writing while
+ * it opens; environment.ts says why.
  */
 import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
@@ -91,7 +91,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
-      // First, so that a clause that was just executed can still end its policy.
+      // Before the commits, so that a clause that was just executed can still end its policy.
       await expiry.close()
       await commits.close()
       await root.close()

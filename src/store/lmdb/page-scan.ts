@@ -1,10 +1,11 @@
 /**
- * A page as one range scan, for plans without a matcher: lmdb hands each value of the range to the decoder of the tree that
- * is scanned, and that decoder copies it straight into the page. Buffer, decoder and scan are all in this file, because
- * the decoder is what fills the page while the scan merely iterates: its "values" are the bytes of the page so far.
+ * A page as one range scan, for plans without a matcher: lmdb hands each value of the range to the decoder of the tree
+ * that is scanned, and that decoder copies it straight into the page. Buffer, decoder and scan are all in this file,
+ * because the decoder is what fills the page while the scan merely iterates: its "values" are the bytes of the page so
+ * far.
  *
- * The items trees are opened here once more, with options of their own: decoded by copying, and without their keys, whose
- * decoding would be a third of a page's cost. These handles are used for nothing else.
+ * The items trees are opened here once more, with options of their own: decoded by copying, and without their keys,
+ * whose decoding would be a third of a page's cost. These handles are used for nothing else.
  */
 import { strict as assert } from 'node:assert'
 import type { Database } from 'lmdb'

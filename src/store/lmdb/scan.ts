@@ -1,10 +1,10 @@
 /**
- * Scanning keys in slices: `walkKeys` visits the matching keys of a plan's ranges for about a millisecond and returns the
- * ranges that are left; `MatchScan` fills a page in such slices.
+ * Scanning keys in slices: `walkKeys` visits the matching keys of a plan's ranges for about a millisecond and returns
+ * the ranges that are left; `MatchScan` fills a page in such slices.
  *
- * Only keys are scanned, jumping where the matcher says so, and the items of matches are read one by one. No snapshot is held
- * between slices: a scan continues after the last key that it saw, so that a topic that exists throughout is found exactly
- * once, in order. The caller schedules the slices.
+ * Only keys are scanned, jumping where the matcher says so, and the items of matches are read one by one. No snapshot
+ * is held between slices: a scan continues after the last key that it saw, so that a topic that exists throughout is
+ * found exactly once, in order. The caller schedules the slices.
  */
 import type { Matcher } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
@@ -28,7 +28,9 @@ export class MatchScan {
   #bytes = 0
   #hasMore = false
 
-  /** @param isCrowded whether non-empty pages must end early, so that all unfinished pages together stay within bounds */
+  /**
+   * @param isCrowded whether non-empty pages must end early, so that all unfinished pages together stay within bounds
+   */
   constructor(
     tree: Tree,
     ranges: readonly KeyRange[],

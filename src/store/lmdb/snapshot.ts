@@ -1,7 +1,7 @@
 /**
- * One snapshot of all databases, for walks over everything, and how such a walk detects a damaged page. lmdb does not report
- * one: the walk ends early, or continues on a wrong page. So a walk compares each key with the one before, and the number of
- * entries that it found with the number that the database states.
+ * One snapshot of all databases, for walks over everything, and how such a walk detects a damaged page. lmdb does not
+ * report one: the walk ends early, or continues on a wrong page. So a walk compares each key with the one before, and
+ * the number of entries that it found with the number that the database states.
  */
 import type { Transaction } from 'lmdb'
 import { encodeKey } from '../../topics/key.js'

@@ -1,6 +1,7 @@
 /**
  * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
- * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in writes.ts.
+ * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in
+ * writes.ts.
  */
 import { getLastVersion } from 'lmdb'
 import type { Path } from '../../topics/path.js'
@@ -19,7 +20,9 @@ export interface Specification {
 export interface Details {
   readonly properties: Properties
   readonly created: Moment
-  /** The key of its entry in `due`, hexadecimal; undefined without a REMOVAL policy, or once its clause was executed. */
+  /**
+   * The key of its entry in `due`, hexadecimal; undefined without a REMOVAL policy, or once its clause was executed.
+   */
   readonly due: string | undefined
 }
 

@@ -1,7 +1,7 @@
 /**
- * Views of the bytes that lmdb returns. It returns most items in one reused Buffer whose `length` it overwrites, so only a
- * view built from (buffer, offset, size) is safe. Creating one costs as much as copying a small item; views are therefore
- * cached by size, which saves 3 % of a page of ten (`npm run bench -- page-10 --driver wrk`).
+ * Views of the bytes that lmdb returns. It returns most items in one reused Buffer whose `length` it overwrites, so
+ * only a view built from (buffer, offset, size) is safe. Creating one costs as much as copying a small item; views are
+ * therefore cached by size, which saves 3 % of a page of ten (`npm run bench -- page-10 --driver wrk`).
  */
 
 /** Views of larger items are not cached: their cost is negligible beside the work on the bytes. */

@@ -1,12 +1,12 @@
 /**
- * Changing topics: set, add, addAndSet, remove. Each reads the topic's specification, decides, and passes lmdb writes under
- * the condition that what it read has not changed; lmdb evaluates the condition inside the transaction, across all
- * processes. When it does not hold, nothing is written, and the decision is made again on a fresh snapshot. So deciding
- * and writing are one step, and no JavaScript runs for a topic while the write lock is held.
+ * Changing topics: set, add, addAndSet, remove. Each reads the topic's specification, decides, and passes lmdb writes
+ * under the condition that what it read has not changed; lmdb evaluates the condition inside the transaction, across
+ * all processes. When it does not hold, nothing is written, and the decision is made again on a fresh snapshot. So
+ * deciding and writing are one step, and no JavaScript runs for a topic while the write lock is held.
  *
  * The conditions: an item of a topic without properties is replaced if an item of that version is there (its type and
- * existence are all that the decision depends on). Everything else is conditional on the specification's version, which is
- * unique for every write of that record.
+ * existence are all that the decision depends on). Everything else is conditional on the specification's version, which
+ * is unique for every write of that record.
  */
 import { conflictsMax } from '../../limits.js'
 import type { Path } from '../../topics/path.js'

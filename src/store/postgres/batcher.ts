@@ -1,10 +1,10 @@
 /**
- * A batcher gathers the requests of many callers into one statement. Requests that arrive in one turn of the event loop are
- * sent together at its end. While `inFlightMax` batches are in flight, new requests are gathered for the next one. So a lone
- * request does not wait, and under load more requests share a round trip and a commit.
+ * A batcher gathers the requests of many callers into one statement. Requests that arrive in one turn of the event loop
+ * are sent together at its end. While `inFlightMax` batches are in flight, new requests are gathered for the next one.
+ * So a lone request does not wait, and under load more requests share a round trip and a commit.
  *
- * A statement touches a key once. Requests for one key that one change satisfies are grouped in arrival order; others wait
- * for a later batch. What a batch does is given by `execute`; no SQL lives here.
+ * A statement touches a key once. Requests for one key that one change satisfies are grouped in arrival order; others
+ * wait for a later batch. What a batch does is given by `execute`; no SQL lives here.
  */
 import { StoreError } from '../store.js'
 

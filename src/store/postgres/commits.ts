@@ -1,6 +1,6 @@
 /**
- * Executing the statements of batched writes, and counting what they committed. A statement is a commit of its own. What its
- * rows mean is decided in writes.ts.
+ * Executing the statements of batched writes, and counting what they committed. A statement is a commit of its own.
+ * What its rows mean is decided in writes.ts.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { batchBounds, type CommitStats } from '../store.js'

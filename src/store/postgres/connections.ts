@@ -1,10 +1,10 @@
 /**
- * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its own;
- * only a snapshot (snapshot.ts) holds one open. A statement that lost a conflict with another is tried again, a few times; a
- * read is also tried again when its connection is lost. What a failure means is in failures.ts.
+ * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
+ * own; only a snapshot (snapshot.ts) holds one open. A statement that lost a conflict with another is tried again, a
+ * few times; a read is also tried again when its connection is lost. What a failure means is in failures.ts.
  *
- * After a failure a session is used again only if it was a conflict or a write that came too late, or once a write that was
- * not answered in time has been answered. Otherwise it is ended.
+ * After a failure a session is used again only if it was a conflict or a write that came too late, or once a write that
+ * was not answered in time has been answered. Otherwise it is ended.
  *
  * Reads and writes have sessions of their own: while a standby is away every write waits for it, and reads must not.
  *
@@ -33,7 +33,9 @@ export type Write = <Row>(
 const readersMax = 8
 const writersMax = 8
 
-/** The share of the engine's sessions that one host takes, so that there is room for two hosts and a person with psql. */
+/**
+ * The share of the engine's sessions that one host takes, so that there is room for two hosts and a person with psql.
+ */
 const hostShare = 0.4
 
 /** How long after it was requested a write may begin, in ms. */
@@ -48,7 +50,10 @@ const readMsMax = 8000
 /** The least time to wait for the answer to a write that was sent, in ms, even if its deadline is sooner. */
 const answerMsMin = 1000
 
-/** How old a reading of the engine's clock may be, in ms: two clocks drift apart by a few ms in this time, unless one is set. */
+/**
+ * How old a reading of the engine's clock may be, in ms: two clocks drift apart by a few ms in this time, unless one is
+ * set.
+ */
 const clockMsMax = 60_000
 
 /** Attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
@@ -87,7 +92,10 @@ export class Connections {
     return this.#readers.failure ?? this.#writers.failure
   }
 
-  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on alone. */
+  /**
+   * The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on
+   * alone.
+   */
   readonly timeline = (): number => this.#engine.timeline
 
   /**
@@ -110,8 +118,8 @@ export class Connections {
   }
 
   /**
-   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When it resolves, what it changed is
-   * durable.
+   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When it resolves, what it
+   * changed is durable.
    *
    * @param sinceMs when it was requested, by performance.now(); its time limits count from there. Now by default.
    * @throws StoreError of every kind; `unknown_outcome` when the engine did not answer, or not reliably

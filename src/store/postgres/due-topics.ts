@@ -1,6 +1,6 @@
 /**
- * Topics whose REMOVAL policy may be due: the statements that find, remove and reschedule them, and the evaluation of one.
- * What is done with them, and in which order, is decided in expiry.ts.
+ * Topics whose REMOVAL policy may be due: the statements that find, remove and reschedule them, and the evaluation of
+ * one. What is done with them, and in which order, is decided in expiry.ts.
  */
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
@@ -108,7 +108,9 @@ async function* batchesFrom(read: Execute, statement: Statement<DueRow>, fromMs:
   }
 }
 
-/** Removes these topics, in the order of their keys, except any that was replaced or updated since; returns how many. */
+/**
+ * Removes these topics, in the order of their keys, except any that was replaced or updated since; returns how many.
+ */
 export async function removeTopics(write: Connections['write'], topics: readonly Evaluated[]): Promise<number> {
   if (topics.length === 0) return 0
   const removed = await write(removeDueTopics, [
@@ -119,7 +121,10 @@ export async function removeTopics(write: Connections['write'], topics: readonly
   return removed.length
 }
 
-/** Stores when these topics are to be evaluated next, except any that was replaced; an undefined `dueMs` ends the policy. */
+/**
+ * Stores when these topics are to be evaluated next, except any that was replaced; an undefined `dueMs` ends the
+ * policy.
+ */
 export async function reschedule(
   write: Connections['write'],
   topics: readonly Pick<Evaluated, 'key' | 'generation' | 'dueMs'>[],

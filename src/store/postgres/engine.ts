@@ -1,10 +1,11 @@
 /**
- * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened only here, and never on
- * a standby, nor on a primary that is known to have a successor, since its data are out of date.
+ * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened only here, and
+ * never on a standby, nor on a primary that is known to have a successor, since its data are out of date.
  *
- * Of two primaries the one with the higher timeline is the later. Where an address leads to the current primary, whichever
- * host that is (a proxy, a moving address), the timeline of a new session reveals a new primary. With several hosts, the ones
- * not in use are also checked once a second, since a primary that was deposed may continue to run and accept sessions.
+ * Of two primaries the one with the higher timeline is the later. Where an address leads to the current primary,
+ * whichever host that is (a proxy, a moving address), the timeline of a new session reveals a new primary. With several
+ * hosts, the ones not in use are also checked once a second, since a primary that was deposed may continue to run and
+ * accept sessions.
  */
 import { addressesOf } from '../address.js'
 import { StoreError } from '../store.js'
@@ -122,8 +123,8 @@ export class Engine {
   }
 
   /**
-   * Waits for all openings, but at most `othersMsMax` after the first has succeeded; returns the newest primary's session and
-   * ends the others.
+   * Waits for all openings, but at most `othersMsMax` after the first has succeeded; returns the newest primary's
+   * session and ends the others.
    */
   async #newest(
     openings: readonly { address: string; opening: Promise<Session | undefined> }[],

@@ -1,6 +1,6 @@
 /**
- * What a failed statement means: which SQLSTATEs prove that nothing was changed, and which StoreError a caller gets. Whether a
- * statement is tried again, or its session used again, is decided in connections.ts.
+ * What a failed statement means: which SQLSTATEs prove that nothing was changed, and which StoreError a caller gets.
+ * Whether a statement is tried again, or its session used again, is decided in connections.ts.
  */
 import { StoreError } from '../store.js'
 import { isPlainError, stateOf, Warned } from './session.js'
@@ -20,7 +20,10 @@ type Meaning =
   /** It changed nothing, and trying again is useless: the statement, the schema or the engine is wrong. */
   | 'wrong'
 
-/** SQLSTATEs, or their first two letters, of errors after which the engine has changed nothing, except those that are `lost`. */
+/**
+ * SQLSTATEs, or their first two letters, of errors after which the engine has changed nothing, except those that are
+ * `lost`.
+ */
 const meanings: Readonly<Record<string, Meaning>> = {
   [lateState]: 'late',
   '40001': 'conflict', // serialization failure

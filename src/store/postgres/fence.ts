@@ -1,15 +1,16 @@
 /**
- * Fenced reads: the result of a read is returned only once the engine has proved that it was still the primary. The proof is a
- * commit that begins after the read, on the same primary, and that the synchronous standby acknowledges: a standby that was
- * promoted acknowledges nothing to its predecessor. One commit serves all reads that wait for one when it begins.
+ * Fenced reads: the result of a read is returned only once the engine has proved that it was still the primary. The
+ * proof is a commit that begins after the read, on the same primary, and that the synchronous standby acknowledges: a
+ * standby that was promoted acknowledges nothing to its predecessor. One commit serves all reads that wait for one when
+ * it begins.
  */
 import { StoreError } from '../store.js'
 import type { Connections } from './connections.js'
 import { type Execute, inTime, type Statement } from './statement.js'
 
 /**
- * Writes an empty message to the write-ahead log: it locks no row, so that the fences of all processes run in parallel. Without
- * a synchronous standby it proves nothing, and returns no row.
+ * Writes an empty message to the write-ahead log: it locks no row, so that the fences of all processes run in parallel.
+ * Without a synchronous standby it proves nothing, and returns no row.
  */
 const commitNothing: Statement<{ lsn: string }> = {
   name: 'commit_nothing',

@@ -1,12 +1,12 @@
 /**
- * The sessions of one process for one purpose: a bounded number, opened on demand and handed out in the order of requests.
- * What is executed on them, and what its failure means, is decided in connections.ts.
+ * The sessions of one process for one purpose: a bounded number, opened on demand and handed out in the order of
+ * requests. What is executed on them, and what its failure means, is decided in connections.ts.
  *
- * - A session whose statement was given up counts until the engine has answered or its backend has finished: the backend may
- *   wait for a standby that is away, and new sessions in its place would use up the engine's slots.
+ * - A session whose statement was given up counts until the engine has answered or its backend has finished: the
+ *   backend may wait for a standby that is away, and new sessions in its place would use up the engine's slots.
  * - When the engine has no slot for one more session, those that are open stay in use, and requests wait for them.
- * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one continue
- *   in the background.
+ * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one
+ *   continue in the background.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../store.js'

@@ -1,6 +1,7 @@
 /**
- * Reading the first items of key ranges, for pages of plans without a matcher. Ranges requested in one turn of the event loop
- * with the same limits share a statement. A range whose items exceed its share of such a statement is read again by itself.
+ * Reading the first items of key ranges, for pages of plans without a matcher. Ranges requested in one turn of the
+ * event loop with the same limits share a statement. A range whose items exceed its share of such a statement is read
+ * again by itself.
  */
 import type { KeyRange } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
@@ -12,9 +13,9 @@ import { typeNumbers } from './rows.js'
 import { type Execute, readsInFlightMax, type Statement } from './statement.js'
 
 /**
- * The first items of several ranges: at most `$4` of each, up to the first that exceeds `$5` bytes, and two at least, so that
- * the reader can tell a full page from the last one. Both columns are on both sides of each comparison, so that only the
- * index by type and key can serve it.
+ * The first items of several ranges: at most `$4` of each, up to the first that exceeds `$5` bytes, and two at least,
+ * so that the reader can tell a full page from the last one. Both columns are on both sides of each comparison, so that
+ * only the index by type and key can serve it.
  */
 const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',

@@ -1,7 +1,7 @@
 /**
- * Fetching: one topic (topic-reads.ts), or a page of a plan. A page of a plan without a matcher reads ranges of one index
- * (range-reads.ts) and copies the items as they are stored. With a matcher, only keys are scanned (scan.ts), and the items of
- * matches are read by their keys.
+ * Fetching: one topic (topic-reads.ts), or a page of a plan. A page of a plan without a matcher reads ranges of one
+ * index (range-reads.ts) and copies the items as they are stored. With a matcher, only keys are scanned (scan.ts), and
+ * the items of matches are read by their keys.
  *
  * Every statement sees what was committed before it was sent, and what it sees is durable.
  */

@@ -1,6 +1,6 @@
 /**
- * Ends sessions whose statement was given up, once their backend is idle: then the engine has answered, and the answer was lost.
- * Without this they would count in the pool (pool.ts) until the system notices that the link is broken.
+ * Ends sessions whose statement was given up, once their backend is idle: then the engine has answered, and the answer
+ * was lost. Without this they would count in the pool (pool.ts) until the system notices that the link is broken.
  */
 import type { Pool } from './pool.js'
 import type { Execute, Statement } from './statement.js'

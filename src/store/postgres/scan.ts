@@ -1,7 +1,7 @@
 /**
- * Scanning the matching keys of a plan, for pages of plans with a matcher and for removals. Keys are read in batches, which
- * grow while the matcher skips nothing. The scan holds nothing open between them, and continues after the last key that it
- * saw, so that a topic that exists throughout is seen exactly once, in order.
+ * Scanning the matching keys of a plan, for pages of plans with a matcher and for removals. Keys are read in batches,
+ * which grow while the matcher skips nothing. The scan holds nothing open between them, and continues after the last
+ * key that it saw, so that a topic that exists throughout is seen exactly once, in order.
  */
 import type { Plan } from '../../selectors/plan.js'
 import { decodeKey } from '../../topics/key.js'
@@ -25,7 +25,9 @@ const readKeysOfType: Statement<MatchRow> = {
     where (type, key) >= ($1::smallint, $2::bytea) and (type, key) < ($1::smallint, $3::bytea) order by type, key limit $4::int`,
 }
 
-/** Keys of both types, each with its topic's generation, which distinguishes it from earlier and later ones at the path. */
+/**
+ * Keys of both types, each with its topic's generation, which distinguishes it from earlier and later ones at the path.
+ */
 const readGenerations: Statement<MatchRow> = {
   name: 'read_generations',
   text: `select key, life from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,

@@ -1,6 +1,6 @@
 /**
- * A snapshot: one transaction that only reads, so that all its statements see one moment. It holds a session until it is
- * closed, and until then the engine keeps what others remove.
+ * A snapshot: one transaction that only reads, so that all its statements see one moment. It holds a session until it
+ * is closed, and until then the engine keeps what others remove.
  */
 import { commitDeadlineMs } from '../../limits.js'
 import { meaningOf, readFailure } from './failures.js'

@@ -1,6 +1,6 @@
 /**
- * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is away, the
- * last result is returned.
+ * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is
+ * away, the last result is returned.
  */
 import { StoreError, type StoreStats } from '../store.js'
 import type { Execute, Statement } from './statement.js'
@@ -8,7 +8,10 @@ import type { Execute, Statement } from './statement.js'
 /** How long a result is reused, in ms: the engine updates these estimates about once a second. */
 const reuseMs = 5000
 
-/** The live rows that the engine counts as they change; after a crash that count is lost, and the last `analyze` is used. */
+/**
+ * The live rows that the engine counts as they change; after a crash that count is lost, and the last `analyze` is
+ * used.
+ */
 const estimate: Statement<{ topics: string; bytes: string }> = {
   name: 'estimate_stats',
   text: `

@@ -1,7 +1,7 @@
 /**
  * Reading single topics by path. Topics requested in one turn of the event loop share a statement (batcher.ts). A batch
- * of several topics first reads only the small items; a later statement reads the large ones, so that they do not delay the
- * small ones.
+ * of several topics first reads only the small items; a later statement reads the large ones, so that they do not delay
+ * the small ones.
  */
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'

@@ -1,6 +1,6 @@
 /**
- * Walks over all matches of a plan in one snapshot, for export, and over rows of topics, for check.ts. Rows are read in batches,
- * and other work gets its turn between them.
+ * Walks over all matches of a plan in one snapshot, for export, and over rows of topics, for check.ts. Rows are read in
+ * batches, and other work gets its turn between them.
  */
 import type { Plan } from '../../selectors/plan.js'
 import { decodeKey } from '../../topics/key.js'

@@ -1,6 +1,6 @@
 /**
- * What callers of writes request, how a request is made from a path and a value, and what a statement needs from groups of
- * them. Everything here is pure: no statement is executed.
+ * What callers of writes request, how a request is made from a path and a value, and what a statement needs from groups
+ * of them. Everything here is pure: no statement is executed.
  */
 import { randomBytes } from 'node:crypto'
 import { encodeKey } from '../../topics/key.js'
@@ -73,7 +73,10 @@ export function isSameCreation(a: AddAndSetRequest, b: AddAndSetRequest): boolea
     : a.properties.equals(b.properties)
 }
 
-/** The parameters of the statements that create: one array per column, then the generation of the topics that they create. */
+/**
+ * The parameters of the statements that create: one array per column, then the generation of the topics that they
+ * create.
+ */
 export function creationParameters(
   requests: readonly (readonly [Pick<CreationRequest, 'key' | 'creation' | 'properties'>, Buffer])[],
   generation: string,
@@ -139,7 +142,9 @@ export function resolveAll<Outcome>(
   for (const request of group) request.resolve(outcome)
 }
 
-/** Resolves a group in which only the first request can have made the change: it gets `first`, the rest get `others`. */
+/**
+ * Resolves a group in which only the first request can have made the change: it gets `first`, the rest get `others`.
+ */
 export function resolveFirst<Outcome>(
   group: readonly { resolve(outcome: Outcome): void }[],
   first: NoInfer<Outcome>,

@@ -1,6 +1,6 @@
 /**
- * The statements of set, add, addAndSet and remove. Each decides and writes, and returns the keys that it changed. All have the
- * condition `inTime` (statement.ts), except the read. What their results mean is decided in writes.ts.
+ * The statements of set, add, addAndSet and remove. Each decides and writes, and returns the keys that it changed. All
+ * have the condition `inTime` (statement.ts), except the read. What their results mean is decided in writes.ts.
  */
 import { clockMs, inTime, type Statement } from './statement.js'
 
@@ -27,7 +27,9 @@ export const overwriteOne: Statement<KeyRow> = {
     returning t.key`,
 }
 
-/** Overwrites topics that were read before, if they are still the same ones: a generation (`life`) belongs to one topic. */
+/**
+ * Overwrites topics that were read before, if they are still the same ones: a generation (`life`) belongs to one topic.
+ */
 export const overwriteSame: Statement<KeyRow> = {
   name: 'overwrite_same',
   text: `
@@ -38,7 +40,10 @@ export const overwriteSame: Statement<KeyRow> = {
     returning t.key`,
 }
 
-/** Its parameters come from `creationParameters`. A new topic with a REMOVAL policy is due at once: it is evaluated then. */
+/**
+ * Its parameters come from `creationParameters`. A new topic with a REMOVAL policy is due at once: it is evaluated
+ * then.
+ */
 const insertTopics = `
     insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due)
     select v.key, v.type, v.retains, v.properties, v.item, $7::bigint, ${clockMs}, ${clockMs}, case when v.removal then ${clockMs} end
