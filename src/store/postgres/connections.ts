@@ -3,8 +3,8 @@
  * own; only a snapshot (snapshot.ts) holds one open. A statement that lost a conflict with another is tried again, a
  * few times; a read is also tried again when its connection is lost. What a failure means is in failures.ts.
  *
- * After a failure a session is used again only if it was a conflict or a write that came too late, or once a write that
- * was not answered in time has been answered. Otherwise it is ended.
+ * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
+ * not answered in time, once it is answered. Otherwise the session is ended.
  *
  * Reads and writes have sessions of their own: while a standby is away every write waits for it, and reads must not.
  *
