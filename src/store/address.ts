@@ -1,9 +1,12 @@
 /**
- * A store's address: which store it names, whether it is valid, and which parts may be shown. Code that prints an address,
- * in the log or in a message, prints the result of `redactAddress`. No engine is loaded here.
+ * A store's address: which store it names, whether it is valid, and which parts may be shown. Code that prints an
+ * address, in the log or in a message, prints the result of `redactAddress`. No engine is loaded here.
  */
 
-/** Whether only one service at a time may have the store open, and only in the order that cluster/store-opening.ts ensures. */
+/**
+ * Whether the store belongs to one service at a time, whose processes must open it in the order that
+ * cluster/store-opening.ts ensures.
+ */
 export function isExclusive(address: string): boolean {
   return address === 'lmdb'
 }
@@ -20,22 +23,25 @@ export function isPostgresAddress(text: string): boolean {
 }
 
 /**
- * What is wrong with a store's address; undefined when it is valid. An address in which a password could end in two places
- * is invalid: it could be split elsewhere than its author meant, and a part of the password be taken for a host.
+ * What is wrong with a store's address; undefined when it is valid. An address in which a password could end in two
+ * places is invalid: it could be split elsewhere than its author meant, and a part of the password taken for a host.
  */
 export function addressProblem(text: string): string | undefined {
   if (text === 'lmdb') return undefined
   if (!isPostgresAddress(text)) return 'must be lmdb or postgres://…'
-  const { path, query } = partsOf(text) ?? { path: '@', query: '' }
-  const isAmbiguous = path.includes('@') || query.split('&').some((parameter) => nameOf(parameter).includes('@'))
-  return isAmbiguous
-    ? 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password'
-    : undefined
+  const parts = partsOf(text)
+  const isClear =
+    parts !== undefined &&
+    !parts.path.includes('@') &&
+    !parts.query.split('&').some((parameter) => nameOf(parameter).includes('@'))
+  return isClear
+    ? undefined
+    : 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password'
 }
 
 /**
- * The address with `***` for each password. Of a text that is not an address, or is ambiguous, only the scheme is kept,
- * since it is unknown where a password in it would end.
+ * The address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is kept,
+ * since it is unknown where a password in it would end. A single word of up to 16 characters is returned unchanged.
  */
 export function redactAddress(text: string): string {
   const parts = partsOf(text)

@@ -1,6 +1,6 @@
 /**
- * What `check` requires of a stored fetch result item, whatever engine stores it. Pure; where items are and who else must
- * agree with them is each engine's own part.
+ * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where
+ * records are, and which other records must agree with them, is checked by each engine.
  */
 import type { TopicType } from '../topics/topic.js'
 
@@ -14,8 +14,17 @@ export function itemProblem(path: string, type: TopicType, item: string): string
   return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
 }
 
-/** The object that a stored JSON text is; undefined for any other text. */
-export function parseObject(text: string): Record<string, unknown> | undefined {
+/**
+ * What is wrong with the record of the API key with this name, as the end of a sentence; undefined when it is sound.
+ */
+export function keyRecordProblem(name: string, record: string): string | undefined {
+  const stored = parseObject(record)?.name
+  if (stored === undefined) return 'its record cannot be read'
+  return stored === name ? undefined : 'its record has another name'
+}
+
+/** Parses a JSON text; undefined if it is not valid, or not an object. */
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(text)
     return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined

@@ -1,7 +1,7 @@
 /**
- * Moments that survive steps of the wall clock: each has the time of a monotonic clock and the boot in which it was read, so
- * that the time between two moments of one boot is exact whatever the wall clock did meanwhile. Time during which the machine
- * slept counts: Node's own monotonic clock stops then, so the time it missed is added.
+ * Moments that survive steps of the wall clock: each has the time of a monotonic clock and the boot in which it was
+ * read, so that the time between two moments of one boot is exact whatever the wall clock did meanwhile. Time during
+ * which the machine slept counts: Node's own monotonic clock stops then, so the time it missed is added.
  */
 import { readFileSync } from 'node:fs'
 
@@ -17,10 +17,10 @@ export interface Moment {
 /** Returns the present moment. */
 export type Clock = () => Moment
 
-/** Moments that were stored before sleep counted lack this prefix, so that the two kinds are never compared. */
+/** Moments stored by versions that did not count sleep lack this prefix, so the two kinds are never compared. */
 const bootPrefix = 'b:'
 
-/** Between two measurements of the time slept, by the wall clock, which advances while the machine sleeps. */
+/** Between two measurements of the time slept, in ms of the wall clock, which advances while the machine sleeps. */
 const sleepCheckMs = 1000
 
 /** /proc/uptime has hundredths of a second; a difference below this is ignored. */
@@ -33,6 +33,7 @@ const boot = bootPrefix + bootName()
 let sleptMs = 0
 let measuredAtWallMs = -Infinity
 
+/** The machine's clock. */
 export function now(): Moment {
   const wallMs = Date.now()
   if (Math.abs(wallMs - measuredAtWallMs) >= sleepCheckMs && measureSleep()) measuredAtWallMs = wallMs
@@ -43,15 +44,18 @@ function awakeMs(): number {
   return Math.floor(Number(process.hrtime.bigint() / 1_000_000n))
 }
 
-/** When `moment` was, by the wall clock as it is at `present`: a step in between shifts it along. */
+/**
+ * When `moment` was, in ms since the epoch, by the wall clock as it is at `present`. If both are of one boot, steps of
+ * the wall clock in between have no effect on the time between them.
+ */
 export function wallMsOf(moment: Moment, present: Moment): number {
   if (moment.boot !== present.boot) return moment.wallMs
   return present.wallMs - (present.steadyMs - moment.steadyMs)
 }
 
 /**
- * Measures how long the machine has slept since it was booted; answers whether the result is reliable. If the system does not
- * tell, or in a container whose uptime is its own and so less than the machine's, no sleep counts.
+ * Measures how long the machine has slept since it was booted; returns whether the result is reliable. No sleep is
+ * counted if the system does not report its uptime, nor in a container, whose own uptime is less than the machine's.
  */
 function measureSleep(): boolean {
   const beforeMs = awakeMs()

@@ -1,5 +1,5 @@
 /**
- * Which engine stores the topics: the only file that knows them all. It loads the PostgreSQL engine on demand.
+ * Chooses the engine from the store's address. No other file depends on more than one engine.
  */
 import { isExclusive, isPostgresAddress, redactAddress } from './address.js'
 import { type LmdbOptions, openLmdbStore } from './lmdb/open.js'
@@ -7,8 +7,8 @@ import type { PostgresOptions } from './postgres/open.js'
 import type { TopicStore } from './store.js'
 
 /**
- * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. Only the code of the
- * engine in use is loaded, except that lmdb's always is, since opening it must take milliseconds.
+ * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The PostgreSQL
+ * engine's code is loaded on demand; lmdb's is always loaded, since opening it must take milliseconds.
  *
  * @throws Error when it cannot be opened
  */
@@ -23,7 +23,7 @@ export async function openStore(address: string, options: LmdbOptions & Postgres
  * Creates, or upgrades, what the store at `address` needs before it can be opened.
  *
  * @returns the versions before and after
- * @throws Error when that cannot be done, or the store needs nothing
+ * @throws Error when that cannot be done, or the store is lmdb, which needs nothing
  */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   if (isExclusive(address))

@@ -1,14 +1,14 @@
 /**
- * The remove clauses of policies that are due, executed one after the other in the background: a clause may scan the whole
- * tree, and topics that are due by themselves must not wait for that. The store keeps waiting clauses apart from other due
- * entries, so that a sweep never meets them. This file only ensures that one pass over them runs at a time. A clause that is
- * not finished, for whatever reason, keeps waiting, and a later pass tries it again.
+ * The remove clauses of policies that are due, executed one after the other in the background: a clause may scan the
+ * whole tree, and topics whose policies have no clause must not wait for that. The store keeps waiting clauses apart
+ * from other due entries, so that a sweep does not visit them. This file ensures only that one pass over them runs at a
+ * time. A clause that was not finished, for whatever reason, keeps waiting, and a later pass tries it again.
  */
 import { type Cancellation, Cancelled } from './store.js'
 
 /**
- * The due time under which the store keeps a topic whose clause waits, in ms since the epoch: earlier than any policy can
- * be due. To a version that does not know this, the topic is merely long overdue.
+ * The due time that the store gives a topic whose clause waits, in ms since the epoch: earlier than any policy can be
+ * due. A version without waiting clauses takes such a topic for one that is long overdue.
  */
 export const clauseWaitsMs = 0
 
@@ -18,7 +18,7 @@ export interface Clauses {
   /**
    * How many topics were removed since the last call.
    *
-   * @throws the first error of a clause since then
+   * @throws the first error of a pass since then
    */
   takeRemoved(): number
   /** Cancels the clause that is being executed; resolves once no pass is running. */

@@ -1,15 +1,16 @@
 /**
- * The interface between the service and the engine that stores its topics, in the words of the domain. Each engine is in a
- * folder of its own beside this file; neither this file nor anything that uses it knows one.
+ * The interface between the service and the engine that stores its topics, in the words of the domain. Each engine has
+ * its own folder beside this file. Nothing here depends on a particular engine.
  *
  * What every engine guarantees:
- * - a write's promise resolves once the write is durable, and every read that begins after that, in any process, sees it;
+ * - a write's promise resolves once the write is durable, and every read that begins after that, in any process, sees
+ *   it;
  * - no read returns what a power cut could undo;
  * - each write decides and writes in one step, so that two writers never both create, or resurrect, a topic;
- * - a failed write is rejected with a `StoreError`, whose kind says what is known about its effect; any other rejection is
- *   a defect.
+ * - a failed write is rejected with a `StoreError`, whose kind says what is known about its effect; any other rejection
+ *   is a defect.
  *
- * Reads may answer synchronously or with a promise; LMDB answers synchronously unless a scan needs more than one slice.
+ * Reads return synchronously or with a promise; those of LMDB are synchronous unless a scan needs more than one slice.
  */
 import type { Histogram } from '../histogram.js'
 import type { Plan } from '../selectors/plan.js'
@@ -23,8 +24,8 @@ export type Awaitable<T> = T | Promise<T>
 export type Absent = 'no_such_topic' | 'incompatible_type'
 
 /**
- * A request that may be given up: whether the client of a long operation has gone. The operation reads it before each step
- * and then stops with `Cancelled`.
+ * Whether a long operation must stop, usually because its client has gone. The operation checks this before each step
+ * and stops with `Cancelled`.
  */
 export interface Cancellation {
   readonly cancelled: boolean
@@ -42,8 +43,8 @@ export interface PageQuery {
 }
 
 /**
- * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may overwrite
- * `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
+ * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may
+ * overwrite `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
  */
 export interface Page {
   readonly buffer: Buffer
@@ -53,7 +54,7 @@ export interface Page {
   readonly hasMore: boolean
 }
 
-/** Space on either side of a page's items for what the caller wraps them in, in bytes. */
+/** Space on either side of a page's items, in bytes: the caller wraps them in it. */
 export const pageHeadroom = 64
 
 /** What a topic is created with. */
@@ -105,8 +106,8 @@ export interface BackupDone {
 }
 
 /**
- * What this process has committed since its start, if the engine commits in this process; counts are live. At any moment,
- * `writes` is the number of those in `batches` and those `inFlight`.
+ * What this process has committed since its start; counts are live. Whether `writes` includes those that failed or are
+ * in flight depends on the engine.
  */
 export interface CommitStats {
   readonly writes: number
@@ -118,7 +119,10 @@ export interface CommitStats {
   readonly batches: Pick<Histogram, 'read'>
 }
 
-/** The result of carrying out the removals that were due. */
+/** Bounds for `CommitStats.batches`. */
+export const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+/** What a call of `removeDue` did. */
 export interface DueRemovals {
   readonly removed: number
   /** When the next one is due, in ms since the epoch: 0 while remove clauses wait, undefined when none is known. */
@@ -147,8 +151,8 @@ export interface TopicStore {
    */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
   /**
-   * Removes what is due now. One process at a time has to call this; more do no harm. Remove clauses that are due continue
-   * in the background, and a later call counts what they removed.
+   * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
+   * are due continue in the background, and a later call counts what they removed.
    */
   removeDue(): Promise<DueRemovals>
 
@@ -162,7 +166,7 @@ export interface TopicStore {
   readKeys(): Awaitable<readonly KeyRecord[]>
   /** A number that changes whenever any process adds or revokes a key. */
   keysRevision(): Awaitable<number>
-  /** False when the name is taken; nothing has changed then. */
+  /** False when the name is taken; nothing is changed then. */
   addKey(record: KeyRecord): Promise<boolean>
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
@@ -172,14 +176,16 @@ export interface TopicStore {
   keyUses(): Awaitable<ReadonlyMap<string, number>>
   touchKeys(uses: ReadonlyMap<string, number>): Promise<void>
 
-  /** Walks everything and reports each broken invariant; `onProgress` gets the number of records examined, and of all. */
+  /**
+   * Walks everything and reports each broken invariant; `onProgress` gets the number of records examined, and of all.
+   */
   check(
     report: (finding: Finding) => void,
     onProgress?: (done: number, total: number) => void,
   ): Promise<{ readonly records: number }>
   /**
    * A consistent copy of everything in a file that must not exist yet; the file gets its name only after the copy was
-   * checked. Absent if the engine has tools of its own for this.
+   * checked. Absent if the engine has its own tools for this.
    *
    * @param freeBytesMin what must stay free on the file's disk
    * @param onProgress may throw, which ends the backup; the engine may continue to copy until the process ends
@@ -196,8 +202,8 @@ export interface TopicStore {
   readonly commits?: CommitStats
 
   /**
-   * Later writes wait until `resumeWrites`; resolves once no write is in flight. See cluster/store-opening.ts for why. An
-   * engine that any number of processes may open at any time does nothing here.
+   * Later writes wait until `resumeWrites`; resolves once no write is in flight. See cluster/store-opening.ts for why.
+   * An engine that any number of processes may open at any time does nothing here.
    */
   pauseWrites(): Promise<void>
   resumeWrites(): void
@@ -211,7 +217,7 @@ export interface TopicStore {
 
 /** What is known about a write that failed, or why a read was impossible. */
 type StoreErrorKind =
-  /** Nothing happened, or a part of a bulk removal; a retry may succeed. */
+  /** Nothing happened, or only a part of a bulk removal; a retry may succeed. */
   | 'retry'
   /** It may or may not have happened. */
   | 'unknown_outcome'
@@ -238,7 +244,9 @@ export class CommitFailed extends StoreError {
   }
 }
 
-/** The store is unusable as it is; the message tells a person which file or record is wrong, how, and what to do. */
+/**
+ * The store cannot be used in its present state. The message says which file or record is wrong, how, and what to do.
+ */
 export class StoreUnusable extends Error {}
 
 /** The client has gone, so the operation was not finished. */

@@ -1,16 +1,19 @@
 /**
- * Cooperative scheduling for long work, such as a scan that finds little, a bulk removal or a check. Per turn of the event
- * loop, resumed slices together get about 1 ms, and first slices of new requests another 1 ms, however many wait. The rest
- * of the turn is left to other requests.
+ * Cooperative scheduling for long work, such as a scan that finds little, a bulk removal or a check. Per turn of the
+ * event loop, resumed slices together get about 1 ms, and first slices of new requests another 1 ms, however many wait.
+ * The rest of the turn is left to other requests.
  *
- * A slice ends between two keys, and the worst pattern on the longest path takes far longer than a slice for a single key.
- * Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
+ * A slice ends between two keys, and the worst pattern on the longest path takes far longer than a slice for a single
+ * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
  */
 
 /** How long a slice, and the slices of one turn together, may occupy the event loop, in ms. */
 export const sliceMs = 1
 
-/** A slice that took longer than this is followed by a pause; the margin above `sliceMs` is for what a busy machine adds. */
+/**
+ * A slice that took longer than this is followed by a pause; the margin above `sliceMs` is for what a busy machine
+ * adds.
+ */
 const overrunMs = 5 * sliceMs
 
 const waiting: (() => void)[] = []

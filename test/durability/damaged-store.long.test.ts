@@ -140,7 +140,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
   {
     what: 'a zeroed second page, behind which a commit would be lost',
     damage: (file) => overwrite(file, pageBytes, Buffer.alloc(pageBytes)),
-    says: /its second page is no meta page/,
+    says: /its second page is not a meta page/,
   },
   {
     what: 'a page size of 0',

@@ -92,7 +92,7 @@ await t.test('an engine that does not let the service in', { skip, timeout: 60_0
     const startedMs = performance.now()
     const { code, stderr } = await runCommand(['serve', '--store', store, ...flags])
     t.not(code, 0)
-    t.match(stderr, `the engine refuses us: ${reason}`)
+    t.match(stderr, `the engine refuses access: ${reason}`)
     t.ok(performance.now() - startedMs < 10_000, 'it does not wait for what will not change')
   }
 })

@@ -1,10 +1,10 @@
 /**
- * A backup: copy one snapshot, compacted → open the copy and check everything in it → flush it to disk → give it its name.
- * So a file of that name is always complete and was found sound. Until then it is in a directory beside it, which is
- * removed on failure.
+ * A backup: copy one snapshot, compacted → open the copy and check everything in it → flush it to disk → give it its
+ * name. So a file of that name is always complete and was found sound. Until then the copy is in a directory beside it,
+ * which is removed on failure.
  *
- * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may grow. The
- * copy is opened under a path of its own, where nobody else can be writing.
+ * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
+ * grow. The copy is opened under a path of its own, where no other process can be writing.
  */
 import {
   chmodSync,
@@ -36,7 +36,11 @@ type Copy = (directory: string) => Promise<void>
 type OnProgress = (step: string, done: number, total: number) => void
 
 /**
- * @param bytesUsed about what the copy will take
+ * Makes a backup in `file`.
+ *
+ * @param copy makes the copy
+ * @param bytesUsed the approximate size of the copy
+ * @param freeBytesMin what must stay free on the file's disk
  * @param onProgress may throw, which ends the backup
  * @throws Error with a message for a person; nothing is left behind then, but lmdb may still be copying
  */
@@ -78,25 +82,28 @@ function taken(file: string): Error {
   return new Error(`${file} already exists; a backup never replaces a file`)
 }
 
-/** The errors of a file system without hard links. */
-const linkless: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+/** The error codes of a file system without hard links. */
+const noLinkCodes: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
-/** A link fails where a file has appeared meanwhile; a rename would replace that. */
+/** Links, since a link fails if a file of that name has appeared meanwhile; a rename would replace it. */
 function giveName(copied: string, file: string): void {
   try {
     linkSync(copied, file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST' || existsSync(file)) throw taken(file)
-    if (!linkless.includes(code)) throw error
+    if (!noLinkCodes.includes(code)) throw error
     renameSync(copied, file)
     return
   }
-  // At once: `removePartial` truncates what is left under this name.
+  // Before `removePartial`, which would truncate the file under this name, and with it the backup.
   unlinkSync(copied)
 }
 
-/** Ends with the copy, or as soon as `onTick` throws or too little space is left; the copy then continues unwatched. */
+/**
+ * Resolves with the copy. Rejects as soon as `onTick` throws or too little space is left; the copy then continues
+ * unwatched.
+ */
 async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onTick: () => void): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const stopped = new Promise<never>((_, reject) => {
@@ -146,7 +153,9 @@ function makeDirectory(partial: string): void {
   }
 }
 
-/** LMDB's own errors, such as MDB_CORRUPTED, concern the store; others are the system's, such as that of a full disk. */
+/**
+ * LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as that of a full disk.
+ */
 function explain(error: Error): never {
   if (error.message.startsWith('MDB_')) throw unsound(error.message)
   throw error
@@ -156,7 +165,7 @@ function unsound(finding: Finding): Error {
   return new Error(`the store is not sound, so this is no backup: ${finding} (see topicd check)`)
 }
 
-/** The copy keeps the number of entries that each database states, so records lost in copying are noticed here. */
+/** The copy keeps the number of entries that each database states, so records lost in copying are detected here. */
 async function checkCopy(directory: string, onProgress: OnProgress): Promise<number> {
   const environment = openCopy(directory)
   const findings: Finding[] = []

@@ -1,6 +1,7 @@
 /**
- * Removing every match of a plan, in bounded steps: collect matches for a slice, or a commit's worth of them → remove each
- * under the condition that it has not changed since it was read → the next slice. No snapshot is held between slices.
+ * Removing every match of a plan, in bounded steps: collect matches, for one slice or until they fill a commit → remove
+ * each under the condition that it has not changed since it was read → the next slice. No snapshot is held between
+ * slices.
  */
 import { removalsInOneCommitMax } from '../../limits.js'
 import type { Matcher, Plan } from '../../selectors/plan.js'
@@ -33,7 +34,7 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches'> {
     this.#writes = writes
   }
 
-  /** A field, so that the store takes it over bound. */
+  /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
   readonly removeMatches = async ({ ranges, matcher }: Plan, cancellation: Cancellation): Promise<number> => {
     let removed = 0
     let left: readonly KeyRange[] | undefined = ranges
@@ -49,7 +50,8 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches'> {
   }
 
   /**
-   * Collects what is to be removed next, for a slice or until a commit is full; reading the topics is part of the slice.
+   * Collects the matches to remove next, for one slice or until they fill a commit. Reading the topics is part of the
+   * slice.
    *
    * @returns the ranges that are left; undefined when there is nothing more
    */
@@ -71,7 +73,10 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches'> {
     return removed
   }
 
-  /** One batch of this process after another: so a commit holds only one of them, however many bulk removals there are. */
+  /**
+   * Runs the batches of this process one after the other: a commit holds only one, however many bulk removals there
+   * are.
+   */
   #afterLastBatch(batch: () => Promise<number>): Promise<number> {
     const removed = this.#lastBatch.then(batch)
     this.#lastBatch = removed.catch(() => 0)

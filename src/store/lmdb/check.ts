@@ -1,28 +1,31 @@
 /**
- * Looking for every broken invariant, in one snapshot: `check`, and a backup's check of its copy. The snapshot is held for
- * the whole walk, and pages freed meanwhile are not reused, so the file may grow; a process that serves requests should not
- * do this.
+ * Looks for every broken invariant, in one snapshot: for `check`, and for a backup's check of its copy. The snapshot is
+ * held for the whole walk, and pages freed meanwhile are not reused, so the file may grow; a process that serves
+ * requests should not do this.
  *
- * Order: specifications, which also tell how many items, update times and due entries there must be → items → update times
- * → due entries → API keys. Each count is compared with what must be there and with what the database itself states.
+ * Order: specifications, which determine how many items, update times and due entries there must be → items → update
+ * times → due entries → API keys. Each count is compared with what must be there and with what the database itself
+ * states.
  */
 import { type Path, parsePath } from '../../topics/path.js'
 import { removalOf, retainsValue } from '../../topics/properties.js'
 import { tracksUpdates } from '../../topics/removal-policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../topics/topic.js'
-import { itemProblem, parseObject } from '../check-item.js'
+import { itemProblem, keyRecordProblem } from '../check-item.js'
 import { Cancelled, type Finding } from '../store.js'
 import { sliceMs, waitForSlice } from '../time-slices.js'
 import { type Environment, plainVersion, propertiedVersion, type Tree } from './environment.js'
-import { createOrder, type Entries, getIn, openSnapshot, type Snapshot } from './snapshot.js'
+import { createOrder, type Entries, openSnapshot, type Snapshot } from './snapshot.js'
 import { type Details, decodeSpecification, type Specification } from './specification.js'
 
 type Report = (finding: Finding) => void
 
-/** Misplaced keys after which a walk ends: a damaged page can lead it around in circles. */
+/** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
 const misplacedMax = 1000
 
-/** Reports every broken invariant; answers how many records were examined. */
+/**
+ * Reports every broken invariant; returns how many records were examined. `onProgress` counts only topics and items.
+ */
 export async function check(
   environment: Environment,
   report: Report,
@@ -49,7 +52,7 @@ class Checker {
   readonly #entries: Entries
   readonly #report: Report
   readonly #onRecord: () => void
-  /** How many there must be of each, by the specifications. */
+  /** How many records of each database the specifications require. */
   readonly #expected = { json: 0, string: 0, updates: 0, due: 0 }
 
   constructor(environment: Environment, snapshot: Snapshot, entries: Entries, report: Report, onRecord: () => void) {
@@ -60,7 +63,7 @@ class Checker {
     this.#onRecord = onRecord
   }
 
-  /** Examines everything; answers how many records that were. */
+  /** Examines everything; returns the number of records. */
   async run(): Promise<number> {
     const specifications = await this.#checkSpecifications()
     let items = 0
@@ -83,8 +86,8 @@ class Checker {
     if (specification === undefined) return this.#report(`specification of "${path}": it cannot be read`)
     const { type, details } = specification
     this.#expected[type]++
-    if (parsePath(path) !== path) this.#report(`specification of "${path}": the key is not a valid path`)
-    const item = getIn(this.#environment.items[type], path, this.#snapshot)
+    if (parsePath(path) !== path) this.#report(`topic "${path}": the key is not a valid path`)
+    const item = this.#environment.items[type].get(path, this.#snapshot)
     if (item === undefined) this.#report(`topic "${path}": it has a specification of type ${type} but no item`)
     if (details === undefined) return
     this.#checkDetails(path, details)
@@ -93,19 +96,19 @@ class Checker {
     }
   }
 
-  /** That the records which a REMOVAL policy needs are there. */
+  /** Checks that the records are there that a REMOVAL policy needs. */
   #checkDetails(path: Path, details: Details): void {
     const { updates, due } = this.#environment
     const policy = removalOf(details.properties)
     if (policy !== undefined && tracksUpdates(policy)) {
       this.#expected.updates++
-      if (getIn(updates, path, this.#snapshot) === undefined)
+      if (updates.get(path, this.#snapshot) === undefined)
         this.#report(`topic "${path}": the time of its last update is missing`)
     }
     if (details.due === undefined) return
     this.#expected.due++
     const entry = due.get(Buffer.from(details.due, 'hex'), this.#snapshot)
-    if (entry?.toString() !== path) this.#report(`topic "${path}": its entry among the due is missing`)
+    if (entry?.toString() !== path) this.#report(`topic "${path}": its due entry is missing`)
   }
 
   async #checkItems(type: TopicType): Promise<number> {
@@ -120,7 +123,7 @@ class Checker {
 
   #checkItem(path: Path, type: TopicType, item: Buffer, version: number): void {
     this.#onRecord()
-    const record = getIn(this.#environment.specifications, path, this.#snapshot)
+    const record = this.#environment.specifications.get(path, this.#snapshot)
     const specification = record && readable(record)
     if (specification?.type !== type) this.#report(`item of type ${type} at "${path}": there is no such specification`)
     const expected = specification?.details === undefined ? plainVersion : propertiedVersion
@@ -139,10 +142,9 @@ class Checker {
 
   #checkDue(): number {
     const found = this.#environment.due.getKeysCount({ ...this.#snapshot })
-    this.#compare('entries among the due', found, this.#entries.due)
+    this.#compare('due entries', found, this.#entries.due)
     const expected = this.#expected.due
-    if (found !== expected)
-      this.#report(`there are ${found} entries among the due but ${expected} are owned by a topic`)
+    if (found !== expected) this.#report(`there are ${found} due entries but ${expected} are needed`)
     return found
   }
 
@@ -151,9 +153,8 @@ class Checker {
     let found = 0
     for (const { key, value } of keys.getRange({ ...this.#snapshot })) {
       found++
-      const { name } = parseObject(value.toString()) ?? {}
-      if (name !== key)
-        this.#report(`API key "${key}": its record ${name === undefined ? 'cannot be read' : 'has another name'}`)
+      const problem = keyRecordProblem(key, value.toString())
+      if (problem !== undefined) this.#report(`API key "${key}": ${problem}`)
     }
     this.#compare('API keys', found, this.#entries.keys)
     this.#compare('times of use of API keys', keyUses.getKeysCount({ ...this.#snapshot }), this.#entries.keyUses)
@@ -165,7 +166,7 @@ class Checker {
     this.#report(`${what}: ${found} can be read, but there should be ${stated}; a page is damaged`)
   }
 
-  /** Calls `visit` for every entry of the tree, with turns for others in between; answers how many there are. */
+  /** Calls `visit` for every entry of the tree; returns how many there are. Other work gets its turn in between. */
   async #visitAll(tree: Tree, visit: (path: Path, value: Buffer, version: number) => void): Promise<number> {
     const isInOrder = createOrder()
     let count = 0

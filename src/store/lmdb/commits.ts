@@ -1,23 +1,20 @@
 /**
- * The way of every write to disk: counted while in flight, delayed while writes are paused, and watched.
+ * Every write to disk passes through here: it is counted while in flight, delayed while writes are paused, and watched.
  *
- * States: open (writes go to lmdb as they come; it gathers those of one turn into one transaction) → paused (writes in
- * flight finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are refused).
+ * States: open (writes are passed to lmdb, which gathers those of one turn into one transaction) → paused (writes in
+ * flight finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are rejected).
  *
- * A commit that fails, or never completes, breaks the store for good: retrying a failed fsync proves nothing. `onBroken` is
- * then called once, and the process is expected to end. A defect in a write's own code is not a failed commit: the write
- * is rejected with that error as it is, and the store goes on.
+ * A commit that fails, or never completes, breaks the store for good: retrying a failed fsync proves nothing.
+ * `onBroken` is then called once, and the process is expected to end. A defect in a write's own code is not a failed
+ * commit: the write is rejected with that error, and the store continues.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
-import { CommitFailed, type CommitStats, StoreError } from '../store.js'
-
-/** Upper bounds for the number of writes that one commit made durable together. */
-const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+import { batchBounds, CommitFailed, type CommitStats, StoreError } from '../store.js'
 
 /**
- * A failed commit rejects more promises than anyone can listen to: that of each write, that of the turn's batch, which lmdb
- * keeps to itself, and one more, which the reason of each of these carries as `commitError`.
+ * A failed commit rejects more promises than can be handled here: that of each write, that of the turn's batch, which
+ * lmdb does not expose, and one more, which each of these has in its reason as `commitError`.
  */
 interface CommitReason extends Error {
   readonly commitError: Promise<never>
@@ -28,17 +25,17 @@ function isCommitReason(reason: unknown): reason is CommitReason {
 }
 
 /**
- * LMDB's own errors carry its numeric code: one thrown while a transaction's callback writes, such as that of a full map,
- * leaves the transaction in doubt as a failed commit does. Node's system errors have a `code` too, but a string.
+ * LMDB's own errors carry its numeric code: one thrown while a transaction's callback writes, such as that of a full
+ * map, leaves the transaction in doubt as a failed commit does. Node's system errors have a `code` too, but a string.
  */
 function isLmdbError(reason: unknown): boolean {
   return reason instanceof Error && 'code' in reason && typeof reason.code === 'number'
 }
 
 /**
- * From now on, an unhandled rejection that belongs to a failed commit does not end this process: these are lmdb's own, and
- * each failed write has its own rejected promise. Every other unhandled rejection is a defect and becomes an uncaught
- * exception, as it would without this. For the program of a process that opens a store; call it once.
+ * From now on, an unhandled rejection that belongs to a failed commit does not end this process: the promise is lmdb's
+ * own, and each failed write has its own rejected promise. Every other unhandled rejection is a defect and becomes an
+ * uncaught exception, as it would by default. To be called once in a process that opens a store.
  */
 export function ignoreUnheardCommitFailures(): void {
   process.on('unhandledRejection', (reason) => {
@@ -65,6 +62,7 @@ export class Commits {
   #broken = false
   readonly #watch: NodeJS.Timeout
 
+  /** At any moment, `writes` is the number of those in `batches` and those `inFlight`. */
   readonly stats: CommitStats
 
   /** @param onBroken called once, with the reason, when commits can no longer be trusted */
@@ -72,7 +70,7 @@ export class Commits {
     this.#onBroken = onBroken
     this.stats = Object.assign(this.#stats, {
       seconds: this.#seconds,
-      // A batch is whole before any other turn begins, so a reader in a later one may end it before `#endBatch` does.
+      // A batch is complete before the next turn begins, so a reader in that turn may end it before `#endBatch` runs.
       batches: {
         read: () => {
           this.#endBatch()
@@ -88,8 +86,8 @@ export class Commits {
    * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn.
    *
    * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
-   * @throws CommitFailed when the commit failed or never completed; StoreError of the kind `unavailable` when the store has
-   *   been closed; anything else that `enqueue` threw, or a transaction's callback in it, as it is
+   * @throws CommitFailed when the commit failed or never completed; StoreError of the kind `unavailable` when the store
+   *   has been closed; any other error of `enqueue`, or of a transaction's callback in it, unchanged
    */
   run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
@@ -106,7 +104,7 @@ export class Commits {
     )
   }
 
-  /** Later writes wait until `resumeWrites`; resolves once nothing is in flight. */
+  /** Later writes wait until `resumeWrites`; resolves once no write is in flight. */
   pauseWrites(): Promise<void> {
     if (this.#pause === undefined) {
       let end = (): void => {}
@@ -122,7 +120,9 @@ export class Commits {
     pause?.end()
   }
 
-  /** Refuses every write from now on, waiting ones included; resolves once nothing is in flight, and stops watching. */
+  /**
+   * Rejects every write from now on, waiting ones included; resolves once no write is in flight, and stops watching.
+   */
   async close(): Promise<void> {
     this.#closed = true
     this.resumeWrites()
@@ -130,7 +130,7 @@ export class Commits {
     clearInterval(this.#watch)
   }
 
-  /** A write that cannot even be enqueued was never in flight, and is the caller's mistake, not the disk's. */
+  /** A write that cannot be enqueued was never in flight: that is a defect of the caller, not a failed commit. */
   #enqueue(enqueue: () => Promise<boolean>): Promise<boolean> {
     try {
       return enqueue()
@@ -140,7 +140,7 @@ export class Commits {
     }
   }
 
-  /** The writes of one commit settle in one turn, the one that waited longest first. */
+  /** The writes of one commit settle in one turn, the one that has waited longest first. */
   #settle(startedAt: number): void {
     this.#progressAt = performance.now()
     if (this.#batch++ === 0) {
@@ -168,7 +168,7 @@ export class Commits {
     throw error
   }
 
-  /** Counts a write that is our own defect as if it had never been. */
+  /** Takes back the count of a write that failed by a defect of ours. */
   #withdraw(): void {
     this.#stats.writes--
     this.#leave()

@@ -1,6 +1,6 @@
 /**
- * The data file as bytes: as much of LMDB's format as is needed to examine a file without opening it. This file only reads;
- * what is sound is decided in preflight.ts.
+ * The data file as bytes: as much of LMDB's format as is needed to examine a file without opening it in lmdb. Only
+ * parsing; what is sound is decided in preflight.ts.
  *
  * The layout is that of the mdb.c which lmdb bundles, on a 64-bit little-endian machine:
  *
@@ -11,12 +11,14 @@
  */
 
 /**
- * Reads up to `bytes` bytes from `offset`; fewer at the end of the file, and none beyond it. Both numbers may come from a
- * damaged page, so they may be of any size.
+ * Reads up to `bytes` bytes from `offset`; fewer at the end of the file, and none beyond it. Both numbers may come from
+ * a damaged page, so they may be of any size.
  */
 export type ReadAt = (offset: number, bytes: number) => Buffer
 
-/** One of the two pages from which LMDB finds a snapshot. If both are sound, it uses that of the later transaction. */
+/**
+ * One of the two pages that name the roots of a snapshot. If both are sound, LMDB uses that of the later transaction.
+ */
 export interface Meta {
   readonly pageSize: number
   readonly version: number
@@ -120,8 +122,8 @@ export function readData(read: ReadAt, { flags, data, dataBytes }: Node, pageSiz
 }
 
 /**
- * The pages of a record in the tree of free pages, as runs. The record is a count of words, then page numbers; a negative
- * word before a page number is the length of the run that begins there.
+ * The pages of a record in the tree of free pages, as runs. The record is a count of words, then page numbers; a
+ * negative word before a page number is the length of the run that begins there.
  */
 export function* freeRuns(record: Buffer): Generator<{ readonly first: number; readonly length: number }> {
   const words = Math.min(record.length < 8 ? 0 : Number(record.readBigUInt64LE(0)), Math.floor(record.length / 8) - 1)

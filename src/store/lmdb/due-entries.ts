@@ -1,7 +1,7 @@
 /**
- * The entries in `due`, and the changes that follow from one. An entry is evaluated with everything that its evaluation
- * rests on; each change is made under the condition that neither the topic's specification nor its last update has changed
- * since, so an update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
+ * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. Each change is
+ * made under the condition that neither the topic's specification nor its last update has changed since the evaluation,
+ * so an update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
  */
 import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
@@ -23,19 +23,21 @@ import {
 /** Entries examined between two turns of the event loop. */
 const entriesPerSlice = 200
 
+/** An entry of `due`: its key, and the path of its topic. */
 export interface Entry {
   readonly key: Buffer
   readonly path: Path
 }
 
-/** An entry with everything that its evaluation rests on. */
+/** An entry with what its evaluation found. */
 interface Evaluated extends Entry {
   readonly stored: StoredSpecification & { readonly details: Details }
+  /** Undefined when updates do not defer the policy. */
   readonly updateVersion: number | undefined
   readonly dueMs: number
   readonly isDue: boolean
-  /** The selector of the policy's `remove` clause. */
-  readonly removes: string | undefined
+  /** The selector of the policy's `remove` clause; undefined without one. */
+  readonly clauseSelector: string | undefined
 }
 
 export class DueEntries {
@@ -58,7 +60,9 @@ export class DueEntries {
     return first && dueMsOfKey(first)
   }
 
-  /** The entries whose time lies in this range, both ends included, in slices. */
+  /**
+   * The entries with times from `fromMs` to `untilMs`, both included, in batches; other work gets its turn in between.
+   */
   async *between(fromMs: number, untilMs: number): AsyncGenerator<readonly Entry[]> {
     let start = dueKey(fromMs, 0)
     for (;;) {
@@ -73,7 +77,9 @@ export class DueEntries {
     }
   }
 
-  /** The entry as things are now; undefined for one that no topic owns, which is removed. */
+  /**
+   * Evaluates the entry at the present moment. An entry that no topic owns is removed; the result is undefined then.
+   */
   async examine(entry: Entry): Promise<Evaluated | undefined> {
     const present = this.#now()
     const evaluated = this.#snapshots.alone(() => this.#evaluate(entry, present))
@@ -81,7 +87,10 @@ export class DueEntries {
     return evaluated
   }
 
-  /** Moves the entry to the time at which its topic is due now; undefined ends the policy. */
+  /**
+   * Moves the entry to `atMs`; undefined ends the policy. Returns false, with nothing changed, if the topic has
+   * changed.
+   */
   reschedule(evaluated: Evaluated, atMs: number | undefined): Promise<boolean> {
     const { key, path, stored } = evaluated
     const { specifications, due, nextVersion } = this.#environment
@@ -94,7 +103,7 @@ export class DueEntries {
     })
   }
 
-  /** Removes the entry's topic, its descendants excepted; answers whether it did. */
+  /** Removes the entry's topic, not its descendants. Returns false, with nothing changed, if the topic has changed. */
   removeTopic(evaluated: Evaluated): Promise<boolean> {
     const { key, path, stored } = evaluated
     const { specifications, items, updates, due } = this.#environment
@@ -106,7 +115,7 @@ export class DueEntries {
     })
   }
 
-  /** The entry as things are at `present`; undefined for an entry that no topic owns. */
+  /** Evaluates the entry in the current snapshot; undefined if no topic owns it. */
   #evaluate({ key, path }: Entry, present: Moment): Evaluated | undefined {
     const { specifications, updates } = this.#environment
     const stored = readSpecification(specifications, path)
@@ -124,11 +133,11 @@ export class DueEntries {
       updateVersion: update?.version,
       dueMs: atMs,
       isDue: atMs <= present.wallMs,
-      removes: policy.selector,
+      clauseSelector: policy.selector,
     }
   }
 
-  /** Answers whether the entry's topic was still as it was evaluated, so that the writes were made. */
+  /** Executes `write` if the entry's topic has not changed since its evaluation; returns whether it did. */
   async #change({ path, stored, updateVersion }: Evaluated, write: () => void): Promise<boolean> {
     const { specifications, updates } = this.#environment
     const ifSame = (): Promise<boolean> => specifications.ifVersion(path, stored.version, write)

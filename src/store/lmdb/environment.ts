@@ -1,14 +1,15 @@
 /**
- * The edge to lmdb: opens the one environment and its databases, and states what must be known about the library. Nothing
- * outside this folder imports lmdb, and no other file in it opens an environment.
+ * The edge to lmdb: opens the one environment and its databases, and states the library's caveats. Nothing outside this
+ * folder imports lmdb, and no other file in it opens an environment.
  *
- * Caveats, each held by a test:
+ * Caveats, each covered by a test:
  * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every
- *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So nobody may
- *   write while a process opens: see cluster/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts (the lock).
+ *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So no process
+ *   may write while another opens: see cluster/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts
+ *   (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - Inside a condition block that failed, a nested condition of the kind "does not exist" holds, and its writes are
- *   executed. Conditions on versions nest correctly; so "does not exist" is only ever used outermost.
+ *   executed. Conditions on versions nest correctly, so "does not exist" is only used outermost.
  * - A block's promise resolves with its own condition, not with that of a nested one.
  * - The same files are never opened twice in one process, nor on a network file system.
  */
@@ -26,16 +27,19 @@ import { examine } from './preflight.js'
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
 
+/** A database whose keys are paths, in tree order, and whose records have versions. */
 export type Tree = Database<Buffer, StoredKey>
+
+/** A database whose keys are names. */
 export type Table = Database<Buffer, string>
 
 /**
  * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
  *
- *     specifications   path → type, properties, times (specification.ts)   version: unique for every write of the record
+ *     specifications   path → type, properties, times (specification.ts)   version: unique for every write
  *     items.json       path → fetch result item                            version: plain or propertied
  *     items.string     the same for topics of type string
- *     updates          path → time of the last update, where REMOVAL asks  version: unique for every update
+ *     updates          path → time of the last update, where tracked       version: unique for every update
  *     due              time and number → path of the topic that is due     (expiry.ts)   time: 0 while its clause waits
  *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
  *     meta             counters, the clock, and the version of this format
@@ -49,9 +53,9 @@ export interface Environment {
   readonly keys: Table
   readonly keyUses: Table
   readonly meta: Table
-  /** A number that no other call in any process ever gets, for versions. */
+  /** A number for a version; no call in any process returns it twice. */
   nextVersion(): number
-  /** Ends the snapshot that reads have shared so far: the next read sees every commit that precedes it. */
+  /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
   freshen(): void
 }
 
@@ -62,7 +66,7 @@ interface TreeStats {
   readonly overflowPages: number
 }
 
-/** The size of all pages in use, in bytes: what a compacted copy takes. */
+/** The size of all pages in use, in bytes: about the size of a compacted copy. */
 export function bytesUsed({ root, specifications, items, updates, due, keys, keyUses, meta }: Environment): number {
   let bytes = 0
   for (const database of [root, specifications, items.json, items.string, updates, due, keys, keyUses, meta]) {
@@ -77,25 +81,26 @@ const formatVersion = 1
 
 const formatName = 'format'
 
-/** How many unique numbers a block holds; a process takes the next block when one is used up. */
+/** Version numbers in a block; a process takes the next block when one is used up. */
 const idBlockSize = 2 ** 28
 
 /** In `meta`: the last block that any process took. */
 const idBlockName = 'stretch'
 
-/** The version of an item whose topic has no properties, so that its type and existence are all there is to know. */
+/** The version of an item whose topic has no properties: a write of it needs only its type and existence. */
 export const plainVersion = 1
 
 /** The version of an item whose topic has properties: a write of it must read the specification. */
 export const propertiedVersion = 2
 
 /**
- * Opens (and on first use creates) the environment in `directory`. Nobody else may be writing to it meanwhile.
+ * Opens (and on first use creates) the environment in `directory`. No other process may be writing to it meanwhile.
  *
- * The first unique numbers are taken here too, so that opening is the only time at which a process writes unasked.
+ * The first block of version numbers is taken here too, so that a process writes on its own only while it opens.
  *
  * @param noSync only for the control of the power-cut test: commits that are not on disk when they are acknowledged
- * @throws StoreUnusable when the files are damaged, may not be used, or were written by a newer program; they are unchanged
+ * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are
+ *   unchanged
  */
 export function openEnvironment(directory: string, noSync = false): Environment {
   const file = dataFile(directory)
@@ -142,20 +147,21 @@ export function openEnvironment(directory: string, noSync = false): Environment 
 function requireFormat(meta: Table, file: string): void {
   const version = meta.get(formatName)?.readDoubleBE()
   if (version === undefined) {
-    const record = Buffer.allocUnsafe(8)
-    record.writeDoubleBE(formatVersion)
-    meta.transactionSync(() => meta.putSync(formatName, record))
+    meta.transactionSync(() => meta.putSync(formatName, numberRecord(formatVersion)))
   } else if (version > formatVersion) {
     throw new StoreUnusable(
       `${file} has the format ${version} of a newer topicd, and this one knows formats up to ${formatVersion}: ` +
-        'run the newer one, or put a backup from before in its place',
+        'run the newer one, or restore a backup from before the upgrade',
     )
   }
 }
 
 /**
- * Writes a key in tree order, straight into lmdb's own buffer. A bound of a range may be one byte longer than any stored
- * key can be: the least stored key that can sort after it is then its first bytes, the last of them incremented.
+ * Writes a key in tree order into `target`, lmdb's own buffer. A bound of a range may be one byte longer than the
+ * longest stored key; the least key that can sort after it, its first `keyBytesMax` bytes with the last one
+ * incremented, is written instead.
+ *
+ * @returns the position after the key
  */
 export function writeStoredKey(key: StoredKey, target: Buffer, position: number): number {
   if (typeof key === 'string') return writeKey(key, target, position)
@@ -171,7 +177,7 @@ export function writeStoredKey(key: StoredKey, target: Buffer, position: number)
 
 const treeKeys = { writeKey: writeStoredKey, readKey: decodeKey }
 
-/** Unique numbers, from blocks that are each taken in a transaction of their own, so that no two processes share one. */
+/** Version numbers, from blocks that are each taken in a transaction of its own, so that no two processes share one. */
 function createVersions(meta: Table): () => number {
   let next = takeIdBlock(meta)
   let left = idBlockSize
@@ -189,9 +195,14 @@ function createVersions(meta: Table): () => number {
 function takeIdBlock(meta: Table): number {
   return meta.transactionSync(() => {
     const idBlock = (meta.get(idBlockName)?.readDoubleBE() ?? 0) + 1
-    const record = Buffer.allocUnsafe(8)
-    record.writeDoubleBE(idBlock)
-    meta.putSync(idBlockName, record)
+    meta.putSync(idBlockName, numberRecord(idBlock))
     return idBlock * idBlockSize
   })
+}
+
+/** A number as a record, which `readDoubleBE` reads. */
+export function numberRecord(value: number): Buffer {
+  const record = Buffer.allocUnsafe(8)
+  record.writeDoubleBE(value)
+  return record
 }

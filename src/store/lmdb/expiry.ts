@@ -1,14 +1,14 @@
 /**
- * Automatic removal: carrying out REMOVAL policies that are due. Entries in `due` sort by the time at which their topic
- * is due if no further update comes; an update leaves the entry where it is, and when its time comes the entry is examined
- * again and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due, reading the first
- * entry is all the work there is.
+ * Automatic removal: executes REMOVAL policies that are due. Entries in `due` sort by the time at which their topic is
+ * due if no further update comes. An update leaves the entry unchanged; when its time comes, the entry is examined
+ * again, and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due, one read of the
+ * first entry is all the work there is.
  *
- * The entry of a policy with a `remove` clause is only moved ahead of all times, where it waits for its turn
- * (store/remove-clauses.ts), and is examined once more when that comes. Its clause removes the matches first and ends the
- * policy afterwards: a crash in between repeats the removal. Such a policy is carried out once.
+ * The entry of a policy with a `remove` clause is only moved to a time before all others, where it waits for its turn
+ * (store/remove-clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
+ * ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
  *
- * When the wall clock is seen to have stepped against the monotonic one, every entry is examined again.
+ * When the wall clock has stepped against the monotonic one, every entry is examined again.
  */
 import { planSelector } from '../../selectors/planner.js'
 import type { Clock, Moment } from '../clock.js'
@@ -23,7 +23,10 @@ import { dueMsOfKey } from './specification.js'
 /** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
 const stepMs = 1000
 
-/** In `meta`: the wall clock's offset to the monotonic one, when any process of this boot last compared them. */
+/**
+ * In `meta`: the wall clock's offset to the monotonic one when a process last compared them, and the boot in which it
+ * did.
+ */
 const clockName = 'clock'
 
 export class Expiry {
@@ -34,8 +37,9 @@ export class Expiry {
   readonly #now: Clock
   readonly #entries: DueEntries
   readonly #clauses: Clauses
-  /** Each resolves when a sweep has ended, however it did. */
+  /** Each resolves when a sweep has ended, even if it failed. */
   readonly #sweeps = new Set<Promise<void>>()
+  /** Topics removed since the last `removeDue` that returned. */
   #unreported = 0
   #closed = false
 
@@ -58,7 +62,10 @@ export class Expiry {
     )
   }
 
-  /** Resolves once every topic that is due by itself is gone; what clauses remove is counted when they are done. */
+  /**
+   * Resolves once every topic that is due and has no clause is removed. What clauses remove is reported by a later
+   * call.
+   */
   removeDue(): Promise<DueRemovals> {
     const sweep = this.#sweep().catch((error: unknown) => {
       if (this.#closed) return { removed: 0, nextMs: undefined }
@@ -73,7 +80,7 @@ export class Expiry {
     return sweep
   }
 
-  /** Stops what is in progress at its next step, and resolves once it has. */
+  /** Stops sweeps and clauses at their next step, and resolves once they have stopped. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([this.#clauses.close(), ...this.#sweeps])
@@ -81,7 +88,7 @@ export class Expiry {
 
   async #sweep(): Promise<DueRemovals> {
     const present = this.#now()
-    const untilMs = (await this.#stepped(present)) ? Number.MAX_SAFE_INTEGER : present.wallMs
+    const untilMs = (await this.#clockStepped(present)) ? Number.MAX_SAFE_INTEGER : present.wallMs
     this.#unreported += await this.#settleAll(untilMs)
     const nextMs = this.#closed ? undefined : this.#entries.firstDueMs()
     if (nextMs === clauseWaitsMs) this.#clauses.start()
@@ -92,7 +99,7 @@ export class Expiry {
   }
 
   /** Whether the wall clock stepped since any process of this boot last compared it with the monotonic one. */
-  async #stepped(present: Moment): Promise<boolean> {
+  async #clockStepped(present: Moment): Promise<boolean> {
     const offset = present.wallMs - present.steadyMs
     const record = this.#snapshots.alone(() => this.#meta.get(clockName))
     const known = record && (JSON.parse(record.toString()) as { offset: number; boot: string })
@@ -102,7 +109,7 @@ export class Expiry {
     return known?.boot === present.boot
   }
 
-  /** Settles every entry whose time is at most `untilMs`; answers how many topics were removed. */
+  /** Settles every entry whose time is at most `untilMs`; returns how many topics were removed. */
   async #settleAll(untilMs: number): Promise<number> {
     let removed = 0
     for await (const entries of this.#entries.between(clauseWaitsMs + 1, untilMs)) {
@@ -113,11 +120,12 @@ export class Expiry {
     return removed
   }
 
-  /** Removes the entry's topic if it is due by itself; otherwise moves the entry to where it belongs. */
+  /** Removes the entry's topic if it is due and has no clause; otherwise moves the entry to its right time. */
   async #settle(entry: Entry): Promise<number> {
     const evaluated = await this.#entries.examine(entry)
     if (evaluated === undefined) return 0
-    if (evaluated.isDue && evaluated.removes === undefined) return (await this.#entries.removeTopic(evaluated)) ? 1 : 0
+    if (evaluated.isDue && evaluated.clauseSelector === undefined)
+      return (await this.#entries.removeTopic(evaluated)) ? 1 : 0
     const atMs = evaluated.isDue ? clauseWaitsMs : evaluated.dueMs
     if (Math.floor(atMs) !== dueMsOfKey(entry.key)) await this.#entries.reschedule(evaluated, atMs)
     return 0
@@ -128,17 +136,17 @@ export class Expiry {
   }
 
   /**
-   * Its topic may have been updated while the clause waited. A clause that was executed completely ends its policy, even
-   * when it was cancelled meanwhile.
+   * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
+   * policy, even if it was cancelled meanwhile.
    */
   async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number> {
     const evaluated = await this.#entries.examine(entry)
     if (evaluated === undefined) return 0
-    if (!evaluated.isDue || evaluated.removes === undefined) {
+    if (!evaluated.isDue || evaluated.clauseSelector === undefined) {
       await this.#entries.reschedule(evaluated, evaluated.dueMs)
       return 0
     }
-    const plan = planSelector(evaluated.removes)
+    const plan = planSelector(evaluated.clauseSelector)
     const removed = 'problem' in plan ? 0 : await this.#removeMatches(plan, cancellation)
     await this.#entries.reschedule(evaluated, undefined)
     return removed

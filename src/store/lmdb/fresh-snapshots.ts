@@ -2,8 +2,8 @@
  * When reads get a fresh snapshot. lmdb keeps one until a timer fires, so a busy process would otherwise answer from
  * before another process's commit, although that commit was acknowledged.
  *
- * Renewing it for every read costs more than the read. One snapshot per turn of the event loop is as good: a request that
- * is handled in this turn had arrived before the turn's poll returned, and the snapshot is taken after that. Two
+ * Renewing it for every read costs more than the read. One snapshot per turn of the event loop is as good: a request
+ * that is handled in this turn had arrived before the turn's poll returned, and the snapshot is taken after that. Two
  * exceptions follow from how libuv polls, and each gets a snapshot of its own:
  * - with 1,024 events at once (`epoll_wait`'s array in libuv) the loop polls again within the turn;
  * - reads outside the poll phase (timers, immediates) use `alone`, which leaves no snapshot behind for the next poll.

@@ -1,13 +1,13 @@
 /**
- * API keys as records: name → JSON. Every change also increments the revision, in the same transaction, so that a process
- * learns from one small read whether its own copy is current.
+ * API keys as records: name → JSON. Every change also increments the revision, in the same transaction, so that a
+ * process can tell by one small read whether the keys that it holds are current.
  *
- * These are lmdb's transactions with a callback: JavaScript runs while the write lock is held, and all writers wait for it. It
- * is bounded by the number of keys, and runs when a key changes and, once a minute, to note when keys were used.
+ * The transactions have callbacks: JavaScript runs while the write lock is held, and all writers wait for it. Its work
+ * is bounded by the number of keys. It runs when a key changes and, once a minute, to store when keys were used.
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
-import type { Environment } from './environment.js'
+import { type Environment, numberRecord } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 
 type KeyRecords = Pick<
@@ -24,14 +24,12 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
     return meta.get(revisionName)?.readDoubleBE() ?? 0
   }
 
-  /** Executes `change` and, if it answers that it changed something, increments the revision. */
+  /** Executes `change` and, if it returns true, increments the revision. */
   async function changeKeys(change: () => boolean): Promise<boolean> {
     const changed = await commits.run(true, () =>
       keys.transaction(() => {
         if (!change()) return false
-        const record = Buffer.allocUnsafe(8)
-        record.writeDoubleBE(revision() + 1)
-        meta.putSync(revisionName, record)
+        meta.putSync(revisionName, numberRecord(revision() + 1))
         return true
       }),
     )
@@ -66,9 +64,7 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
           for (const [name, usedMs] of uses) {
             const known = keyUses.get(name)?.readDoubleBE() ?? 0
             if (usedMs <= known || keys.get(name) === undefined) continue
-            const record = Buffer.allocUnsafe(8)
-            record.writeDoubleBE(usedMs)
-            keyUses.putSync(name, record)
+            keyUses.putSync(name, numberRecord(usedMs))
           }
           return true
         }),

@@ -1,6 +1,6 @@
 /**
- * The LMDB engine: puts the parts of this folder together into a `TopicStore`. No other process may be writing while it
- * opens; environment.ts says why.
+ * Opens the LMDB engine: assembles the parts of this folder into a `TopicStore`. No other process may be writing while
+ * it opens; environment.ts says why.
  */
 import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
@@ -10,7 +10,7 @@ import { BulkRemoval } from './bulk-removal.js'
 import { check } from './check.js'
 import { Commits } from './commits.js'
 import { clearDeadReaders } from './dead-readers.js'
-import { bytesUsed, openEnvironment } from './environment.js'
+import { bytesUsed, numberRecord, openEnvironment } from './environment.js'
 import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
 import { createSnapshots } from './fresh-snapshots.js'
@@ -24,24 +24,22 @@ import { Writes } from './writes.js'
 export interface LmdbOptions {
   /** The data directory. */
   readonly directory: string
-  /** How many sockets this process polls; see fresh-snapshots.ts. */
+  /** The number of sockets that this process polls; 0 by default. See fresh-snapshots.ts. */
   readonly socketCount?: () => number
   /** Called once when commits can no longer be trusted; the process is expected to end. */
   readonly onBroken?: (reason: Error) => void
-  /** The machine's by default; for tests of what takes long or needs a clock that steps. */
+  /** The machine's by default. Tests give another, which can step or skip time. */
   readonly clock?: Clock
 }
 
-/** In `meta`: when the last backup was done. */
+/** In `meta`: when the last backup was completed, in ms since the epoch. */
 const backupName = 'backup'
 
-function timeRecord(ms: number): Buffer {
-  const record = Buffer.allocUnsafe(8)
-  record.writeDoubleBE(ms)
-  return record
-}
-
-/** Opens the store in a data directory, creating it on first use. Nobody else may be writing to it meanwhile. */
+/**
+ * Opens the store in a data directory, creating it on first use. No other process may be writing to it meanwhile.
+ *
+ * @throws StoreUnusable as `openEnvironment` does
+ */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
   const { directory, socketCount = () => 0, onBroken = () => {}, clock = now } = options
   const environment = openEnvironment(directory)
@@ -84,7 +82,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       const bytes = snapshots.alone(() => bytesUsed(environment))
       const done = await backup(copy, bytes, freeBytesMin, file, onProgress)
       try {
-        await commits.run(true, () => meta.put(backupName, timeRecord(clock().wallMs)))
+        await commits.run(true, () => meta.put(backupName, numberRecord(clock().wallMs)))
         return done
       } catch (error) {
         return { ...done, unnoted: (error as Error).message }
@@ -93,7 +91,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
-      // First, so that a clause that was just executed can still end its policy.
+      // Before the commits, so that a clause that was just executed can still end its policy.
       await expiry.close()
       await commits.close()
       await root.close()

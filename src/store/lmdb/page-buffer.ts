@@ -1,6 +1,6 @@
 /**
- * The buffer in which a page is built: stored items, copied as they are, with commas between them. It is reused for the
- * next page. Who fills it, and from where, is in page-scan.ts and scan.ts.
+ * The buffer in which a page is built: stored items, copied unchanged, with commas between them. It is reused for the
+ * next page. It is filled by page-scan.ts and scan.ts.
  */
 import { type Page, pageHeadroom } from '../store.js'
 import { createView } from './views.js'
@@ -24,8 +24,9 @@ export interface PageBuffer {
 const initialBytesDefault = 64 * 1024
 
 /**
- * A buffer that grew beyond this is released, so that one huge page does not occupy memory for good. Up to this it is kept:
- * a page of the default largest size fits, and growing to that each time would leave several times its size as garbage.
+ * A buffer that grew beyond this is released, so that one huge page does not occupy memory for good. A smaller one is
+ * kept: a page of the default largest size fits, and growing to that each time would leave several times its size as
+ * garbage.
  */
 const bytesKeptMax = 16 * 1024 * 1024
 

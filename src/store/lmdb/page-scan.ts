@@ -1,10 +1,11 @@
 /**
- * A page as one range scan, for plans without a matcher: lmdb hands each value of the range to the decoder of the tree that
- * is scanned, and that decoder copies it straight into the page. Buffer, decoder and scan are all in this file, because
- * the decoder is what fills the page while the scan merely iterates: its "values" are the bytes of the page so far.
+ * A page as one range scan, for plans without a matcher: lmdb hands each value of the range to the decoder of the tree
+ * that is scanned, and that decoder copies it straight into the page. Buffer, decoder and scan are all in this file,
+ * because the decoder is what fills the page while the scan merely iterates: its "values" are the bytes of the page so
+ * far.
  *
- * The items trees are opened here once more, with options of their own: decoded by copying, and without their keys, whose
- * decoding would be a third of a page's cost. Through these handles nothing is written and nothing else is read.
+ * The items trees are opened here once more, with options of their own: decoded by copying, and without their keys,
+ * whose decoding would be a third of a page's cost. These handles are used for nothing else.
  */
 import { strict as assert } from 'node:assert'
 import type { Database } from 'lmdb'
@@ -21,7 +22,7 @@ export class PageScan {
   readonly #buffer = createPageBuffer()
   readonly #trees: Readonly<Record<TopicType, PageTree>>
 
-  /** For the one who opens the environment, in the same turn. */
+  /** To be created in the turn in which the environment was opened. */
   constructor({ root }: Environment) {
     const { copy } = this.#buffer
     const openTree = (name: TopicType): PageTree => {
@@ -33,7 +34,7 @@ export class PageScan {
     this.#trees = { json: openTree('json'), string: openTree('string') }
   }
 
-  /** The page of the ranges, which is the buffer's until the next call. */
+  /** The page of the ranges, valid until the next call. */
   page({ type, size, bytesMax }: PageQuery, ranges: readonly KeyRange[]): Page {
     const buffer = this.#buffer
     const tree = this.#trees[type]

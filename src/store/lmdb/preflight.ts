@@ -1,15 +1,16 @@
 /**
- * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it ends the process with SIGBUS, and
- * on a zeroed page, a foreign file or one that it may not open with SIGSEGV, without a message. A sound store costs only a
- * few reads here, since all other workers pause their writes while one opens. This cannot find everything (that is the
- * purpose of `check`, and LMDB has no checksums); it finds what would prevent `check` from running at all.
+ * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it ends the process with
+ * SIGBUS, and on a zeroed page, a foreign file or one that it may not open with SIGSEGV, without a message. A sound
+ * store costs only a few reads here, since all other workers pause their writes while one opens. Not every damage is
+ * found here: LMDB has no checksums, and a full examination is what `check` is for. What would prevent `check` from
+ * running at all is found.
  *
- * Once a first commit is on disk, a crash leaves nothing behind that is refused here. It can only tear the content of the
- * meta page that was being written, and LMDB then uses the other one; the fields that identify a page as a meta page are
- * never rewritten. The file may end before its last page: pages that were allocated and freed within one commit are never
- * written, but are then in the list of free pages. Before the first commit, a crash may leave a file that is empty, has one
- * page, or has only zeros. Such a file is refused too, since a damaged store may look the same; the message says when it may
- * be removed.
+ * Once a first commit is on disk, a crash leaves nothing behind that is refused here. It can only tear the content of
+ * the meta page that was being written, and LMDB then uses the other one; the fields that identify a page as a meta
+ * page are never rewritten. The file may end before its last page: pages that were allocated and freed within one
+ * commit are never written, but are then in the list of free pages. Before the first commit, a crash may leave a file
+ * that is empty, has one page, or has only zeros. Such a file is refused too, since a damaged store may look the same;
+ * the message says when it may be removed.
  */
 import {
   accessSync,
@@ -58,11 +59,12 @@ export function examine(file: string): void {
   if (isNew) return
   const { problem, isBlank } = inspect(file)
   if (problem === undefined) return
-  const cure = 'ut a backup in its place and check it with "topicd check"; keep the damaged file until that is done'
+  const put = isBlank
+    ? 'If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise put'
+    : 'Put'
   throw new StoreUnusable(
-    isBlank
-      ? `${file} ${problem}. If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise p${cure}`
-      : `${file} ${problem}. P${cure}`,
+    `${file} ${problem}. ${put} a backup in its place and check it with "topicd check"; ` +
+      'keep the damaged file until that is done',
   )
 }
 
@@ -105,7 +107,7 @@ function requireAccess(path: string, access: number, purpose: string): void {
   }
 }
 
-/** What makes the file unfit to be opened, if anything, and whether it is no more than a store that was never completed. */
+/** Why the file cannot be opened safely, if so, and whether it may be no more than the remains of a first start. */
 function inspect(file: string): { readonly problem: string | undefined; readonly isBlank: boolean } {
   const descriptor = openSync(file, 'r')
   try {
@@ -121,7 +123,10 @@ function inspect(file: string): { readonly problem: string | undefined; readonly
   }
 }
 
-/** Whether this may be the remains of a first start that ended before its first commit: less than two pages, or only zeros. */
+/**
+ * Whether this may be the remains of a first start that ended before its first commit: less than two pages, or only
+ * zeros.
+ */
 function isBlank(read: ReadAt, size: number): boolean {
   if (size > metaPages * pageBytesMax) return false
   const first = readMeta(read, 0)
@@ -142,7 +147,8 @@ function problemOfPages(read: ReadAt, size: number): string | undefined {
     return `is damaged: it gives its page size as ${pageSize}`
   if (size < metaPages * pageSize) return `is damaged: it ends after ${size} bytes, before its second page is complete`
   const second = readMeta(read, pageSize)
-  if (second?.version !== version || second.pageSize !== pageSize) return 'is damaged: its second page is no meta page'
+  if (second?.version !== version || second.pageSize !== pageSize)
+    return 'is damaged: its second page is not a meta page'
   const latest = second.transaction > first.transaction ? second : first
   // LMDB stores the meta page of a transaction on page 0 or 1 by whether its number is even or odd.
   if (latest.transaction % metaPages !== (latest === second ? 1 : 0)) return 'is damaged: its meta pages are swapped'
@@ -198,7 +204,10 @@ function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, fro
   return pagesOf(runs, from, lastPage + 1)
 }
 
-/** How many pages from `from` to before `to` are in any of the runs, which in a damaged file may overlap and have any length. */
+/**
+ * How many pages from `from` to before `to` are in any of the runs, which in a damaged file may overlap and have any
+ * length.
+ */
 function pagesOf(runs: { readonly first: number; readonly end: number }[], from: number, to: number): number {
   let pages = 0
   let counted = from

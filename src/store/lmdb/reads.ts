@@ -1,7 +1,7 @@
 /**
  * Fetching: one topic, or a page of a plan. A page of a plan without a matcher, and of few ranges, is one range scan
- * (page-scan.ts). Any other page is a scan of keys (scan.ts), which begins in this turn and, unless it finishes there, goes
- * on in slices between which others have their turns.
+ * (page-scan.ts). Any other page is a scan of keys (scan.ts), which begins in this turn and, unless it finishes there,
+ * continues in slices, so that other requests get their turns.
  */
 import { scanBytesWaitingMax } from '../../limits.js'
 import { encodeKey } from '../../topics/key.js'
@@ -18,13 +18,13 @@ import { MatchScan } from './scan.js'
 import { readType } from './specification.js'
 import { createView } from './views.js'
 
-/** Ranges that are read in one go: each costs a seek, some microseconds, and a large set may have thousands. */
+/** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
 const plainRangesMax = 64
 
 /** A scan's own page buffer: thousands of scans may wait for their slices, most of them with nothing found yet. */
 const scanInitialBytes = 4 * 1024
 
-/** Its operations are fields, so that the store takes them over bound and calls them directly. */
+/** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Reads {
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']

@@ -1,10 +1,10 @@
 /**
- * Scanning keys in slices: `walkKeys` visits the matching keys of a plan's ranges for about a millisecond and returns the
- * ranges that are left; `MatchScan` fills a page in such slices.
+ * Scanning keys in slices: `walkKeys` visits the matching keys of a plan's ranges for about a millisecond and returns
+ * the ranges that are left; `MatchScan` fills a page in such slices.
  *
- * Only keys are scanned, jumping where the matcher says so, and the items of matches are read one by one. No snapshot is
- * held between slices: a scan continues after the last key that it saw, so that whatever is stored throughout is found
- * exactly once, in order. Scheduling the slices is the caller's part.
+ * Only keys are scanned, jumping where the matcher says so, and the items of matches are read one by one. No snapshot
+ * is held between slices: a scan continues after the last key that it saw, so that a topic that exists throughout is
+ * found exactly once, in order. The caller schedules the slices.
  */
 import type { Matcher } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
@@ -28,7 +28,9 @@ export class MatchScan {
   #bytes = 0
   #hasMore = false
 
-  /** @param isCrowded whether non-empty pages must end early, so that all unfinished pages together stay within bounds */
+  /**
+   * @param isCrowded whether non-empty pages must end early, so that all unfinished pages together stay within bounds
+   */
   constructor(
     tree: Tree,
     ranges: readonly KeyRange[],
@@ -46,14 +48,14 @@ export class MatchScan {
     buffer.begin()
   }
 
-  /** Works for about `sliceMs`; true when the page is finished. */
+  /** Works for about `sliceMs`; returns whether the page is finished. */
   readonly slice = (): boolean => {
     const left = walkKeys(this.#tree, this.#ranges, this.#matcher, this.#visit)
     this.#ranges = left ?? []
     return left === undefined || this.#hasMore
   }
 
-  /** The size of what it has found so far. */
+  /** The size of the items found so far, in bytes. */
   get bytes(): number {
     return this.#bytes
   }
@@ -86,7 +88,7 @@ export class MatchScan {
 /**
  * Visits the matching keys of the ranges, in order, for about `sliceMs`.
  *
- * The clock is read for every key: that costs a tenth of a step, while one answer of the worst matcher costs as much as a
+ * The clock is read for every key: that costs a tenth of a step, while one call of the worst matcher costs as much as a
  * thousand steps.
  *
  * @param visit called with each match; false ends the walk

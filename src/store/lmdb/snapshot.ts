@@ -1,25 +1,25 @@
 /**
- * One snapshot of all databases, for walks over everything, and how such a walk notices a damaged page. lmdb does not report
- * one: the walk merely ends early, or goes astray. So a walk compares each key with the one before, and what it found with
- * the number of entries that each database states.
+ * One snapshot of all databases, for walks over everything, and how such a walk detects a damaged page. lmdb does not
+ * report one: the walk ends early, or continues on a wrong page. So a walk compares each key with the one before, and
+ * the number of entries that it found with the number that the database states.
  */
 import type { Transaction } from 'lmdb'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { StoreUnusable } from '../store.js'
-import type { Environment, StoredKey, Tree } from './environment.js'
+import type { Environment } from './environment.js'
 
 /** Passed to lmdb's reads as their options. */
 export interface Snapshot {
   readonly transaction: Transaction
 }
 
-/** How many entries each database states that it has. */
+/** The number of entries that each database states. */
 export type Entries = Readonly<
   Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'keys' | 'keyUses', number>
 >
 
-/** Opens a snapshot of this moment, which is held until `transaction.done()`. */
+/** Opens a snapshot, which is held until `transaction.done()`. */
 export function openSnapshot({ specifications, items, updates, due, keys, keyUses }: Environment): {
   readonly snapshot: Snapshot
   readonly entries: Entries
@@ -39,17 +39,12 @@ export function openSnapshot({ specifications, items, updates, due, keys, keyUse
   return { snapshot: { transaction }, entries }
 }
 
-/** How many entries a database states that it has in the current snapshot. */
+/** The number of entries that a database states in the current snapshot. */
 export function entryCount(database: { getStats(): unknown }): number {
   return (database.getStats() as { entryCount: number }).entryCount
 }
 
-/** `get` in a snapshot: lmdb accepts the option although its types lack it for some methods. */
-export function getIn(tree: Tree, key: StoredKey, snapshot: Snapshot): Buffer | undefined {
-  return tree.get(key, snapshot)
-}
-
-/** A function that tells for each key of a walk whether it sorts after the one before. */
+/** A function that returns, for each key of a walk, whether it sorts after the one before. */
 export function createOrder(): (path: Path) => boolean {
   let last: Buffer = Buffer.alloc(0)
   return (path) => {
@@ -60,10 +55,8 @@ export function createOrder(): (path: Path) => boolean {
   }
 }
 
-/** The message for a person about a store in which a walk failed; LMDB's own errors are words such as MDB_CORRUPTED. */
-export function damaged(what: unknown): StoreUnusable {
-  const words = what instanceof Error ? what.message : String(what)
-  return new StoreUnusable(`the store is damaged: ${words}. Restore a backup; "topicd check" says more`, {
-    cause: what,
-  })
+/** The error for a person when a walk failed with `cause`; LMDB's own messages are as short as MDB_CORRUPTED. */
+export function damaged(cause: unknown): StoreUnusable {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; "topicd check" says more`, { cause })
 }

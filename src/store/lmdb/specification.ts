@@ -1,6 +1,7 @@
 /**
  * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
- * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written when is in writes.ts.
+ * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in
+ * writes.ts.
  */
 import { getLastVersion } from 'lmdb'
 import type { Path } from '../../topics/path.js'
@@ -11,14 +12,17 @@ import type { Tree } from './environment.js'
 /** What a topic was created with. */
 export interface Specification {
   readonly type: TopicType
-  /** Undefined for a topic that was created without any. */
+  /** Undefined for a topic without properties. */
   readonly details: Details | undefined
 }
 
+/** What is stored of a topic with properties. */
 export interface Details {
   readonly properties: Properties
   readonly created: Moment
-  /** The key of its entry in `due`, hexadecimal; undefined without a REMOVAL, or once that has been carried out. */
+  /**
+   * The key of its entry in `due`, hexadecimal; undefined without a REMOVAL policy, or once its clause was executed.
+   */
   readonly due: string | undefined
 }
 
@@ -37,7 +41,7 @@ export function encodeSpecification({ type, details }: Specification): Buffer {
   return record
 }
 
-/** The specification at a path, or undefined where there is no topic. */
+/** The specification at a path in the current snapshot, or undefined where there is no topic. */
 export function readSpecification(specifications: Tree, path: Path): StoredSpecification | undefined {
   const record = specifications.getBinaryFast(path)
   if (record === undefined) return undefined
@@ -53,7 +57,7 @@ export function decodeSpecification(record: Uint8Array): Specification {
   return { type, details: JSON.parse(text) as Details }
 }
 
-/** The type of the topic at a path, or undefined where there is none. */
+/** The type of the topic at a path in the current snapshot, or undefined where there is none. */
 export function readType(specifications: Tree, path: Path): TopicType | undefined {
   const record = specifications.getBinaryFast(path)
   if (record === undefined) return undefined

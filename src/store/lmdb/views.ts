@@ -1,15 +1,16 @@
 /**
- * Views of the bytes that lmdb returns. It returns most items in one reused Buffer whose `length` it overwrites, so only a
- * view built from (buffer, offset, size) is safe. Creating one costs as much as copying a small item; views are therefore
- * cached by size, which saves 3 % of a page of ten (`npm run bench -- page-10 --driver wrk`).
+ * Views of the bytes that lmdb returns. It returns most items in one reused Buffer whose `length` it overwrites, so
+ * only a view built from (buffer, offset, size) is safe. Creating one costs as much as copying a small item; views are
+ * therefore cached by size, which saves 3 % of a page of ten (`npm run bench -- page-10 --driver wrk`).
  */
 
-/** Of a larger item, a view's cost is negligible beside what is done with the bytes. */
+/** Views of larger items are not cached: their cost is negligible beside the work on the bytes. */
 const cachedBytesMax = 2048
 
-/** @returns a view of the first `size` bytes, valid as long as those are */
+/** @returns a view of the first `size` bytes, valid as long as the bytes are */
 type View = (bytes: Buffer, size: number) => Uint8Array
 
+/** A function that makes views, with a cache of its own. */
 export function createView(): View {
   let buffer: ArrayBufferLike | undefined
   let offset = 0

@@ -9,7 +9,7 @@ import { valueOfItem } from '../../topics/topic.js'
 import { type Cancellation, Cancelled, type WholeTopic } from '../store.js'
 import { sliceMs, waitForSlice } from '../time-slices.js'
 import type { Environment } from './environment.js'
-import { createOrder, damaged, getIn, openSnapshot, type Snapshot } from './snapshot.js'
+import { createOrder, damaged, openSnapshot, type Snapshot } from './snapshot.js'
 import { decodeSpecification } from './specification.js'
 
 /** Entries visited between two readings of the clock. */
@@ -22,7 +22,7 @@ function coversAll({ ranges, matcher }: Plan): boolean {
 }
 
 /**
- * Every match of the plan, complete, in tree order, with turns for others in between while nothing matches.
+ * Every match of the plan, complete, in tree order. Other work gets its turn in between.
  *
  * @throws StoreUnusable when it meets a damaged page, or at its end when some topics could not be read
  */
@@ -70,7 +70,7 @@ async function* walkSnapshot(
         const verdict = plan.matcher === undefined || plan.matcher(path)
         if (verdict === true) {
           const { type, details } = decodeSpecification(value)
-          const item = getIn(items[type], path, snapshot)
+          const item = items[type].get(path, snapshot)
           if (item === undefined) counts.lost++
           else yield { path, type, properties: details?.properties ?? {}, valueText: valueOfItem(item, path, type) }
         } else if (verdict !== false) {

@@ -1,12 +1,12 @@
 /**
- * Changing topics: set, add, addAndSet, remove. Each reads the topic's specification, decides, and passes lmdb writes under
- * the condition that what it read has not changed; lmdb evaluates the condition inside the transaction, across all
- * processes. When it does not hold, nothing was written, and the decision is made again on a fresh snapshot. So deciding
- * and writing are one step, and no JavaScript runs for a topic while the write lock is held.
+ * Changing topics: set, add, addAndSet, remove. Each reads the topic's specification, decides, and passes lmdb writes
+ * under the condition that what it read has not changed; lmdb evaluates the condition inside the transaction, across
+ * all processes. When it does not hold, nothing is written, and the decision is made again on a fresh snapshot. So
+ * deciding and writing are one step, and no JavaScript runs for a topic while the write lock is held.
  *
  * The conditions: an item of a topic without properties is replaced if an item of that version is there (its type and
- * existence are all that the decision rests on). Everything else is conditional on the specification's version, which is
- * unique for every write of that record.
+ * existence are all that the decision depends on). Everything else is conditional on the specification's version, which
+ * is unique for every write of that record.
  */
 import { conflictsMax } from '../../limits.js'
 import type { Path } from '../../topics/path.js'
@@ -26,10 +26,10 @@ import {
   type StoredSpecification,
 } from './specification.js'
 
-/** A decision: the outcome, or the write that has it; undefined when the write's condition did not hold. */
+/** The outcome, or a write that resolves with it, or with undefined when the write's condition did not hold. */
 type Decision<T> = T | Promise<T | undefined>
 
-/** Its operations are fields, so that the store takes them over bound and calls them directly. */
+/** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove'> {
   readonly #environment: Environment
   readonly #snapshots: Snapshots
@@ -75,7 +75,7 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
 
   readonly remove: TopicStore['remove'] = (path) => this.#settleDecision(() => this.#decideRemoval(path))
 
-  /** Removes a topic that was read as `stored`; one that has changed since is decided on again. */
+  /** Removes a topic that was read as `stored`; if it has changed since, it is read and decided on again. */
   async removeRead(path: Path, stored: StoredSpecification): Promise<boolean> {
     return (await this.#removeStored(path, stored)) || this.#decideAgain(() => this.#decideRemoval(path))
   }

@@ -1,7 +1,7 @@
 /**
- * Arrays as parameters: one for each column of the rows that a statement works on. Bytes and texts are sent in the protocol's
- * binary form, since its text form would double every byte and be parsed again; numbers are sent as text. Also the text form
- * of `bytea` columns in results.
+ * Arrays as parameters: one for each column of the rows that a statement works on. Bytes and texts are sent in the
+ * protocol's binary form, since its text form would double every byte and be parsed again; numbers are sent as text.
+ * Also the text form of `bytea` columns in results.
  */
 
 /** The object ids of element types, the same in every engine that speaks the protocol. */
@@ -24,8 +24,8 @@ export function plainArray(elements: readonly (number | bigint | boolean | strin
 }
 
 /**
- * The number of dimensions, whether there are nulls, the element type, the length, the first index; then each element after
- * its length.
+ * The binary form of an array: the number of dimensions, whether there are nulls, the element type, the length, the
+ * first index; then each element after its length, which is -1 for null.
  */
 function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): Buffer {
   let length = 20

@@ -1,10 +1,10 @@
 /**
- * A batcher gathers the requests of many callers into one statement. Requests that arrive in one turn of the event loop are
- * sent together at its end. While `inFlightMax` batches are in flight, new requests are gathered for the next one. So a lone
- * request does not wait, and under load more requests share a round trip and a commit.
+ * A batcher gathers the requests of many callers into one statement. Requests that arrive in one turn of the event loop
+ * are sent together at its end. While `inFlightMax` batches are in flight, new requests are gathered for the next one.
+ * So a lone request does not wait, and under load more requests share a round trip and a commit.
  *
- * A statement touches a key once. Requests for one key that one change satisfies are grouped in arrival order; others wait
- * for a later batch. What a batch does is given by `execute`; no SQL lives here.
+ * A statement touches a key once. Requests for one key that one change satisfies are grouped in arrival order; others
+ * wait for a later batch. What a batch does is given by `execute`; no SQL lives here.
  */
 import { StoreError } from '../store.js'
 
@@ -29,11 +29,11 @@ interface BatcherOptions<R extends Request> {
   readonly execute: (groups: readonly RequestGroup<R>[]) => Promise<void>
   readonly inFlightMax: number
   readonly groupsMax: number
-  /** A request that has waited longer than this when its batch is sent is rejected, in ms; no bound by default. */
+  /** In ms: a request that has waited longer than this when its batch is sent is rejected. No bound by default. */
   readonly waitMsMax?: number
 }
 
-/** No group joins a batch that has more bytes than this: a batch is sent in one piece, and kept until it is answered. */
+/** A batch with more bytes than this takes no further group: it is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
 export class Batcher<R extends Request> {
@@ -59,6 +59,7 @@ export class Batcher<R extends Request> {
     this.#waitMsMax = waitMsMax
   }
 
+  /** Adds a request; `execute` resolves it, or it is rejected. */
   add(request: R): void {
     this.#gather(request)
     this.#schedule()

@@ -1,12 +1,12 @@
 /**
- * Checking everything in one snapshot: reports every broken invariant of topics and API keys, and changes nothing.
+ * Looks for every broken invariant of topics and API keys, in one snapshot; changes nothing.
  */
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
 import { parseProperties, retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
 import { type Properties, valueOfItem } from '../../topics/topic.js'
-import { itemProblem, parseObject } from '../check-item.js'
+import { itemProblem, keyRecordProblem } from '../check-item.js'
 import type { Finding } from '../store.js'
 import { bytesOf } from './arrays.js'
 import type { Connections } from './connections.js'
@@ -22,7 +22,7 @@ const readRecords: Statement<{ name: string; record: string }> = {
 /** Wider than every valid key, so that invalid ones are found too. */
 const everyKey = { start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) }
 
-/** Reports every broken invariant; returns how many records were checked. */
+/** Reports every broken invariant; returns how many records were examined. */
 export async function check(
   connections: Pick<Connections, 'openSnapshot'>,
   report: (finding: Finding) => void,
@@ -36,7 +36,8 @@ export async function check(
     }
     const keys = await snapshot.read(readRecords, [])
     for (const { name, record } of keys) {
-      if (parseObject(record)?.name !== name) report(`API key "${name}": its record has another name`)
+      const problem = keyRecordProblem(name, record)
+      if (problem !== undefined) report(`API key "${name}": ${problem}`)
     }
     return { records: records + keys.length }
   } finally {
@@ -61,7 +62,7 @@ function* findingsOf(row: TopicRow): Generator<Finding> {
   if ('problem' in checked) return yield `topic "${path}": its property ${checked.name} ${checked.problem}`
   if (row.properties === '{}') yield `topic "${path}": its properties are stored as {}, not as null`
   if ((row.retains === 't') !== retainsValue(properties))
-    yield `topic "${path}": whether it retains values differs from its properties`
+    yield `topic "${path}": its column "retains" does not match its properties`
   if (!retainsValue(properties) && valueOfItem(Buffer.from(row.item), path, type) !== undefined) {
     yield `topic "${path}": it has a value although DONT_RETAIN_VALUE is true`
   }

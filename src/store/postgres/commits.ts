@@ -1,16 +1,13 @@
 /**
- * Executing the statements of batched writes, and counting what they committed. A statement is a commit of its own. What its
- * rows mean is decided in writes.ts.
+ * Executing the statements of batched writes, and counting what they committed. A statement is a commit of its own.
+ * What its rows mean is decided in writes.ts.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
-import type { CommitStats } from '../store.js'
+import { batchBounds, type CommitStats } from '../store.js'
 import type { RequestGroup } from './batcher.js'
 import type { Connections } from './connections.js'
 import type { Parameter, Statement } from './statement.js'
 import { oldestMs, type WriteRequest } from './write-requests.js'
-
-/** Writes that one commit made durable together. */
-const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 export class Commits {
   readonly #write: Connections['write']
@@ -22,7 +19,7 @@ export class Commits {
     this.#write = write
   }
 
-  /** Counts are live. */
+  /** Counts are live. `writes` has neither those that failed nor those in flight. */
   get stats(): CommitStats {
     return this.#stats
   }

@@ -1,8 +1,10 @@
 /**
- * Executing statements on the engine: which session, how long, and how often. Each statement is a transaction of its own; only
- * a snapshot (snapshot.ts) holds one open. A statement that lost against another is tried again, a few times; a read is also
- * tried again when its connection is lost. A session whose statement failed in any other way is never used again. What a
- * failure means is in failures.ts.
+ * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
+ * own; only a snapshot (snapshot.ts) holds one open. A statement that lost a conflict with another is tried again, a
+ * few times; a read is also tried again when its connection is lost. What a failure means is in failures.ts.
+ *
+ * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
+ * not answered in time, once it is answered. Otherwise the session is ended.
  *
  * Reads and writes have sessions of their own: while a standby is away every write waits for it, and reads must not.
  *
@@ -20,17 +22,20 @@ import { type Session, TimedOut, Warned } from './session.js'
 import { Snapshot } from './snapshot.js'
 import type { Execute, Parameter, Statement } from './statement.js'
 
+/** `Connections.write`. */
 export type Write = <Row>(
   statement: Statement<Row>,
   parameters: readonly Parameter[],
   sinceMs?: number,
 ) => Promise<readonly Row[]>
 
-/** Sessions of one process at most: as many as its batches and scans can use at once. */
+/** The most sessions of one process: as many as its batches and scans can use at once. */
 const readersMax = 8
 const writersMax = 8
 
-/** The share of the engine's sessions that one host takes, so that there is room for two hosts and a person with psql. */
+/**
+ * The share of the engine's sessions that one host takes, so that there is room for two hosts and a person with psql.
+ */
 const hostShare = 0.4
 
 /** How long after it was requested a write may begin, in ms. */
@@ -42,13 +47,16 @@ const statementMsMax = 4000
 /** The same for reads. A statement of a scan or a snapshot reads up to 8 MiB of rows. */
 const readMsMax = 8000
 
-/** Once it is sent, a write is waited for at least this long, in ms, even if its answer is due sooner. */
+/** The least time to wait for the answer to a write that was sent, in ms, even if its deadline is sooner. */
 const answerMsMin = 1000
 
-/** How old a reading of the engine's clock may be, in ms: two clocks that nobody sets drift apart by a few ms in this time. */
+/**
+ * How old a reading of the engine's clock may be, in ms: two clocks drift apart by a few ms in this time, unless one is
+ * set.
+ */
 const clockMsMax = 60_000
 
-/** How often a statement is tried that loses against others (a serialization failure, a deadlock). */
+/** Attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
 const attemptsMax = 10
 
 /** The longest wait before the second attempt is twice this, in ms; it doubles with each attempt. */
@@ -64,7 +72,7 @@ export class Connections {
   readonly #readers: Pool
   readonly #writers: Pool
   readonly #reaper: Reaper
-  /** Sessions that the engine lets this role have, as the last session said. */
+  /** Sessions that the engine allows this role, as the last session reported. */
   #slots: number | undefined
 
   /**
@@ -84,7 +92,10 @@ export class Connections {
     return this.#readers.failure ?? this.#writers.failure
   }
 
-  /** The timeline of the newest primary seen so far: each primary has its own. */
+  /**
+   * The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on
+   * alone.
+   */
   readonly timeline = (): number => this.#engine.timeline
 
   /**
@@ -98,7 +109,7 @@ export class Connections {
         return await this.#readOnce(statement, parameters)
       } catch (error) {
         const meaning = meaningOf(error)
-        // One that was not answered in time would not be in time on a second attempt either.
+        // A read that was not answered in time would not be in time on a second attempt either.
         if (meaning === 'lost' && attempt === 1 && !(error instanceof TimedOut)) continue
         if (meaning !== 'conflict' || attempt === attemptsMax) throw readFailure(error, meaning)
         await backOff(attempt)
@@ -107,8 +118,8 @@ export class Connections {
   }
 
   /**
-   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When it resolves, what it changed is
-   * durable.
+   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When it resolves, what it
+   * changed is durable.
    *
    * @param sinceMs when it was requested, by performance.now(); its time limits count from there. Now by default.
    * @throws StoreError of every kind; `unknown_outcome` when the engine did not answer, or not reliably
@@ -127,12 +138,12 @@ export class Connections {
     }
   }
 
-  /** A transaction that reads, all of it from one moment. */
+  /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
   async openSnapshot(): Promise<Snapshot> {
     return Snapshot.open(await this.#acquire(this.#readers), this.#readers)
   }
 
-  /** Executes text with any number of statements, unprepared, without a time limit. */
+  /** Executes text with any number of statements in one transaction, unprepared, without a time limit. */
   async define(text: string): Promise<void> {
     const session = await this.#acquire(this.#writers)
     try {
@@ -143,6 +154,7 @@ export class Connections {
     }
   }
 
+  /** Ends every session. See `Pool.close`. */
   async close(): Promise<void> {
     this.#reaper.stop()
     this.#engine.close()

@@ -1,6 +1,6 @@
 /**
- * Topics whose REMOVAL policy may be due: the statements that find, remove and reschedule them, and the evaluation of one.
- * What is done with them, and in which order, is in expiry.ts.
+ * Topics whose REMOVAL policy may be due: the statements that find, remove and reschedule them, and the evaluation of
+ * one. What is done with them, and in which order, is decided in expiry.ts.
  */
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
@@ -48,8 +48,8 @@ const removeDueTopics: Statement<{ key: string }> = {
     returning t.key`,
 }
 
-const fileDue: Statement<never> = {
-  name: 'file_due',
+const rescheduleTopics: Statement<never> = {
+  name: 'reschedule',
   text: `
     update topicd.topics t set due = v.due
     from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, life, due)
@@ -62,23 +62,23 @@ const topicsMax = 500
 /** A topic whose `due` has come, evaluated. */
 export interface Evaluated {
   readonly key: Buffer
-  readonly life: string
+  readonly generation: string
   /** Undefined when updates do not defer the policy. */
   readonly updated: string | undefined
-  readonly due: boolean
+  readonly isDue: boolean
   /** When it is due; undefined for a topic without a policy, which is an error in the data. */
   readonly dueMs: number | undefined
-  /** The selector of its `remove` clause. */
-  readonly removes: string | undefined
+  /** The selector of the policy's `remove` clause; undefined without one. */
+  readonly clauseSelector: string | undefined
 }
 
 function evaluate({ key, properties, created, updated, life, now }: DueRow): Evaluated {
   const policy = removalOf(propertiesOf(properties))
-  const topic = { key: bytesOf(key), life }
-  if (policy === undefined) return { ...topic, updated: undefined, due: false, dueMs: undefined, removes: undefined }
+  const topic = { key: bytesOf(key), generation: life, clauseSelector: policy?.selector }
+  if (policy === undefined) return { ...topic, updated: undefined, isDue: false, dueMs: undefined }
   const atMs = Math.floor(dueMs(policy, Number(created), Number(updated)))
   const tracked = tracksUpdates(policy) ? updated : undefined
-  return { ...topic, updated: tracked, due: atMs <= Number(now), dueMs: atMs, removes: policy.selector }
+  return { ...topic, updated: tracked, isDue: atMs <= Number(now), dueMs: atMs }
 }
 
 /** Every topic whose `due` has come, evaluated, in batches; without those whose clauses wait. */
@@ -92,8 +92,8 @@ export function waitingTopics(read: Execute): AsyncGenerator<Evaluated[]> {
 }
 
 /** Evaluates one topic again; undefined when it no longer exists or was rescheduled. */
-export async function readDueAgain(read: Execute, { key, life }: Evaluated): Promise<Evaluated | undefined> {
-  const [row] = await read(readDueTopic, [key, life])
+export async function readDueAgain(read: Execute, { key, generation }: Evaluated): Promise<Evaluated | undefined> {
+  const [row] = await read(readDueTopic, [key, generation])
   return row === undefined ? undefined : evaluate(row)
 }
 
@@ -108,26 +108,31 @@ async function* batchesFrom(read: Execute, statement: Statement<DueRow>, fromMs:
   }
 }
 
-/** Removes these topics, in the order of their keys, except any that was replaced or updated since; returns how many. */
+/**
+ * Removes these topics, in the order of their keys, except any that was replaced or updated since; returns how many.
+ */
 export async function removeTopics(write: Connections['write'], topics: readonly Evaluated[]): Promise<number> {
   if (topics.length === 0) return 0
   const removed = await write(removeDueTopics, [
     bytesArray(topics.map(({ key }) => key)),
-    plainArray(topics.map(({ life }) => life)),
+    plainArray(topics.map(({ generation }) => generation)),
     plainArray(topics.map(({ updated }) => updated)),
   ])
   return removed.length
 }
 
-/** Stores when these topics are to be evaluated next. */
+/**
+ * Stores when these topics are to be evaluated next, except any that was replaced; an undefined `dueMs` ends the
+ * policy.
+ */
 export async function reschedule(
   write: Connections['write'],
-  topics: readonly Pick<Evaluated, 'key' | 'life' | 'dueMs'>[],
+  topics: readonly Pick<Evaluated, 'key' | 'generation' | 'dueMs'>[],
 ): Promise<void> {
   if (topics.length === 0) return
-  await write(fileDue, [
+  await write(rescheduleTopics, [
     bytesArray(topics.map(({ key }) => key)),
-    plainArray(topics.map(({ life }) => life)),
+    plainArray(topics.map(({ generation }) => generation)),
     plainArray(topics.map(({ dueMs }) => dueMs)),
   ])
 }

@@ -1,10 +1,11 @@
 /**
- * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened only here, and never on
- * a standby, nor on a primary that is known to have a successor, since its data are out of date.
+ * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened only here, and
+ * never on a standby, nor on a primary that is known to have a successor, since its data are out of date.
  *
- * Of two primaries the one with the higher timeline is the later. Where an address leads to the current primary, whichever
- * host that is (a proxy, a moving address), the timeline of a new session reveals a new primary. With several hosts, the ones
- * not in use are also asked once a second, since a primary that was deposed and is still running does not know it.
+ * Of two primaries the one with the higher timeline is the later. Where an address leads to the current primary,
+ * whichever host that is (a proxy, a moving address), the timeline of a new session reveals a new primary. With several
+ * hosts, the ones not in use are also checked once a second, since a primary that was deposed may continue to run and
+ * accept sessions.
  */
 import { addressesOf } from '../address.js'
 import { StoreError } from '../store.js'
@@ -22,16 +23,16 @@ const checkMs = 1000
 /** The engine has no slot left for one more session. */
 export class NoSlot extends StoreError {}
 
-/** SQLSTATEs of that: too many connections, of all or of this role or database. */
+/** SQLSTATE of too many connections: of all clients, of this role or of this database. */
 const noSlotStates: readonly (string | undefined)[] = ['53300']
 
 /** The engine is reached and refuses access: waiting does not help. */
 export class Refused extends StoreError {}
 
-/** SQLSTATEs of that: the role or its password is wrong, or there is no such database. */
+/** SQLSTATEs of a refusal: the role or its password is wrong, or there is no such database. */
 const refusedStates: readonly (string | undefined)[] = ['28P01', '28000', '3D000']
 
-/** pg has no code for a missing password. */
+/** A missing password is an error of pg itself, without a code. */
 function isRefusal(error: Error): boolean {
   return refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: ')
 }
@@ -56,12 +57,12 @@ export class Engine {
     return this.#timeline
   }
 
-  /** Calls the listener whenever a later primary than the known one was seen. */
+  /** Calls the listener whenever a later primary than the known one is seen. */
   onSuccessor(listener: () => void): void {
     this.#onSuccessor.push(listener)
   }
 
-  /** Calls the listener whenever a session was opened: a wait for an engine that was away can end. */
+  /** Calls the listener whenever a session was opened: an engine that was away is back. */
   onReached(listener: () => void): void {
     this.#onReached.push(listener)
   }
@@ -105,9 +106,9 @@ export class Engine {
   }
 
   /**
-   * Returns the session, or ends it when its host is a primary of the past; tells the listeners of a new primary.
+   * Returns the session, or ends it when its host is a former primary; notifies the listeners of a new primary.
    *
-   * @throws Error when the host is a primary of the past
+   * @throws Error when the host is a former primary
    */
   #requireCurrent(session: Session): Session {
     if (!this.isCurrent(session)) {
@@ -122,8 +123,8 @@ export class Engine {
   }
 
   /**
-   * Waits for all openings, or `othersMsMax` longer than for the first; returns the newest primary's session and ends the
-   * others.
+   * Waits for all openings, but at most `othersMsMax` after the first has succeeded; returns the newest primary's
+   * session and ends the others.
    */
   async #newest(
     openings: readonly { address: string; opening: Promise<Session | undefined> }[],
@@ -156,7 +157,7 @@ export class Engine {
       return new NoSlot('unavailable', 'the engine has no connection left')
     const [refusal] = errors.filter(isRefusal)
     if (refusal !== undefined)
-      return new Refused('unavailable', `the engine refuses us: ${refusal.message}`, { cause: refusal })
+      return new Refused('unavailable', `the engine refuses access: ${refusal.message}`, { cause: refusal })
     const isStandby = (error: Error): boolean => error instanceof Standby
     const onlyStandbys = errors.every(isStandby)
     const reason = onlyStandbys

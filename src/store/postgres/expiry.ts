@@ -1,13 +1,14 @@
 /**
- * Automatic removal: executes REMOVAL policies that are due, by the engine's clock, on the one process that holds the lease. A
- * topic's `due` is the earliest time at which its policy may be due. An update leaves it unchanged; when the time comes, the
- * topic is evaluated again, and rescheduled if it is not due yet. So updates cost nothing here, and while nothing is due, one
- * lookup in an index is all the work there is.
+ * Automatic removal: executes REMOVAL policies that are due, by the engine's clock, on the one process that holds the
+ * lease. A topic's `due` is the earliest time at which its policy may be due. An update leaves it unchanged; when the
+ * time comes, the topic is evaluated again, and rescheduled if it is not due yet. So updates cost nothing here, and
+ * while nothing is due, one lookup in an index is all the work there is.
  *
- * A topic is removed on condition that it is the same, and not updated since it was evaluated, so an update that comes first
- * always keeps it. A topic whose policy has a `remove` clause is only rescheduled to before all times, where it waits for its
- * turn (store/remove-clauses.ts), and is evaluated once more when its turn comes. Its clause removes the matches first and ends
- * the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
+ * A topic is removed on condition that it was neither replaced nor updated since it was evaluated, so an update that
+ * comes first always keeps it. A topic whose policy has a `remove` clause is only rescheduled to a time before all
+ * others, where it waits for its turn (store/remove-clauses.ts), and is evaluated once more when its turn comes. Its
+ * clause removes the matches first and ends the policy afterwards: a crash in between repeats the removal. Such a
+ * policy is executed once.
  */
 import type { Plan } from '../../selectors/plan.js'
 import { planSelector } from '../../selectors/planner.js'
@@ -26,8 +27,8 @@ const readNextDue: Statement<{ next: string | null }> = {
 }
 
 /**
- * Removes the topics that a clause matched, only while this process holds the lease: a statement that was delayed must not
- * remove what was created after another process had executed the clause.
+ * Removes the topics that a clause matched, only while this process holds the lease: a statement that was delayed must
+ * not remove what was created after another process had executed the clause.
  */
 const removeForClause: Statement<{ held: string; removed: string }> = {
   name: 'remove_for_clause',
@@ -41,7 +42,10 @@ const removeForClause: Statement<{ held: string; removed: string }> = {
     select held::text, (select count(*) from removed) as removed from lease`,
 }
 
-/** Ends a policy whose clause was executed, only while this process holds the lease: otherwise another may be executing it. */
+/**
+ * Ends a policy whose clause was executed, only while this process holds the lease: otherwise another may be executing
+ * it.
+ */
 const endPolicy: Statement<{ key: string }> = {
   name: 'end_policy',
   text: `
@@ -70,7 +74,10 @@ export class Expiry {
     )
   }
 
-  /** Resolves once every topic that is due and has no clause is removed. What clauses remove is reported by a later call. */
+  /**
+   * Resolves once every topic that is due and has no clause is removed. What clauses remove is reported by a later
+   * call.
+   */
   async removeDue(): Promise<DueRemovals> {
     const evaluated = await this.#lease.whileHeld((held) => this.#evaluateAll(held))
     this.#unreported += evaluated ?? 0
@@ -95,12 +102,12 @@ export class Expiry {
       const topics = batch.sort((a, b) => Buffer.compare(a.key, b.key))
       removed += await removeTopics(
         this.#write,
-        topics.filter(({ due, removes }) => due && removes === undefined),
+        topics.filter(({ isDue, clauseSelector }) => isDue && clauseSelector === undefined),
       )
-      const left = topics.filter(({ due, removes }) => !due || removes !== undefined)
+      const left = topics.filter(({ isDue, clauseSelector }) => !isDue || clauseSelector !== undefined)
       await reschedule(
         this.#write,
-        left.map((topic) => (topic.due ? { ...topic, dueMs: clauseWaitsMs } : topic)),
+        left.map((topic) => (topic.isDue ? { ...topic, dueMs: clauseWaitsMs } : topic)),
       )
       if (!held()) break
     }
@@ -111,20 +118,21 @@ export class Expiry {
     for await (const topics of waitingTopics(this.#read)) yield* topics
   }
 
-  /** Its topic may have been updated, and the lease lost, while the clause waited for its turn. */
+  /** Executes a clause, unless its topic was updated, or the lease lost, while it waited for its turn. */
   async #executeClause(clause: Evaluated, cancellation: Cancellation): Promise<number> {
     const removed = await this.#lease.whileHeld(async (held) => {
       const topic = await readDueAgain(this.#read, clause)
       if (topic === undefined) return 0
-      if (!topic.due || topic.removes === undefined) {
+      if (!topic.isDue || topic.clauseSelector === undefined) {
         await reschedule(this.#write, [topic])
         return 0
       }
-      const plan = planSelector(topic.removes)
-      const count = 'problem' in plan ? 0 : await this.#removeMatches(plan, either(cancellation, held))
-      // A clause that was executed completely ends, even if cancelled; without the lease another process may be executing it.
+      const plan = planSelector(topic.clauseSelector)
+      const count = 'problem' in plan ? 0 : await this.#removeMatches(plan, unlessHeld(cancellation, held))
+      // A clause that was executed completely ends, even if cancelled; without the lease another process may be
+      // executing it.
       if (!held()) throw new Cancelled()
-      await this.#write(endPolicy, [topic.key, topic.life, this.#lease.holder])
+      await this.#write(endPolicy, [topic.key, topic.generation, this.#lease.holder])
       return count
     })
     if (removed === undefined) throw new Cancelled()
@@ -137,7 +145,7 @@ export class Expiry {
       if (topics.length === 0) continue
       const [row] = await this.#write(removeForClause, [
         bytesArray(topics.map(({ key }) => key)),
-        plainArray(topics.map(({ life }) => life)),
+        plainArray(topics.map(({ generation }) => generation)),
         this.#lease.holder,
       ])
       if (row?.held !== 'true') throw new Cancelled()
@@ -147,7 +155,8 @@ export class Expiry {
   }
 }
 
-function either(cancellation: Cancellation, held: () => boolean): Cancellation {
+/** A cancellation that is also set while the lease is not held. */
+function unlessHeld(cancellation: Cancellation, held: () => boolean): Cancellation {
   return {
     get cancelled() {
       return cancellation.cancelled || !held()

@@ -1,6 +1,6 @@
 /**
- * What a failed statement means: which SQLSTATEs prove that nothing was changed, and which StoreError a caller gets. Whether a
- * statement is tried again, or its session used again, is decided in connections.ts.
+ * What a failed statement means: which SQLSTATEs prove that nothing was changed, and which StoreError a caller gets.
+ * Whether a statement is tried again, or its session used again, is decided in connections.ts.
  */
 import { StoreError } from '../store.js'
 import { isPlainError, stateOf, Warned } from './session.js'
@@ -15,12 +15,15 @@ type Meaning =
   | 'full'
   /** It changed nothing: the engine refused it or did not finish it in time. */
   | 'unavailable'
-  /** Nobody knows whether it was carried out, or will last. */
+  /** It is unknown whether it was carried out, or will last. */
   | 'lost'
   /** It changed nothing, and trying again is useless: the statement, the schema or the engine is wrong. */
   | 'wrong'
 
-/** SQLSTATEs, or their first two letters, of errors after which the engine has changed nothing, except those that are `lost`. */
+/**
+ * SQLSTATEs, or their first two letters, of errors after which the engine has changed nothing, except those that are
+ * `lost`.
+ */
 const meanings: Readonly<Record<string, Meaning>> = {
   [lateState]: 'late',
   '40001': 'conflict', // serialization failure
@@ -36,6 +39,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   '58': 'lost', // the operating system
 }
 
+/** What the failure of a statement means. Errors of the connection, and any that are not the engine's, are `lost`. */
 export function meaningOf(error: unknown): Meaning {
   if (error instanceof StoreError) return 'unavailable'
   const code = stateOf(error)
@@ -46,7 +50,7 @@ export function meaningOf(error: unknown): Meaning {
   return isPlainError(error) || meaning === 'conflict' ? meaning : 'lost'
 }
 
-/** The error for the caller of a write; one that is not the engine's or the environment's is returned as it is. */
+/** The error for the caller of a write; a StoreError and an error of the meaning `wrong` are returned unchanged. */
 export function writeFailure(error: unknown, meaning: Meaning): unknown {
   if (error instanceof StoreError) return error
   const { message } = error as Error

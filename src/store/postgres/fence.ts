@@ -1,15 +1,16 @@
 /**
- * Fenced reads: the result of a read is returned only once the engine has proved that it was still the primary. The proof is a
- * commit that begins after the read, on the same primary, and that the synchronous standby acknowledges: a standby that was
- * promoted acknowledges nothing to its predecessor. One commit serves all reads that wait for one when it begins.
+ * Fenced reads: the result of a read is returned only once the engine has proved that it was still the primary. The
+ * proof is a commit that begins after the read, on the same primary, and that the synchronous standby acknowledges: a
+ * standby that was promoted acknowledges nothing to its predecessor. One commit serves all reads that wait for one when
+ * it begins.
  */
 import { StoreError } from '../store.js'
 import type { Connections } from './connections.js'
 import { type Execute, inTime, type Statement } from './statement.js'
 
 /**
- * Writes a message to the write-ahead log that nobody reads: it locks no row, so that the fences of all processes run in
- * parallel. Without a synchronous standby it proves nothing, and returns no row.
+ * Writes an empty message to the write-ahead log: it locks no row, so that the fences of all processes run in parallel.
+ * Without a synchronous standby it proves nothing, and returns no row.
  */
 const commitNothing: Statement<{ lsn: string }> = {
   name: 'commit_nothing',
@@ -18,7 +19,7 @@ const commitNothing: Statement<{ lsn: string }> = {
     where current_setting('synchronous_standby_names') <> '' and ${inTime(1)}`,
 }
 
-/** How often a read is tried whose proof came from another primary than its rows. */
+/** Attempts of a read whose rows and proof came from different primaries. */
 const attemptsMax = 3
 
 const readStandbys: Statement<{ names: string }> = {
@@ -29,7 +30,7 @@ const readStandbys: Statement<{ names: string }> = {
 /**
  * The same reads, each fenced.
  *
- * @throws StoreError also `unavailable` when there was no proof
+ * @returns reads that also reject with StoreError `unavailable` when there was no proof
  */
 export function createFencedRead({ read, write, timeline }: Pick<Connections, 'read' | 'write' | 'timeline'>): Execute {
   let current: Promise<unknown> = Promise.resolve()
@@ -62,7 +63,7 @@ export function createFencedRead({ read, write, timeline }: Pick<Connections, 'r
   }
 }
 
-/** @throws Error that tells a person what to change, when there is no synchronous standby */
+/** @throws Error whose message says what to change, when there is no synchronous standby */
 export async function requireFence({ read }: Pick<Connections, 'read'>): Promise<void> {
   const [row] = await read(readStandbys, [])
   if (row?.names === '')

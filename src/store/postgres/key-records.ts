@@ -1,6 +1,6 @@
 /**
- * API keys as rows. Every change also increments the revision, in the same statement, so that a process can tell by one small
- * read whether the keys that it holds are current.
+ * API keys as rows. Every change also increments the revision, in the same statement, so that a process can tell by one
+ * small read whether the keys that it holds are current.
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import { plainArray, textArray } from './arrays.js'

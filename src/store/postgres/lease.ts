@@ -1,24 +1,25 @@
 /**
- * The lease on evaluating removals: a row with its holder and its end, by the engine's clock, so that of all processes of all
- * hosts exactly one works at a time. It is taken and renewed by compare-and-set. When its holder dies, another process takes
- * it once it has expired. A lease that ends later than any new one could was taken before the engine's clock stepped back, or
- * before a failover to a slower clock: it may be taken.
+ * The lease on evaluating removals: a row with its holder and its end, by the engine's clock, so that of all processes
+ * of all hosts only one works at a time. It is taken and renewed by compare-and-set. When its holder dies, another
+ * process takes it once it has expired. A lease that ends later than any new one could was taken before the engine's
+ * clock stepped back, or before a failover to a slower clock: it may be taken.
  */
 import { randomUUID } from 'node:crypto'
 import type { Connections } from './connections.js'
 import { clockMs, inTime, type Statement, startMs } from './statement.js'
 
 /**
- * How long the lease lasts, in ms: with the second between two attempts of another process, well below the 5 s within which a
- * due removal is promised.
+ * How long the lease lasts, in ms: with the second between two attempts of another process, well below the 5 s within
+ * which a due removal is promised.
  */
 const leaseMs = 3000
 
+/** Between two renewals, in ms. */
 const renewMs = 1000
 
 /**
- * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while this
- * statement waited for the row, and compared with an earlier time such a lease would seem too long.
+ * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while
+ * this statement waited for the row, and compared with an earlier time such a lease would seem too long.
  */
 const takeLease: Statement<{ expires: string }> = {
   name: 'take_lease',
@@ -28,7 +29,11 @@ const takeLease: Statement<{ expires: string }> = {
     returning expires`,
 }
 
-/** A condition in a statement: the process named by its parameter holds the lease. */
+/**
+ * A condition for a statement: the process named by a parameter holds the lease.
+ *
+ * @param number of that parameter
+ */
 export function isHeldBy(number: number): string {
   return `exists (select 1 from topicd.leases where name = 'removals' and holder = $${number} and expires > ${clockMs})`
 }
@@ -56,7 +61,7 @@ export function createLease({ write }: Pick<Connections, 'write'>): Lease {
   const holder = randomUUID()
   let heldUntil = 0
 
-  /** Our own clock only measures how long ago the engine granted the lease, counted from before the request. */
+  /** Takes or renews the lease. Our own clock only measures how long ago that was, counted from before the request. */
   async function take(): Promise<void> {
     const requestedMs = performance.now()
     const granted = await write(takeLease, [holder, leaseMs])

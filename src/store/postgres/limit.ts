@@ -1,6 +1,6 @@
 /**
- * A limit on concurrent statements. A scan sends one statement after another, so however many scans there are, only a few of
- * their statements are in flight at a time, and sessions stay free for other requests.
+ * A limit on concurrent statements. A scan sends one statement after another, so however many scans there are, only a
+ * few of their statements are in flight at a time, and sessions stay free for other requests.
  */
 import type { Execute } from './statement.js'
 

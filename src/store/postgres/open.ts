@@ -1,9 +1,9 @@
 /**
- * Opens the engine at a postgres:// address: assembles the parts of this folder into a `TopicStore`. Any number of processes of
- * any number of hosts may have it open at the same time, so writes are never paused.
+ * Opens the engine at a postgres:// address: assembles the parts of this folder into a `TopicStore`. Any number of
+ * processes of any number of hosts may have it open at the same time, so writes are never paused.
  *
- * The engine may be away at any time, also at the start. A caller that can wait gets the store anyway, and every request is
- * rejected until the engine is reached and its schema and settings are found right.
+ * The engine may be away at any time, including at the start. A caller that can wait gets the store anyway, and every
+ * request is rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
@@ -23,7 +23,9 @@ import { createStats } from './stats.js'
 import { walk } from './walk.js'
 import { Writes } from './writes.js'
 
-/** How long a caller that cannot wait indefinitely waits for an engine that cannot be reached, in ms: it may be restarting. */
+/**
+ * How long an engine that cannot be reached is tried for a caller that cannot wait longer, in ms: it may be restarting.
+ */
 const patienceMs = 6000
 
 /** Between two attempts, in ms. */
@@ -43,8 +45,8 @@ export interface PostgresOptions {
   /** Whether fetches wait for proof that the engine is still the primary; see fence.ts. */
   readonly fencedReads?: boolean
   /**
-   * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves unusable.
-   * Without it the store is returned only when the engine was reached and is usable.
+   * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves
+   * unusable. Without it the store is returned only when the engine was reached and is usable.
    */
   readonly onUnusable?: (reason: Error) => void
 }
@@ -52,8 +54,8 @@ export interface PostgresOptions {
 /**
  * Opens the store at an address, whose schema must exist.
  *
- * @throws Error when the engine refuses access, its schema does not fit this program, its commits are not durable, or it cannot
- *   store every text; without `onUnusable` also when it cannot be reached
+ * @throws Error when the engine refuses access, its schema does not fit this program, its commits are not durable, or
+ *   it cannot store every text; without `onUnusable` also when it cannot be reached
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
   const { sharers = 1, fencedReads = false, onUnusable } = options
@@ -87,12 +89,15 @@ async function problemOf(connections: Connections, fencedReads: boolean, waitMs:
   }
 }
 
-/** Rejects every statement until the engine has been examined; tries that again and again while it cannot be reached. */
+/**
+ * Rejects every statement until the engine has been examined; retries the examination while the engine cannot be
+ * reached.
+ */
 class Gate {
   #refusal: StoreError | undefined
   #closed = false
 
-  /** @param refusal why the engine could not be examined so far; undefined when it was, and is usable */
+  /** @param refusal why the engine could not be examined so far; undefined when it was found to be usable */
   constructor(
     refusal: StoreError | undefined,
     examine: () => Promise<Error | undefined>,
@@ -107,7 +112,7 @@ class Gate {
     return this.#refusal
   }
 
-  /** The refusal as an answer; undefined once statements are executed. */
+  /** The refusal as a rejected promise; undefined once statements are executed. */
   rejection(): Promise<never> | undefined {
     return this.#refusal === undefined ? undefined : Promise.reject(this.#refusal)
   }

@@ -1,11 +1,12 @@
 /**
- * The sessions of one process for one purpose: a bounded number, opened on demand and handed out in the order of requests.
- * What is executed on them, and what its failure means, is decided in connections.ts.
+ * The sessions of one process for one purpose: a bounded number, opened on demand and handed out in the order of
+ * requests. What is executed on them, and what its failure means, is decided in connections.ts.
  *
- * - A session whose statement was given up counts until the engine has answered or its backend has finished: the backend may
- *   wait for a standby that is away, and new sessions in its place would use up the engine's.
+ * - A session whose statement was given up counts until the engine has answered or its backend has finished: the
+ *   backend may wait for a standby that is away, and new sessions in its place would use up the engine's slots.
  * - When the engine has no slot for one more session, those that are open stay in use, and requests wait for them.
- * - While no session can be opened, requests are rejected at once, and one attempt after another is made in the background.
+ * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one
+ *   continue in the background.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../store.js'
@@ -21,7 +22,7 @@ const retryMs = 500
 /** After the engine had no slot, how long no further session is opened, in ms. */
 const noSlotMs = 5000
 
-/** How long a statement in flight may take when the store is closed, in ms: requests were drained before. */
+/** How long closing waits for statements in flight, in ms: requests were drained before. */
 const closeMsMax = 1000
 
 /** A session that was not used for this long is ended, in ms. */
@@ -50,7 +51,7 @@ export class Pool {
   #closed = false
 
   /**
-   * @param sizeMax the highest number of sessions at the moment
+   * @param sizeMax returns the highest number of sessions at the moment
    * @param statementMsMax after which the engine ends a statement by itself
    */
   constructor(engine: Engine, sizeMax: () => number, statementMsMax: number) {
@@ -104,7 +105,7 @@ export class Pool {
     else this.#hand(waiter, session)
   }
 
-  /** Takes back a session whose statement was not answered in time: it is used again once it is answered. */
+  /** Takes back a session whose statement was not answered in time: it is used again once the statement is answered. */
   giveUp(session: Session): void {
     if (this.#closed) return this.discard(session)
     this.#givenUp.add(session)
@@ -206,7 +207,7 @@ export class Pool {
     if (!this.#closed) this.#grow()
   }
 
-  /** Ends idle sessions on primaries of the past. */
+  /** Ends idle sessions on former primaries. */
   #discardOld(): void {
     for (const { session } of [...this.#idle]) if (!this.#engine.isCurrent(session)) this.discard(session)
   }

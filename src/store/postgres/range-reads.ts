@@ -1,6 +1,7 @@
 /**
- * Reading the first items of key ranges, for pages of plans without a matcher. Ranges requested in one turn of the event loop
- * with the same bounds share a statement. A range whose items exceed its share of such a statement is read again by itself.
+ * Reading the first items of key ranges, for pages of plans without a matcher. Ranges requested in one turn of the
+ * event loop with the same limits share a statement. A range whose items exceed its share of such a statement is read
+ * again by itself.
  */
 import type { KeyRange } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
@@ -12,9 +13,9 @@ import { typeNumbers } from './rows.js'
 import { type Execute, readsInFlightMax, type Statement } from './statement.js'
 
 /**
- * The first items of several ranges: at most `$4` of each, up to the first that exceeds `$5` bytes, and two at least, so that
- * the reader can tell a full page from the last one. Both columns are on both sides of each comparison, so that only the
- * index by type and key can serve it.
+ * The first items of several ranges: at most `$4` of each, up to the first that exceeds `$5` bytes, and two at least,
+ * so that the reader can tell a full page from the last one. Both columns are on both sides of each comparison, so that
+ * only the index by type and key can serve it.
  */
 const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',
@@ -48,7 +49,7 @@ interface RangeRequest extends Request {
   resolve(items: readonly string[]): void
 }
 
-/** Groups with the same bounds, for one statement. */
+/** Groups with the same limits, for one statement. */
 interface RangeBatch {
   readonly limit: number
   readonly bytesMax: number
@@ -82,9 +83,9 @@ export class RangeReads {
     const batches = new Map<string, RangeBatch>()
     for (const group of groups) {
       const [{ limit, bytesMax }] = group
-      const bounds = `${limit} ${bytesMax}`
-      const batch = batches.get(bounds)
-      if (batch === undefined) batches.set(bounds, { limit, bytesMax, groups: [group] })
+      const limits = `${limit} ${bytesMax}`
+      const batch = batches.get(limits)
+      if (batch === undefined) batches.set(limits, { limit, bytesMax, groups: [group] })
       else batch.groups.push(group)
     }
     await Promise.all([...batches.values()].map((batch) => this.#readBatch(batch)))

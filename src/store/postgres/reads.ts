@@ -1,7 +1,7 @@
 /**
- * Fetching: one topic (topic-reads.ts), or a page of a plan. A page of a plan without a matcher reads ranges of one index
- * (range-reads.ts) and copies the items as they are stored. With a matcher, only keys are scanned (scan.ts), and the items of
- * matches are read by their keys.
+ * Fetching: one topic (topic-reads.ts), or a page of a plan. A page of a plan without a matcher reads ranges of one
+ * index (range-reads.ts) and copies the items as they are stored. With a matcher, only keys are scanned (scan.ts), and
+ * the items of matches are read by their keys.
  *
  * Every statement sees what was committed before it was sent, and what it sees is durable.
  */
@@ -17,7 +17,7 @@ import { matchingKeys } from './scan.js'
 import type { Execute, Statement } from './statement.js'
 import { TopicReads } from './topic-reads.js'
 
-/** These topics in tree order, up to the first that makes the sum exceed `$3` bytes. */
+/** The items of these keys, in tree order, up to the first that makes the sum exceed `$3` bytes. */
 const readMatches: Statement<{ item: string }> = {
   name: 'read_matches',
   text: `
@@ -29,10 +29,12 @@ const readMatches: Statement<{ item: string }> = {
     where p.bytes <= $3::bigint order by p.key`,
 }
 
-/** Ranges of one page that are read at once, after the first did not fill it. */
+/** Ranges that are read together for one page, once the first range has not filled it. */
 const rangesAtOnce = 8
 
 /**
+ * Assembles the reads of topics and of pages.
+ *
  * @param read for topics and ranges
  * @param scan for the statements of scans
  */

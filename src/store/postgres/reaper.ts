@@ -1,11 +1,11 @@
 /**
- * Ends sessions whose statement was given up once their backend no longer works: then the engine has answered, and the answer
- * was lost. Without this they would take up places in the pool (pool.ts) until the system notices that the link is broken.
+ * Ends sessions whose statement was given up, once their backend is idle: then the engine has answered, and the answer
+ * was lost. Without this they would count in the pool (pool.ts) until the system notices that the link is broken.
  */
 import type { Pool } from './pool.js'
 import type { Execute, Statement } from './statement.js'
 
-/** The backends of given-up sessions that still work. */
+/** Which of these backends still execute a statement. */
 const readBackends: Statement<{ pid: string }> = {
   name: 'read_backends',
   text: `select pid from pg_stat_activity where pid = any($1::int[]) and state is distinct from 'idle'`,
@@ -47,7 +47,7 @@ export class Reaper {
       for (const session of checked)
         if (left.has(session) && !working.has(session.backendId)) this.#pool.discard(session)
     } catch {
-      // An engine that cannot be reached may still work for these sessions.
+      // An engine that cannot be reached may still execute statements of these sessions.
     }
     this.#timer = this.#pool.givenUp.length === 0 ? undefined : this.#schedule()
   }

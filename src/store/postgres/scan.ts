@@ -1,7 +1,7 @@
 /**
- * Scanning the matching keys of a plan, for pages of plans with a matcher and for removals. Keys are read in batches, which
- * grow while the matcher skips nothing. The scan holds nothing open between them, and continues after the last key that it
- * saw, so that a topic that exists throughout is seen exactly once, in order.
+ * Scanning the matching keys of a plan, for pages of plans with a matcher and for removals. Keys are read in batches,
+ * which grow while the matcher skips nothing. The scan holds nothing open between them, and continues after the last
+ * key that it saw, so that a topic that exists throughout is seen exactly once, in order.
  */
 import type { Plan } from '../../selectors/plan.js'
 import { decodeKey } from '../../topics/key.js'
@@ -25,9 +25,11 @@ const readKeysOfType: Statement<MatchRow> = {
     where (type, key) >= ($1::smallint, $2::bytea) and (type, key) < ($1::smallint, $3::bytea) order by type, key limit $4::int`,
 }
 
-/** Keys of both types, each with the `life` that distinguishes its topic from earlier and later ones at the path. */
-const readLives: Statement<MatchRow> = {
-  name: 'read_lives',
+/**
+ * Keys of both types, each with its topic's generation, which distinguishes it from earlier and later ones at the path.
+ */
+const readGenerations: Statement<MatchRow> = {
+  name: 'read_generations',
   text: `select key, life from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
 }
 
@@ -47,7 +49,7 @@ const keysPerClockRead = 32
  * The matching keys in batches, in order; a batch may be empty. Other requests are served between slices of matching.
  *
  * @param type of the topics; undefined for both
- * @throws Cancelled when `cancellation` says so
+ * @throws Cancelled once `cancellation` is set
  */
 export async function* matchingKeys(
   read: Execute,
@@ -62,15 +64,15 @@ export async function* matchingKeys(
   for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key }) => bytesOf(key))
 }
 
-/** The same, of both types, each key with its topic's `life`. */
+/** The same, of both types, each key with its topic's generation. */
 export async function* matchingTopics(
   read: Execute,
   plan: Plan,
   cancellation: Cancellation,
-): AsyncGenerator<{ key: Buffer; life: string }[]> {
-  const readRange: ReadRange = ({ start, end }, limit) => read(readLives, [start, end, limit])
+): AsyncGenerator<{ key: Buffer; generation: string }[]> {
+  const readRange: ReadRange = ({ start, end }, limit) => read(readGenerations, [start, end, limit])
   for await (const rows of matches(readRange, plan, cancellation))
-    yield rows.map(({ key, life = '' }) => ({ key: bytesOf(key), life }))
+    yield rows.map(({ key, life = '' }) => ({ key: bytesOf(key), generation: life }))
 }
 
 type ReadRange = (range: KeyRange, limit: number) => Promise<readonly MatchRow[]>

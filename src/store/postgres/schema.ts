@@ -1,10 +1,10 @@
 /**
- * The tables, their migrations, and whether this program can work with the tables that are there. They are in a schema of
- * their own, `topicd`, so that other applications can share the database. Only SQL that PostgreSQL, CockroachDB and YugabyteDB
- * share.
+ * The tables, their migrations, and the check that this program can work with the stored tables. They are in a schema
+ * of their own, `topicd`, so that other applications can share the database. All SQL is common to PostgreSQL,
+ * CockroachDB and YugabyteDB.
  *
- *     topics     one row per topic, in tree order by its key (topics/key.ts); pages use the second index, by type and key, so
- *                that topics of the other type cost them nothing
+ *     topics     one row per topic, in tree order by its key (topics/key.ts); pages use the second index, by type and
+ *                key, so that topics of the other type cost them nothing
  *     api_keys   name → record (JSON), and when the key was last used
  *     meta       name → number: the schema's version, the oldest program that can use it, the revision of the API keys
  *     leases     name → holder, and when the lease expires by the engine's clock
@@ -15,17 +15,18 @@ import { stateOf } from './session.js'
 import { inTime, type Statement } from './statement.js'
 
 /**
- * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that was
- * interrupted, do no harm.
+ * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that
+ * was interrupted, do no harm.
  *
- * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set. `properties` is
- * JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms since the epoch by the
- * engine's clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its clause waits, null for none.
- * `life` is a random number that distinguishes a topic from earlier and later ones at the same path.
+ * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set.
+ * `properties` is JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms
+ * since the epoch by the engine's clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its
+ * clause waits, null for none. `life` is the generation: a random number that distinguishes a topic from earlier and
+ * later ones at the same path.
  *
- * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a primary
- * key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index: `on conflict (key)`
- * checks no other, so of two concurrent creations the later would fail.
+ * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a
+ * primary key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index:
+ * `on conflict (key)` checks no other, so of two concurrent creations the later would fail.
  */
 const steps: readonly string[] = [
   `create table if not exists topicd.topics (
@@ -51,8 +52,9 @@ const steps: readonly string[] = [
 const schemaVersion = steps.length
 
 /**
- * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only adds
- * what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema is migrated.
+ * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only
+ * adds what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema
+ * is migrated.
  */
 const oldestProgram = 1
 
@@ -61,7 +63,9 @@ const readVersion: Statement<{ value: string }> = {
   text: `select value from topicd.meta where name = 'schema_version'`,
 }
 
-/** A schema without it was made before it was stored, and is only for programs of its own version. */
+/**
+ * A schema without this row was made by a program that did not store it, and is only for programs of its own version.
+ */
 const readOldestProgram: Statement<{ value: string }> = {
   name: 'read_oldest_program',
   text: `select value from topicd.meta where name = 'oldest_program'`,
@@ -101,7 +105,7 @@ async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
 /**
  * Checks that this program can work with the stored schema: its own version, or a later one that allows older programs.
  *
- * @throws Error that tells a person what to run
+ * @throws Error whose message says what to run
  */
 export async function requireSchema(connections: Pick<Connections, 'read'>): Promise<void> {
   const version = await versionOf(connections)
@@ -121,7 +125,8 @@ export async function requireSchema(connections: Pick<Connections, 'read'>): Pro
 }
 
 /**
- * Creates the schema, or migrates it to this program's version. A later version that allows this program is left as it is.
+ * Creates the schema, or migrates it to this program's version. A later version that allows this program is left
+ * unchanged.
  *
  * @returns the versions before and after
  * @throws Error when a later version does not allow this program
@@ -148,7 +153,10 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
   return { from, to: schemaVersion }
 }
 
-/** `if not exists` checks first and creates afterwards, so a concurrent migration can come in between. */
+/**
+ * Repeats after a race: `if not exists` checks first and creates afterwards, so a concurrent migration can come in
+ * between.
+ */
 async function define(connections: Connections, text: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

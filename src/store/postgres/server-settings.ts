@@ -1,6 +1,6 @@
 /**
- * The settings of the engine that topicd requires: what it acknowledges must be on disk, and it must be able to store every
- * text. An engine that does not know a setting cannot have a wrong value for it.
+ * The settings of the engine that topicd requires: what it acknowledges must be on disk, and it must be able to store
+ * every text. An engine that does not know a setting cannot have a wrong value for it.
  */
 import { StoreError } from '../store.js'
 import type { Connections } from './connections.js'
@@ -11,7 +11,7 @@ type Setting = Statement<{ setting: string }>
 const readFsync: Setting = { name: 'read_fsync', text: `select current_setting('fsync') as setting` }
 const readEncoding: Setting = { name: 'read_encoding', text: `select current_setting('server_encoding') as setting` }
 
-/** @throws Error that tells a person what to change; StoreError when the engine cannot be reached */
+/** @throws Error whose message says what to change; StoreError when the engine cannot be reached */
 export async function requireSettings({ read }: Pick<Connections, 'read'>): Promise<void> {
   async function settingOf(statement: Setting): Promise<string | undefined> {
     const [row] = await read(statement, []).catch((error: unknown) => {

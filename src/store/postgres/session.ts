@@ -1,14 +1,15 @@
 /**
- * The edge to pg: one connection to one host's engine, prepared so that its guarantees do not depend on anybody's
- * configuration. Nothing else imports pg. Which session executes what is decided in connections.ts.
+ * The edge to pg: one connection to one host's engine, prepared so that its guarantees do not depend on the
+ * configuration of the engine, the database or the role. Nothing else imports pg. Which session executes what is
+ * decided in connections.ts.
  *
- * Caveats of the library and of the protocol, each held by a test:
- * - The engine sends a statement's result before it commits. pg resolves on the message after that (ReadyForQuery), so a
- *   resolved write is a committed one.
+ * Caveats of the library and of the protocol, each covered by a test:
+ * - The engine sends a statement's result before it commits. pg resolves on the message after that (ReadyForQuery), so
+ *   a resolved write is a committed one.
  * - A commit that stopped waiting for a standby is reported as a success with a warning.
- * - A connection that fails emits an `error`, which ends the process unless somebody listens.
- * - pg's time limit on connecting ends with the login, and `end()` waits for the other side: so every statement here has a time
- *   limit, and a connection is ended by destroying its socket.
+ * - A connection that fails emits an `error`, which ends the process unless there is a listener.
+ * - pg's time limit on connecting ends with the login, and `end()` waits for the other side. So every statement here
+ *   but those of `define` has a time limit, and a connection is ended by destroying its socket.
  * - Results are text, decoded as UTF-8; here every column stays the text that was received.
  */
 import type { Socket } from 'node:net'
@@ -16,8 +17,9 @@ import pg from 'pg'
 import { clockMs, type Parameter, type Statement } from './statement.js'
 
 /**
- * Settings of each session. One that an engine or a pooler does not know must not prevent the others. A planner without
- * statistics joins by reading whole tables, and every statement here is meant to use an index, so the other plans are off.
+ * Settings of each session. A setting that an engine or a pooler does not know must not prevent the others. A planner
+ * without statistics joins by reading whole tables, and every statement here is meant to use an index, so other plans
+ * are disabled.
  */
 const settings: readonly string[] = [
   // Overrides a weaker setting of the role or the database; a stronger one stays.
@@ -40,8 +42,8 @@ const settings: readonly string[] = [
 const unknownStates: readonly (string | undefined)[] = ['42704', '22023', '42883', '0A000', '42601']
 
 /**
- * What distinguishes one primary from the next: the timeline is part of the name of the write-ahead log's file. A standby
- * writes none.
+ * Reads the timeline, which distinguishes one primary from the next: it is part of the name of the write-ahead log's
+ * file, and a standby writes no log.
  */
 const readTimeline = `
   select pg_is_in_recovery()::text as standby,
@@ -78,12 +80,15 @@ export class Warned extends Error {}
 export class Standby extends Error {}
 
 export class Session {
-  /** The timeline of the engine: a promoted standby has a higher one than its predecessor. 0 where the engine has none. */
+  /**
+   * The timeline of the engine: a promoted standby has a higher one than its predecessor. 0 where the engine has none.
+   */
   timeline = 0
   /** Sessions that the engine allows this role in all; undefined where it does not say. */
   slots: number | undefined
-  /** How far the engine's clock is ahead of performance.now(), in ms, at least, when it was last read; and when that was. */
+  /** How far, at least, the engine's clock was ahead of performance.now() when it was last read, in ms. */
   clockOffsetMs = 0
+  /** When the engine's clock was last read, in ms of performance.now(). */
   clockReadAtMs = 0
 
   readonly #client: pg.Client
@@ -132,7 +137,7 @@ export class Session {
       try {
         return (await this.#client.query({ text, types: asText })).rows[0]
       } catch (error) {
-        // An engine that does not know something has no way to have it wrong.
+        // An engine that does not know a setting cannot have a wrong value for it.
         if (unknownStates.includes(stateOf(error))) return undefined
         throw error
       }
@@ -172,7 +177,8 @@ export class Session {
   /**
    * Executes a statement.
    *
-   * @throws TimedOut after `msMax`, and the statement may still be carried out; otherwise the engine's or the connection's error
+   * @throws TimedOut after `msMax`, and the statement may still be carried out; otherwise the engine's or the
+   *   connection's error
    */
   execute<Row>(
     { name, text }: Statement<Row>,
@@ -222,9 +228,12 @@ export class Session {
     return this.#isBusy ? new Promise((resolve) => (this.#onAnswered = resolve)) : Promise.resolve()
   }
 
-  /** Ends the connection at once. The engine's own time limit ends the statement in flight, unless it waits for a standby. */
+  /**
+   * Ends the connection at once. The engine's own time limit ends the statement in flight, unless it waits for a
+   * standby.
+   */
   destroy(): void {
-    // Politely if the other side still reads, and at once in any case.
+    // `end` says goodbye if the other side still reads; the socket is destroyed in any case.
     this.#client.end().catch(() => {})
     const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
     setImmediate(() => stream.destroy())
@@ -236,7 +245,10 @@ export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
-/** Whether the engine reports that an error ended the statement and not the session. Severities may be in another language. */
+/**
+ * Whether the engine reports that an error ended the statement and not the session. Severities may be in another
+ * language.
+ */
 export function isPlainError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }
@@ -245,7 +257,7 @@ function timeoutMessage(msMax: number): string {
   return `the engine did not answer within ${msMax} ms`
 }
 
-/** @throws TimedOut after `msMax`; the promise goes on, and its failure is ignored */
+/** @throws TimedOut after `msMax`; the work behind the promise continues, and its failure is ignored */
 async function within<T>(msMax: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * A snapshot: one transaction that only reads, so that all its statements see one moment. It holds a session until it is
- * closed, and the engine keeps what is removed in the meantime.
+ * A snapshot: one transaction that only reads, so that all its statements see one moment. It holds a session until it
+ * is closed, and until then the engine keeps what others remove.
  */
 import { commitDeadlineMs } from '../../limits.js'
 import { meaningOf, readFailure } from './failures.js'
@@ -41,6 +41,7 @@ export class Snapshot {
     }
   }
 
+  /** Executes a statement in the snapshot. @throws StoreError `unavailable` when the engine is lost */
   readonly read: Execute = async (statement, parameters) => {
     try {
       return await this.#session.execute(statement, parameters, commitDeadlineMs)
@@ -50,6 +51,7 @@ export class Snapshot {
     }
   }
 
+  /** Ends the transaction and gives the session back. */
   async close(): Promise<void> {
     if (!this.#failed) await this.read(endSnapshot, []).catch(() => {})
     if (this.#failed) this.#pool.discard(this.#session)

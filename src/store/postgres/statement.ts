@@ -1,9 +1,9 @@
 /**
- * What a statement is in this folder, and the SQL fragments that many statements share: the engine's clock and the time limit
- * on writes. No statement is executed here.
+ * What a statement is in this folder, and the SQL fragments that many statements share: the engine's clock and the time
+ * limit on writes. No statement is executed here.
  */
 
-/** A statement, prepared under its name; `Row` has a text, or null, for each column. */
+/** A statement, prepared under its name. Each column of a `Row` is text or null. */
 export interface Statement<Row> {
   readonly name: string
   readonly text: string
@@ -11,17 +11,22 @@ export interface Statement<Row> {
   readonly row?: Row
 }
 
-/** Buffers are sent as they are, in the binary form of the parameter's type; arrays.ts makes those of arrays. */
+/** A Buffer is sent unchanged, in the binary form of the parameter's type; arrays.ts makes those of arrays. */
 export type Parameter = string | number | Buffer | null
 
+/** Executes a statement and returns its rows. */
 export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
 
-/** Batches of one kind of read in flight in this process: beyond a few, larger batches gain more than another one in flight. */
+/**
+ * Batches of one kind of read in flight in this process: beyond a few, larger batches gain more than another one in
+ * flight.
+ */
 export const readsInFlightMax = 2
 
 /**
- * The engine's clock when the row is written, after any wait for a lock, in whole ms since the epoch. `date_part` returns a
- * float8, exact to less than a µs; `extract` returns a numeric since PostgreSQL 14, which costs a tenth of an upsert's time.
+ * The engine's clock when the row is written, after any wait for a lock, in whole ms since the epoch. `date_part`
+ * returns a float8, exact to less than a µs; `extract` returns a numeric since PostgreSQL 14, which costs a tenth of an
+ * upsert's time.
  */
 export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
 
@@ -32,9 +37,10 @@ export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
 export const lateState = '22012'
 
 /**
- * A condition for every statement that changes something. `write` in connections.ts appends a time to the parameters. Before
- * that time, by the engine's clock, the condition is true; later, a statement that would change a row fails. So a write that a
- * frozen link or process held back is not carried out long after its client was told that the outcome is unknown.
+ * A condition for every statement that changes something. `write` in connections.ts appends a time to the parameters.
+ * Before that time, by the engine's clock, the condition is true; later, a statement that would change a row fails. So
+ * a write that was delayed by a frozen link or process is not carried out long after its client was told that the
+ * outcome is unknown.
  *
  * @param number of that last parameter
  */

@@ -1,6 +1,6 @@
 /**
- * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is away, the
- * last known figures are returned.
+ * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is
+ * away, the last result is returned.
  */
 import { StoreError, type StoreStats } from '../store.js'
 import type { Execute, Statement } from './statement.js'
@@ -8,9 +8,12 @@ import type { Execute, Statement } from './statement.js'
 /** How long a result is reused, in ms: the engine updates these estimates about once a second. */
 const reuseMs = 5000
 
-/** The live rows that the engine counts as they change; after a crash that count is lost, and the last `analyze` is used. */
+/**
+ * The live rows that the engine counts as they change; after a crash that count is lost, and the last `analyze` is
+ * used.
+ */
 const estimate: Statement<{ topics: string; bytes: string }> = {
-  name: 'estimate_figures',
+  name: 'estimate_stats',
   text: `
     select coalesce(nullif(pg_stat_get_live_tuples(c.oid), 0), greatest(c.reltuples, 0)::bigint) as topics,
       pg_total_relation_size(c.oid) as bytes
@@ -23,6 +26,7 @@ const countTopics: Statement<{ topics: string }> = {
   text: 'select count(*) as topics from topicd.topics',
 }
 
+/** The reader of the statistics; it rejects only while the engine is away and has never answered. */
 export function createStats(read: Execute): () => Promise<StoreStats> {
   let last: StoreStats | undefined
   let lastMs = -Infinity

@@ -1,7 +1,7 @@
 /**
  * Reading single topics by path. Topics requested in one turn of the event loop share a statement (batcher.ts). A batch
- * of several topics first reads only the small items; a later statement reads the large ones, so that they do not delay the
- * small ones.
+ * of several topics first reads only the small items; a later statement reads the large ones, so that they do not delay
+ * the small ones.
  */
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
@@ -15,7 +15,7 @@ import { type Execute, readsInFlightMax, type Statement } from './statement.js'
 interface ItemRow {
   readonly key: string
   readonly type: string
-  /** Null for one that was too large, or that others left no room for. */
+  /** Null if it was too large, or if the items before it left no room. */
   readonly item: string | null
 }
 

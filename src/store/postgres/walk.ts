@@ -1,6 +1,6 @@
 /**
- * Walking over all matches of a plan in one snapshot, for export; and over their rows, for check.ts. Rows are read in batches,
- * and other work has its turn between them.
+ * Walks over all matches of a plan in one snapshot, for export, and over rows of topics, for check.ts. Rows are read in
+ * batches, and other work gets its turn between them.
  */
 import type { Plan } from '../../selectors/plan.js'
 import { decodeKey } from '../../topics/key.js'
@@ -25,7 +25,7 @@ export interface TopicRow {
   readonly item: string
 }
 
-/** At most `$3` rows, up to the first that makes the sum exceed `$4` bytes. */
+/** At most `$3` rows, up to the first that makes the sum of their items exceed `$4` bytes. */
 const readRows: Statement<TopicRow> = {
   name: 'read_rows',
   text: `
@@ -54,7 +54,11 @@ export async function* rowsOf({ read }: Snapshot, ranges: readonly KeyRange[]): 
   }
 }
 
-/** Every match of the plan, whole, in tree order. */
+/**
+ * Every match of the plan, complete, in tree order.
+ *
+ * @throws Cancelled once `cancellation` is set; StoreError `unavailable`
+ */
 export async function* walk(
   connections: Pick<Connections, 'openSnapshot'>,
   { ranges, matcher }: Plan,

@@ -1,6 +1,6 @@
 /**
- * What callers of writes request, how a request is made from a path and a value, and what a statement needs from groups of
- * them. Everything here is pure: no statement is executed.
+ * What callers of writes request, how a request is made from a path and a value, and what a statement needs from groups
+ * of them. Everything here is pure: no statement is executed.
  */
 import { randomBytes } from 'node:crypto'
 import { encodeKey } from '../../topics/key.js'
@@ -55,7 +55,7 @@ export function setRequest(path: Path, type: TopicType, valueText: Uint8Array): 
   return { id: columnOf(key), bytes, sinceMs: performance.now(), key, type, item, conflicts: 0 }
 }
 
-/** What both ways of creating a topic request. */
+/** The part of a request that `add` and `addAndSet` share. */
 export function creationRequest(creation: Creation, valueText: Uint8Array | undefined): Unsettled<CreationRequest> {
   const { path, type, properties } = creation
   const key = encodeKey(path)
@@ -73,7 +73,10 @@ export function isSameCreation(a: AddAndSetRequest, b: AddAndSetRequest): boolea
     : a.properties.equals(b.properties)
 }
 
-/** The parameters of the statements that create: one array per column, then the generation of the topics that they create. */
+/**
+ * The parameters of the statements that create: one array per column, then the generation of the topics that they
+ * create.
+ */
 export function creationParameters(
   requests: readonly (readonly [Pick<CreationRequest, 'key' | 'creation' | 'properties'>, Buffer])[],
   generation: string,
@@ -89,27 +92,29 @@ export function creationParameters(
   ]
 }
 
-/** For the column `life`: random, so that no two topics that ever existed at one path share it. */
+/** A generation, for the column `life`: random, so that no two topics that ever existed at one path share it. */
 export function newGeneration(): string {
   return String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
 }
 
-/** Rows are locked in this order. */
+/** The groups in the order in which their rows must be locked. */
 export function inKeyOrder<R extends WriteRequest>(groups: readonly RequestGroup<R>[]): RequestGroup<R>[] {
   return [...groups].sort(([a], [b]) => Buffer.compare(a.key, b.key))
 }
 
-/** When the oldest request was made. */
+/** When the oldest request was made, in ms of performance.now(). */
 export function oldestMs(groups: readonly RequestGroup<Request>[]): number {
   let oldest = Infinity
   for (const group of groups) for (const { sinceMs } of group) oldest = Math.min(oldest, sinceMs)
   return oldest
 }
 
+/** The keys of the groups, as a parameter. */
 export function keysOf(groups: readonly RequestGroup<WriteRequest>[]): Buffer {
   return bytesArray(groups.map(([{ key }]) => key))
 }
 
+/** The last request of a group: its value is the one that is written. */
 export function lastOf<R extends Request>(group: RequestGroup<R>): R {
   return group.at(-1) ?? group[0]
 }
@@ -129,6 +134,7 @@ export function resolveChanged<Outcome, R extends WriteRequest & { resolve(outco
   return left
 }
 
+/** Resolves every request of a group. */
 export function resolveAll<Outcome>(
   group: readonly { resolve(outcome: Outcome): void }[],
   outcome: NoInfer<Outcome>,
@@ -136,7 +142,9 @@ export function resolveAll<Outcome>(
   for (const request of group) request.resolve(outcome)
 }
 
-/** Resolves the requests of a group of which only the first can have made the difference. */
+/**
+ * Resolves a group in which only the first request can have made the change: it gets `first`, the rest get `others`.
+ */
 export function resolveFirst<Outcome>(
   group: readonly { resolve(outcome: Outcome): void }[],
   first: NoInfer<Outcome>,

@@ -1,6 +1,6 @@
 /**
- * The statements of set, add, addAndSet and remove. Deciding and writing are one statement, and each returns the keys that it
- * changed. All end in `inTime` (statement.ts), except the read. What their results mean is decided in writes.ts.
+ * The statements of set, add, addAndSet and remove. Each decides and writes, and returns the keys that it changed. All
+ * have the condition `inTime` (statement.ts), except the read. What their results mean is decided in writes.ts.
  */
 import { clockMs, inTime, type Statement } from './statement.js'
 
@@ -17,7 +17,7 @@ export const overwrite: Statement<KeyRow> = {
     returning t.key`,
 }
 
-/** The same for one topic, which spares a lone publisher the unpacking of arrays. */
+/** The same for one topic, without the cost of unpacking arrays: most batches of a lone publisher are one request. */
 export const overwriteOne: Statement<KeyRow> = {
   name: 'overwrite_one',
   text: `
@@ -27,7 +27,9 @@ export const overwriteOne: Statement<KeyRow> = {
     returning t.key`,
 }
 
-/** Overwrites topics that were read before, if they are still the same ones: a `life` belongs to one topic. */
+/**
+ * Overwrites topics that were read before, if they are still the same ones: a generation (`life`) belongs to one topic.
+ */
 export const overwriteSame: Statement<KeyRow> = {
   name: 'overwrite_same',
   text: `
@@ -38,7 +40,10 @@ export const overwriteSame: Statement<KeyRow> = {
     returning t.key`,
 }
 
-/** Its parameters come from `creationParameters`. A new topic with a REMOVAL policy is due at once: it is evaluated then. */
+/**
+ * Its parameters come from `creationParameters`. A new topic with a REMOVAL policy is due at once: it is evaluated
+ * then.
+ */
 const insertTopics = `
     insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due)
     select v.key, v.type, v.retains, v.properties, v.item, $7::bigint, ${clockMs}, ${clockMs}, case when v.removal then ${clockMs} end
@@ -60,7 +65,7 @@ export const createOrOverwrite: Statement<KeyRow & { readonly life: string }> = 
     returning key, life`,
 }
 
-/** For one topic: a lone publisher mostly overwrites, which costs the engine less than trying to create. */
+/** Overwrites one topic: a lone publisher mostly does that, and it costs the engine less than trying to create. */
 export const overwriteLike: Statement<KeyRow> = {
   name: 'overwrite_like',
   text: `
@@ -82,5 +87,5 @@ export const readSpecifications: Statement<
   text: 'select key, type, properties, life from topicd.topics where key = any($1::bytea[])',
 }
 
-/** What the topic at a key is. */
+/** The type, the properties and the generation of the topic at a key. */
 export type Specification = typeof readSpecifications extends Statement<infer Row> ? Row : never

@@ -1,13 +1,14 @@
 /**
- * Changing topics: set, add, addAndSet, remove. Requests of one kind are gathered into batches (batcher.ts), and a batch is one
- * statement, so that deciding and writing are one step, and one commit makes a whole batch durable. Of several values for one
- * topic the last value wins; earlier ones are acknowledged too, since nobody could observe the state in between.
+ * Changing topics: set, add, addAndSet, remove. Requests of one kind are gathered into batches (batcher.ts), and a
+ * batch is one statement, so that deciding and writing are one step, and one commit makes a whole batch durable. Of
+ * several values for one topic the last value wins; earlier ones are acknowledged too, since nobody could observe the
+ * state in between.
  *
  * What the statement itself cannot decide (why a topic was not set, whether properties that differ in their text are
- * compatible) is read afterwards. Where that read says that the write should have succeeded, another writer came in between,
- * and the request goes into another batch.
+ * compatible) is read afterwards. Where that read says that the write should have succeeded, another writer came in
+ * between, and the request goes into another batch.
  *
- * Rows are always locked in the order of their keys, so that no two batches, of whatever process, deadlock.
+ * Rows are always locked in the order of their keys, so that no two batches deadlock, whatever their processes.
  */
 import { conflictsMax } from '../../limits.js'
 import type { Plan } from '../../selectors/plan.js'
@@ -55,19 +56,19 @@ import {
 } from './write-statements.js'
 
 /**
- * Batches of one kind in flight in this process: of the kinds that publishers use, one executes while another commits; the
- * others are rarer.
+ * Batches of one kind in flight in this process: of the kinds that publishers use, one executes while another commits;
+ * the others are rarer.
  */
 const valueBatchesMax = 2
 const otherBatchesMax = 1
 
 /**
- * How long a write may wait for its batch to be sent, in ms. One that waited longer is rejected, since it would hardly begin in
- * time (connections.ts). A checkpoint of the engine may take a second or two.
+ * How long a write may wait for its batch to be sent, in ms. One that waited longer is rejected, since it would
+ * probably not begin in time (connections.ts). A checkpoint of the engine may take a second or two.
  */
 const waitMsMax = 3000
 
-/** Topics per batch: some ms of the engine's work, then other batches have a turn. */
+/** Topics per batch: a few ms of the engine's work, so that other batches get their turn. */
 const topicsMax = 500
 
 const valueBatches = { inFlightMax: valueBatchesMax, groupsMax: topicsMax, waitMsMax }
@@ -209,7 +210,10 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     return resolveChanged([group], rows, 'updated').length === 0
   }
 
-  /** Answers groups whose topics differ in type or in the text of their properties; those that are compatible are overwritten. */
+  /**
+   * Answers groups whose topics differ in type or in the text of their properties; those that are compatible are
+   * overwritten.
+   */
   async #resolveIncompatible(groups: readonly RequestGroup<AddAndSetRequest>[]): Promise<void> {
     const specifications = await this.#specificationsOf(groups)
     const same: [RequestGroup<AddAndSetRequest>, Specification][] = []
@@ -243,7 +247,9 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     for (const group of groups) resolveFirst(group, removed.has(group[0].id), false)
   }
 
-  /** What the topics of these groups are, by key. */
+  /**
+   * The specifications of the topics of these groups, by the id of the request; a topic that does not exist has none.
+   */
   async #specificationsOf(groups: readonly RequestGroup<WriteRequest>[]): Promise<ReadonlyMap<string, Specification>> {
     if (groups.length === 0) return new Map()
     const rows = await this.#read(readSpecifications, [bytesArray(groups.map(([{ key }]) => key))])
