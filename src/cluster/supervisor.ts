@@ -120,13 +120,18 @@ export class Supervisor {
     process.on('SIGTERM', (signal) => this.#onSignal(signal))
     process.on('SIGINT', (signal) => this.#onSignal(signal))
     process.on('SIGHUP', () => void this.reload().catch(() => {}))
-    await this.#startAll()
+    const url = await this.#startAll()
     this.#onStarted()
+    const { firstKey, store, data } = this.#config
+    // Reloads need not wait for it: it may take as long as the store is unavailable.
+    if (firstKey && url !== undefined)
+      await this.#makeFirstKey(url, store === 'lmdb' ? data : redactedConfig(this.#config).store)
   }
 
-  async #startAll(): Promise<void> {
+  /** Returns the URL of the routes; undefined when a signal ended the start. */
+  async #startAll(): Promise<string | undefined> {
     const { refuse, port } = this.#options
-    const { host, adminHost, adminPort, data, workers, firstKey, store, basePath, tlsCert } = this.#config
+    const { host, adminHost, adminPort, data, workers, basePath, tlsCert } = this.#config
     const log = this.#log
     this.#admin = await startAdmin({
       host: adminHost,
@@ -141,7 +146,7 @@ export class Supervisor {
       this.#control = await listenForControl(data, this.#requests)
       await this.#workers.reach(this.#wanted(this.#config))
     } catch (error) {
-      if (this.#stoppingSinceMs !== undefined) return
+      if (this.#stoppingSinceMs !== undefined) return undefined
       this.#workers.kill()
       refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
     }
@@ -153,7 +158,7 @@ export class Supervisor {
     setInterval(() => this.#watch(), statusMs).unref()
     const period = watchdogMs()
     if (period !== undefined) setInterval(() => this.#readiness.alive() && void notify('WATCHDOG=1'), period / 3)
-    if (firstKey) await this.#makeFirstKey(url, store === 'lmdb' ? data : redactedConfig(this.#config).store)
+    return url
   }
 
   /** A failure does not end the service: `topicd keys add` can make a key later. */

@@ -25,7 +25,13 @@ await t.test('a service that starts while its engine is away waits for it', { sk
   const { primary, addressAt, standby } = await startPair(t)
   await standby.stop('SIGQUIT')
   await primary.stop('SIGINT')
-  const server = await startServer(t, { store: addressAt(primary), workers: 2, check: false, token: 'none' })
+  const server = await startServer(t, {
+    store: addressAt(primary),
+    workers: 2,
+    check: false,
+    token: 'none',
+    flags: ['--first-key'],
+  })
   refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'nobody knows the keys')
   await until('/readyz says why', async () => {
     const ready = await fetch(`${server.adminUrl}/readyz`)
@@ -35,6 +41,7 @@ await t.test('a service that starts while its engine is away waits for it', { sk
   await new Promise((resolve) => setTimeout(resolve, 8000))
   t.ok(server.running, 'it goes on waiting')
   t.strictSame(told(server.log), ['the store is unavailable'], 'it says so once')
+  t.match(await server.command('reload'), { code: 0 }, 'a reload does not wait for the first key')
   const pids = server.workerPids()
   await primary.start()
   const startedMs = performance.now()
