@@ -9,7 +9,7 @@ import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
 import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
-import { type Problem, problem } from './problems.js'
+import { type Problem, problem, shorten } from './problems.js'
 
 /** A body that its validator accepted, with the text of its `value`. */
 interface Parsed<Body> {
@@ -138,7 +138,9 @@ function parameterName(path: string): string {
  */
 export function sizeProblem(found: unknown, sizeMax: number): Problem {
   const quoted =
-    found instanceof Uint8Array ? `the number ${shortened(Buffer.from(found).toString('latin1'))}` : describe(found)
+    found instanceof Uint8Array
+      ? `the number ${shorten(Buffer.from(found).toString('latin1'), repeatedMax)}`
+      : describe(found)
   return problem('invalid_parameter', { name: 'size', found: quoted, allowed: `an integer from 1 to ${sizeMax}` })
 }
 
@@ -159,7 +161,7 @@ export function describe(value: unknown): string {
   if (Array.isArray(value)) return 'an array'
   switch (typeof value) {
     case 'string':
-      return `the string ${JSON.stringify(shortened(value))}`
+      return `the string ${JSON.stringify(shorten(value, repeatedMax))}`
     case 'number':
     case 'boolean':
       return `the ${typeof value} ${value}`
@@ -170,7 +172,3 @@ export function describe(value: unknown): string {
 
 /** The longest text that is repeated to say what was found, in UTF-16 units. */
 const repeatedMax = 40
-
-function shortened(text: string): string {
-  return text.length > repeatedMax ? `${text.slice(0, repeatedMax).toWellFormed()}…` : text
-}

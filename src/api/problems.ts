@@ -125,10 +125,11 @@ export function problem<Code extends ProblemCode>(
 ): Problem {
   const row: Row = table[code]
   const fill: Readonly<Record<string, string>> = blanks ?? {}
-  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? ''))
+  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? '', quotedMax))
   return { code, status: row.status, message }
 }
 
-function shorten(text: string): string {
-  return text.length <= quotedMax ? text : `${text.slice(0, quotedMax).toWellFormed()}…`
+/** The text, or its first `unitsMax` UTF-16 units and an ellipsis if it is longer. */
+export function shorten(text: string, unitsMax: number): string {
+  return text.length <= unitsMax ? text : `${text.slice(0, unitsMax).toWellFormed()}…`
 }

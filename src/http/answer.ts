@@ -4,7 +4,7 @@
  *
  * Errors in this folder: a fault of the request is a `Refusal`, a value, for which the service makes the `Answer`. A
  * fault of ours or of the machine is an exception: `answerForError` turns one from a handler into an answer, and one
- * while the server starts ends the start.
+ * during the start makes it fail.
  */
 
 /** A complete answer. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
