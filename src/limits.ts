@@ -1,6 +1,7 @@
 /**
- * The fixed limits, each with its unit in its name and its reason beside it. A limit without a unit is a count; a `size` of a
- * pattern is in instructions. What a person may change is in settings.ts. Nothing here reads argv or the environment.
+ * The fixed limits, each with its unit in its name and its reason beside it. A limit without a unit is a count; a
+ * `size` of a pattern is in instructions. Adjustable limits are in settings.ts. Nothing here reads argv or the
+ * environment.
  */
 import { strict as assert } from 'node:assert'
 
@@ -12,12 +13,12 @@ export const keyBytesMax = 1978
 /** The longest path. The key of a path has as many bytes as its UTF-8 text, so a path may use all of the key. */
 export const pathBytesMax = keyBytesMax
 
-/** The longest selector: room for a set of several longest paths, but little enough to compile without a stall. */
+/** The longest selector: room for a set of several longest paths, and short enough to compile without a stall. */
 export const selectorBytesMax = 8 * kibibyte
 
 assert(selectorBytesMax > 2 * pathBytesMax)
 
-/** Nesting of groups in one pattern: more than a person writes, but far from a stack overflow. */
+/** Nesting of groups in one pattern: more than anyone writes, and far from a stack overflow. */
 export const groupDepthMax = 100
 
 /** The highest count in `{n,m}`: the linear-time engine's own limit, which is RE2's. */
@@ -32,12 +33,12 @@ export const patternSizeMax = 2000
 /** The size of all the patterns of one selector: plain text of any allowed length always fits. */
 export const selectorSizeMax = selectorBytesMax
 
-/** The patterns of one selector that need an engine: each of them may run on each topic, and each has an automaton. */
+/** The patterns of one selector that need an engine: each may run on every topic, and each has an automaton. */
 export const selectorEnginesMax = 32
 
 /**
- * The total size of those: room for one repetition of 1000 and a little more. At this size, the worst pattern found takes
- * about 1 ms for a path of 40 characters, and well below 0.1 s for a longest path.
+ * The total size of those patterns: room for one repetition of 1000 and a little more. At this size, the worst pattern
+ * found takes about 1 ms for a path of 40 characters, and well below 0.1 s for a longest path.
  */
 export const enginesSizeMax = 1200
 
@@ -88,17 +89,20 @@ assert(removalBytesMax < propertiesBytesMax)
 assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
 
 /**
- * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever has to remap. Far more than
+ * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever remaps. Far more than
  * any disk, and far less than the 47 bits of a process.
  */
 export const mapBytes = 2 ** 42
 
-/** A commit that has not returned after this long never will: the disk hangs, or another process died with the lock. */
+/**
+ * A commit that has not returned after this long never will: the disk hangs, or another process died with the lock.
+ * Also the deadline of a PostgreSQL statement.
+ */
 export const commitDeadlineMs = 10_000
 
 /**
- * How often a write retries after another write changed the topic in between. Each conflict means that another write
- * succeeded, so even hundreds of writers of one topic succeed; a write that needs more is told to try again later.
+ * How often a write is attempted while other writes keep changing its topic. Each conflict means that another write
+ * succeeded, so even hundreds of writers of one topic succeed; a write that needs more attempts is refused with 503.
  */
 export const conflictsMax = 64
 
@@ -117,7 +121,7 @@ export const connectionsMax = 20_000
 /** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
 export const descriptorsReserved = 200
 
-/** Requests of one worker that wait for their answer. Beyond that, waiting longer helps nobody. */
+/** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
 export const requestsWaitingMax = 10_000
 
 /** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
@@ -126,10 +130,16 @@ export const bodyBytesWaitingMax = 64 * 1024 * kibibyte
 /** Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out. */
 export const bodyBytesSmallMax = 4 * kibibyte
 
-/** Buffer for a body whose first piece has arrived: what a slow upload costs before it has sent more than a few bytes. */
+/**
+ * The smallest buffer for a body that arrives in pieces: what a slow upload costs before it has sent more than a few
+ * bytes.
+ */
 export const bodyBytesKeptMin = 4 * kibibyte
 
-/** How much of a too large body is read and dropped before its client is told that it is too large. */
+/**
+ * How much of a body beyond the largest allowed is read and dropped, so that its client finishes sending and reads the
+ * refusal. A body that is larger still ends its connection.
+ */
 export const bodyBytesDroppedMax = 32 * 1024 * kibibyte
 
 /** How long a connection that closes after its answer waits for the next piece of a body: a lost packet is resent sooner. */
@@ -141,10 +151,13 @@ export const lingerMsMax = 10_000
 /** Answers up to this size may be handed to the library without knowing whether the client reads them. */
 export const answerBytesSmallMax = 2 * kibibyte
 
-/** One in this many small answers finds out, at some cost, whether the client still reads. */
+/** One in this many small answers checks, at some cost, whether the client still reads. */
 export const answersPerProbe = 8
 
-/** Answers, or parts of them, that the clients of one worker have not read. Beyond that, the oldest are cut off. */
+/**
+ * Answers, or parts of them, that the clients of one worker have not read. Beyond that, the connections that have
+ * waited longest are closed.
+ */
 export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 
 /** Lines of an import whose writes are in flight: enough to fill the commits. */
@@ -157,12 +170,12 @@ export const importBytesWaitingMax = 32 * 1024 * kibibyte
 export const importLineBytesMax = 65 * 1024 * kibibyte
 
 /**
- * How long nobody may read a tool's output before its reader counts as hanging: meanwhile, the snapshot of an export keeps the
- * store from reusing freed pages. A reader needs to read a few KB per second to count as one.
+ * How long a tool's output may go unread before its reader counts as hanging: meanwhile, the snapshot of an export
+ * keeps the store from reusing freed pages. Reading a few KB per second is enough.
  */
 export const toolUnreadMsMax = 60_000
 
-/** What all scans that wait for their next slice may have found. Beyond that, their pages end early. */
+/** Results held by all scans of one worker that wait for their next slice. Beyond that, their pages end early. */
 export const scanBytesWaitingMax = 32 * 1024 * kibibyte
 
 /** How long a request may wait for its answer: longer than any client waits, but not forever. */

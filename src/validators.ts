@@ -1,10 +1,10 @@
 /**
- * Everything that typia generates, and the only file that imports it: the validators of what comes from outside, and the
- * schemas of the API description.
+ * Everything that typia generates, and the only file that imports it: the validators of what comes from outside, and
+ * the schemas of the API description.
  *
- * The types stay with the layers that they belong to. This file sits below all of them: every layer may load it, and it loads
- * none of them, since it imports their types alone, which are gone at run time. Bounds that TypeScript cannot say are tags in
- * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file has to know typia.
+ * The types stay in the layers that own them. This file sits below all layers: any of them may load it, and it loads
+ * none, since its imports of their types are erased at compile time. Bounds that TypeScript cannot express are tags in
+ * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file depends on typia.
  */
 import typia, { type IValidation } from 'typia'
 import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './api/answers.js'
@@ -23,10 +23,12 @@ import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from
 import type { KeyLine, TopicLine } from './tools/export-format.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tools/tool-messages.js'
 
-/** What a validator found wrong: where, and what it expected there; `undefined` for a member that is not known. */
+/**
+ * What a validator found wrong: where, and what it expected there, which is the text 'undefined' for an unknown member.
+ */
 export type ValidationError = IValidation.IError
 
-/** What api/parse-body.ts needs to know of a JSON object: whether an input is one, and the names of its members. */
+/** The shape of a JSON object, for api/parse-body.ts: its validator, and the names of its members. */
 export interface BodyShape<Body> {
   readonly validate: (input: unknown) => IValidation<Body>
   readonly names: readonly string[]

@@ -1,6 +1,7 @@
 /**
- * The answers on the wire, as types from which the API description is generated (validators.ts), comments included. Nothing
- * is printed from them, since values are sent as they were stored; a test holds real answers to them.
+ * The answers on the wire, as types from which the API description is generated (validators.ts), comments included.
+ * Answers are not serialised from them, since values are sent as they were stored; a test checks real answers against
+ * them.
  */
 import type { TopicType } from '../topics/topic.js'
 import type { ProblemCode } from './problems.js'
@@ -9,13 +10,13 @@ import type { ProblemCode } from './problems.js'
 export interface FetchItem {
   readonly path: string
   readonly type: TopicType
-  /** As it was sent, to the letter; missing while no value was ever set. */
+  /** Exactly as it was sent; absent while the topic has no value. */
   readonly value?: unknown
 }
 
 /** The matches of a selector, or as many of them as fit, in topic tree order: a topic precedes its descendants. */
 export interface FetchPage {
-  /** Whether another match exists; ask for it with `after` set to the path of the last result. */
+  /** Whether another match exists; request it with `after` set to the path of the last result. */
   readonly has_more: boolean
   readonly results: readonly FetchItem[]
 }
@@ -25,10 +26,10 @@ export interface SetAnswer {
   readonly path: string
 }
 
-/** A topic is there. */
+/** The topic exists. */
 export interface AddAnswer {
   readonly path: string
-  /** Whether it was not there before. */
+  /** Whether this request created it. */
   readonly created: boolean
 }
 

@@ -1,7 +1,7 @@
 /**
- * The request bodies on the wire, as types. The validators and the schemas of the API description are generated from them
- * (validators.ts), and so are the descriptions of members: comments and tags such as `@minimum` have an effect here. What a
- * type cannot say (settings, limits in bytes, one of path and selector) is checked in parse.ts.
+ * The request bodies on the wire, as types. The validators and the schemas of the API description are generated from
+ * them (validators.ts), and so are the descriptions of members: comments and tags such as `@minimum` have an effect
+ * here. What a type cannot express (settings, limits in bytes, one of path and selector) is checked in parse.ts.
  */
 import type { Properties, TopicType } from '../topics/topic.js'
 
@@ -30,7 +30,7 @@ export interface FetchBySelector {
   readonly after?: string
 }
 
-/** The body of POST /topics/fetch: one of the two, which the handler tells apart. */
+/** The body of POST /topics/fetch: one of the two, which parse.ts distinguishes. */
 export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, 'type'>> {}
 
 /** The body of POST /topics/set. */
@@ -77,5 +77,5 @@ export interface RemoveBySelector {
   readonly selector: string
 }
 
-/** The body of POST /topics/remove: one of the two, which the handler tells apart. */
+/** The body of POST /topics/remove: one of the two, which parse.ts distinguishes. */
 export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelector> {}

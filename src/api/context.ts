@@ -1,7 +1,7 @@
 /**
- * What the five handlers share: the store and the settings they work with, the checks of what a key may do, and how their
- * answers are made. A handler runs in this order: may the key call this at all → parse → may it touch these topics → is there
- * room on the disk → store → answer.
+ * What the five handlers share: the store and the settings they use, the checks of permissions and disk space, and the
+ * making of answers. A handler works in this order: may the key use this operation → parse → may it touch these topics
+ * → is there room on the disk → store → answer.
  */
 import { type Access, covers, mayTouch } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
@@ -15,14 +15,19 @@ export interface ApiContext {
   readonly store: TopicStore
   readonly pageSizeMax: number
   readonly pageBytesMax: number
-  /** Reserves disk space for a write with a body of so many bytes; false when the disk is nearly full and it must be refused. */
+  /**
+   * Reserves disk space for a write with a body of this size; false if the disk is nearly full and the write must be
+   * refused.
+   */
   readonly tryReserveDisk: (bodyBytes: number) => boolean
 }
 
+/** A 200 with this JSON as its body. */
 export function ok(body: string): Answer {
   return { status: 200, body }
 }
 
+/** The answer for a problem, with the headers that its status requires. */
 export function refuse({ status, code, message }: Problem): Answer {
   const answer = { status, body: JSON.stringify({ code, message }), cause: code }
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
@@ -30,7 +35,7 @@ export function refuse({ status, code, message }: Problem): Answer {
   return answer
 }
 
-/** Calls `next` at once where the value is there at once: no promise costs a turn then. */
+/** Calls `next` at once if the value is not a promise, which saves the cost of one. */
 export function whenKnown<T, R>(value: Awaitable<T>, next: (known: T) => R): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
@@ -60,7 +65,7 @@ export function creationProblem(access: Access, { path, removal }: Creation): Pr
   return operationProblem(access, 'remove') ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
 }
 
-/** Why there is no room for a write with this body; undefined when there is, and then the room counts as taken. */
+/** Why there is no room for a write with this body; undefined when there is, and then the room is reserved. */
 export function roomProblem({ tryReserveDisk }: ApiContext, body: Uint8Array): Problem | undefined {
   return tryReserveDisk(body.length) ? undefined : problem('disk_nearly_full')
 }

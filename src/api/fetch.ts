@@ -1,6 +1,6 @@
 /**
- * POST /topics/fetch: one topic by its path, or a page of what a selector matches. Nothing is printed here: the store's
- * items are sent as they are, with the few bytes of a page around them.
+ * POST /topics/fetch: one topic by its path, or a page of what a selector matches. Nothing is serialised here: the
+ * store's items are sent unchanged, with the few bytes of a page around them.
  */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'

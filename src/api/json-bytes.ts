@@ -1,8 +1,8 @@
 /**
- * The bytes of JSON that the scanners of bodies look for, and how they compare.
+ * The bytes of JSON that the body scanners look for, and a comparison of bytes.
  *
- * The scanners read `bytes[at] as number`: a byte past the end is undefined, which no comparison finds equal, less or greater, so
- * that a loop ends there. A check of its own would cost every byte.
+ * The scanners read `bytes[at] as number`: a byte past the end is undefined, and every comparison of it with a number
+ * is false, so that a loop ends there. A bounds check would cost time for every byte.
  */
 export const quote = 0x22
 export const backslash = 0x5c

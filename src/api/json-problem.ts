@@ -1,10 +1,10 @@
 /**
- * Where a text stops being JSON, and what is wrong there. JSON.parse alone decides whether a body is JSON; its message
- * differs between versions of Node, so this finds one after JSON.parse has refused. A test holds that the two agree.
+ * Where a text stops being JSON, and what is wrong there. JSON.parse alone decides whether a body is JSON; its messages
+ * differ between versions of Node, so this file finds the error again and words it. A test checks that the two agree.
  *
- * The grammar is a table of states with one look-up per byte, so that any text costs about what JSON.parse costs: a client
- * that may send a body may send many wrong ones. The byte that is named is the first one after which no JSON text can begin
- * like this one.
+ * The grammar is a table of states with one look-up per byte, so that any text costs about as much as JSON.parse does:
+ * a client may send many wrong bodies. The byte that is named is the first with which the text can no longer be the
+ * beginning of any JSON text.
  */
 import { space } from './json-bytes.js'
 
@@ -15,15 +15,15 @@ interface Wrong {
 }
 
 /**
- * What is wrong with a text, in words that go on from "is not valid JSON:"; bytes are counted from 1.
+ * What is wrong with a text, as a phrase that follows "is not valid JSON:"; bytes are counted from 1.
  *
  * @param text UTF-8
- * @param levelsMax what is nested deeper is not examined, nor what follows it
+ * @param levelsMax anything nested deeper is not examined, nor the text after it
  * @returns undefined when nothing wrong was found
  */
 export function jsonProblem(text: Uint8Array, levelsMax: number): string | undefined {
-  const wrong = findWrong(text, levelsMax)
-  return wrong && `found ${nameOf(text, wrong.at)} at byte ${wrong.at + 1}, expected ${wrong.expected}`
+  const first = findWrong(text, levelsMax)
+  return first && `found ${nameOf(text, first.at)} at byte ${first.at + 1}, expected ${first.expected}`
 }
 
 function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
@@ -72,7 +72,7 @@ function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
   return state === afterAll ? undefined : { at, expected: expectedIn(state) }
 }
 
-/** What each state expects, in the words of a message; a state is an index here. */
+/** What each state expects, in the words of a message, by state. */
 const expectedBy: string[] = []
 
 function expectedIn(state: number): string {
@@ -92,13 +92,13 @@ const afterMember = addState('"," or "}"')
 const afterElement = addState('"," or "]"')
 const afterAll = addState('the end')
 
-// Actions instead of a next state, for what depends on the open bracket or has to be remembered. Larger than any state.
+// Actions in place of a next state that depends on the open bracket, or has something to remember. Larger than any state.
 const wrong = 0xf0
 const openObject = 0xf1
 const openArray = 0xf2
 const close = 0xf3
 const endOfValue = 0xf4
-/** The byte is not part of the number: it is examined as one that follows a value. */
+/** The byte is not part of the number: it is examined again as one that follows a value. */
 const endOfNumber = 0xf5
 const startOfValue = 0xf6
 const startOfName = 0xf7
@@ -165,7 +165,7 @@ for (const state of [value, valueOrEnd]) {
   go(state, '"', startOfValue)
   go(state, '-', minus)
   go(state, digits, whole)
-  // Nothing may follow a leading zero in its part: in 01 the 1 is wrong.
+  // No digit may follow a leading zero: in 01 the 1 is wrong.
   go(state, '0', zero)
   for (const word of ['true', 'false', 'null']) addWord(state, word)
 }

@@ -1,17 +1,18 @@
 /**
- * Where the members of a request body are, found in one pass over its bytes before JSON.parse sees it: the text of `value`, so
- * that a value is stored as it was sent and never printed again; what JSON.parse would merge or round; and how deep the values
- * nest, so that nothing ever recurses or allocates as deep as a body says.
+ * The members of a request body, found in one pass over its bytes before JSON.parse: the text of `value`, so that a
+ * value is stored as it was sent and never serialised again; what JSON.parse would merge or round; and how deep the
+ * values nest, so that no body causes deep recursion or allocation.
  *
- * The result counts only if JSON.parse accepts the body too: in a text that is not JSON it is right up to the first wrong
- * byte, and after it the pass is only certain to end. json-problem.ts finds that byte. How bytes are read: json-bytes.ts.
+ * The result counts only if JSON.parse accepts the body too: in a text that is not JSON it is correct up to the first
+ * wrong byte, which json-problem.ts finds; after that the pass is only certain to end. json-bytes.ts says how bytes
+ * past the end compare.
  */
 import { valueLevelsMax } from '../limits.js'
 import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, quote, space } from './json-bytes.js'
 
-/** What the members of one object are. The texts are views into the body; undefined where there is no such member. */
+/** The members of one object. The texts are views into the body; undefined where there is no such member. */
 export interface Members {
-  /** How many there are; one that is given twice counts twice. */
+  /** How many there are; a repeated one counts each time. */
   count: number
   value: Uint8Array | undefined
   size: Uint8Array | undefined
@@ -70,7 +71,7 @@ function spelt(bytes: Buffer, start: number, end: number): string {
 /** @returns whether to go on with the next member */
 type Visit = (nameStart: number, nameEnd: number, start: number, end: number | typeof tooDeep) => boolean
 
-/** In place of a value's end: it has too many levels, and was not read further. */
+/** In place of a value's end: the value has too many levels, and was not read further. */
 const tooDeep = -1
 
 function eachMember(body: Uint8Array, visit: Visit): void {
@@ -154,7 +155,7 @@ function escaped(body: Uint8Array, at: number): number {
   return Number.parseInt(Buffer.from(body.subarray(at, at + 4)).toString('latin1'), 16)
 }
 
-/** Tabs and line ends never occur inside a JSON string, so wherever they occur they mean nothing, and are dropped. */
+/** Drops tabs and line ends: they cannot occur inside a JSON string, so they have no meaning. */
 function withoutSpace(text: Uint8Array): Uint8Array {
   if (!text.includes(0x0a) && !text.includes(0x0d) && !text.includes(0x09)) return text
   return text.filter((byte) => byte >= space)

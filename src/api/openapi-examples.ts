@@ -1,9 +1,9 @@
 /**
- * Requests and their answers, as the API description shows them. A test sends them to an empty service, in this order, and
- * holds every answer to the one that is written here.
+ * Requests and their answers, as the API description shows them. A test sends them to an empty service, in this order,
+ * and compares every answer with the one written here.
  */
 
-/** One request and what it is answered with. */
+/** One request and its answer. */
 export interface Example {
   readonly name: string
   readonly summary: string
@@ -11,7 +11,7 @@ export interface Example {
   readonly answer: { readonly [name: string]: ExampleJson }
 }
 
-/** What the examples need of JSON. */
+/** The JSON values that the examples use. */
 type ExampleJson = boolean | number | string | readonly ExampleJson[] | { readonly [name: string]: ExampleJson }
 
 export const examples = {

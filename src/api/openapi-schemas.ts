@@ -1,6 +1,6 @@
 /**
- * The schemas of the API description. They are made at build time (validators.ts) from the very types that the validators come
- * from; only the bounds that types cannot say are written here.
+ * The schemas of the API description. They are generated at build time (validators.ts) from the same types as the
+ * validators; only the bounds that types cannot express are written here.
  */
 import { strict as assert } from 'node:assert'
 import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
@@ -14,8 +14,9 @@ function isObject(json: Json): json is JsonObject {
 }
 
 /**
- * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; no `readOnly`, which here
- * comes from TypeScript and would keep members out of requests; and no members but those named, as the validators demand.
+ * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; no `readOnly`, which
+ * here comes from TypeScript and would keep members out of requests; and no additional members, which the validators
+ * refuse.
  */
 function tidy(json: Json): Json {
   if (Array.isArray(json)) return json.map(tidy)
@@ -34,10 +35,12 @@ function tidy(json: Json): Json {
   return tidied
 }
 
-/** The bounds of a request's members that the types cannot say; limits in bytes of UTF-8 are told in words. */
+/**
+ * The bounds of a request's members that the types cannot express; limits in bytes of UTF-8 are in the descriptions.
+ */
 function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject & { readonly description: string }>> {
   const slashes = 'one leading and one trailing slash are dropped'
-  // A bound in characters: those slashes do not count towards the bytes.
+  // In characters; those slashes do not count towards the bytes.
   const path = {
     minLength: 1,
     maxLength: pathBytesMax + 2,
@@ -48,9 +51,9 @@ function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject &
     after: path,
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
     type: { default: 'json', description: '' },
-    size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The largest is a setting.' },
+    size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The maximum is a setting.' },
     value: {
-      description: `At most ${valueLevelsMax} levels of arrays and objects; kept as it is sent, to the letter.`,
+      description: `At most ${valueLevelsMax} levels of arrays and objects; stored exactly as it is sent.`,
     },
     properties: { description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.` },
   }

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 description of the service: its operations, their examples, and its errors from the table of problems.
- * The schemas are openapi-schemas.ts's.
+ * The OpenAPI 3.1 description of the service: its operations, their examples, and its errors from the table of
+ * problems. The schemas are in openapi-schemas.ts.
  */
 
 import { type Example, examples } from './openapi-examples.js'
@@ -11,8 +11,8 @@ type SchemaNames = readonly [string, ...string[]]
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** The schema of what is one of these. */
-function anyOf(names: SchemaNames): JsonObject {
+/** The schema of a value that matches exactly one of these. */
+function oneOf(names: SchemaNames): JsonObject {
   const [first, ...others] = names
   return others.length === 0 ? ref(first) : { oneOf: names.map(ref) }
 }
@@ -21,13 +21,13 @@ const content = (schema: JsonObject, shown: JsonObject = {}): JsonObject => ({
   'application/json': { schema, ...shown },
 })
 
-/** The headers that answers of a status carry besides the body. */
+/** The headers that answers with a status carry. */
 const headersByStatus: Readonly<Record<string, JsonObject>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' }, description: 'Apikey' } },
   503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
 }
 
-/** Statuses that no operation in the description has: they answer any other path or method. */
+/** Statuses that no operation in the description has: they are for any other path or method. */
 const statusesOfNoOperation: readonly number[] = [404, 405]
 
 /** Answers other than 200, by status: which codes they carry, and when. */
@@ -54,10 +54,10 @@ const responseRefs = (statuses: readonly number[]): JsonObject =>
 
 interface Operation {
   readonly route: keyof typeof examples
-  /** Not the route's own word: a generated client would shadow its platform's `fetch` with it. */
+  /** Not the route's name: a generated client would shadow its platform's `fetch` with it. */
   readonly operationId: string
   readonly summary: string
-  /** The schemas that a request may have, and that an answer may. */
+  /** The names of the schemas of a request, and of an answer. */
   readonly bodies: SchemaNames
   readonly answers: SchemaNames
   readonly answered: string
@@ -87,19 +87,19 @@ const operations: readonly Operation[] = [
   {
     route: 'addAndSet',
     operationId: 'addAndSetTopic',
-    summary: 'Creates a topic if it is missing, and sets its value.',
+    summary: 'Creates a topic if it does not exist, and sets its value.',
     bodies: ['AddAndSetBody'],
     answers: ['AddAnswer'],
-    answered: 'The topic is there and its value is set.',
+    answered: 'The topic exists and its value is set.',
     grows: true,
   },
   {
     route: 'add',
     operationId: 'addTopic',
-    summary: 'Creates a topic without a value; one that is there already is a success too.',
+    summary: 'Creates a topic without a value; succeeds too if the topic exists already.',
     bodies: ['AddBody'],
     answers: ['AddAnswer'],
-    answered: 'The topic is there.',
+    answered: 'The topic exists.',
     grows: true,
   },
   {
@@ -108,7 +108,7 @@ const operations: readonly Operation[] = [
     summary: 'Removes one topic by its path, without its descendants, or every topic that a selector matches.',
     bodies: ['RemoveByPath', 'RemoveBySelector'],
     answers: ['RemoveAnswer'],
-    answered: 'What was there is gone.',
+    answered: 'The topics are removed.',
     grows: false,
   },
 ]
@@ -128,26 +128,26 @@ function describeOperation({ route, operationId, summary, bodies, answers, answe
       operationId,
       tags: ['topics'],
       summary,
-      requestBody: { required: true, content: content(anyOf(bodies), shown(route, 'request')) },
+      requestBody: { required: true, content: content(oneOf(bodies), shown(route, 'request')) },
       responses: {
-        200: { description: answered, content: content(anyOf(answers), shown(route, 'answer')) },
+        200: { description: answered, content: content(oneOf(answers), shown(route, 'answer')) },
         ...responseRefs(statuses),
       },
     },
   }
 }
 
-/** What is read by GET, without a key. */
+/** The pages that are read by GET, without a key. */
 const pages: JsonObject = {
   '/healthz': {
     get: {
       operationId: 'getHealth',
       tags: ['service'],
-      summary: 'Whether the worker that answers serves; 503 while it stops.',
+      summary: 'Whether the worker that answers is serving; 503 while it stops.',
       security: [],
       responses: {
         200: {
-          description: 'It serves.',
+          description: 'It is serving.',
           content: content({
             type: 'object',
             properties: { status: { type: 'string', const: 'serving' } },
@@ -163,7 +163,7 @@ const pages: JsonObject = {
     get: {
       operationId: 'getDescription',
       tags: ['service'],
-      summary: 'This description, with the URL under which it was asked for.',
+      summary: 'This description, with the URL under which it was requested.',
       security: [],
       responses: {
         200: { description: 'The description.', content: content({ type: 'object' }) },
@@ -183,19 +183,19 @@ const securitySchemes: JsonObject = {
   bearer: { type: 'http', scheme: 'bearer', description: 'The same token after the word `Bearer`.' },
 }
 
-/** What a description is made for. */
+/** The service that is described. */
 interface Described {
   /** What comes before /topics/…, without a trailing slash; empty for none. */
   readonly basePath: string
-  /** The service's. */
+  /** The version of the service. */
   readonly version: string
   /** The largest `size` of a page. */
   readonly pageSizeMax: number
-  /** Scheme, host and port of the service; without it the document is about the server that it comes from. */
+  /** Scheme, host and port of the service; without it, URLs are relative to the server that the document comes from. */
   readonly origin?: string
 }
 
-/** The description, as an object that JSON can carry. */
+/** The description, as an object that JSON can represent. */
 export function describeApi({ basePath, version, pageSizeMax, origin = '' }: Described): object {
   return {
     openapi: '3.1.0',

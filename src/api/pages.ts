@@ -1,5 +1,5 @@
 /**
- * What may be read without a key, by GET: whether this worker serves, and the description of the API. Neither says anything
+ * The pages that need no key: whether this worker is serving, and the description of the API. Neither reveals anything
  * about topics or keys.
  */
 import type { Answer, Page, PageRequest } from '../http/answer.js'
@@ -8,13 +8,13 @@ import { refuse } from './context.js'
 import { describeApi } from './openapi.js'
 import { problem } from './problems.js'
 
-/** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not repeated. */
+/** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not echoed. */
 const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** Stands for the origin in the description until a request names it. */
-const originPlace = 'http://origin.invalid'
+/** In place of the origin in the description, which each request names. */
+const originPlaceholder = 'http://origin.invalid'
 
-/** Nobody may cache what changes from one request to the next. */
+/** The pages change between requests, so they must not be cached. */
 const headers = [['cache-control', 'no-store']] as const
 
 interface PagesOptions {
@@ -30,9 +30,9 @@ export function createPages({ basePath, address, pageSizeMax }: PagesOptions): r
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
   const refused = refuse(problem('draining'))
   const draining: Answer = { ...refused, headers: [...(refused.headers ?? []), ...headers] }
-  const [before, after] = JSON.stringify(describeApi({ basePath, version, pageSizeMax, origin: originPlace })).split(
-    originPlace,
-  )
+  const [before, after] = JSON.stringify(
+    describeApi({ basePath, version, pageSizeMax, origin: originPlaceholder }),
+  ).split(originPlaceholder)
 
   function originOf({ scheme, host }: PageRequest): string {
     return `${scheme}://${plainHost.test(host) ? host : address}`

@@ -1,7 +1,7 @@
 /**
- * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`. UTF-8 → members.ts → JSON.parse →
- * names that are given twice → validator → size. What is not an object, or nests too deep, never gets to JSON.parse, which
- * would build it first. What paths, selectors and properties mean is parse.ts's.
+ * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`, in this order: UTF-8 →
+ * members.ts → JSON.parse → repeated names → validator → size. An array, or a value that nests too deep, never reaches
+ * JSON.parse, which would build it first. Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
 import { valueLevelsMax } from '../limits.js'
@@ -9,7 +9,7 @@ import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
 import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
-import { type Problem, problem } from './problems.js'
+import { type Problem, problem, shorten } from './problems.js'
 
 /** A body that its validator accepted, with the text of its `value`. */
 interface Parsed<Body> {
@@ -17,11 +17,11 @@ interface Parsed<Body> {
   readonly valueText: Uint8Array | undefined
 }
 
-/** Strict about UTF-8; a byte order mark is not JSON. */
+/** Rejects invalid UTF-8, and keeps a byte order mark, which JSON.parse then refuses. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Decodes, parses and validates a body. `valueText` is a view into `bytes` wherever it can be.
+ * Decodes, parses and validates a body. `valueText` is a view into `bytes`, or a copy if white space had to be dropped.
  *
  * @param sizeMax the upper bound of `size`, where a body has one
  */
@@ -74,7 +74,7 @@ function levelsProblem(name: Uint8Array): Problem {
   })
 }
 
-/** A name that is given twice, in the body or in its properties: JSON.parse would silently take the last one. */
+/** A name that is repeated, in the body or in its properties: JSON.parse would silently use the last value. */
 function repetitionProblem(bytes: Uint8Array, members: Members, input: object): Problem | undefined {
   if (members.count !== Object.keys(input).length) {
     return problem('duplicate_parameter', { name: repeatedName(bytes) ?? '' })
@@ -104,7 +104,7 @@ interface Expected {
   readonly sizeText: Uint8Array | undefined
 }
 
-/** A validator's error in the table's words. */
+/** A validator's error as a problem. */
 function problemOf(error: ValidationError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
   const name = parameterName(error.path)
   if (error.expected === 'undefined') {
@@ -132,10 +132,15 @@ function parameterName(path: string): string {
   return rest.startsWith('[') ? rest.slice(2, -2) : rest.slice(1)
 }
 
-/** A `size` that is not an integer from 1 to `sizeMax`; a number is quoted by its text, since it may round to another one. */
+/**
+ * The problem of a `size` that is not an integer from 1 to `sizeMax`. A number given as bytes is quoted as it was sent,
+ * since it may round to another one.
+ */
 export function sizeProblem(found: unknown, sizeMax: number): Problem {
   const quoted =
-    found instanceof Uint8Array ? `the number ${shortened(Buffer.from(found).toString('latin1'))}` : describe(found)
+    found instanceof Uint8Array
+      ? `the number ${shorten(Buffer.from(found).toString('latin1'), repeatedMax)}`
+      : describe(found)
   return problem('invalid_parameter', { name: 'size', found: quoted, allowed: `an integer from 1 to ${sizeMax}` })
 }
 
@@ -150,13 +155,13 @@ function isIntegerUpTo(max: number, number: Uint8Array): boolean {
   return zeros === digits.length || fraction.length - Number(exponent) <= zeros
 }
 
-/** Says what a value is, and repeats no more of it than helps. */
+/** Describes a value for a message; a long text is shortened. */
 export function describe(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   switch (typeof value) {
     case 'string':
-      return `the string ${JSON.stringify(shortened(value))}`
+      return `the string ${JSON.stringify(shorten(value, repeatedMax))}`
     case 'number':
     case 'boolean':
       return `the ${typeof value} ${value}`
@@ -167,7 +172,3 @@ export function describe(value: unknown): string {
 
 /** The longest text that is repeated to say what was found, in UTF-16 units. */
 const repeatedMax = 40
-
-function shortened(text: string): string {
-  return text.length > repeatedMax ? `${text.slice(0, repeatedMax).toWellFormed()}…` : text
-}

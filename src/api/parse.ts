@@ -1,10 +1,10 @@
 /**
- * From the bytes of a request to one whole, checked request, or to what is wrong with it. Each route has its parser: bytes →
- * validated body (parse-body.ts) → path, value, properties and selector, each checked once and in this order. What the caller
- * may do and what the store holds are not known here.
+ * From the bytes of a request to one complete, checked request, or to what is wrong with it. Each route has its parser:
+ * bytes → validated body (parse-body.ts) → path, value, properties and selector, each checked once and in this order.
+ * Permissions and the contents of the store are checked elsewhere.
  *
- * How failures are told in this folder: what is wrong with a request is a `Problem`, a value, and nothing here throws for it.
- * What is ours or the machine's (a failed commit, a broken assertion) is an exception, which service.ts turns into an answer.
+ * Errors in this folder: a fault of the request is a `Problem`, a value, and nothing here throws for it. A fault of
+ * ours or of the machine (a broken assertion, a failed commit) is an exception, which service.ts turns into an answer.
  */
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
@@ -39,20 +39,20 @@ interface FetchPageRequest {
 interface SetRequest {
   readonly path: Path
   readonly type: TopicType
-  /** JSON, UTF-8; a view into the body wherever it can be. */
+  /** JSON, UTF-8; a view into the body where possible. */
   readonly valueText: Uint8Array
 }
 
 interface AddAndSetRequest {
   readonly creation: Creation
-  /** The same. */
+  /** As in `SetRequest`. */
   readonly valueText: Uint8Array
 }
 
 /** One topic, or all that a plan matches. */
 type RemoveRequest = { readonly path: Path } | { readonly path?: undefined; readonly plan: Plan }
 
-/** @param sizeMax the largest page that may be asked for */
+/** @param sizeMax the largest page that may be requested */
 export function parseFetch(bytes: Buffer, sizeMax: number): FetchOneRequest | FetchPageRequest | Problem {
   const body = parseFetchBody(bytes, sizeMax)
   if (isProblem(body)) return body
@@ -144,7 +144,7 @@ export function parseRequestedProperties(properties: Properties): CheckedPropert
   return 'problem' in checked ? problem('invalid_property', checked) : checked
 }
 
-/** What the remove clause of a REMOVAL matches; undefined without one. */
+/** The plan of the selector in a remove clause; undefined without one. */
 export function planRemoveClause(removal: RemovalPolicy | undefined): Plan | Problem | undefined {
   if (removal?.selector === undefined) return undefined
   const plan = planSelector(removal.selector)

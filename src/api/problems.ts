@@ -1,9 +1,9 @@
 /**
- * Every answer that is not a 200: one closed table of codes, statuses and wordings. docs/api.md lists it; a test holds the
- * two together. Codes and wordings are stable: clients may match on the code.
+ * Every answer that is not a 200: one closed table of codes, statuses and wordings. docs/api.md lists it; a test keeps
+ * the two in step. Codes and wordings are stable: clients may match on the code.
  *
- * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found, always in
- * the same words. Never a stack trace or a token.
+ * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found,
+ * always in the same words. No message contains a stack trace or a token.
  */
 
 interface Row {
@@ -53,13 +53,13 @@ const table = {
   unsupported_media_type: { status: 415, wording: 'The content-type must be application/json.' },
   unsupported_encoding: {
     status: 415,
-    wording: 'The content-encoding "{found}" is not supported; send the body as it is.',
+    wording: 'The content-encoding "{found}" is not supported; send the body without an encoding.',
   },
   expectation_failed: {
     status: 417,
-    wording: 'Of expectations only "100-continue" is met; repeat the request without one.',
+    wording: 'The only supported expectation is "100-continue"; repeat the request without an "expect" header.',
   },
-  internal_error: { status: 500, wording: 'An unexpected problem in the service; its log says more.' },
+  internal_error: { status: 500, wording: 'An unexpected error occurred in the service; its log says more.' },
   commit_failed: {
     status: 500,
     wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.',
@@ -73,7 +73,7 @@ const table = {
   write_conflict: {
     status: 503,
     wording:
-      'Too many concurrent writes to one topic; nothing was changed, or by a removal by selector a part; try again.',
+      'Too many concurrent writes to one topic; nothing was changed, except that a removal by selector may be partly done; try again.',
   },
   unknown_outcome: {
     status: 503,
@@ -89,7 +89,7 @@ const table = {
 /** The codes that an answer can carry. */
 export type ProblemCode = keyof typeof table
 
-/** The words between the braces of a wording, as a union. */
+/** The names between the braces of a wording, as a union. */
 type Blanks<Wording extends string> = Wording extends `${string}{${infer Name}}${infer Rest}`
   ? Name | Blanks<Rest>
   : never
@@ -109,7 +109,7 @@ export function isProblem(parsed: object | string | undefined): parsed is Proble
 /** Every row of the table, for the check of docs/api.md and the API description. */
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
-/** The longest text of the caller's that a message repeats, in UTF-16 units: enough to recognise it, no more. */
+/** The longest part of a caller's text that a message repeats, in UTF-16 units: enough to recognise it. */
 const quotedMax = 200
 
 /**
@@ -125,10 +125,11 @@ export function problem<Code extends ProblemCode>(
 ): Problem {
   const row: Row = table[code]
   const fill: Readonly<Record<string, string>> = blanks ?? {}
-  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? ''))
+  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? '', quotedMax))
   return { code, status: row.status, message }
 }
 
-function shorten(text: string): string {
-  return text.length <= quotedMax ? text : `${text.slice(0, quotedMax).toWellFormed()}…`
+/** The text, or its first `unitsMax` UTF-16 units and an ellipsis if it is longer. */
+export function shorten(text: string, unitsMax: number): string {
+  return text.length <= unitsMax ? text : `${text.slice(0, unitsMax).toWellFormed()}…`
 }

@@ -1,6 +1,6 @@
 /**
- * The service as the HTTP layer sees it: the five routes, who may call them, and what every refusal and failure looks like
- * on the wire. What a route does is its handler's.
+ * The service as the HTTP layer sees it: the five routes, who may call them, and what every refusal and failure looks
+ * like on the wire. The work of a route is in its handler.
  */
 
 import type { Access } from '../auth/access.js'
@@ -42,6 +42,7 @@ interface ServiceOptions {
   readonly closed: (cause: CloseCause) => void
 }
 
+/** The routes and pages of the API, with an answer for every refusal and failure. */
 export function createService(options: ServiceOptions): Service<Access> {
   const { context, keyring, basePath, onFailure, onRefusedKey, answered, closed } = options
   const routes = Object.entries(handlers).map(
@@ -56,7 +57,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   return {
     routes,
     pages: createPages({ basePath, address: options.address, pageSizeMax: context.pageSizeMax }),
-    // Until the keys have been read, nobody can say that one is unknown.
+    // Until the keys have been read, no key can be called unknown.
     refusal: (refusal, found) =>
       refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found),
     answered,
@@ -74,7 +75,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
 }
 
-/** The refusals that the HTTP layer gives by itself; those that always say the same are made once. */
+/** The answers for the refusals of the HTTP layer; those that never vary are made once. */
 function createRefusals(routes: string, bodyBytesMax: number): Service<Access>['refusal'] {
   const constant = {
     invalid_framing: refuse(problem('invalid_framing')),

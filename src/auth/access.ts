@@ -1,6 +1,6 @@
 /**
- * What a key may do: its record in a form that every request can be checked against at little cost. Pure: nothing here reads a
- * store or a header.
+ * What a key may do: its record in a form against which every request can be checked at little cost. Pure: nothing here
+ * reads a store or a header.
  */
 
 import type { Plan } from '../selectors/plan.js'
@@ -11,12 +11,13 @@ import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../to
 export interface Access {
   readonly name: string
   readonly allow: ReadonlySet<Operation>
-  /** The subtrees that it may touch; undefined for all. */
+  /** The subtrees that the key may touch; undefined for all. */
   readonly under: readonly Path[] | undefined
   /** The same as sorted, disjoint key ranges. */
   readonly ranges: readonly KeyRange[]
 }
 
+/** The access that a key record grants. */
 export function accessOf(record: KeyRecord): Access {
   const under = record.under.length === 0 ? undefined : record.under
   return { name: record.name, allow: new Set(record.allow), under, ranges: mergeRanges(record.under.map(subtreeRange)) }

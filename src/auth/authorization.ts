@@ -1,6 +1,6 @@
 /**
- * The authorization header: which token it carries, and, for a refusal, what was found in it instead. Pure: whether a token
- * is known is keyring.ts's business.
+ * The authorization header: which token it carries, and, for a refusal, what was found in it instead. Pure: the token
+ * is checked in keyring.ts.
  */
 
 /** This API's own scheme, and the one that proxies and client libraries know; the token is the same. */
@@ -16,7 +16,7 @@ export function tokenOf(authorization: string): string | undefined {
   return tokenLine.exec(authorization)?.[1]
 }
 
-/** What there is instead of a known token, as the end of a sentence. Never any part of a token. */
+/** What was found instead of a known token, as a clause that follows "but". It never contains any part of a token. */
 export function describeAuthorization(authorization: string): string {
   if (authorization === '') return 'there is no such header'
   if (tokenOf(authorization) !== undefined) return 'its token is not known'

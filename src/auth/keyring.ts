@@ -1,9 +1,9 @@
 /**
- * A worker's copy of the API keys: who is calling, by the whole authorization line, and which keys have been used. It polls
- * the store's revision of the keys a few times a second, so that a revoked key is refused within a second by every worker on
- * every host, wherever it was revoked.
+ * A worker's copy of the API keys: it finds the caller by the value of the `authorization` header, and records which
+ * keys are used. It polls the store's revision of the keys four times a second, so that a revoked key is refused within
+ * a second by every worker on every host, wherever it was revoked.
  *
- * What goes wrong here is the machine's: it is reported to `onFailure`, and the last known keys stay in force.
+ * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type KeyRecord, StoreError, type TopicStore } from '../store/store.js'
@@ -11,27 +11,27 @@ import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
 import { hashToken } from './token.js'
 
-/** Between two polls of the revision: a quarter of the second that a revocation may take. */
+/** The interval between polls of the revision: a quarter of the second that a revocation may take. */
 const pollMs = 250
 
-/** Between two writes of when keys were last used, which is how coarse the times in `keys list` are. */
+/** The interval between writes of when keys were last used, and so the precision of the times in `keys list`. */
 const touchMs = 60_000
 
-/** How long the last such write may delay a stop, in ms. */
+/** How long the last such write may delay a stop. */
 const lastTouchMsMax = 1000
 
-/** Known authorization lines that are remembered in all their spellings; beyond it the memory is cleared. */
-const linesMax = 10_000
+/** Header values of known keys that are cached, in every spelling; beyond that, the cache is cleared. */
+const callersMax = 10_000
 
 export class Keyring {
   readonly #store: TopicStore
   readonly #onFailure: (error: unknown) => void
-  /** What known authorization lines mean, so that a token is hashed once. */
-  readonly #lines = new Map<string, Access>()
-  /** When keys were used since the last write of it, in ms since the epoch, by their names. */
+  /** Callers by the header values that identified them, so that a token is hashed once. */
+  readonly #callers = new Map<string, Access>()
+  /** When each key was first used since the last write of it, in ms since the epoch, by name. */
   readonly #used = new Map<string, number>()
   #byHash: ReadonlyMap<string, Access> = new Map()
-  /** Of the keys in `#byHash`; undefined until they have been read. */
+  /** The revision of the keys in `#byHash`; undefined until they have been read. */
   #revision: number | undefined
   /** Undefined once closed. */
   #timer: NodeJS.Timeout | undefined
@@ -48,8 +48,8 @@ export class Keyring {
   /**
    * Reads the keys, and keeps polling them.
    *
-   * @param onFailure told of a store that could not be read or written, and then not again before it has been read
-   * @throws what is wrong with the store, unless it is a StoreError: a store elsewhere may be away, and come back
+   * @param onFailure called when the store cannot be read or written, and then not again before it has been read
+   * @throws any error of the store except a StoreError: a remote store may be unavailable for a while
    */
   static async open(store: TopicStore, onFailure: (error: unknown) => void): Promise<Keyring> {
     const keyring = new Keyring(store, onFailure)
@@ -58,26 +58,26 @@ export class Keyring {
     return keyring
   }
 
-  /** Who is calling, by the value of the `authorization` header; undefined for an unknown caller. */
+  /** The caller, by the value of the `authorization` header; undefined for an unknown one. */
   find(authorization: string): Access | undefined {
-    let access = this.#lines.get(authorization)
+    let access = this.#callers.get(authorization)
     if (access === undefined) {
       const token = tokenOf(authorization)
       access = token === undefined ? undefined : this.#byHash.get(hashToken(token))
       if (access === undefined) return undefined
-      if (this.#lines.size >= linesMax) this.#lines.clear()
-      this.#lines.set(authorization, access)
+      if (this.#callers.size >= callersMax) this.#callers.clear()
+      this.#callers.set(authorization, access)
     }
     if (!this.#used.has(access.name)) this.#used.set(access.name, Date.now())
     return access
   }
 
-  /** Whether the keys have ever been read: a store may be away when the service starts. */
+  /** Whether the keys have ever been read: the store may be unavailable when the service starts. */
   isKnown(): boolean {
     return this.#revision !== undefined
   }
 
-  /** Stops polling, and writes the last uses, for a bounded time. */
+  /** Stops polling, and writes the last uses, within a bounded time. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -89,7 +89,7 @@ export class Keyring {
     if (revision === this.#revision) return
     const records = await this.#store.readKeys()
     this.#byHash = new Map(records.map((record: KeyRecord) => [record.tokenHash, accessOf(record)]))
-    this.#lines.clear()
+    this.#callers.clear()
     this.#revision = revision
   }
 
@@ -125,7 +125,7 @@ export class Keyring {
     await this.#store.touchKeys(uses)
   }
 
-  /** A store that fails now is reported elsewhere, and what is lost is a minute of `keys list`. */
+  /** A store that fails now is reported elsewhere; it loses at most a minute of last uses. */
   async #touchLast(): Promise<void> {
     await this.#touching
     await this.#touch().catch(ignoreStoreError)

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
 /** 256 random bits, so that a plain SHA-256 of the token is as good as any slower hash. */
 const tokenBytes = 32
 
-/** Tells secret scanners, and people, what they have found. */
+/** Lets secret scanners, and people, recognise a token. */
 const tokenPrefix = 'topicd_'
 
 /** A new token, in characters that need no quoting in a header or a shell. */

@@ -1,25 +1,25 @@
 /**
- * The types between the HTTP layer and the service that it serves. The HTTP layer knows requests, bodies and bytes, and
- * nothing of topics.
+ * The types between the HTTP layer and the service that it serves. The HTTP layer handles requests, bodies and bytes,
+ * never topics.
  *
- * How failures are told in this folder: what is wrong with a request is an `Answer`, which the service makes for a `Refusal`,
- * a value. What is ours or the machine's is an exception: one from a handler becomes an answer by `answerForError`, and one
- * while the server starts ends the start.
+ * Errors in this folder: a fault of the request is a `Refusal`, a value, for which the service makes the `Answer`. A
+ * fault of ours or of the machine is an exception: `answerForError` turns one from a handler into an answer, and one
+ * during the start makes it fail.
  */
 
-/** A whole answer. The bytes of one that is known at once are sent, or copied, before anything else runs. */
+/** A complete answer. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
 export interface Answer {
   readonly status: number
   /** JSON, UTF-8. */
   readonly body: Uint8Array | string
-  /** In an answer to HEAD, whose body is empty: the length of the body that a GET would have got. */
+  /** In an answer to HEAD, whose body is empty: the length of the body that a GET would get. */
   readonly bodyBytesUnsent?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
   /** Why the request was refused, as one word for metrics and the access log; undefined when it was not. */
   readonly cause?: string
 }
 
-/** Tells long work whether its request has been given up: the client has gone, or the answer has timed out. */
+/** Lets long work check whether its request has been abandoned: the client has gone, or the answer has timed out. */
 export interface Cancellation {
   readonly cancelled: boolean
 }
@@ -32,7 +32,7 @@ export interface Route<Caller> {
    * Answers one request.
    *
    * @param body the bytes as sent, valid only until the first await
-   * @throws whatever `answerForError` accepts
+   * @throws anything; `answerForError` makes the answer
    */
   handle(body: Buffer, caller: Caller, cancellation: Cancellation): Answer | Promise<Answer>
 }
@@ -44,7 +44,7 @@ export interface Page {
   read(request: PageRequest): Answer
 }
 
-/** What a page learns of the request for it. */
+/** The parts of a request that a page may use. */
 export interface PageRequest {
   /** Whether this process is stopping: it answers what arrives, and accepts no more connections. */
   readonly draining: boolean
@@ -59,11 +59,12 @@ export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
   /**
-   * When its headers arrived or, if it waited for its answer, when waiting began, in ms of performance.now(). NaN if untimed:
-   * reading the clock costs as much as everything else that is counted of a request.
+   * When its headers arrived, if it is the one in `timedOneIn` that is timed; otherwise when it began to wait for its
+   * answer, or NaN if it did not wait. In ms of performance.now(). Most requests are untimed because reading the clock
+   * costs as much as all other accounting of a request.
    */
   readonly startMs: number
-  /** Whether it was answered in a later turn than it arrived in. */
+  /** Whether its handler returned a promise. */
   readonly waited: boolean
   readonly bytesIn: number
   /** Undefined when the caller is unknown, or was not looked up. */
@@ -80,17 +81,17 @@ export interface Service<Caller> {
    */
   authenticate(authorization: string): Caller | undefined
   /**
-   * The answers that the HTTP layer gives by itself, in the service's words.
+   * The answer to a request that the HTTP layer refuses without calling its route.
    *
-   * @param found what the answer names: for `unauthorized` the authorization header, for `method_not_allowed` the methods that
-   *   are allowed, for `unsupported_encoding` the encoding
+   * @param found what the answer names: for `unauthorized` the authorization header, for `method_not_allowed` the
+   *   methods that are allowed, for `unsupported_encoding` the encoding
    */
   refusal(refusal: Refusal, found?: string): Answer
-  /** The answer to a request whose handler threw; undefined when nobody waits for it any more. */
+  /** The answer to a request whose handler threw; undefined if none is needed, because the request was cancelled. */
   answerForError(error: unknown): Answer | undefined
   /** Called for each answer, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void
-  /** Called for each connection that was closed without an answer, or before all of it was read, and why. */
+  /** Called for each connection that is closed without an answer, or before all of it was read. */
   closed(cause: CloseCause): void
 }
 

@@ -1,12 +1,12 @@
 /**
- * Bodies that arrive in more than one piece: they are put together here, and all that this process holds stays within a bound.
- * A body in one piece is handled in place and never gets here.
+ * Bodies that arrive in more than one piece: they are assembled here, within a bound on all bodies that this process
+ * holds. A body in one piece is handled in place and never gets here.
  */
 import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../limits.js'
 
 /** A request whose body is arriving. */
 export interface Arriving {
-  /** Its pieces so far, in the first `keptBytes` of a buffer; undefined before there are two, and once released. */
+  /** Its pieces so far, in the first `keptBytes` of a buffer; undefined until a piece is kept, and once released. */
   kept: Buffer | undefined
   keptBytes: number
 }
@@ -15,7 +15,7 @@ export class Bodies {
   readonly #workingBytes: () => number
   #bytes = 0
 
-  /** @param workingBytes the bodies that requests in flight still need */
+  /** @param workingBytes the bytes of bodies that requests in flight still need */
   constructor(workingBytes: () => number) {
     this.#workingBytes = workingBytes
   }
@@ -25,7 +25,7 @@ export class Bodies {
     return this.#bytes + this.#workingBytes()
   }
 
-  /** Whether a body of this size would take more than may be held. */
+  /** Whether there is no room for a body of this size. There always is for a small one. */
   isTooMuch(bytes: number): boolean {
     return bytes > bodyBytesSmallMax && this.bytesHeld + bytes > bodyBytesWaitingMax
   }
@@ -34,7 +34,7 @@ export class Bodies {
    * Adds a piece, whose bytes are copied. Once `bytesMax` bytes have arrived, the body is the whole buffer.
    *
    * @param bytesMax how large the body can get, as announced or as allowed
-   * @returns the body so far, or undefined when it is too much: then it is released
+   * @returns the body so far; or undefined if there is no room for it, and then what had arrived is released
    */
   add(arriving: Arriving, piece: ArrayBuffer, bytesMax: number): Buffer | undefined {
     const { kept, keptBytes } = arriving
@@ -57,7 +57,7 @@ export class Bodies {
     return buffer.subarray(0, needed)
   }
 
-  /** Forgets what has arrived. */
+  /** Releases the buffer of what has arrived, if there is one. */
   releaseBody(arriving: Arriving): void {
     if (arriving.kept !== undefined) this.#bytes -= arriving.kept.length
     arriving.kept = undefined

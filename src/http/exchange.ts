@@ -1,12 +1,13 @@
 /**
- * Exchanges: each is a request from its headers to its one answer, which is never given after the client has gone. Nothing
- * here reads a request; response.ts sends the answers.
+ * Exchanges: each is a request from its headers to its one answer, which is never sent after the client has gone.
+ * Nothing here reads a request; response.ts sends the answers.
  *
- * An answer that is known at once is sent within the library's handler, where the library corks it. Later ones are queued and
- * sent together from one `setImmediate`, each inside `res.cork`: the library has one cork buffer, and a promise may resume
- * while another connection holds it. Without this, an answer goes out in ten pieces and a durable overwrite costs 1.6 times as
- * much (`npm run bench -- overwrite-256 --driver wrk`).
+ * An answer that is known at once is sent within the library's handler, where the library corks it. Later ones are
+ * queued and sent together from one `setImmediate`, each inside `res.cork`: the library has one cork buffer, and a
+ * promise may resume while another connection holds it. Without this, an answer goes out in ten pieces and a durable
+ * overwrite costs 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
+import type { HttpResponse } from 'uWebSockets.js'
 import type { Answer, Answered, Cancellation, Route, Service } from './answer.js'
 import type { Arriving } from './body.js'
 import type { Receiver, Responses } from './response.js'
@@ -43,7 +44,7 @@ export class Exchanges<Caller extends object> {
   #working = 0
   #workingBytes = 0
 
-  /** @param timedOneIn of so many requests that are answered at once, one is timed */
+  /** @param timedOneIn one in this many requests that are answered at once is timed */
   constructor(service: Service<Caller>, timedOneIn: number, responses: Responses) {
     this.#service = service
     this.#timedOneIn = timedOneIn
@@ -55,7 +56,7 @@ export class Exchanges<Caller extends object> {
     return this.#unanswered
   }
 
-  /** Requests whose handlers are still at work, whether or not their clients have gone meanwhile. */
+  /** Requests whose handlers are still at work, whether or not their clients are still there. */
   get working(): number {
     return this.#working
   }
@@ -65,7 +66,8 @@ export class Exchanges<Caller extends object> {
     return this.#workingBytes
   }
 
-  open(res: Receiver['res'], route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
+  /** Opens the exchange of a request whose headers have arrived. */
+  open(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
     this.#unanswered++
     const startMs = ++this.#requests % this.#timedOneIn === 0 ? performance.now() : NaN
     return {
@@ -86,7 +88,7 @@ export class Exchanges<Caller extends object> {
     }
   }
 
-  /** Answers, within the library's handler or a cork. */
+  /** Sends the answer, unless the exchange is done. Must be called within the library's handler or a cork. */
   finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
     exchange.done = true
@@ -95,14 +97,16 @@ export class Exchanges<Caller extends object> {
     this.#service.answered(exchange, answer)
   }
 
-  /** Answers soon, after the parser has returned from what has arrived; undefined for no answer. */
+  /**
+   * Queues the answer, to be sent after the parser has returned from the bytes that have arrived; undefined sends none.
+   */
   finishLater(exchange: Exchange<Caller>, answer: Answer | undefined): void {
     this.#waiting.delete(exchange)
     if (exchange.done || answer === undefined) return
     if (this.#ready.push({ exchange, answer }) === 1) setImmediate(this.#sendReady)
   }
 
-  /** Answers when the promise is settled. */
+  /** Answers once the promise settles. */
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     exchange.waited = true
     if (Number.isNaN(exchange.startMs)) exchange.startMs = performance.now()
@@ -122,7 +126,9 @@ export class Exchanges<Caller extends object> {
     this.#waiting.delete(exchange)
   }
 
-  /** Gives up those that have waited since before `beforeMs`, of performance.now(). */
+  /**
+   * Cancels the requests that have waited since before `beforeMs`, of performance.now(), and answers them `timed_out`.
+   */
   expire(beforeMs: number): void {
     for (const exchange of this.#waiting) {
       if (exchange.startMs > beforeMs) break

@@ -1,7 +1,7 @@
 /**
- * The headers of a request, read in one pass: the few that matter, and whether they say without doubt where the request ends.
- * The pass costs a microsecond, most of it for strings that the library makes; looking up single headers would not show that
- * one is repeated. Nothing here decides on an answer.
+ * The headers of a request, read in one pass: the few that matter, and whether they frame the request unambiguously.
+ * The pass costs a microsecond, most of it for strings that the library makes; looking headers up by name would not
+ * reveal a repeated one. Nothing here chooses an answer.
  */
 import type { HttpRequest } from 'uWebSockets.js'
 
@@ -15,15 +15,17 @@ export const seen = {
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
-  /** Whether the client waits for a 100 that the library does not send by itself, since it compares letter by letter. */
+  /**
+   * Whether the client waits for a 100 that the library does not send, because the expectation is not in lower case.
+   */
   continueExpected: false,
-  /** Whether it expects something else. */
+  /** Whether the client expects anything else. */
   unknownExpectation: false,
 }
 
 const identity = /^(identity)?$/i
 
-/** The library answers this expectation, in exactly these letters, with 100 before the request's handler runs. */
+/** The library answers this expectation, only in lower case, with 100 before the request's handler runs. */
 const metExpectation = '100-continue'
 
 const anyCaseContinue = /^100-continue$/i
@@ -63,14 +65,14 @@ export function readHeaders(req: HttpRequest): void {
   req.forEach(see)
 }
 
-/** How a request says where it ends; `invalid` where another reader of the same bytes could find another end. */
+/** How the headers mark the end of a request; `invalid` where another parser could find a different end. */
 type Framing = 'length' | 'chunked' | 'none' | 'invalid'
 
 const digits = /^\d{1,15}$/
 const chunked = /^chunked$/i
 const json = /^application\/json[ \t]*(;|$)/i
 
-/** How the request that was read into `seen` says where it ends. */
+/** The framing of the request that was read into `seen`. */
 export function framingOfSeen(): Framing {
   const { contentLength, contentLengths, transferEncoding, transferEncodings } = seen
   if (transferEncodings > 0) {
@@ -80,6 +82,7 @@ export function framingOfSeen(): Framing {
   return contentLengths === 1 && digits.test(contentLength) ? 'length' : 'invalid'
 }
 
+/** Whether that request has the content type application/json, with or without parameters. */
 export function isJson(): boolean {
   return json.test(seen.contentType)
 }

@@ -1,7 +1,7 @@
 /**
- * The end of a connection whose client may still be sending. A socket that is closed with unread bytes is reset, and a client
- * that sends everything before it reads loses its answer. So the rest of the body is dropped first, for a bounded time.
- * Nothing here reads or sends: requests.ts receives the pieces, response.ts has sent the answer.
+ * The end of a connection whose client may still be sending. A socket that is closed with unread bytes is reset, and a
+ * client that sends everything before it reads loses its answer. So the rest of the body is dropped first, for a
+ * bounded time. Nothing here reads or sends: requests.ts receives the pieces, response.ts sends the answer.
  */
 import { lingerMsMax, lingerSilenceMsMax } from '../limits.js'
 
@@ -14,9 +14,9 @@ export interface Incoming {
 }
 
 /**
- * Calls `close` once the body is no longer waited for: it has ended, nothing of it has arrived for `lingerSilenceMsMax`, or it
- * is still arriving after `lingerMsMax`. Never within this call, but within `onDropped`, so that nothing behind the body is
- * parsed.
+ * Calls `close` once the body is no longer waited for: it has ended, no piece has arrived for `lingerSilenceMsMax`, or
+ * it is still arriving after `lingerMsMax`. `close` is never called before this function returns. Where a piece ends
+ * the wait, it is called within `onDropped`, so that nothing after the body is parsed.
  */
 export function closeAfterBody(incoming: Incoming, close: () => void): void {
   if (incoming.bodyEnded) return void setImmediate(close)

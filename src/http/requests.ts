@@ -1,11 +1,11 @@
 /**
- * Requests as they arrive: headers are checked, bodies are received within bounds, and whole bodies are handed to the route.
- * The service decides the answers; exchange.ts and response.ts send them.
+ * Requests as they arrive: headers are checked, bodies are received within bounds, and whole bodies are handed to the
+ * route. The service decides the answers; exchange.ts and response.ts send them.
  *
- * Two kinds of request end their connection. Those whose end is missing or in doubt are refused. Chunked ones are served, but
- * only the library has seen where they end, and it accepts several malformed chunks as sound. Their answers wait until the
- * parser has returned from what has arrived, so that a request that follows in the same bytes meets an unanswered one, which
- * ends the connection; then the connection is closed.
+ * Two kinds of request end their connection. Those whose end is missing or ambiguous are refused. Chunked ones are
+ * served, but only the library knows where they end, and it accepts several kinds of malformed chunk. The answers to
+ * both are sent after the parser has returned from the bytes that have arrived: a further request in the same bytes
+ * then finds the first unanswered, which ends the connection. After the answer, the connection is closed.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
@@ -37,7 +37,7 @@ export class Requests<Caller extends object> {
     const exchange = this.#exchanges.open(res, route, bytesIn)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
-    // The client waits for this, so it comes first, whatever else is wrong.
+    // The client waits to learn whether its expectation is met, so this comes before all other checks.
     if (seen.unknownExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
     if (seen.continueExpected) sendContinue(exchange)
     const refused = this.#check(exchange, bytesIn)
@@ -47,21 +47,26 @@ export class Requests<Caller extends object> {
     this.#receive(exchange, route)
   }
 
-  /** A request to no route, or for a page: it is answered once its body has arrived and been dropped, and its connection closed. */
+  /**
+   * A request for a page, or one that no route takes. Once its body has arrived and been dropped, it is answered and
+   * its connection closed.
+   */
   onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
     readHeaders(req)
     const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.#exchanges.open(res, undefined, 0)
     const checked = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
-    const whole = req.getMethod() === 'head' ? headOf(checked) : checked
+    const reply = req.getMethod() === 'head' ? headOf(checked) : checked
     const hasBody = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
     if (seen.continueExpected) sendContinue(exchange)
-    if (hasBody && !seen.unknownExpectation) this.#answerAfterBody(exchange, whole)
-    else this.#answerAndClose(exchange, whole)
+    if (hasBody && !seen.unknownExpectation) this.#answerAfterBody(exchange, reply)
+    else this.#answerAndClose(exchange, reply)
   }
 
-  /** What is wrong with a request whose end is known, before a byte of its body is kept. When nothing is, it has a caller. */
+  /**
+   * The refusal of a request, before any of its body is kept; undefined if it may proceed, and then its caller is set.
+   */
   #check(exchange: Exchange<Caller>, bytesIn: number): Answer | undefined {
     const service = this.#service
     if (this.#exchanges.working >= requestsWaitingMax) return service.refusal('overloaded')
@@ -88,8 +93,8 @@ export class Requests<Caller extends object> {
   }
 
   /**
-   * Receives a chunked body, whose size is not announced. One that is refused is dropped to its end, since most clients do not
-   * look for an answer before they have sent everything; only an endless one is answered earlier.
+   * Receives a chunked body, whose size is not announced. A refused one is read and dropped to its end, since most
+   * clients do not look for an answer before they have sent everything; only an endless one is answered earlier.
    */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
@@ -125,7 +130,7 @@ export class Requests<Caller extends object> {
     else this.#exchanges.finish(exchange, refusal('unauthorized', authorization))
   }
 
-  /** Looks up the caller again, for a body that arrived later than its headers: the keys may have changed meanwhile. */
+  /** Looks the caller up again, for a body that arrived later than its headers: the keys may have changed meanwhile. */
   #isStillKnown(exchange: Exchange<Caller>, authorization: string): boolean {
     exchange.caller = this.#service.authenticate(authorization)
     return exchange.caller !== undefined
@@ -143,8 +148,8 @@ export class Requests<Caller extends object> {
   }
 
   /**
-   * Refuses a request whose end is known. Its body is dropped as it arrives: most clients do not look for an answer before they
-   * have sent everything, and would see nothing but a broken connection. Only an endless body ends the connection.
+   * Refuses a request whose end is known. Its body is dropped as it arrives: most clients do not look for an answer
+   * before they have sent everything, and would see only a broken connection. Only an endless body ends the connection.
    */
   #refuseUnread(exchange: Exchange<Caller>, answer: Answer): void {
     if (this.#isEndless(exchange)) return this.#answerAndClose(exchange, answer)
@@ -152,7 +157,9 @@ export class Requests<Caller extends object> {
     this.#refuse(exchange, answer)
   }
 
-  /** The same, for one whose body is being received. None of it is counted: an announced length may never arrive. */
+  /**
+   * Refuses a request whose body is being received. Its body counts as 0 bytes: an announced length may never arrive.
+   */
   #refuse(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.bytesIn = 0
     this.#exchanges.finish(exchange, answer)
@@ -166,7 +173,7 @@ export class Requests<Caller extends object> {
     this.#answerAndClose(exchange, this.#service.refusal(refusal))
   }
 
-  /** Answers once the parser has returned, and ends the connection. The body is dropped, and none of it is counted. */
+  /** Answers once the parser has returned, and ends the connection. The body is dropped, and counts as 0 bytes. */
   #answerAndClose(exchange: Exchange<Caller>, answer: Answer): void {
     this.#onPiece(exchange, () => {})
     exchange.bytesIn = 0
@@ -174,7 +181,7 @@ export class Requests<Caller extends object> {
     this.#exchanges.finishLater(exchange, answer)
   }
 
-  /** The same, once the body has arrived, or more of it than is waited for. */
+  /** Drops the body, then answers and ends the connection. Only an endless body is answered earlier. */
   #answerAfterBody(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.closing = true
     this.#onPiece(exchange, (piece, isLast) => {
@@ -183,7 +190,7 @@ export class Requests<Caller extends object> {
     })
   }
 
-  /** Reads the body: its pieces go to `take` until the request is answered; later ones are dropped. */
+  /** Receives the body: its pieces go to `take` until the request is answered; later ones are dropped. */
   #onPiece(exchange: Exchange<Caller>, take: (piece: ArrayBuffer, isLast: boolean) => void): void {
     exchange.res.onAborted(() => {
       this.#exchanges.abort(exchange)

@@ -1,17 +1,17 @@
 /**
- * Responses: status line, headers, body, and what clients do not read of them. Nothing here knows requests or their state;
- * exchange.ts sees to it that each is answered at most once, and never after its client has gone.
+ * Responses: status line, headers, body, and the parts of them that clients have not read yet. Requests and their state
+ * are in exchange.ts, which ensures that each is answered at most once, and never after its client has gone.
  *
- * A body goes out in one of the library's two ways, so that what clients do not read stays within a bound (server.ts says
- * why). The unread rest of each is kept here, all of them together within a bound. Beyond it the connections that have waited
- * longest are closed, so that a client that does not read costs the others nothing.
+ * A body is sent by `end` or `tryEnd` (server.ts says why). The unread rests of bodies are kept here, within a bound on
+ * their total size. Beyond it, the connections that have waited longest are closed, so that a client that does not read
+ * costs the others nothing.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesSmallMax, answerBytesWaitingMax, answersPerProbe } from '../limits.js'
 import type { Answer, CloseCause } from './answer.js'
 import { closeAfterBody, type Incoming } from './linger.js'
 
-/** As bytes: the library copies them as they are, while it would convert a string for every answer. */
+/** As bytes, which the library copies; it would convert a string for every answer. */
 const contentTypeName = Buffer.from('content-type')
 const contentTypeJson = Buffer.from('application/json')
 
@@ -27,7 +27,6 @@ const statusLines: Readonly<Record<number, string>> = {
   413: '413 Content Too Large',
   415: '415 Unsupported Media Type',
   417: '417 Expectation Failed',
-  429: '429 Too Many Requests',
   500: '500 Internal Server Error',
   503: '503 Service Unavailable',
   507: '507 Insufficient Storage',
@@ -40,13 +39,14 @@ function statusLine(status: number): string {
 /** Where an answer goes. */
 export interface Receiver extends Incoming {
   readonly res: HttpResponse
-  /** Whether a 100 has been sent, which to the library was the status line. */
+  /** Whether a 100 has been sent, which the library took for the status line. */
   continued: boolean
 }
 
 /**
- * Tells the client to go on with its body. The library can say so, but not to every client, and it has no call for it. So the
- * status line is a 100 followed by the empty line, and the real one comes later, before the first header's name.
+ * Sends `100 Continue`. The library does so only for one spelling of the expectation, and has no call for it. So the
+ * status line is a 100 followed by an empty line, and the real one is written later, in front of the first header's
+ * name.
  */
 export function sendContinue(receiver: Receiver): void {
   receiver.res.writeStatus('100 Continue\r\n')
@@ -57,8 +57,9 @@ export function sendContinue(receiver: Receiver): void {
 interface Rest {
   readonly res: HttpResponse
   readonly bytes: Buffer
-  /** Where they begin in the body. */
+  /** Where `bytes` begin in the body. */
   readonly from: number
+  /** When it was kept, of performance.now(). */
   readonly sinceMs: number
 }
 
@@ -68,7 +69,7 @@ export class Responses {
   #restBytes = 0
   #draining = false
 
-  /** @param closed told of each connection that is closed without an answer, or before all of it was read */
+  /** @param closed called for each connection that is closed without an answer, or before all of it was read */
   constructor(closed: (cause: CloseCause) => void) {
     this.#closed = closed
   }
@@ -84,8 +85,8 @@ export class Responses {
   }
 
   /**
-   * Sends an answer. One that is `closing` ends its connection once the client has taken all of it and stopped sending, within
-   * bounds. To be called within the library's handler or a cork, so that the library sends all in one piece.
+   * Sends an answer. With `closing`, the connection ends once the client has taken all of it and stopped sending,
+   * within bounds. Must be called within the library's handler or a cork, so that everything is sent in one piece.
    */
   send(receiver: Receiver, answer: Answer, closing: boolean): void {
     const { res } = receiver
@@ -101,13 +102,13 @@ export class Responses {
     else this.#sendBounded(res, bytesOf(body))
   }
 
-  /** Closes a connection without an answer, or before all of it was read; its abort handler runs meanwhile. */
+  /** Closes a connection without an answer, or before all of it was read; its abort handler runs during the call. */
   closeSilently(res: HttpResponse, cause: CloseCause): void {
     this.#closed(cause)
     res.close()
   }
 
-  /** Closes every connection that has not read all of its answer since `beforeMs`, of performance.now(). */
+  /** Closes every connection whose answer has been unread since before `beforeMs`, of performance.now(). */
   closeUnread(beforeMs: number): void {
     for (const { res, sinceMs } of this.#rests) {
       if (sinceMs > beforeMs) break
@@ -140,22 +141,26 @@ export class Responses {
   }
 
   /**
-   * Sends a body, and closes the connection once the client has taken all of it and nothing more of its own is waited for.
+   * Sends a body, and closes the connection once the client has taken all of it and the wait for the rest of its
+   * request is over.
    *
-   * An answer that is complete invalidates `res`, and then only `end`, which buffers without limit, closes. So the library is
-   * told of one byte more than there is: the answer is never complete, a next request on the connection ends it, and it is
-   * closed here.
+   * A complete answer invalidates `res`, and only `end`, which buffers without limit, can complete one and close. So
+   * the library is given a total of one byte more than there is: the answer is never complete, a further request ends
+   * the connection, and otherwise it is closed here.
    *
-   * @param total the content-length where it is not the body's: an answer to HEAD names that of a body it does not have
+   * @param total the content-length where it is not the body's: an answer to HEAD has that of the body it leaves out
    */
   #sendAndClose(receiver: Receiver, body: Uint8Array, total = body.length): void {
     const { res } = receiver
     res.writeHeader('connection', 'close')
-    // The first call writes the content-length, so it names the right one, and leaves the last byte for the next.
+    // The first call writes the content-length, so it passes the right total; it leaves the last byte for the next call.
     res.tryEnd(body.subarray(0, Math.max(body.length - 1, 0)), total)
     const rest = this.#keep(res, body)
     let isTaken = false
-    /** Sends what is left, and closes once the kernel has all of it; returns whether it has. Not to be called within a cork. */
+    /**
+     * Sends what is left, and closes once the kernel has all of it; returns whether it has. Must not be called within a
+     * cork.
+     */
     const flushAndClose = (): boolean => {
       if (isTaken || !this.#rests.has(rest)) return true
       const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
@@ -167,7 +172,10 @@ export class Responses {
     setImmediate(flushAndClose)
   }
 
-  /** Keeps what has not been sent of `body`, until it is released or the client has gone. */
+  /**
+   * Keeps what has not been sent of `body`, until it is released or the client has gone. Makes room by closing the
+   * connections that have waited longest.
+   */
   #keep(res: HttpResponse, body: Uint8Array): Rest {
     const from = res.getWriteOffset()
     const more = body.length - from

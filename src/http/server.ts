@@ -1,33 +1,37 @@
 /**
- * The edge to uWebSockets.js: the listener, connections, routes and pages, the drain. Only this folder imports the library,
- * and nothing here knows topics.
+ * The edge to uWebSockets.js: the listener, connections, routes and pages, the drain. Only this folder imports the
+ * library, and nothing here depends on topics.
  *
- * The way of a request, in which each file calls only the next ones: its headers are read in one pass, and a framing that is in
- * doubt, overload, authorization, content type and length are checked before a byte of the body is kept (requests.ts) → the
- * whole body goes to the route → the exchange is answered at most once, and never after the client has gone (exchange.ts) →
+ * The path of a request, in which each file calls only later ones: its headers are read in one pass, and framing,
+ * overload, authorization, content type and length are checked before any of the body is kept (requests.ts) → the whole
+ * body goes to the route → the exchange is answered at most once, and never after the client has gone (exchange.ts) →
  * the answer is sent, and its unread rest kept within a bound (response.ts).
  *
- * Caveats of the library, each held by a test:
+ * Caveats of the library, each pinned by a test:
  * - A handler that returns without `onAborted` ends the process; after an abort, touching `res` throws.
- * - A chunk's bytes are invalid when `onData` returns, so a body in one chunk is handled inside it, in place. A body that
- *   arrives later than its headers has an empty chunk before it.
- * - The parser goes on with what follows an answered request, even when the answer closes the connection. Where the framing is
- *   in doubt, only closing before an answer helps: an empty header name hides the headers after it, and the first of two
- *   Content-Length headers wins. So a length of 0, which no request of ours has, ends the connection too.
- * - A second request that arrives while the first is being answered ends the connection.
- * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as a next
- *   request, and any transfer-encoding as chunked. A Content-Length beside one is answered 400 by the library itself.
- * - Of expectations it meets only `100-continue`, in exactly these letters; response.ts sends 100 for other spellings.
- * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one answer and
- *   returns the rest to us, for 0.5 µs more; the request stays unanswered, so that a next one ends the connection. Small
- *   answers use `end`, except a random one in `answersPerProbe`, so that a client that pipelines without reading is soon found.
- *   `tryEnd` cannot close in 20.51; response.ts says how large answers end their connection.
- * - `end` with close closes at once, and resets the connection when the client is still sending; linger.ts waits for it.
- * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer serves one
- *   connection at a time (exchange.ts).
- * - Nothing limits how long a request may wait for its answer; `answerMsMax` does here.
+ * - A chunk's bytes are invalid when `onData` returns, so a body in one chunk is handled inside it, in place. A body
+ *   that arrives later than its headers has an empty chunk before it.
+ * - The parser continues with the bytes after an answered request, even when the answer closes the connection. Where
+ *   the framing is ambiguous, the answer must wait until the parser has returned (requests.ts): an empty header name
+ *   hides the headers after it, and the first of two Content-Length headers wins. So a length of 0, which no valid
+ *   request of ours has, ends the connection too.
+ * - A second request that arrives while the first is unanswered ends the connection.
+ * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as a
+ *   next request, and any transfer-encoding as chunked. A Content-Length beside a Transfer-Encoding is answered 400 by
+ *   the library itself.
+ * - The only expectation it handles is `100-continue`, in lower case; response.ts sends 100 for other spellings.
+ * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one answer
+ *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so that a further one ends the
+ *   connection. Small answers use `end`, except a random one in `answersPerProbe`, so that a client that pipelines
+ *   without reading is soon found. `tryEnd` cannot close in 20.51; response.ts says how large answers end their
+ *   connection.
+ * - `end` with close closes at once, and resets the connection if the client is still sending; linger.ts waits for the
+ *   client.
+ * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer
+ *   serves one connection at a time (exchange.ts).
+ * - It does not limit how long a request may wait for its answer; `answerMsMax` does.
  * - `endWithoutBody` counts as no answer in 20.51, and a handler that gives none ends the process.
- * - Without a free descriptor it tries to accept without pause, so connections are closed before that.
+ * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import { answerMsMax } from '../limits.js'
@@ -43,13 +47,16 @@ interface HttpOptions {
   /** A real port, never 0: several processes share it, so no process may choose its own. */
   readonly port: number
   readonly bodyBytesMax: number
-  /** Of so many requests that are answered at once, one is timed; those that have to wait are all timed. */
+  /** One in this many requests that are answered at once is timed; those that have to wait are all timed. */
   readonly timedOneIn: number
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
 }
 
 export interface HttpServer {
-  /** Stops accepting, waits until every request is answered with `Connection: close` and read, then closes what is idle. */
+  /**
+   * Stops accepting, answers every request with `Connection: close`, waits until the answers are read, then closes
+   * every connection. That happens after `withinMs` at the latest.
+   */
   drain(withinMs: number): Promise<void>
   /** Ends every connection, and stops listening, at once. */
   close(): void
@@ -57,7 +64,7 @@ export interface HttpServer {
   connections(): number
   /** Requests that wait for their answer now. */
   waiting(): number
-  /** Their bodies, and those that are still arriving, in bytes. */
+  /** The bodies of those, and bodies that are still arriving, in bytes. */
   bodyBytes(): number
 }
 
@@ -75,10 +82,10 @@ export async function startHttpServer<Caller extends object>(
   return server
 }
 
-/** How long a drain waits for a next request on idle connections, so as to answer it with `Connection: close`. */
+/** How long a drain waits for further requests on idle connections, to answer them with `Connection: close`. */
 const idleMsBeforeClose = 500
 
-/** Between two looks for requests and connections that have waited for too long. */
+/** The interval between checks for requests and connections that have waited too long. */
 const expiryCheckMs = 1000
 
 class Server<Caller extends object> implements HttpServer {
@@ -188,7 +195,7 @@ class Server<Caller extends object> implements HttpServer {
   }
 }
 
-/** What a proxy in front of this server says that it was called by, or else what this server speaks. */
+/** The scheme that the client used: as a proxy in front reports it, otherwise this server's own. */
 function schemeOf(req: HttpRequest, tls: HttpOptions['tls']): 'http' | 'https' {
   const forwarded = req.getHeader('x-forwarded-proto')
   if (forwarded === 'http' || forwarded === 'https') return forwarded

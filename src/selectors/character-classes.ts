@@ -1,5 +1,5 @@
 /**
- * Character classes as sorted, disjoint ranges of code points. Pure arithmetic: nothing here knows a syntax or an engine.
+ * Character classes as sorted, disjoint ranges of code points. Pure arithmetic: independent of any syntax or engine.
  */
 
 /** The first and the last code point, both included. */

@@ -1,20 +1,21 @@
 /**
- * Selectors: the text of one becomes a value of a closed union, or a problem that names the character.
+ * Selectors: parses the text of one into a value of a closed union, or a problem that gives the position of the
+ * character.
  *
  *     >path or path    that topic                                        no qualifier
  *     ?a/b/c           a pattern for each segment                        / or // at the end
  *     *pattern         one pattern for the whole path                    / or // at the end
  *     #one////two      any of these
  *
- * `*P//` also selects the path P, taken literally, and everything below it: in this form, a topic and its descendants can be
- * selected for any path, whether it is a valid pattern or not. `*P` and `*P/` are patterns only, so that a mistyped pattern is
- * not silently read as a path.
+ * `*P//` also selects the path P, taken literally, and everything below it: in this form, a topic and its descendants
+ * can be selected for any path, whether it is a valid pattern or not. `*P` and `*P/` are patterns only, so that a
+ * mistyped pattern is not silently read as a path.
  *
- * A qualifier is taken from the end of the text before anything else: `/` selects only the descendants of what matches, `//`
- * selects both. A path has none: its one trailing slash is dropped, and `//` is refused, because a walk or a removal that
- * meant the subtree must not silently cover one topic. In a set, the LAST four of a run of slashes are the separator, so that
- * a member's qualifier can precede them; a set within a set is flattened. `?` is split at every slash, even within `\Q…\E`,
- * which then continues to quote in the next segment; no class or group can span a slash.
+ * A qualifier is taken from the end of the text before anything else: `/` selects only the descendants of what matches,
+ * `//` selects both. A path has none: its one trailing slash is dropped, and `//` is refused, because a walk or a
+ * removal that meant the subtree must not silently cover one topic. In a set, the LAST four of a run of slashes are the
+ * separator, so that a member's qualifier can precede them; a set within a set is flattened. `?` is split at every
+ * slash, even within `\Q…\E`, which then continues to quote in the next segment; no class or group can span a slash.
  */
 import { enginesSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
 import { type Path, parsePath } from '../topics/path.js'
@@ -190,7 +191,7 @@ function segmentEnd(text: string, from: number, to: number, quoting: boolean): {
     if (char === '/') return { end: at, open }
     if (char !== '\\' || at + 1 >= to || text[at + 1] === '/') continue
     const next = text[at + 1]
-    if (open ? next === 'E' : true) at++
+    if (!open || next === 'E') at++
     if (open && next === 'E') open = false
     else if (!open && next === 'Q') open = true
   }

@@ -1,6 +1,6 @@
 /**
- * The syntax of escapes and character classes, which appear in a pattern alone and within `[…]`. Everything around them is
- * in pattern-syntax.ts.
+ * The syntax of character classes, and of escapes within and outside them. The rest of the syntax is in
+ * pattern-syntax.ts.
  */
 import {
   type CodePointRange,
@@ -27,6 +27,7 @@ export interface NamedClass {
   readonly at: number
 }
 
+/** Reads classes and escapes at a cursor, and moves it past them. Throws a `PatternError` where there is a syntax error. */
 export class CharacterReader {
   readonly #cursor: Cursor
   readonly #named: NamedClass[] = []

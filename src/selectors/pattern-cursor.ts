@@ -1,11 +1,11 @@
 /**
- * A position in the text of a pattern, and the errors that end its reading. Which syntax is read is decided by those who move
- * the cursor: pattern-syntax.ts and pattern-characters.ts.
+ * A position in the text of a pattern, and the errors that end parsing. The syntax is in pattern-syntax.ts and
+ * pattern-characters.ts, which move the cursor.
  */
 
-/** Ends the reading of a pattern. `message` names what was found, `at` is its index in the text. */
+/** Ends the parsing of a pattern. `message` names what was found, `at` is its index in the text. */
 export class PatternError extends Error {
-  /** @param refused whether it is a valid pattern elsewhere that linear time or a limit rules out */
+  /** @param refused whether it is a valid pattern elsewhere, ruled out here by linear time or a limit */
   constructor(
     problem: string,
     readonly at: number,
@@ -20,7 +20,7 @@ export function syntaxError(problem: string, at: number): PatternError {
   return new PatternError(problem, at, false)
 }
 
-/** The text is a regular expression elsewhere. */
+/** The text is a valid regular expression elsewhere, but not supported here. */
 export function unsupported(problem: string, at: number): PatternError {
   return new PatternError(problem, at, true)
 }

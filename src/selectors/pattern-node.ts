@@ -1,5 +1,5 @@
 /**
- * The tree of a parsed pattern, and the sizes of its nodes. What a node means to an engine, or costs a selector, is elsewhere.
+ * The tree of a parsed pattern, and the sizes of its nodes. Nothing here depends on an engine or a limit.
  */
 import type { Ranges } from './character-classes.js'
 

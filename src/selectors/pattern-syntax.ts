@@ -1,8 +1,8 @@
 /**
- * The syntax of one regular expression: text in, a tree out; or what is wrong and at which index.
+ * Parses one regular expression into a tree, or into what is wrong and at which index.
  *
- * The language is RE2's, with `.` matching every character. The tree serves what an engine does not report: literal prefixes
- * (pattern-prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts).
+ * The language is RE2's, with `.` matching every character. The tree provides what an engine does not report: literal
+ * prefixes (pattern-prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts).
  */
 import { groupDepthMax, repeatMax } from '../limits.js'
 import { CharacterReader, type NamedClass } from './pattern-characters.js'
@@ -18,8 +18,8 @@ interface Syntax {
 }
 
 /**
- * Why a text is not a pattern. `refused`: it is one elsewhere, but needs what linear time or a limit rules out; otherwise it is
- * not a regular expression at all. `problem` names what was found, `at` its index.
+ * Why a text is not a pattern. `refused`: it is valid elsewhere, but ruled out here by linear time or a limit;
+ * otherwise it is not a regular expression at all. `problem` names what was found, `at` its index.
  */
 export interface SyntaxProblem {
   readonly problem: string
@@ -50,7 +50,7 @@ const unsupportedGroups: readonly (readonly [string, string])[] = [
 class SyntaxReader {
   readonly #cursor: Cursor
   readonly #characters: CharacterReader
-  /** They hold up to the end of the group in which they were set. */
+  /** Each applies up to the end of the group in which it was set. */
   #flags = { foldCase: false, dotAll: true, multiline: false }
   readonly #groupNames = new Set<string>()
   #hasOpenQuote = false

@@ -1,13 +1,13 @@
 /**
- * One regular expression, from text to a test. The only file that touches re2js.
+ * One regular expression, from text to a test. The only file that uses re2js.
  *
- * A text is parsed (pattern-syntax.ts), charged to its selector's budget and reduced to its prefixes (pattern-prefixes.ts).
- * Only a pattern whose prefixes are not exact is ever compiled, by one of two engines:
+ * A text is parsed (pattern-syntax.ts), charged to its selector's budget and reduced to its prefixes
+ * (pattern-prefixes.ts). Only a pattern whose prefixes are not exact is ever compiled, by one of two engines:
  * - the built-in RegExp, where backtracking is provably harmless: fixed characters around at most one repetition of one
  *   class, and perhaps `.*` at the very end, which cannot fail. It tries each length of that one repetition once.
- * - re2js otherwise: linear time for every pattern. Its caveats: its lazy automaton may grow to 8 MiB per pattern unless
- *   limited, and is up to ten times slower than no automaton where states keep being dropped and rebuilt; it refuses a group
- *   repeated more than 1,000 times in all; only it knows the names of Unicode classes.
+ * - re2js otherwise: linear time for every pattern. Its caveats: its lazy automaton may grow to 8 MiB per pattern
+ *   unless limited, and is up to ten times slower than no automaton where states keep being dropped and rebuilt; it
+ *   refuses a group repeated more than 1,000 times in all; only it knows the names of Unicode classes.
  *
  * A dot matches every character, line feeds included: a topic with an odd name must not escape `.*`.
  */
@@ -32,7 +32,7 @@ export interface Budget {
   remainingSize: number
 }
 
-/** Whether a text as a whole is a match. Never keeps the text. */
+/** Whether a pattern matches a text as a whole. */
 export type Test = (text: string) => boolean
 
 /**
@@ -94,8 +94,8 @@ export function linearTest(pattern: Pattern, scope: Scope = 'self'): Test {
 }
 
 /**
- * The pattern as a built-in RegExp, where its worst case is a few steps for each character of the text. Exported so that tests
- * can try that.
+ * The pattern as a built-in RegExp, where its worst case is a few steps for each character of the text. Exported so
+ * that tests can verify that.
  *
  * @returns undefined where that bound is not proven
  */

@@ -1,8 +1,8 @@
 /**
  * Sets of selectors: the union of their plans. Pure.
  *
- * Overlapping ranges merge. Where no matcher is needed, every key matches; elsewhere the members' matchers are asked, and keys
- * in no member's range are skipped.
+ * Overlapping ranges merge. Where no matcher is needed, every key matches; elsewhere the members' matchers decide, and
+ * keys in no member's range are skipped.
  */
 import { encodeKey } from '../topics/key.js'
 import { everyTopic, type KeyRange, mergeRanges } from '../topics/range.js'
@@ -21,7 +21,7 @@ export function planUnion(plans: readonly Plan[]): Plan {
   return { ranges, matcher: members.length === 0 ? undefined : unionMatcher(exactRanges, members) }
 }
 
-/** A plan whose matcher has to be asked. */
+/** A plan whose ranges alone are not exact. */
 interface Member extends Plan {
   readonly matcher: Matcher
 }

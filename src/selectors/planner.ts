@@ -20,8 +20,13 @@ export function planSelector(text: string): Plan | SelectorProblem {
   const cached = cache.get(text)
   if (cached !== undefined) return cached
   const selector = parseSelector(text)
-  const plan = 'problem' in selector ? selector : planOf(selector)
-  const bytes = 'problem' in selector || 'problem' in plan ? 0 : bytesOf(plan, enginesIn(selector).length)
+  if ('problem' in selector) return remember(text, selector, 0)
+  const plan = planOf(selector)
+  return remember(text, plan, bytesOf(plan, enginesIn(selector).length))
+}
+
+/** @param bytes what the plan takes besides the entry and its text */
+function remember<T extends Plan | SelectorProblem>(text: string, plan: T, bytes: number): T {
   cache.set(text, plan, { size: entryBytes + 4 * text.length + bytes })
   return plan
 }
@@ -45,7 +50,7 @@ function planOf(selector: Selector): Plan {
 /** A cached plan's own objects, closures and keys: a rough mean. */
 const entryBytes = 2048
 
-/** The most that a plan may come to hold: its ranges, and the automata of its patterns. */
+/** The most bytes that a plan may take: its ranges, and the automata of its patterns. */
 function bytesOf(plan: Plan, engines: number): number {
   let bytes = engines * automatonBytesMax
   for (const range of plan.ranges) bytes += range.start.length + range.end.length

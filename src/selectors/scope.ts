@@ -1,5 +1,5 @@
 /**
- * Scopes: which topics a match stands for, as the end of a selector says it: itself, its descendants (`/`) or both (`//`).
+ * Scopes: which topics a match selects, by the end of the selector: itself, its descendants (`/`) or both (`//`).
  */
 import type { Path } from '../topics/path.js'
 import { descendantsRange, type KeyRange, subtreeRange, topicRange } from '../topics/range.js'

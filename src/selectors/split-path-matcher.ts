@@ -1,13 +1,13 @@
 /**
- * The matcher of a split-path pattern. It examines the segments after the plan's base, from left to right, and returns the
- * next key that can match:
+ * The matcher of a split-path pattern. It examines the segments after the plan's base, from left to right, and returns
+ * the next key that can match:
  *
- *     ?a/.*\/temp     a/x          too short         seek  a/x/temp
+ *     ?a/.+/temp      a/x          too short         seek  a/x/temp
  *                     a/x/hum      no match          seek  a/x/temp
  *                     a/x/wind     sorts after temp  seek  past a/x
  *                     a/x/temp/c   too deep          seek  past a/x
  *
- * It relies on being asked only about topics inside the plan's ranges, where the base already matches.
+ * It must be called only for topics inside the plan's ranges, where the base already matches.
  */
 import { pathBytesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'
@@ -109,7 +109,10 @@ function subtreeEnd(path: string, to: number): Buffer {
   return keyAfterSubtree(encodeKey(path.slice(0, to)))
 }
 
-/** A key too long for any topic is not sought, because a store need not accept it; the next topic is asked about instead. */
+/**
+ * A key longer than any topic's is not returned, because a store need not accept it; the scan goes on to the next
+ * topic.
+ */
 function seekTo(path: string): Buffer | false {
   const key = encodeKey(path)
   return key.length > pathBytesMax ? false : key

@@ -1,22 +1,23 @@
 /**
  * Stored keys: a path's UTF-8 bytes with every `/` written as 0x00.
  *
- * No path holds U+0000, so the separator sorts below every other byte and plain byte order IS topic tree order: a topic,
- * then its descendants, depth first, siblings by the bytes of their segment. A subtree is therefore one contiguous range
- * in any engine that compares keys as unsigned bytes. Nothing here depends on an engine.
+ * No path contains U+0000, so the separator sorts below every other byte and plain byte order IS topic tree order: a
+ * topic, then its descendants, depth first, siblings by the bytes of their segment. A subtree is therefore one
+ * contiguous range in any engine that compares keys as unsigned bytes. Nothing here depends on an engine.
  *
  *     path       a      a/b       a/c       a-b      b
  *     key        61     61 00 62  61 00 63  61 2d 62  62
  */
 import type { Path } from './path.js'
 
-/** The byte that replaces `/`: below every byte that a segment can hold. */
+/** The byte that replaces `/`: below every byte that a segment can contain. */
 const separator = 0x00
 
 const slash = 0x2f
 
 /**
- * Writes the key of a path into `target` at `position`. The caller makes sure that `target` has room for `pathBytesMax` bytes.
+ * Writes the key of a path into `target` at `position`. The caller ensures that `target` has room for `pathBytesMax`
+ * bytes.
  *
  * @returns the position after the key
  */
@@ -46,7 +47,7 @@ export function encodeKey(path: Path | string): Buffer {
 /** The path of a key that `encodeKey` or `writeKey` made; `start` and `end` are indexes within `key`. */
 export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
   let ascii = true
-  // `i` is within `key`, so that `as number` tells the truth and costs nothing.
+  // `i` is within `key`, so `as number` is correct, and it costs nothing.
   for (let i = start; i < end; i++) {
     if ((key[i] as number) > 0x7f) {
       ascii = false

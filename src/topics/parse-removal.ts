@@ -7,7 +7,7 @@
  *     no updates for PERIOD [after PERIOD]           idle for the first period; the second is a grace period after creation
  *
  * `and` binds tighter than `or`; parentheses override that. A text becomes tokens (removal-tokens.ts) and then a policy
- * (removal-policy.ts), which tells the due time of each topic. Pure; takes time in proportion to the text's length.
+ * (removal-policy.ts), which gives the due time of each topic. Pure; takes time in proportion to the text's length.
  */
 import {
   removalBytesMax,
@@ -210,7 +210,7 @@ class RemovalParser {
 /** Characters of the client's text that a problem repeats: the position is given as a number, this only confirms it. */
 const excerptMax = 16
 
-/** The first `length` UTF-16 units of a text in the quotes that a message needs, truncated where it is long. */
+/** The first `length` UTF-16 units of a text, in quotes for a message, truncated where they are long. */
 function excerpt(text: string, length = text.length): string {
   const first = characters(text.slice(0, Math.min(length, 2 * (excerptMax + 1))))
   return first.length <= excerptMax ? `"${first.join('')}"` : `"${first.slice(0, excerptMax).join('')}…"`

@@ -1,8 +1,9 @@
 /**
- * Topic properties: which names have an effect, which values those accept, and when a request matches an existing topic.
+ * Topic properties: which names have an effect, which values those accept, and when a request matches an existing
+ * topic.
  *
- * Properties are kept as given, whatever their names. Names such as `__proto__` are valid too, so only own members are ever
- * read. REMOVAL is parsed in parse-removal.ts; the stores carry out what a property asks for.
+ * Properties are kept as given, whatever their names. Names such as `__proto__` are valid too, so only own members are
+ * ever read. REMOVAL is parsed in parse-removal.ts; the stores apply the properties.
  */
 import { strict as assert } from 'node:assert'
 import { propertiesBytesMax } from '../limits.js'
@@ -22,21 +23,21 @@ const defaults: ReadonlyMap<string, string> = new Map([
   ['DONT_RETAIN_VALUE', 'false'],
 ])
 
-/** What checked properties say that is needed to create a topic with them. */
+/** What the creation of a topic needs from its checked properties. */
 export interface CheckedProperties {
   /** Undefined for a topic that is removed on request only. */
   readonly removal: RemovalPolicy | undefined
 }
 
-/** What most properties say. */
+/** The result for most properties. */
 const noRemoval: CheckedProperties = { removal: undefined }
 
 /**
  * Checks the properties of a request, in their order, and reads REMOVAL on the way, so that it is parsed once.
  *
- * The selector in a REMOVAL expression's remove clause is not checked here but where selectors are planned.
+ * The selector in a REMOVAL expression's remove clause is not checked; the caller does that when it plans the selector.
  *
- * @returns what they say, or the first problem, with a name that UTF-8 can encode
+ * @returns the result, or the first problem, with a name that UTF-8 can encode
  */
 export function parseProperties(properties: Properties): CheckedProperties | PropertyProblem {
   let checked = noRemoval
@@ -65,9 +66,10 @@ export function parseProperties(properties: Properties): CheckedProperties | Pro
 }
 
 /**
- * Whether an existing topic is the one that a request asks for; both sides are checked already. Every property that the
- * request names must have exactly the topic's value, where an absent one counts as its default. Properties that the request
- * does not name are not compared. A REMOVAL that the topic lacks, or words differently, is therefore incompatible.
+ * Whether a topic with the `existing` properties satisfies a request to create it with the `requested` ones; both are
+ * checked already. Every property that the request names must have exactly the topic's value, where an absent one
+ * counts as its default. Properties that the request does not name are not compared. A REMOVAL that the topic lacks, or
+ * words differently, is therefore incompatible.
  */
 export function compatible(existing: Properties, requested: Properties): boolean {
   return Object.entries(requested).every(([name, value]) => (own(existing, name) ?? defaults.get(name)) === value)

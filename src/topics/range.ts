@@ -1,6 +1,6 @@
 /**
- * Ranges of keys: half-open byte intervals, and the operations on them that plans and scans need. Pure; no I/O, and nothing
- * here knows what a selector is.
+ * Ranges of keys: half-open byte intervals, and the operations on them that plans and scans need. Pure, and independent
+ * of selectors.
  */
 import { encodeKey } from './key.js'
 import type { Path } from './path.js'
@@ -42,7 +42,9 @@ export function keyAfterSubtree(key: Buffer): Buffer {
   return withByte(key, 0x01)
 }
 
-/** The keys that begin with these bytes: at least one, and the last is not 0xff, which is in no key. */
+/**
+ * The keys that begin with these bytes. There must be at least one, and the last must not be 0xff, which is in no key.
+ */
 export function prefixRange(bytes: Buffer): KeyRange {
   const end = Buffer.from(bytes)
   const last = end.length - 1

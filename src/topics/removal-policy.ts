@@ -1,8 +1,8 @@
 /**
- * Removal policies: the value of a checked REMOVAL expression, and when a topic is due by it.
+ * Removal policies: the value of a checked REMOVAL expression, and when it makes a topic due.
  *
- * The stores keep topics with a policy in the order of their due times. Pure arithmetic: nothing here parses an expression
- * (parse-removal.ts does), reads a clock, removes anything or knows what a selector is.
+ * The stores keep topics with a policy in the order of their due times. Pure arithmetic: nothing here parses an
+ * expression (parse-removal.ts does), reads a clock, removes a topic or interprets the selector.
  */
 
 /** A checked REMOVAL expression. */
@@ -12,17 +12,17 @@ export interface RemovalPolicy {
   readonly selector: string | undefined
 }
 
-/** What must hold for the removal: a tree whose leaves are about time alone. */
+/** What must hold for the removal: a tree whose leaves depend on time alone. */
 export type RemovalCondition =
   | { readonly kind: 'time'; readonly afterMs: number }
   | { readonly kind: 'idle'; readonly idleMs: number; readonly graceMs: number }
   | { readonly kind: 'all' | 'any'; readonly conditions: readonly RemovalCondition[] }
 
 /**
- * The first millisecond of the wall clock at which the policy's condition holds if no further update comes.
+ * The first millisecond of the wall clock at which the policy's condition holds if no further update arrives.
  *
- * Always finite: each condition becomes true by waiting. It may be in the past. A later `updatedMs` never makes it earlier.
- * Whole milliseconds in, whole milliseconds out.
+ * Always finite: each condition becomes true by waiting. It may be in the past. A later `updatedMs` never makes it
+ * earlier. Whole milliseconds in, whole milliseconds out.
  *
  * @param createdMs when the topic was created
  * @param updatedMs when its value was last set; equal to `createdMs` until the first update
@@ -31,7 +31,7 @@ export function dueMs(policy: RemovalPolicy, createdMs: number, updatedMs: numbe
   return conditionDueMs(policy.condition, createdMs, updatedMs)
 }
 
-/** Whether an update can move the due time. If not, the one computed at creation stays right for the topic's life. */
+/** Whether an update can move the due time. If not, the one computed at creation stays valid for the topic's life. */
 export function tracksUpdates(policy: RemovalPolicy): boolean {
   return dependsOnUpdates(policy.condition)
 }

@@ -14,7 +14,8 @@ const dateForm =
   /^(?:(?<weekday>[a-z]{3}), )?(?<day>\d{1,2}) (?<month>[a-z]{3}) (?<year>\d{4}) (?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2}))? (?:GMT|(?<sign>[+-])(?<offsetHour>\d{2})(?<offsetMinute>\d{2}))$/i
 
 /**
- * Parses a date. A weekday that is not the date's is an error: data is going to be removed by this date, so nothing is guessed.
+ * Parses a date. A weekday that does not match the date is an error: data will be removed at this date, so nothing is
+ * guessed.
  *
  * @returns milliseconds since 1970, which may be negative; or what is wrong, as a clause
  */
@@ -24,7 +25,7 @@ export function parseDate(text: string): number | string {
   const { weekday, month = '', sign } = fields
   const day = Number(fields.day)
   const monthIndex = months.indexOf(month.toLowerCase())
-  // With setUTCFullYear, because Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  // With setUTCFullYear, because Date.UTC maps the years 0 to 99 to 1900 to 1999.
   const date = new Date(0)
   date.setUTCFullYear(Number(fields.year), monthIndex, day)
   if (monthIndex < 0 || date.getUTCMonth() !== monthIndex || date.getUTCDate() !== day) {

@@ -2,14 +2,14 @@
  * The parts of a topic, and its only serialised form: the fetch result item.
  *
  * The item is built once, when the value is written, around the value's own JSON text. Every fetch copies it unchanged:
- * nothing is parsed or printed again, so nothing can be rounded, reordered or dropped.
+ * nothing is parsed or serialised again, so nothing can be rounded, reordered or dropped.
  */
 import type { Path } from './path.js'
 
 /** The kind of value that a topic holds. */
 export type TopicType = 'json' | 'string'
 
-/** Both types, in the order in which their trees are walked wherever both are. */
+/** Both types, in the order in which their trees are walked where both are needed. */
 export const topicTypes: readonly TopicType[] = ['json', 'string']
 
 /** Settings given when a topic is created. They never change afterwards. */

@@ -56,7 +56,7 @@ await overWorkers(
       }
     })
 
-    await t.test('openapi.json is the description, with the URL under which it was asked for', async (t) => {
+    await t.test('openapi.json is the description, with the URL under which it was requested', async (t) => {
       const described = JSON.parse((await runCommand(['openapi'])).stdout) as Description
       const answer = await get(server, '/openapi.json', 'host: topics.example.com:8080')
       t.equal(answer.status, 200)
