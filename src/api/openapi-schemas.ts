@@ -53,7 +53,7 @@ function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject &
     type: { default: 'json', description: '' },
     size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The maximum is a setting.' },
     value: {
-      description: `At most ${valueLevelsMax} levels of arrays and objects; stored exactly as it is sent.`,
+      description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },
     properties: { description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.` },
   }

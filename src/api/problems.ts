@@ -1,6 +1,6 @@
 /**
  * Every answer that is not a 200: one closed table of codes, statuses and wordings. docs/api.md lists it; a test keeps
- * the two in step. Codes and wordings are stable: clients may match on the code.
+ * the two in step. Codes are stable, and clients may match on them; wordings may improve.
  *
  * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found,
  * always in the same words. No message contains a stack trace or a token.

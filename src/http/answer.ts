@@ -59,8 +59,8 @@ export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
   /**
-   * When its headers arrived, if it is the one in `timedOneIn` that is timed; otherwise when it began to wait for its
-   * answer, or NaN if it did not wait. In ms of performance.now(). Most requests are untimed because reading the clock
+   * When it began to wait for its answer. If it did not wait: when its headers arrived, for the one in `timedOneIn` that is
+   * timed, and NaN for the others. In ms of performance.now(). Most requests are untimed because reading the clock
    * costs as much as all other accounting of a request.
    */
   readonly startMs: number

@@ -109,7 +109,8 @@ export class Exchanges<Caller extends object> {
   /** Answers once the promise settles. */
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     exchange.waited = true
-    if (Number.isNaN(exchange.startMs)) exchange.startMs = performance.now()
+    // What its body took to arrive is its client's time: neither a reason to expire it nor part of what is measured.
+    exchange.startMs = performance.now()
     this.#waiting.add(exchange)
     this.#working++
     this.#workingBytes += exchange.bytesIn

@@ -1,0 +1,39 @@
+/**
+ * Exchanges that wait for a promise: they expire by the time that they have waited, whatever their bodies took to arrive.
+ */
+
+import type { HttpResponse } from 'uWebSockets.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { Answer, Service } from '../../dist/http/answer.js'
+import { Exchanges } from '../../dist/http/exchange.js'
+import type { Responses } from '../../dist/http/response.js'
+
+const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
+
+/** Exchanges, each of them timed from its headers on, and the answers that they sent. */
+function play() {
+  const sent: Answer[] = []
+  const service = { refusal: () => refusal, answered() {}, answerForError: () => undefined }
+  const responses = { send: (_: unknown, answer: Answer) => void sent.push(answer) }
+  const exchanges = new Exchanges(service as unknown as Service<object>, 1, responses as unknown as Responses)
+  const res = { cork: (send: () => void) => send() } as unknown as HttpResponse
+  return { exchanges, sent, open: () => exchanges.open(res, undefined, 0) }
+}
+
+t.test('a body that took long to arrive does not count as waiting', async (t) => {
+  const { exchanges, sent, open } = play()
+  const slow = open()
+  await sleep(20)
+  const quick = open()
+  exchanges.finishWhenKnown(quick, new Promise(() => {}))
+  await sleep(20)
+  const beforeMs = performance.now()
+  await sleep(20)
+  exchanges.finishWhenKnown(slow, new Promise(() => {}))
+  exchanges.expire(beforeMs)
+  await sleep(20)
+  t.equal(quick.cancelled, true, 'the one that has waited since before that')
+  t.equal(slow.cancelled, false, 'not the one whose body has only now arrived')
+  t.strictSame(sent, [refusal])
+})
