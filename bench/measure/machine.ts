@@ -1,4 +1,7 @@
-/** Where and with which versions a benchmark ran: one line for the reader, and warnings about what makes figures doubtful. */
+/**
+ * The machine and the versions that a benchmark runs with, as one line; and warnings about what makes its figures
+ * doubtful.
+ */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
