@@ -1,7 +1,7 @@
 /**
- * The command line of the benchmarks, `npm run bench -- [VERB] …`: finds the verb, prints help or loads the verb's module
- * and nothing else, and turns its result into the exit status: 0, 1 when an answer was wrong or a target that the verb
- * enforces was missed, 2 for a wrong command line.
+ * The command line of the benchmarks, `npm run bench -- [VERB] …`: finds the verb, prints its help or loads and runs
+ * its module, and sets the exit status: 0; 1 if an answer was wrong or a target that the verb enforces was missed; 2
+ * for a wrong command line.
  */
 import { UsageError } from './options.js'
 import { overview, usual, verbHelp, verbs } from './verbs.js'

@@ -1,6 +1,6 @@
 /**
- * Options of the command line: parsed, checked and given their defaults. Which of them a verb adds is the verb's choice;
- * a wrong option becomes a UsageError, which main.ts prints.
+ * Options of the command line: parsed, checked and given their defaults. A verb may add options of its own. A wrong
+ * option is a UsageError, which main.ts prints.
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,9 +15,9 @@ export const commonOptions = `  --driver NAME         autocannon (default) or wr
   --workers N           workers of every contender (default 1)
   --topics N            topics in the tree; --connections, --value-bytes and --page-size likewise
                         (default: each workload's own)
-  --dir DIR             where data lies while it is used: a real disk (default: the system's directory for temporary files)
-  --keep DIR            where loaded data is kept for the next run (default: topicd-bench in that directory)
-  --smoke               everything tiny and once: does it still run?`
+  --dir DIR             directory for the data of a run, on a real disk (default: the system's for temporary files)
+  --keep DIR            directory for loaded data that later runs reuse (default: topicd-bench in that directory)
+  --smoke               everything tiny and only once: does it still run?`
 
 /** The options that every verb takes. */
 export interface Options {
@@ -29,7 +29,7 @@ export interface Options {
   readonly connections: number | undefined
   readonly valueBytes: number | undefined
   readonly pageSize: number | undefined
-  /** Parent of the sandboxes. */
+  /** Parent of the run's own directory. */
   readonly directory: string
   /** Where loaded data is kept between runs. */
   readonly kept: string
@@ -67,7 +67,12 @@ const common = {
   smoke: flag,
 }
 
-/** Reads a command line. @param ownOptions options that only this verb has; `json` among them is read here */
+/**
+ * Reads a command line.
+ *
+ * @param ownOptions options that only this verb has; `json` among them is read here
+ * @throws UsageError when an option is wrong
+ */
 export function readCommandLine(
   argv: readonly string[],
   ownOptions: Readonly<Record<string, typeof text | typeof flag>> = {},
@@ -100,7 +105,11 @@ export function readCommandLine(
   return { options, words: positionals, own }
 }
 
-/** The workloads and groups with these names, or the default ones when there are no names. */
+/**
+ * The workloads with these names, or in groups with these names; the default ones when there are no names.
+ *
+ * @throws UsageError when a name is unknown
+ */
 export function workloadsNamed(names: readonly string[], defaults: readonly string[]): readonly Workload[] {
   return (names.length > 0 ? names : defaults).flatMap((name) => {
     const group = groups[name]
@@ -111,7 +120,7 @@ export function workloadsNamed(names: readonly string[], defaults: readonly stri
   })
 }
 
-/** Throws UsageError unless the value is undefined or a number above 0. */
+/** The number of an option's text; throws UsageError unless it is undefined or a number above 0. */
 export function positive(name: string, value: string | boolean | undefined): number | undefined {
   if (value === undefined) return undefined
   const number = Number(value)

@@ -1,6 +1,6 @@
 /**
- * What every verb shares: the directory of a run, its drivers, the line about the machine, and their removal at the end,
- * whatever happens; the scale of a workload under the options; and measuring several workloads one after the other.
+ * What every verb shares: a run's directory, its drivers and the line about the machine, with a clean-up at the end
+ * that runs even after a failure; the scale of a workload under the options; measuring workloads one after the other.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,12 +18,12 @@ import { resultLines } from './report/table.js'
 import { topicsOfBytes } from './work/tree.js'
 import type { Scale, Workload } from './work/workload.js'
 
-/** Topics of a tree in a smoke run, and of one whose values are big. */
+/** Topics of a tree in a smoke run, and of one with big values. */
 const smokeTopics = 500
 const smokeBigTopics = 50
 const bigBytesMin = 10_000
 
-/** Most bytes of values in a tree: each contender holds one tree kept and one in use. */
+/** Most bytes of values in a tree: the disk holds two copies for each contender, the template and the sandbox. */
 const treeBytesMax = 250_000_000
 
 /** What a run shares among its workloads. */
@@ -35,7 +35,7 @@ export interface Session {
   readonly print: (text: string) => void
 }
 
-/** Sets a run up, runs `body`, and removes everything again, whatever happens. */
+/** Sets a run up, runs `body`, and removes everything again, even if `body` fails. */
 export async function withSession<Value>(
   options: Options,
   contenders: readonly Contender[],
@@ -82,8 +82,8 @@ export async function measureAll(
   return results
 }
 
-/** Whether every contender answered every request rightly. */
-export function allRight(results: readonly Result[]): boolean {
+/** Whether no contender had a problem: every answer was correct. */
+export function allCorrect(results: readonly Result[]): boolean {
   return !results.some(hasProblem)
 }
 

@@ -1,13 +1,15 @@
 /**
- * The verbs of the command line with their help. A verb's module is loaded only when it runs: loading one looks for the
- * servers that it measures, and help needs none of that.
+ * The verbs of the command line with their help. A verb's module is loaded only when it runs, because loading it looks
+ * for the servers that it measures.
  */
 import { commonOptions } from './options.js'
 import { groups, workloads } from './workloads/all.js'
 
 /** A verb's module. */
 interface VerbModule {
-  /** @returns whether all answers were right and every enforced target was met; throws UsageError for a wrong `argv` */
+  /**
+   * @returns whether all answers were correct and every enforced target was met; throws UsageError for a wrong `argv`
+   */
   run(argv: readonly string[]): Promise<boolean>
 }
 
@@ -26,7 +28,7 @@ const json = '  --json                results as JSON on stdout; everything else
 /** What runs when no verb is given. */
 export const usual: Verb = {
   synopsis: '[WORKLOAD…]',
-  summary: 'what does each workload cost, beside other servers?',
+  summary: 'what does each workload cost, compared with other servers?',
   details: `  --contenders NAMES    bare,topicd,fastify,redis,etcd, separated by commas (default: all that are installed)
 ${json}`,
   load: () => import('./verbs/run.js'),
@@ -48,7 +50,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map([
     {
       synopsis: 'BASE CHANGE [WORKLOAD…]',
       summary: 'is one revision faster than another?',
-      details: `  BASE, CHANGE          revisions that git knows, or "." for the working tree as last built
+      details: `  BASE, CHANGE          git revisions, or "." for the working tree as last built
 ${json}`,
       load: () => import('./verbs/compare.js'),
     },
@@ -98,7 +100,7 @@ export function overview(): string {
   return `npm run bench -- ${usual.synopsis} [options]
 npm run bench -- VERB [arguments] [options]
 
-Without a verb: ${usual.summary} (default: the group usual)
+Without a verb: ${usual.summary} (default: the group "usual")
 
 verbs (npm run bench -- VERB --help shows the arguments of each):
 ${list.join('\n')}
@@ -120,5 +122,5 @@ export function verbHelp(name: string, verb: Verb): string {
 function workloadHelp(): string {
   const width = Math.max(...workloads.map(({ name }) => name.length)) + 2
   const list = workloads.map(({ name, question }) => `  ${name.padEnd(width)}${question}`)
-  return `workloads, and groups of them (${Object.keys(groups).join(', ')}):\n${list.join('\n')}`
+  return `workloads, also in groups (${Object.keys(groups).join(', ')}):\n${list.join('\n')}`
 }

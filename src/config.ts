@@ -3,7 +3,7 @@
  * `Config`. Anything unknown, repeated or out of bounds is a `UsageError` whose message names it: at the start it ends
  * the process with exit code 2; at a reload the old settings stay.
  *
- * A flag wins over the environment, the environment over the settings file, and that over the default. Names, bounds
+ * A flag overrides the environment, the environment the settings file, and the file the default. Names, bounds
  * and defaults are in the table of settings.ts; nothing here lists them again.
  */
 import { readFileSync } from 'node:fs'

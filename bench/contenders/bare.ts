@@ -11,7 +11,7 @@ import { topicdRequest } from './topicd-request.js'
 
 const program = fileURLToPath(new URL('bare-server.js', import.meta.url))
 
-/** Operations whose answers count for their mean length. */
+/** Operations whose answers the mean length is calculated from. */
 const sampledOperationsMax = 2000
 
 export const bare: Contender = {
@@ -43,7 +43,7 @@ async function start(setting: Setting): Promise<Running> {
   }
 }
 
-/** The mean length of the right answers of some scripts: the size of the floor's answer. */
+/** The mean length of the correct answers to some scripts: the size of the floor's answer. */
 export function meanResponseBytes(scripts: readonly Script[]): number {
   const operations = new Set(scripts.flat().slice(0, sampledOperationsMax))
   const bytes = [...operations].map((operation) => Buffer.byteLength(expectedBodies(operation)[0] ?? ''))

@@ -1,6 +1,6 @@
 /**
- * Child processes of a benchmark: each is started, awaited and ended here by its own handle. However the benchmark ends,
- * its children end with it. What a child writes to stderr is shown only when it fails.
+ * Child processes of a benchmark: each is started, awaited and ended through its own handle. When the benchmark exits
+ * or is ended by a signal, its children are killed. What a child writes to stderr is shown only when it fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,10 +8,10 @@ import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
-/** Time in which a contender must be ready, recovery of a big tree included. */
+/** Time within which a child must be ready, recovery of a big tree included. */
 const startMsMax = 60_000
 
-/** Time in which it must exit before it is killed. */
+/** Time within which it must exit before it is killed. */
 const stopMsMax = 20_000
 
 /** Length of the end of stderr that a failure shows. */
@@ -50,7 +50,10 @@ interface Start {
   readonly ready: { readonly line: (line: string) => boolean } | { readonly poll: () => Promise<boolean> }
 }
 
-/** Starts a child and resolves when it is ready; rejects with the end of its stderr when it exits before. */
+/**
+ * Starts a child and resolves when it is ready; rejects, with the end of its stderr, if it exits first or takes too
+ * long.
+ */
 export async function startChild(start: Start): Promise<Child> {
   const name = start.command.split('/').at(-1)
   const child = spawn(start.command, start.args, {
@@ -89,7 +92,7 @@ export async function startChild(start: Start): Promise<Child> {
   }
 }
 
-/** Kills every child that still runs: a contender of several processes may have failed half way. */
+/** Kills every child that still runs: a contender of several processes may have failed during its start. */
 export async function stopChildren(): Promise<void> {
   const left = [...running].map((child) => once(child, 'exit'))
   for (const child of running) child.kill('SIGKILL')

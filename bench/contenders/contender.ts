@@ -1,31 +1,31 @@
 /**
- * What the runner knows about a contender: how to start it on a directory, which HTTP request performs an operation, and
- * which answers are then right. A contender that does not support an operation has no exchange for it.
+ * The interface of contenders: how to start one on a directory, which HTTP request performs an operation, and which
+ * answers are correct. A contender that does not support an operation has no exchange for it.
  */
 import type { Operation } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
 
-/** One request and the bodies of right answers. */
+/** One request and the bodies of correct answers. */
 export interface Exchange {
   readonly method: 'GET' | 'POST' | 'PUT'
   /** Path and query of the URL. */
   readonly path: string
   readonly body: string
-  /** The whole body of a right answer, or one of several. */
+  /** The correct bodies; an answer must be equal to one of them. */
   readonly expected: readonly string[]
 }
 
-/** How a contender must run. */
+/** How a contender is started. */
 export interface Setting {
   /** Processes (or, where one process has many threads, threads) that answer requests. */
   readonly workers: number
-  /** A directory of its own on a real disk: empty, or as an earlier run of the same contender left it. */
+  /** Its own directory on a real disk: empty, or as an earlier run of the same contender left it. */
   readonly directory: string
   /** Bytes of the answers of this workload, for the floor. */
   readonly responseBytes: number
 }
 
-/** A contender that runs and answers on 127.0.0.1. */
+/** A contender that is running, on 127.0.0.1. */
 export interface Running {
   readonly port: number
   /** Sent with every request; `host` and `content-length` are the driver's. */
@@ -34,25 +34,29 @@ export interface Running {
   readonly blankDigits: boolean
   /** Processes whose CPU time is the contender's. */
   pids(): number[]
-  /** Others whose CPU time counts too, and which may come and go: the backends of an engine. */
+  /** Others whose CPU time counts too, and that may start and end at any time: the backends of an engine. */
   transientPids?(): number[]
   exchange(operation: Operation): Exchange | undefined
-  /** Stops it cleanly; its directory can then be copied. */
+  /** Stops it cleanly; its directory can be copied afterwards. */
   stop(): Promise<void>
 }
 
 export interface Contender {
   readonly name: string
-  /** Versions of its parts; topicd's own revision is in the machine's line. */
+  /** Versions of its parts; topicd's revision is in the line about the machine. */
   readonly version: string | undefined
-  /** Why it cannot run on this machine, if it cannot. */
+  /** Why it cannot run on this machine; undefined if it can. */
   readonly missing?: string
-  /** Names the format of its data: loaded data is reused as long as the name stays the same. None: it stores nothing. */
+  /**
+   * Names the format of its data: loaded data is reused while the name stays the same. Undefined: it stores nothing.
+   */
   readonly dataFormat?: string
-  /** Whether a write is on disk before it is answered, in words; other guarantees are probed (measure/guarantees.ts). */
+  /**
+   * Whether a write is on disk before it is answered, in words; other guarantees are probed (measure/guarantees.ts).
+   */
   readonly durability: string
   start(setting: Setting): Promise<Running>
-  /** Fills an empty directory, where that is quicker than creating every topic over HTTP. */
+  /** Fills an empty directory, if there is a quicker way than to create every topic over HTTP. */
   readonly load?: (tree: Tree, directory: string) => Promise<void>
 }
 

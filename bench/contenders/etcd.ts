@@ -1,6 +1,6 @@
 /**
  * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values are in base64.
- * Its answers contain revisions, so those digits are blanked before answers are compared.
+ * Its answers contain revisions, whose digits are blanked before answers are compared.
  */
 import { join } from 'node:path'
 import { send } from '../measure/http.js'

@@ -1,4 +1,4 @@
-/** The obvious server over PostgreSQL as a contender: fastify-postgres-server.ts and an engine of its own. */
+/** The obvious server over PostgreSQL as a contender: fastify-postgres-server.ts with its own engine. */
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { processTree } from '../measure/cpu.js'

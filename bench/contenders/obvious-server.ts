@@ -1,6 +1,6 @@
 /**
- * What both obvious servers share: fastify 5 with JSON schemas and an API key, as somebody would write it in an
- * afternoon. No store lives here.
+ * What both obvious servers share: fastify 5 with JSON schemas and an API key, as one would write it in an afternoon.
+ * Their stores are in fastify-server.ts and fastify-postgres-server.ts.
  */
 import Fastify, { type FastifyInstance } from 'fastify'
 
@@ -32,7 +32,7 @@ export const writeSchema = schema({ path, type, value: {}, properties }, ['path'
 export const addSchema = schema({ path, type, properties }, ['path'])
 export const removeSchema = schema({ path }, ['path'])
 
-/** A server without routes that wants the key in every request. */
+/** A server without routes that requires the key in every request. */
 export function createServer(key: string): FastifyInstance {
   const server = Fastify({ bodyLimit: bodyBytesMax, keepAliveTimeout: keepAliveMs })
   const keys = new Map([[`Apikey ${key}`, 'bench']])

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server of this machine for a contender: found, started on the data in its directory, queried; and a
- * synchronous standby of it. Nothing here knows topicd.
+ * PostgreSQL for a contender: finds the installed server, starts it on the data in a directory, and sends it queries;
+ * can add a synchronous standby. Nothing here depends on topicd.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -29,8 +29,9 @@ export const engineVersion = binaries === undefined ? undefined : versionOf(bina
 export const missingEngine = binaries === undefined ? 'PostgreSQL is not installed' : undefined
 
 /**
- * Starts the engine on the data in a directory, initialized if there are none; it listens on a Unix socket only. The socket
- * has a directory of its own, since its path may have at most 107 bytes and the data's may be longer.
+ * Starts the engine on the data in a directory, which is initialized if there is none; it listens on a Unix socket
+ * only. The socket has a directory of its own, since its path may have at most 107 bytes and that of the data may be
+ * longer.
  */
 export async function startEngine(directory: string): Promise<{ readonly engine: Child; readonly address: string }> {
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
@@ -60,7 +61,7 @@ export async function startEngine(directory: string): Promise<{ readonly engine:
   return { engine: { pid: engine.pid, stop }, address }
 }
 
-/** Starts a synchronous standby of a running engine, copied from it: from then on each commit waits for both. */
+/** Starts a synchronous standby as a copy of a running engine: from then on each commit waits for both. */
 export async function startStandby(directory: string, address: string): Promise<Child> {
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
   const data = join(directory, 'standby')
@@ -114,7 +115,7 @@ function giveToEngine(data: string, sockets: string): void {
   execFileSync('chown', ['postgres', sockets])
 }
 
-/** The value that a statement returns, as text. Resolves once its backend is gone, so that none ends during a measurement. */
+/** The result of a statement, as text. Resolves once its backend is gone, so that none ends during a measurement. */
 export async function query(address: string, text: string): Promise<string> {
   const statements = ['-c', text, '-c', 'select pg_backend_pid()']
   const { stdout } = await run(join(binaries ?? '', 'psql'), ['-X', '-q', '-A', '-t', '-d', address, ...statements])
@@ -124,14 +125,16 @@ export async function query(address: string, text: string): Promise<string> {
   return lines.join('\n')
 }
 
-/** A command prefix: the engine refuses to run as root, and its package created a user for it. */
+/**
+ * The start of a command line that runs as the package's own user if we are root: the engine refuses to run as root.
+ */
 function asUser(): readonly [string, ...string[]] {
   return process.getuid?.() === 0
     ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', '--']
     : ['env']
 }
 
-/** Whether a backend works for the benchmark: autovacuum comes and goes. */
+/** Whether a backend works for the benchmark, and not for autovacuum. */
 export function isWorkload(pid: number): boolean {
   try {
     return !/autovacuum worker/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))

@@ -1,7 +1,7 @@
 /**
- * topicd on a PostgreSQL of its own, both on this machine: the same requests and answers as topicd on lmdb. Its directory
- * holds the engine's data beside topicd's own. A second contender does not batch: each request is a statement and a commit
- * of its own. Two more have a synchronous standby, without and with fenced reads.
+ * topicd on its own PostgreSQL, both on this machine: the same requests and answers as topicd on lmdb. Its directory
+ * holds the engine's data beside topicd's. A second contender does not batch: each request is its own statement and
+ * commit. Two more have a synchronous standby, without and with fenced reads.
  */
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ interface PostgresContender extends Contender {
   start(setting: Setting): Promise<PostgresRunning>
 }
 
-/** topicd as it is built, on PostgreSQL. */
+/** topicd as built, on PostgreSQL. */
 export function postgres(): PostgresContender {
   return contender('postgres', () => join(root, 'dist'))
 }
@@ -38,7 +38,11 @@ export function postgresUnbatched(): PostgresContender {
   return contender('postgres-unbatched', unbatchedBuild)
 }
 
-/** topicd on an engine with a synchronous standby; `fenced`: fetches wait for proof that the engine is still primary. */
+/**
+ * topicd on an engine with a synchronous standby.
+ *
+ * @param fenced whether fetches wait for proof that it is still primary
+ */
 export function postgresWithStandby(fenced: boolean): PostgresContender {
   return contender(fenced ? 'postgres-fenced' : 'postgres-standby', () => join(root, 'dist'), true, {
     TOPICD_FENCED_READS: String(fenced),
@@ -104,7 +108,7 @@ async function start(
   }
 }
 
-/** A copy of the built files whose batcher sends each request alone and at once, as many as there are connections. */
+/** A copy of the build whose batcher sends each request alone and at once, so that connections alone limit how many. */
 function unbatchedBuild(): string {
   const copy = join(root, 'dist-bench/unbatched')
   const dist = join(copy, 'dist')
@@ -115,7 +119,7 @@ function unbatchedBuild(): string {
   return dist
 }
 
-/** Takes the place of src/store/postgres/batcher.ts: the same exports and methods without batches. */
+/** Replaces src/store/postgres/batcher.ts: the same exports and methods, without batches. */
 const unbatchedModule = `export class Batcher {
   #execute
   constructor({ execute }) {

@@ -1,7 +1,7 @@
 /**
- * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string that holds the finished
- * result item, and a sorted set of all paths serves the pages, through a script: about the least work that Redis can do
- * for this. An overwrite is a plain SET; only adds and removes update the set of paths, in scripts.
+ * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string, the finished result
+ * item, and a script builds pages from a sorted set of all paths: about the least work that Redis can do for this. An
+ * overwrite is a plain SET; only adds and removes update the set of paths, in scripts.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -130,7 +130,7 @@ async function loadScript(port: number, script: string): Promise<string> {
   return (JSON.parse(answer.body) as { SCRIPT: string }).SCRIPT
 }
 
-/** webdis splits arguments at slashes and takes what follows a dot for a file type. */
+/** webdis splits arguments at slashes and treats what follows a dot as a file type. */
 function argument(text: string): string {
   return encodeURIComponent(text).replaceAll('.', '%2E')
 }

@@ -1,4 +1,4 @@
-/** An operation as the request that topicd's API wants. The floor and the obvious servers speak the same API. */
+/** An operation as a request of topicd's API. The floor and the obvious servers have the same API. */
 import { type Operation, selectorText } from '../work/operation.js'
 import type { Exchange } from './contender.js'
 

@@ -1,5 +1,5 @@
 /**
- * topicd itself, as `node dist/main.js serve` with an API key from `keys add`, of whatever revision `dist` was built from.
+ * topicd itself, as `node dist/main.js serve` with an API key from `keys add`; `dist` may be built from any revision.
  * Its directory holds the data and, beside it, the token of the benchmark's key.
  */
 import { execFile, spawn } from 'node:child_process'
@@ -138,8 +138,8 @@ function* lines(tree: Tree): Generator<string> {
 }
 
 /**
- * Changes with the modules that decide how topics and keys are stored, so that data of another format is not reused. It also
- * changes with modules beside them that do not matter: loading once more is the only cost.
+ * Changes with the modules that decide how topics and keys are stored, so that data of another format is not reused. It
+ * also changes with other modules beside them, which only costs another load. `keys` is a folder of earlier revisions.
  */
 async function storeFingerprint(dist: string): Promise<string> {
   const hash = createHash('sha256')

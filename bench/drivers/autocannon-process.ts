@@ -1,10 +1,10 @@
 /**
- * The process that autocannon runs in. It receives the name of a file that holds a job, and sends back the burst.
+ * The process that autocannon runs in. It receives the name of a job's file, and sends back the burst.
  *
- * Every answer's whole body is compared with the right ones for the request that it belongs to: a connection is answered
- * in the order of its requests. Statuses, time-outs and connections that ended early are counted. At the end nothing is
- * cut off: each connection waits for its last answer, so that it is known exactly what was acknowledged. autocannon
- * reports whole milliseconds only, so latencies are recorded here.
+ * The whole body of every answer is compared with the correct ones for its request: a connection is answered in the
+ * order of its requests. Wrong statuses, time-outs and connections that end early are counted. At the end each
+ * connection waits for its last answer, so that it is known exactly which writes were acknowledged. autocannon reports
+ * latencies in whole milliseconds, so they are recorded here.
  */
 import { strict as assert } from 'node:assert'
 import type { EventEmitter } from 'node:events'
@@ -21,8 +21,8 @@ const sampleMs = 100
 const drainSecondsMax = 2 * answerSecondsMax
 
 /**
- * autocannon's clients with members that its published types omit: options of their own, consulted at each answer, and
- * a number of requests after which they end instead of sending another one.
+ * An autocannon client with members that its published types omit: its own options, used at each answer, and the number
+ * of requests after which it ends.
  */
 interface ScriptedClient extends EventEmitter {
   setRequests(requests: autocannon.Request[]): void
@@ -97,12 +97,15 @@ class Load {
     if (exchange === undefined) return false
     const { expected, path } = exchange
     if (expected.includes(this.#job.blankDigits ? blanked(body) : body)) return true
-    const [actual, right] = [body, expected[0] ?? ''].map((text) => JSON.stringify(text.slice(0, shownMax)))
-    this.#firstWrong ??= `${path} answered ${actual}, not ${right}`
+    const [actual, correct] = [body, expected[0] ?? ''].map((text) => JSON.stringify(text.slice(0, shownMax)))
+    this.#firstWrong ??= `${path} answered ${actual}, not ${correct}`
     return false
   }
 
-  /** Requests are prepared: what follows is load. After the burst each client ends with the request that it has sent. */
+  /**
+   * Called when the requests are prepared. At the end of the burst, each client ends after the request that it has
+   * sent.
+   */
   #start(): void {
     this.#startCpu = process.cpuUsage()
     this.#startMs = performance.now()

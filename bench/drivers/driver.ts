@@ -1,6 +1,6 @@
 /**
- * The interface of load generators: run scripts over a number of connections for some seconds, compare EVERY answer with
- * the right ones, and report. A driver runs in a process of its own, so that its CPU time is known.
+ * The interface of load generators: run scripts over a number of connections for some seconds, compare EVERY answer
+ * with the correct ones, and report. A driver runs in a separate process, so that its CPU time is known.
  */
 import type { Exchange } from '../contenders/contender.js'
 
@@ -12,20 +12,20 @@ export interface Job {
   readonly seconds: number
   /** Each different exchange once. */
   readonly exchanges: readonly Exchange[]
-  /** One script per connection: indices of `exchanges`, in order, and from the start again. */
+  /** One script per connection: indices of `exchanges`, in order; after the last, it starts again. */
   readonly scripts: readonly (readonly number[])[]
 }
 
 /** The result of a burst. Only the latencies are figures of the server. */
 export interface Burst {
-  /** Answers received; all of them right unless there is a problem. */
+  /** Answers received; all of them correct unless there is a problem. */
   readonly requests: number
   readonly seconds: number
   readonly latencyMedianMs: number
   readonly latency99Ms: number
   /** CPU time of the driver itself. */
   readonly driverSeconds: number
-  /** Answers that each connection received; only a driver that runs scripts in order knows. */
+  /** Answers that each connection received; undefined from a driver that does not tie answers to scripts. */
   readonly answered?: readonly number[]
   /** What was wrong, in words: a body, a status, a time-out, a lost connection. */
   readonly problem?: string

@@ -1,10 +1,10 @@
--- The script that wrk runs: sends the requests of a file in order and looks every answer's status and body up among the
--- right ones. wrk does not say which connection an answer belongs to, so an answer is right if it is right for any request.
+-- The script that wrk runs: sends the requests of a file in order, and checks the status and the body of every answer. wrk
+-- does not say which connection an answer belongs to, so a body is correct if it is correct for any of the requests.
 --
 -- The file: a line of four numbers (requests, answers, whether to blank digits, where to start), then for each request a
 -- line with its length and a line with its bytes, then the same for each answer.
 
-local requests, right, blank, nextRequest = {}, {}, false, 0
+local requests, correct, blank, nextRequest = {}, {}, false, 0
 local total = 0
 
 -- Globals, since done() reads them through thread:get.
@@ -21,7 +21,7 @@ function init(args)
     return text
   end
   for i = 1, count do requests[i] = block() end
-  for _ = 1, answers do right[block()] = true end
+  for _ = 1, answers do correct[block()] = true end
   file:close()
   total, blank, nextRequest = count, blankDigits == 1, start
 end
@@ -34,7 +34,7 @@ end
 
 function response(status, _, body)
   if blank then body = body:gsub(':"%d+"', ':""') end
-  if status < 200 or status > 299 or not right[body] then
+  if status < 200 or status > 299 or not correct[body] then
     wrong = wrong + 1
     if firstWrong == '' then firstWrong = status .. ' ' .. body:sub(1, 300) end
   end

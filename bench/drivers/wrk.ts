@@ -1,8 +1,8 @@
 /**
- * wrk as the driver, when it is installed: several times as fast as autocannon, so that the server is the bottleneck more
- * often. It looks every body up among the right ones but cannot match an answer to its request, so it does not drive
- * workloads whose answers depend on a connection's own history; and it closes its connections at the end without waiting,
- * so it is unknown what was acknowledged last, and written values are not read back.
+ * wrk as the driver, if it is installed: several times as fast as autocannon, so that the server is the bottleneck more
+ * often. It looks every body up among the correct ones but cannot match an answer to its request, so it does not drive
+ * workloads whose answers depend on the connection's earlier requests. At the end it closes its connections without
+ * waiting, so it is unknown which writes were acknowledged last, and values are not read back.
  */
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
@@ -16,7 +16,11 @@ const script = join(root, 'bench/drivers/wrk.lua')
 /** Time allowed beyond the burst itself: for reading the requests and one time-out. */
 const graceSeconds = 2 * answerSecondsMax
 
-/** Undefined when wrk is not installed. @param directory where the files of jobs are written */
+/**
+ * wrk as a driver; undefined when it is not installed.
+ *
+ * @param directory where the files of jobs are written
+ */
 export function wrkDriver(directory: string): Driver | undefined {
   const version = programVersion('sh', ['-c', 'wrk --version || true'], /(?<=wrk (?:debian\/)?)[\d.]+/)
   if (version === undefined || version === 'of unknown version') return undefined

@@ -1,4 +1,4 @@
-/** One burst of load on one contender, with the CPU time that the contender's processes used meanwhile. */
+/** One burst of load on one contender, and the CPU time that the contender's processes use meanwhile. */
 import type { Exchange, Running } from '../contenders/contender.js'
 import type { Burst, Driver, Job } from '../drivers/driver.js'
 import type { Operation, Script } from '../work/operation.js'
@@ -11,7 +11,11 @@ export interface MeasuredBurst {
   readonly serverSeconds: number
 }
 
-/** Runs the scripts for some seconds. Throws when one of the contender's processes ends meanwhile. */
+/**
+ * Runs the scripts for some seconds.
+ *
+ * @throws Error when one of the contender's processes ends meanwhile
+ */
 export async function runBurst(
   running: Running,
   scripts: readonly Script[],
@@ -26,7 +30,7 @@ export async function runBurst(
   return { burst, serverSeconds: cpuSeconds(before, read()) }
 }
 
-/** The figures of a burst beside those of the floor in the same round. */
+/** The figures of a burst, and their ratio to the floor's in the same round, if the floor took part. */
 export function roundOf(measured: MeasuredBurst, floor: MeasuredBurst | undefined): Round {
   const { burst, serverSeconds } = measured
   return {

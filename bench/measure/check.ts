@@ -1,12 +1,13 @@
 /**
- * Whether a contender's answers are right: before it is timed (a contender that answers wrongly is not timed at all), and
- * after its bursts, when what was acknowledged is read back.
+ * Whether a contender's answers are correct: checked before it is timed (a contender that answers wrongly is not
+ * timed), and after each burst, when acknowledged writes are read back.
  */
 import { blanked, type Exchange, type Running } from '../contenders/contender.js'
+import { shownMax } from '../drivers/driver.js'
 import type { Operation, Script } from '../work/operation.js'
 import { forEachConcurrently, send } from './http.js'
 
-/** Scripts, and operations of each, that are tried before timing. */
+/** Scripts, and operations of each, that are checked before timing. */
 const scriptsTried = 16
 const operationsTried = 12
 
@@ -16,9 +17,6 @@ const readBackBytesMax = 8 * 1024 * 1024
 
 /** Requests in flight while values are read back. */
 const inFlightMax = 32
-
-/** Characters of an answer that a problem shows. */
-const shownMax = 300
 
 /** Runs the start of some scripts, one request at a time. @returns what was wrong, or undefined */
 export async function firstProblem(running: Running, scripts: readonly Script[]): Promise<string | undefined> {

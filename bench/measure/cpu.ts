@@ -1,12 +1,12 @@
 /**
- * CPU time of other processes, read from /proc (so on Linux only): user and system together, of every thread.
+ * CPU time of other processes, user and system together, of every thread. It is read from /proc, so only on Linux.
  *
  * /proc/PID/task/TID/schedstat counts nanoseconds; /proc/PID/stat counts ticks of 10 ms but includes threads that have
- * ended. Threads of servers rarely end: nanoseconds are used, and ticks when a thread ended between the two readings.
+ * ended. Threads of servers rarely end: nanoseconds are used unless a thread ended between the two readings.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Linux reports times in ticks of this many seconds, whatever the kernel's own tick is. */
+/** Linux reports times in ticks of this many seconds, independently of the kernel's own tick. */
 const tickSeconds = 0.01
 
 /** CPU time that some processes have used so far, by thread and by process. */
@@ -77,7 +77,7 @@ function statFields(pid: number): string[] | undefined {
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** Processes and threads may end while they are being read. */
+/** The file's text; undefined when its process or thread has ended. */
 function readOr(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')

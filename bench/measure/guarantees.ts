@@ -1,6 +1,6 @@
 /**
- * Which of topicd's guarantees each contender keeps: tested by probes, not claimed. It shows which contender is faster
- * because it guarantees less.
+ * Which of topicd's guarantees each contender keeps, found out by probes. It shows where a contender is faster because
+ * it guarantees less. Durability cannot be probed here, so each contender states it.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,7 +18,7 @@ interface Probe {
   isKept(running: Running, smoke: boolean): Promise<boolean>
 }
 
-/** Clients that disconnect together with requests in flight, followed by as many new ones. */
+/** Clients that disconnect at the same time with requests in flight, followed by the same number of new ones. */
 const disconnecting = 32
 
 /** Time before they disconnect. */
@@ -27,7 +27,7 @@ const disconnectMs = 3
 /** Requests that each of them has sent by then. */
 const requestsInFlight = 20
 
-/** How often this is repeated: a server that mixes answers up does so by chance. */
+/** How often this is repeated: a server that mixes up answers does not do so every time. */
 const disconnectRounds = 120
 const disconnectRoundsSmoke = 3
 
@@ -123,7 +123,11 @@ export interface GuaranteeRow {
   readonly kept: Readonly<Record<string, string>>
 }
 
-/** Probes contenders that store something. @param smoke whether it is enough that the probes still work */
+/**
+ * Probes contenders that store something.
+ *
+ * @param smoke whether to run the probes only briefly, to see that they still work
+ */
 export async function checkGuarantees(
   contenders: readonly Contender[],
   { workers, sandboxes }: MeasureOptions,

@@ -1,5 +1,6 @@
 /**
- * Single requests and bounded concurrent ones through node:http: for checks, loading and reading back. Never for timing.
+ * Single requests and bounded concurrent ones through node:http: for checks, loading and reading back. Never for
+ * timing.
  */
 import { Agent, request } from 'node:http'
 import type { Exchange } from '../contenders/contender.js'
@@ -35,7 +36,7 @@ export function send(
   })
 }
 
-/** Runs `task` for every item, at most `inFlightMax` at a time, each over a kept connection. */
+/** Runs `task` for every item, at most `inFlightMax` at a time, over connections that are kept alive. */
 export async function forEachConcurrently<Item>(
   items: Iterable<Item>,
   inFlightMax: number,
@@ -43,11 +44,11 @@ export async function forEachConcurrently<Item>(
 ): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: inFlightMax })
   const iterator = items[Symbol.iterator]()
-  const lane = async (): Promise<void> => {
+  const work = async (): Promise<void> => {
     for (let next = iterator.next(); next.done !== true; next = iterator.next()) await task(next.value, agent)
   }
   try {
-    await Promise.all(Array.from({ length: inFlightMax }, lane))
+    await Promise.all(Array.from({ length: inFlightMax }, work))
   } finally {
     agent.destroy()
   }

@@ -1,10 +1,10 @@
 /**
  * The measurement of one workload. All contenders run side by side and take their bursts in turn, round after round, so
- * that whatever else the machine does affects all of them. The figure is CPU time of the server's processes per request
- * served; its ratio to the floor is formed round by round.
+ * that other load on the machine affects all of them. The figure is the CPU time of the server's processes per request
+ * served; its ratio to the floor is calculated for each round.
  *
- * In order: start every contender on its sandbox, check the answers of each, warm each up, run the rounds, read written
- * topics back after each burst, stop everything. A contender with a problem takes no further part.
+ * In order: start every contender on its sandbox, check the answers of each, warm each up, run the rounds and
+ * read written topics back after each burst, stop everything. A contender that has a problem is not measured any more.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bare, meanResponseBytes } from '../contenders/bare.js'
@@ -39,10 +39,10 @@ interface Participant {
   problem?: string
 }
 
-/** Length of the burst before the first round, after which all code is compiled. */
+/** Length of the burst before the first round: enough for all code to be compiled. */
 const warmUpSecondsMax = 1
 
-/** Rest before a burst, in which a server that has just worked finishes its flushes outside of the measured time. */
+/** Pause before a burst, so that a server finishes its flushes outside the measured time. */
 const restMs = 100
 
 /** The round that checks and warm-up belong to, so that the first measured round writes other values. */

@@ -1,4 +1,7 @@
-/** Where and with which versions a benchmark ran: one line for the reader, and warnings about what makes figures doubtful. */
+/**
+ * The machine and the versions that a benchmark runs with, as one line; and warnings about what makes its figures
+ * doubtful.
+ */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
@@ -27,7 +30,7 @@ export interface Machine {
 }
 
 /**
- * @param directory where the contenders' data lies
+ * @param directory that holds the contenders' data
  * @param versions names and versions of everything that takes part
  */
 export function machine(directory: string, versions: readonly string[]): Machine {

@@ -1,10 +1,12 @@
-/** What a measurement results in: rounds of figures for each contender of a workload. Plain data, printed as JSON as it is. */
+/**
+ * The result of a measurement: rounds of figures for each contender of a workload. Plain data, which `--json` prints.
+ */
 import type { Scale } from '../work/workload.js'
 
 /** The figures of one burst. */
 export interface Round {
   readonly microsecondsPerRequest: number
-  /** The same over that of the floor in this round, if the floor took part. */
+  /** The same divided by the floor's in this round; undefined if the floor did not take part. */
   readonly ratio: number | undefined
   readonly requestsPerSecond: number
   readonly latencyMedianMs: number

@@ -1,7 +1,7 @@
 /**
- * Sandboxes: a running contender on a directory of its own, on a real disk, that holds the tree of the workload. Loading
- * a big tree takes a minute, so a loaded directory is kept as a template; every sandbox is a fresh copy of it, so that no
- * workload sees what another one wrote.
+ * Sandboxes: a running contender on a directory of its own, on a real disk, that holds the tree of the workload.
+ * Loading a big tree takes a minute, so a loaded directory is kept as a template; every sandbox is a fresh copy of it,
+ * so that no workload sees what another one wrote.
  */
 import { constants } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
@@ -14,7 +14,9 @@ import { forEachConcurrently, send } from './http.js'
 /** Requests in flight while a tree is loaded: many, so that they share flushes. */
 const loadInFlightMax = 512
 
-/** Templates that no run has used for two days are removed: another format of the store has a template of its own. */
+/**
+ * Templates that no run has used for two days are removed: when a store's format changes, its old template is useless.
+ */
 const unusedMsMax = 48 * 3_600_000
 
 /** Where sandboxes are made. */
@@ -70,7 +72,11 @@ export async function removeUnused(kept: string): Promise<void> {
   }
 }
 
-/** Performs operations, many at a time; `lenient` ignores the answers. */
+/**
+ * Performs operations, many at a time.
+ *
+ * @throws Error when an answer is not 2xx, unless `lenient`
+ */
 export async function perform(running: Running, operations: Iterable<Operation>, lenient: boolean): Promise<void> {
   await forEachConcurrently(operations, loadInFlightMax, async (operation, agent) => {
     const exchange = running.exchange(operation)
@@ -91,7 +97,7 @@ async function template(contender: Contender, format: string, tree: Tree, option
   return loaded
 }
 
-/** Loads beside the final place and renames, so that an interrupted load is never taken for a template. */
+/** Loads into another directory and renames it, so that an interrupted load never becomes a template. */
 async function load(contender: Contender, tree: Tree, loaded: string, options: SandboxOptions): Promise<void> {
   options.print(
     `loading ${tree.topics.toLocaleString('en')} topics of ${tree.valueBytes} bytes into ${contender.name} …`,
@@ -108,7 +114,7 @@ async function load(contender: Contender, tree: Tree, loaded: string, options: S
   }
 }
 
-/** Loads as any client would: over HTTP, many requests at a time. */
+/** Loads over HTTP, many requests at a time. */
 async function loadOverHttp(contender: Contender, tree: Tree, directory: string): Promise<void> {
   const running = await contender.start({ workers: 1, responseBytes: 0, directory })
   await perform(running, creations(tree), false).finally(() => running.stop())

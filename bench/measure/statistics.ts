@@ -1,7 +1,7 @@
 /** Summaries of several measurements of one quantity. */
 import { strict as assert } from 'node:assert'
 
-/** A median, and the range of the single measurements. */
+/** The median, the smallest and the largest of several measurements. */
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -29,6 +29,7 @@ interface Slope {
   readonly slopeError: number
 }
 
+/** @param points at least two with different `x` */
 export function regression(points: readonly (readonly [x: number, y: number])[]): Slope {
   const n = points.length
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / n

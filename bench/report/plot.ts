@@ -1,7 +1,7 @@
 /**
- * Plots as SVG text, drawn by echarts without a browser: medians as lines, the spread of the rounds as vertical bars, the
- * floor dashed. The figures are a table under the axis, a row in the colour of each curve: beside the points they would
- * cover each other.
+ * Plots as SVG text, drawn by echarts without a browser: medians as lines, the spread of the rounds as vertical bars,
+ * the floor dashed. The figures are in a table under the axis, with a row in the colour of each curve: beside the
+ * points they would overlap.
  */
 import type * as Echarts from 'echarts/types/dist/echarts'
 import type { Spread } from '../measure/statistics.js'
@@ -15,7 +15,7 @@ export interface Curve {
   readonly name: string
   /** Curves of one workload have one colour. */
   readonly workload: string
-  /** Whether it is the floor of its workload, which is drawn thin and has no figures. */
+  /** Whether it is the floor of its workload, which is drawn thin and has no row of figures. */
   readonly isFloor: boolean
   readonly points: readonly { readonly x: number; readonly y: Spread }[]
 }
@@ -93,7 +93,7 @@ function cell({ points }: Curve, x: string, row: number): string {
   return median === undefined ? ' ' : `{row${row}|${figure(median)}}`
 }
 
-/** A curve, and a bar at each of its points from the least to the greatest of the rounds. */
+/** A curve, and at each of its points a bar from the smallest to the largest of the rounds. */
 function seriesOf(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts.CustomSeriesOption)[] {
   const line: Echarts.LineSeriesOption = {
     type: 'line',

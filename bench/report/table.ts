@@ -1,10 +1,12 @@
-/** Results as text: lines for each workload while the run goes on, and tables in Markdown at its end. */
-
+/** Results as text: lines for each workload during the run, and tables in Markdown at its end. */
 import type { GuaranteeRow } from '../measure/guarantees.js'
 import type { Outcome, Result, Round } from '../measure/result.js'
 import { type Spread, spread } from '../measure/statistics.js'
 
-/** A driver that uses this share of a core, or a server of its workers' cores, is the bottleneck of a burst. */
+/**
+ * A driver that uses this share of a core, or a server that uses it of its workers' cores, is the bottleneck of a
+ * burst.
+ */
 const busyMin = 0.9
 
 /** The rounds of one contender, summarized. */
@@ -41,14 +43,14 @@ const nameWidth = 18
 /** A workload's result as it is printed when it is done. */
 export function resultLines(result: Result): string[] {
   const { scale, workers, outcomes } = result
-  const circumstances = [
+  const conditions = [
     plural(scale.connections, 'connection'),
     plural(scale.topics, 'topic'),
     `values of ${count(scale.valueBytes)} bytes`,
     plural(workers, 'worker'),
     `driven by ${result.driver}`,
   ]
-  const lines = [`${result.workload}: ${result.question}`, `  ${circumstances.join(', ')}`]
+  const lines = [`${result.workload}: ${result.question}`, `  ${conditions.join(', ')}`]
   for (const outcome of outcomes) lines.push(outcomeLine(outcome, workers))
   const driven = outcomes.filter((outcome) => summary(outcome, workers)?.boundBy === 'driver')
   if (driven.length > 0) {
@@ -62,31 +64,34 @@ export function resultLines(result: Result): string[] {
 
 function outcomeLine(outcome: Outcome, workers: number): string {
   const name = `  ${outcome.contender.padEnd(nameWidth)}`
-  const sum = summary(outcome, workers)
-  if (sum === undefined) return `${name} NO FIGURES: ${outcome.problem}`
-  const ratio = sum.ratio === undefined ? '' : `${sum.ratio.median.toFixed(2)} × floor [${range(sum.ratio, 2)}]`
+  const figures = summary(outcome, workers)
+  if (figures === undefined) return `${name} NO FIGURES: ${outcome.problem}`
+  const ratio =
+    figures.ratio === undefined ? '' : `${figures.ratio.median.toFixed(2)} × floor [${range(figures.ratio, 2)}]`
   return [
     name,
-    `${figure(sum.microseconds.median)} µs CPU per request [${range(sum.microseconds, 1)}]`.padEnd(44),
+    `${figure(figures.microseconds.median)} µs CPU per request [${range(figures.microseconds, 1)}]`.padEnd(44),
     ratio.padEnd(28),
-    `${count(Math.round(sum.requestsPerSecond.median))}/s`.padStart(10),
-    `p50 ${sum.latencyMedianMs.toFixed(2)} ms, p99 ${sum.latency99Ms.toFixed(2)} ms`,
-    `bound by ${sum.boundBy}`,
+    `${count(Math.round(figures.requestsPerSecond.median))}/s`.padStart(10),
+    `p50 ${figures.latencyMedianMs.toFixed(2)} ms, p99 ${figures.latency99Ms.toFixed(2)} ms`,
+    `bound by ${figures.boundBy}`,
   ].join('  ')
 }
 
 /** Whether topicd met the targets of a workload. */
 export function verdicts(result: Result): { words: string; met: boolean }[] {
   const outcome = result.outcomes.find(({ contender }) => contender === 'topicd')
-  const sum = outcome && summary(outcome, result.workers)
-  if (sum === undefined) return []
+  const figures = outcome && summary(outcome, result.workers)
+  if (figures === undefined) return []
   const verdict = (met: boolean, target: string) => ({ met, words: `target: ${target}: ${met ? 'met' : 'MISSED'}` })
   const { ratioMax, latencyMedianMsMax } = result
   const targets = []
-  if (ratioMax !== undefined && sum.ratio !== undefined)
-    targets.push(verdict(sum.ratio.median <= ratioMax, `at most ${ratioMax} × floor`))
+  if (ratioMax !== undefined && figures.ratio !== undefined)
+    targets.push(verdict(figures.ratio.median <= ratioMax, `at most ${ratioMax} × floor`))
   if (latencyMedianMsMax !== undefined)
-    targets.push(verdict(sum.latencyMedianMs <= latencyMedianMsMax, `median latency at most ${latencyMedianMsMax} ms`))
+    targets.push(
+      verdict(figures.latencyMedianMs <= latencyMedianMsMax, `median latency at most ${latencyMedianMsMax} ms`),
+    )
   return targets
 }
 
@@ -98,10 +103,10 @@ export function ratioTable(results: readonly Result[]): string[] {
     ...contenders.map((name) => {
       const outcome = result.outcomes.find(({ contender }) => contender === name)
       if (outcome === undefined) return '—'
-      const sum = summary(outcome, result.workers)
-      if (sum === undefined) return 'none'
-      const ratio = sum.ratio === undefined || name === 'bare' ? '' : ` (${sum.ratio.median.toFixed(2)} ×)`
-      return `${figure(sum.microseconds.median)}${ratio}`
+      const figures = summary(outcome, result.workers)
+      if (figures === undefined) return 'none'
+      const ratio = figures.ratio === undefined || name === 'bare' ? '' : ` (${figures.ratio.median.toFixed(2)} ×)`
+      return `${figure(figures.microseconds.median)}${ratio}`
     }),
   ])
   return markdown(['server CPU µs per request', ...contenders], rows)

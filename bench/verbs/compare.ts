@@ -1,10 +1,10 @@
 /**
- * Is one revision faster than another? Both are built in worktrees of their own and run side by side on this machine, in
- * interleaved bursts; the answer is the ratio of their CPU time per request, round by round, with its spread.
+ * Is one revision faster than another? Each is built in its own worktree, and both run side by side on this machine in
+ * interleaved bursts. The result is the ratio of their CPU time per request, for each round, with its spread.
  *
  *     npm run bench -- compare BASE CHANGE [WORKLOAD…] [options]
  *
- * A revision is anything that git knows; a dot is the working tree as it was last built.
+ * A revision is anything that git accepts as one; a dot is the working tree as last built.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
@@ -18,14 +18,14 @@ import type { Outcome, Result } from '../measure/result.js'
 import { spread } from '../measure/statistics.js'
 import { flag, readCommandLine, UsageError, workloadsNamed } from '../options.js'
 import { figure, markdown, summary } from '../report/table.js'
-import { allRight, measureAll, withSession } from '../session.js'
+import { allCorrect, measureAll, withSession } from '../session.js'
 
 const execute = promisify(execFile)
 
 /** A build may take this long: it includes an installation when the lock files differ. */
 const buildMsMax = 600_000
 
-/** The revisions differ when the whole spread of their ratio lies on one side of 1, at least this far away. */
+/** The revisions differ if all ratios are on the same side of 1, at least this far away. */
 const differenceMin = 0.02
 
 export async function run(argv: readonly string[]): Promise<boolean> {
@@ -46,7 +46,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
       const { machine, print } = session
       if (options.json) console.log(JSON.stringify({ machine, base, change, results }, undefined, 2))
       else print(`\n${comparison(results).join('\n')}`)
-      return allRight(results)
+      return allCorrect(results)
     })
   } finally {
     for (const worktree of worktrees) await execute('git', ['-C', root, 'worktree', 'remove', '--force', worktree])
@@ -60,7 +60,7 @@ async function builtContender(
   directory: string,
   worktrees: string[],
 ): Promise<Contender> {
-  if (revision === '.') return topicd({ name, dist: join(root, 'dist'), version: `${name} the working tree` })
+  if (revision === '.') return topicd({ name, dist: join(root, 'dist'), version: `${name} working tree` })
   const dist = await build(revision, directory, worktrees)
   return topicd({ name, dist, version: `${name} ${await shortName(revision)}` })
 }

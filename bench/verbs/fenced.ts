@@ -1,13 +1,13 @@
 /**
  * What do fenced reads cost? topicd on PostgreSQL with a synchronous standby on the same machine, without and with
- * `--fenced-reads`, interleaved. On two machines the network's round trip comes on top of each fetch's wait.
+ * `--fenced-reads`, interleaved. Between two machines the network's round trip is added to each fetch.
  *
  *     npm run bench -- fenced [WORKLOAD…] [options]
  */
 import { bare } from '../contenders/bare.js'
 import { postgresWithStandby } from '../contenders/postgres.js'
 import { readCommandLine, UsageError, workloadsNamed } from '../options.js'
-import { allRight, measureAll, withSession } from '../session.js'
+import { allCorrect, measureAll, withSession } from '../session.js'
 
 const defaults = ['fetch-path', 'page-10', 'mixed-90-10']
 
@@ -18,6 +18,6 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   if (plain.missing !== undefined) throw new UsageError(`fenced needs PostgreSQL: ${plain.missing}`)
   const contenders = [bare, plain, postgresWithStandby(true)]
   return withSession(options, contenders, async (session) =>
-    allRight(await measureAll(session, workloads, () => contenders)),
+    allCorrect(await measureAll(session, workloads, () => contenders)),
   )
 }

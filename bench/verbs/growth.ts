@@ -1,7 +1,8 @@
 /**
- * What does a request cost as the work grows: topics, bytes of a value, connections, workers, items of a page? One series
- * of interleaved measurements of topicd and the floor for each. The figures are written to dist-bench/plots/*.json, which
- * git ignores, and drawn as bench/plots/*.svg, which the documents show; `--redraw` only does the latter.
+ * What does a request cost as the work grows: topics, bytes per value, connections, workers, items per page? For each
+ * there is a series of interleaved measurements of topicd and the floor. The figures are written to
+ * dist-bench/plots/*.json, which git ignores, and drawn as bench/plots/*.svg, which the documents show; `--redraw` only
+ * draws.
  *
  *     npm run bench -- growth [SERIES…] [--redraw] [options]
  */
@@ -16,7 +17,7 @@ import type { Result } from '../measure/result.js'
 import { flag, readCommandLine, UsageError } from '../options.js'
 import type { Curve } from '../report/plot.js'
 import { resultLines, summary } from '../report/table.js'
-import { allRight, type Session, scaleOf, withSession } from '../session.js'
+import { allCorrect, type Session, scaleOf, withSession } from '../session.js'
 import type { Scale, Workload } from '../work/workload.js'
 import { deepCursor } from '../workloads/deep-cursor.js'
 import { fetchPath } from '../workloads/fetch-path.js'
@@ -46,7 +47,7 @@ interface Figures {
   readonly results: readonly SizedResult[]
 }
 
-/** Topics where the tree is not what grows: enough for pages of a thousand, and quickly loaded. */
+/** Topics in the series in which the tree does not grow: enough for pages of a thousand, and quickly loaded. */
 const someTopics = 10_000
 
 const svgDirectory = join(root, 'bench/plots')
@@ -105,10 +106,10 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   }
   const contenders = [bare, await topicd(thisBuild)]
   return withSession(options, contenders, async (session) => {
-    let right = true
+    let areCorrect = true
     for (const series of wanted) {
       const results = await measureSeries(series, contenders, session)
-      right &&= allRight(results.map(({ result }) => result))
+      areCorrect &&= allCorrect(results.map(({ result }) => result))
       if (options.smoke) continue
       await mkdir(jsonDirectory, { recursive: true })
       const figures: Figures = { machine: session.machine, results }
@@ -116,7 +117,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
       await draw(series)
       session.print(`\nwritten: bench/plots/${series.name}.svg and dist-bench/plots/${series.name}.json`)
     }
-    return right
+    return areCorrect
   })
 }
 
@@ -144,7 +145,7 @@ async function measureSeries(
   return results
 }
 
-/** Draws the figures that were kept last. */
+/** Draws the figures of the last run. */
 async function draw(series: Series): Promise<void> {
   const file = join(jsonDirectory, `${series.name}.json`)
   const json = await readFile(file, 'utf8').catch(() => {

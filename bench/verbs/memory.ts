@@ -1,12 +1,12 @@
 /**
- * Does memory grow? The resident set of each worker over minutes of mixed load (nine fetches to one durable write), and a
- * line through its low points: flat, or growing by so much.
+ * Does memory grow? Samples the resident set of each worker during minutes of mixed load (nine fetches per durable
+ * write), and fits a line to its low points.
  *
  *     npm run bench -- memory [--minutes N] [--workers N] [options]
  *
- * The verdict is about anonymous memory (heap, buffers). It rises and falls with garbage collection, so the low points of
- * equal intervals are compared: a leak raises those too. File-backed memory is the mapped store: the kernel's cache,
- * which grows to the size of the data and can be reclaimed at any time.
+ * The verdict is about anonymous memory (heap, buffers). It rises and falls with garbage collection, so the low points
+ * of equal intervals are compared: a leak raises those too. File-backed memory is the mapped store, which the kernel
+ * caches: it grows to the size of the data and can be reclaimed at any time.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -30,16 +30,16 @@ const smokeSampleMs = 100
 /** Time between two readings of /proc. */
 const sampleMs = 2000
 
-/** Length of one burst of the driver; there is no pause between two. */
+/** Length of one burst of the driver; there is no pause between bursts. */
 const burstSeconds = 20
 
-/** This first part of the time, in which caches fill and the heap reaches its size, does not count. */
-const settlingPart = 0.3
+/** Share of the time that does not count, at the start: caches fill, and the heap reaches its size. */
+const settlingShare = 0.3
 
 /** Intervals of the remaining time, each of which has its low point. */
 const intervals = 10
 
-/** Growth over the remaining time, relative to the median, up to which memory is called flat. */
+/** Memory counts as flat if it grows by at most this share of its median over the remaining time. */
 const growthMax = 0.1
 
 const mebibyte = 1024 ** 2
@@ -79,7 +79,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   })
 }
 
-/** Loads the service for some seconds and samples the memory of each worker meanwhile. */
+/** Sends load for some seconds and samples the memory of each worker meanwhile. */
 async function observe(
   running: Running,
   tree: Tree,
@@ -115,7 +115,7 @@ async function observe(
 /** What one worker's memory did, and whether it is flat. */
 function verdict(samples: readonly Sample[], worker: number): { isFlat: boolean; line: string } {
   const end = samples.at(-1)?.seconds ?? 0
-  const settled = samples.filter(({ seconds }) => seconds >= end * settlingPart)
+  const settled = samples.filter(({ seconds }) => seconds >= end * settlingShare)
   const [first, last] = [settled.at(0), settled.at(-1)]
   if (first === undefined || last === undefined || settled.length < 2 * intervals)
     throw new UsageError('--minutes is too short for a verdict')

@@ -1,7 +1,7 @@
 /**
- * What does the same service cost on PostgreSQL, and what does batching gain? Beside topicd on lmdb, interleaved: topicd on
- * PostgreSQL, the same with a statement for each request, and the obvious server over PostgreSQL. Then, on the same
- * engine: pgbench's own single-row upsert as the floor of such a statement, and how many requests shared a commit.
+ * What does the same service cost on PostgreSQL, and what does batching gain? Measures, interleaved: topicd on lmdb,
+ * topicd on PostgreSQL, the same with one statement per request, and the obvious server over PostgreSQL. Then, on the
+ * same engine: how many requests share a commit, and single-row upserts by pgbench as the floor of such a statement.
  *
  *     npm run bench -- postgres [WORKLOAD…] [options]
  *
@@ -21,14 +21,14 @@ import type { Result, Round } from '../measure/result.js'
 import { openSandbox } from '../measure/sandbox.js'
 import { median } from '../measure/statistics.js'
 import { type Options, readCommandLine, UsageError, workloadsNamed } from '../options.js'
-import { allRight, measureAll, type Session, scaleOf, withSession } from '../session.js'
+import { allCorrect, measureAll, type Session, scaleOf, withSession } from '../session.js'
 import { Tree } from '../work/tree.js'
 import { overwrite256 } from '../workloads/overwrite.js'
 
-/** How many times as many requests per second batching must reach. */
+/** Requests per second that batching must reach, as a multiple of those without it. */
 const gainMin = 3
 
-/** Connections of pgbench: more gained nothing where this was tried. */
+/** Connections of pgbench: more did not make it faster in trials. */
 const floorConnections = [16, 64]
 
 const defaults = [
@@ -67,7 +67,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
       )
     }
     const overwrites = gains.find(({ workload }) => workload === overwrite256.name)
-    return allRight(results) && (options.smoke || overwrites === undefined || overwrites.speed >= gainMin)
+    return allCorrect(results) && (options.smoke || overwrites === undefined || overwrites.speed >= gainMin)
   })
 }
 
@@ -111,7 +111,9 @@ async function showFloor({ options, measureOptions, print }: Session): Promise<v
   }
 }
 
-/** What single-row upserts reach when nothing but the engine works: prepared, values of the same size, as many keys. */
+/**
+ * The rate of single-row upserts without any other work: prepared, values of the same size, the same number of keys.
+ */
 async function pgbench(address: string, topics: number, options: Options): Promise<string[]> {
   const script = join(options.directory, `topicd-floor-${process.pid}.sql`)
   const table = 'create table if not exists floor (key bytea primary key, item text not null) with (fillfactor = 80)'

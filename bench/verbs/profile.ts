@@ -1,6 +1,6 @@
 /**
- * Where does the CPU time go? Runs one workload against topicd under V8's sampling profiler, keeps each process's
- * profile (for the Performance panel of Chrome's developer tools), and prints where the busiest one spent its time.
+ * Where does the CPU time go? Runs one workload on topicd under V8's sampling profiler, writes the profile of each
+ * process (for the Performance panel of Chrome's developer tools), and prints where the busiest one spent its time.
  *
  *     npm run bench -- profile WORKLOAD [--output DIR] [options]
  */
@@ -8,7 +8,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { thisBuild, topicd } from '../contenders/topicd.js'
 import { readCommandLine, text, UsageError, workloadsNamed } from '../options.js'
-import { allRight, measureAll, withSession } from '../session.js'
+import { allCorrect, measureAll, withSession } from '../session.js'
 
 /** Microseconds between two samples. */
 const intervalMicroseconds = 200
@@ -23,7 +23,7 @@ interface Profile {
   readonly timeDeltas: readonly number[]
 }
 
-/** Time that was not idle, and the share of it that each function spent itself. */
+/** The time that was not idle, and the share that each function spent itself, without those that it called. */
 interface BusyTime {
   readonly microseconds: number
   readonly functions: readonly { readonly name: string; readonly share: number }[]
@@ -49,7 +49,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     )
     for (const { name, share } of busiest.functions.slice(0, linesMax))
       session.print(`${(share * 100).toFixed(1).padStart(6)} %  ${name}`)
-    return allRight(results)
+    return allCorrect(results)
   })
 }
 

@@ -1,11 +1,12 @@
 /**
- * What does each workload cost? Workloads × contenders, interleaved, with checked answers, and which guarantees each
- * contender keeps.
+ * What does each workload cost? Measures every contender in every workload, interleaved and with checked answers, and
+ * finds out which guarantees each contender keeps.
  *
  *     npm run bench -- [WORKLOAD…] [options]
  *
- * The figure is server CPU time per request, and its ratio to a bare uWebSockets.js server that answers a constant of the
- * same size, in the same run on the same cores: it holds on a noisy machine, where requests per second do not.
+ * The figure is server CPU time per request, and its ratio to a bare uWebSockets.js server that answers a constant of
+ * the same size, in the same run on the same cores. The ratio is stable on a noisy machine; requests per second are
+ * not.
  */
 import { bare } from '../contenders/bare.js'
 import type { Contender } from '../contenders/contender.js'
@@ -17,7 +18,7 @@ import { checkGuarantees, type GuaranteeRow } from '../measure/guarantees.js'
 import type { Result } from '../measure/result.js'
 import { flag, readCommandLine, text, UsageError, workloadsNamed } from '../options.js'
 import { guaranteeTable, ratioTable, verdicts } from '../report/table.js'
-import { allRight, measureAll, type Session, withSession } from '../session.js'
+import { allCorrect, measureAll, type Session, withSession } from '../session.js'
 
 export async function run(argv: readonly string[]): Promise<boolean> {
   const { options, words, own } = readCommandLine(argv, { contenders: text, json: flag })
@@ -32,11 +33,15 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     const comparable = storing.length > 1 ? storing : []
     const guarantees = await checkGuarantees(comparable, session.measureOptions, options.smoke)
     show(session, results, guarantees)
-    return allRight(results)
+    return allCorrect(results)
   })
 }
 
-/** The named contenders; all that can run when there are no names. Says loudly which are left out. */
+/**
+ * The named contenders; without names, all that can run, and a line on standard error for each that cannot.
+ *
+ * @throws UsageError when a name is unknown, or a named contender or topicd cannot run
+ */
 function chosen(all: readonly Contender[], names: readonly string[] | undefined): Contender[] {
   for (const name of names ?? []) {
     if (!all.some((contender) => hasName(contender, name))) throw new UsageError(`unknown contender "${name}"`)

@@ -1,6 +1,6 @@
 /**
- * The operations of the benchmarks, in terms that every contender can translate into its own requests, and the answers
- * that topicd's API specifies. No HTTP, no contender, no clock lives here.
+ * The operations of the benchmarks, which every contender translates into its own requests, and the answers that
+ * topicd's API specifies. Pure: nothing here depends on HTTP or on a contender.
  */
 
 /** One topic as in a page. */
@@ -10,7 +10,7 @@ export interface Item {
   readonly value: string
 }
 
-/** Every ordered store can page through a subtree; only topicd understands other selectors. */
+/** Every ordered store can page through a subtree; only topicd supports other selectors. */
 type Selector = { readonly subtree: string } | { readonly text: string }
 
 /** One request. Values are JSON texts, without white space. */
@@ -43,7 +43,7 @@ export function itemText(item: Item): string {
   return `{"path":${JSON.stringify(item.path)},"type":"json","value":${item.value}}`
 }
 
-/** The bodies of right answers to an operation: one, or as many as there are values that a topic may hold. */
+/** The bodies of correct answers to an operation: one, or one for each value that a topic may hold. */
 export function expectedBodies(operation: Operation): readonly string[] {
   switch (operation.kind) {
     case 'fetch':

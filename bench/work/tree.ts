@@ -1,11 +1,11 @@
 /**
- * The seeded topic tree that every workload runs over: the same paths and values in every run, in topic tree order.
+ * The seeded topic tree of every workload: the same paths and values in every run, in topic tree order.
  *
  *     a/x0000/hum/000 … a/x0000/hum/998, a/x0000/temp, a/x0001/hum/000 …
  *
- * A thousand topics per group (fewer in a small tree), one of which is `temp`: the `temp` topics are a thousandth of the
- * tree, and finding them quickly means not reading the `hum` subtrees. Paths of one kind have one length and values have
- * exactly the requested length, so that all answers of a workload have one size.
+ * A group has a thousand topics (fewer in a small tree), and one of them is `temp`: the `temp` topics are a thousandth
+ * of the tree, and a scan finds them quickly only if it skips the `hum` subtrees. Paths of one kind have the same
+ * length, and values have exactly the requested length, so that all answers of a workload have the same size.
  */
 import { strict as assert } from 'node:assert'
 import type { Item } from './operation.js'
@@ -18,7 +18,7 @@ const groupsMin = 10
 /** The shortest value: `{"v":12345678,"k":1}`. */
 export const valueBytesMin = 20
 
-/** Bytes of a padding without its letters: `,"pad":""`. */
+/** Bytes of the padding without its letters: `,"pad":""`. */
 const padBytes = 9
 
 /** A tree of `topics` topics with values of `valueBytes` bytes. */

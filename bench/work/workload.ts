@@ -1,6 +1,6 @@
 /**
- * The shape of a workload: a question, its scale, and the scripts that its connections run. Pure data; the runner decides
- * which contenders are measured, how often and for how long.
+ * The shape of a workload: a question, its scale, and the scripts of its connections. Pure; which contenders are
+ * measured, how often and for how long is decided in verbs/ and measure/.
  */
 import type { Operation, Script } from './operation.js'
 import type { Tree } from './tree.js'
@@ -16,10 +16,10 @@ export interface Scale {
 /** A workload. Each has a file of its own in workloads/. */
 export interface Workload {
   readonly name: string
-  /** What its figures answer, in one sentence. */
+  /** The question that its figures answer, in one sentence. */
   readonly question: string
   readonly scale: Scale
-  /** Whether other stores can do the same work, or only the floor is measured beside topicd. */
+  /** `all` if other stores can do the same work; otherwise only topicd and the floor are measured. */
   readonly contenders: 'all' | 'floor only'
   /** Whether answers depend on a connection's earlier requests, which wrk cannot check. */
   readonly ordered: boolean
@@ -30,11 +30,11 @@ export interface Workload {
   /**
    * One script per connection.
    *
-   * @param round which of the interleaved bursts this is, from 0: writes of adjacent rounds differ, since a write of the
-   *   value that is already stored would be less work
+   * @param round the number of the interleaved burst, from 0, or -1 for checks and warm-up: adjacent rounds write
+   *   different values, since it would be less work to write the stored value again
    */
   scripts(tree: Tree, scale: Scale, round: number): readonly Script[]
-  /** Operations before a burst, unmeasured, so that its scripts find what they expect. Failures do not matter. */
+  /** Operations before a burst, not measured, so that its scripts find what they expect. Failures are ignored. */
   before?(scale: Scale, round: number): readonly Operation[]
 }
 
@@ -50,15 +50,15 @@ const distinctRequestsMax = 20_000
 /** Most bytes of prepared values and answers in one burst. */
 const distinctBytesMax = 16 * 1024 * 1024
 
-/** How many different requests a burst has when each has `bytes` bytes in its body or its answers. */
+/** How many different requests a burst has if each has `bytes` bytes in its body or its answers. */
 export function distinctRequests(bytes: number, connections: number): number {
   const most = Math.min(distinctRequestsMax, Math.floor(distinctBytesMax / bytes))
   return Math.max(1, Math.floor(most / connections)) * connections
 }
 
 /**
- * Distributes items over connections: adjacent items go to adjacent connections. Each connection gets at least one, shared
- * with others when there are fewer items than connections.
+ * Distributes items over connections: adjacent items go to adjacent connections. Each connection gets at least one,
+ * shared with others when there are fewer items than connections.
  */
 export function deal<Item>(items: readonly Item[], connections: number): Item[][] {
   return Array.from({ length: connections }, (_, connection) => {

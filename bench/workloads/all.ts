@@ -1,4 +1,4 @@
-/** Every workload, in the order of the table, and the groups of them. Pure data. */
+/** All workloads, in the order of the tables, and the groups of them. Pure data. */
 import type { Workload } from '../work/workload.js'
 import { addRemove } from './add-remove.js'
 import { bigFetch, bigOverwrite } from './big-values.js'

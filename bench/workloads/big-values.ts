@@ -1,4 +1,4 @@
-/** What do a fetch and a durable write cost when a value has 100 KB, and how many bytes does a second of CPU time serve? */
+/** What do a fetch and a durable write of a value of 100 KB cost? */
 import { usualScale, type Workload } from '../work/workload.js'
 import { fetchPath } from './fetch-path.js'
 import { overwrites } from './overwrite.js'

@@ -1,10 +1,10 @@
-/** Does a page cost more when it lies deep in a walk over the whole tree: `after` set, somewhere in the last tenth? */
+/** Does a page cost more deep in a walk over the whole tree, with `after` somewhere in the last tenth? */
 import { usualScale, type Workload } from '../work/workload.js'
 import { pageAfter, randomPages } from './page.js'
 
 export const deepCursor: Workload = {
   name: 'deep-cursor',
-  question: 'Does a page of 10 cost more when it lies deep in a walk over the whole tree?',
+  question: 'Does a page of 10 cost more deep in a walk over the whole tree?',
   scale: usualScale,
   contenders: 'all',
   ordered: false,

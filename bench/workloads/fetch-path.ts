@@ -1,4 +1,4 @@
-/** What does it cost to fetch one topic by its path, over the bare HTTP exchange? Random topics of the whole tree. */
+/** What does a fetch of one topic by its path cost beyond the bare HTTP exchange? Random topics of the whole tree. */
 import { deal, distinctRequests, usualScale, type Workload } from '../work/workload.js'
 
 export const fetchPath: Workload = {

@@ -1,4 +1,6 @@
-/** What does a page of a full-path pattern cost whose literal prefix bounds the scan to one group of 1,000,000 topics? */
+/**
+ * What does a page cost for a full-path pattern whose literal prefix limits the scan to one group of 1,000,000 topics?
+ */
 import { selectorScale, type Workload } from '../work/workload.js'
 import { randomPages } from './page.js'
 

@@ -1,6 +1,6 @@
 /**
- * What does a request cost when nine of ten are fetches by path and the tenth is a durable write, all over the same
- * topics? A fetch may return any of the values that a topic is ever given here, and nothing else.
+ * What does a request cost when nine of ten are fetches by path and one is a durable write, all of the same topics? A
+ * fetch may return any value that is ever written to its topic here, and nothing else.
  */
 import type { Operation, Script } from '../work/operation.js'
 import { seeded, type Tree } from '../work/tree.js'
@@ -17,7 +17,7 @@ import {
 /** Fetches per write. */
 const fetchesPerWrite = 9
 
-/** Each connection writes its own topics and reads everybody's. */
+/** Each connection writes its own topics and reads all of them. */
 function mixedScripts(tree: Tree, scale: Scale, round: number): readonly Script[] {
   const responseBytes = everyVariant.length * (tree.valueBytes + 128)
   const writes = distinctRequests(4 * responseBytes, scale.connections)

@@ -26,7 +26,7 @@ export function pageAfter(tree: Tree, index: number, size: number): Operation {
   }
 }
 
-/** Pages at seeded random positions, as many different ones as fit, distributed over the connections. */
+/** Pages at seeded random positions, as many as `distinctRequests` allows, distributed over the connections. */
 export function randomPages(tree: Tree, scale: Scale, seed: number, page: (random: number) => Operation) {
   const random = seeded(seed)
   const count = distinctRequests(scale.pageSize * (tree.valueBytes + 64), scale.connections)

@@ -1,6 +1,6 @@
 /**
- * What does a durable write cost when many publishers feed the tree: 10,000 topics in subtrees of their own, each written
- * by one connection only, with 20 topics per connection?
+ * What does a durable write cost when many publishers feed the tree? 10,000 topics, each in its own subtree and written
+ * by only one connection, with 20 topics per connection.
  */
 import { valueText } from '../work/tree.js'
 import { deal, usualScale, variantsOf, type Workload } from '../work/workload.js'
@@ -17,7 +17,7 @@ function publishers(connections: number): number[] {
 
 export const manyPublishers: Workload = {
   name: 'many-publishers',
-  question: 'What does a durable write cost when 500 connections feed 10,000 topics, 20 each?',
+  question: 'What does a durable write cost when 500 connections feed 20 topics each?',
   scale: { ...usualScale, connections: 500 },
   contenders: 'all',
   ordered: false,

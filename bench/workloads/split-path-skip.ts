@@ -1,6 +1,6 @@
 /**
- * What does a page of a split-path pattern cost whose matches lie a thousand topics apart, when the topics between are in
- * subtrees that cannot match? Read one by one they would cost a thousand times as much as skipped.
+ * What does a page cost for a split-path pattern whose matches are a thousand topics apart, when the topics in between
+ * are in subtrees that cannot match? A scan that did not skip those would cost a thousand times as much.
  */
 import type { Operation } from '../work/operation.js'
 import type { Tree } from '../work/tree.js'
@@ -9,7 +9,7 @@ import { randomPages } from './page.js'
 
 export const splitPathSkip: Workload = {
   name: 'split-path-skip',
-  question: 'What does a page of 10 of a split-path pattern cost that may skip a thousand topics for each item?',
+  question: 'What does a page of 10 of a split-path pattern cost when a thousand topics per item can be skipped?',
   scale: selectorScale,
   contenders: 'floor only',
   ordered: false,

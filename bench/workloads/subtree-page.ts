@@ -1,6 +1,6 @@
 /**
- * Does the position of a page of a plain subtree matter among 1,000,000 topics: near the start of the walk, near its end?
- * It must not: the costs are within a factor of 1.3 of each other and of the same page among 10,000 topics.
+ * Does a page of a plain subtree of 1,000,000 topics cost more near the end of a walk than near its start? It must not:
+ * the costs should be within a factor of 1.3 of each other and of the same page of 10,000 topics.
  */
 import { selectorScale, type Workload } from '../work/workload.js'
 import { pageAfter, randomPages } from './page.js'

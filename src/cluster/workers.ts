@@ -17,7 +17,7 @@ import type { StoreOpener } from './store-opening.js'
 /** How long loading a worker's code may take, on a busy machine. */
 const loadMsMax = 60_000
 
-/** How long reading the keys and binding the port may take. */
+/** How long binding the port and loading the routes may take, on a busy machine. */
 const serveMsMax = 30_000
 
 /** A heartbeat comes every second: a worker that is silent for this long hangs, and is killed and replaced. */

@@ -10,8 +10,8 @@ import { chown, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 
-/** The environment variable with the address of a server that one run of many files shares. */
-export const sharedEngine = 'TOPICD_TEST_SHARED_POSTGRES'
+/** The environment variable with the address of a server that one run of many files shares; none that topicd would refuse. */
+export const sharedEngine = 'SHARED_POSTGRES'
 
 /** The oldest major version that is looked for. */
 const versionMin = 15
