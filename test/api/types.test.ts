@@ -102,9 +102,11 @@ await overWorkers(t, async (t, { post, client }) => {
 
 // Over PostgreSQL postgres/page-cost counts the blocks that a page touches.
 t.test('a page costs the same however many topics of the other type lie between', async (t) => {
-  const { post } = await startServer(t)
+  const server = await startServer(t)
+  const { post } = server
   const strings = Array.from({ length: 6000 }, (_, i) => `sparse/b${String(i).padStart(5, '0')}`)
-  await Promise.all(strings.map((path) => post('add', { path, type: 'string' })))
+  const many = server.connect(64)
+  await Promise.all(strings.map((path) => many.post('add', { path, type: 'string' })))
   for (const path of ['sparse/a', 'sparse/c', 'dense/a', 'dense/c']) await post('add', { path })
   const sparse: number[] = []
   const dense: number[] = []

@@ -1,5 +1,5 @@
 /**
- * Runs test files without coverage, two at a time, after a build:
+ * Runs test files without coverage, a few at a time, after a build:
  *
  *     node dist-test/support/run.js quick              every file that is not long
  *     node dist-test/support/run.js long               the others
@@ -30,7 +30,8 @@ const timeoutSDefault = 600
 
 /** The tests that a name means: `crash` is durability/crash.long and postgres/crash.long. */
 function testsOf(name: string): string[] {
-  if (name === 'quick') return tests.filter((test) => !/\.(long|extra\.js)$/.test(test))
+  // `npm run check` has run those of the architecture.
+  if (name === 'quick') return tests.filter((test) => !/\.(long|extra\.js)$|^architecture\//.test(test))
   if (name === 'long') return tests.filter((test) => test.endsWith('.long'))
   return tests.filter((test) => {
     const [folder, file] = test.replace(/\.(long|extra\.js)$/, '').split('/')
@@ -65,17 +66,15 @@ async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
   return { ...outcome, ok: outcome.ok && totals !== '' }
 }
 
-/** One PostgreSQL for all of them, which takes less than one for each; undefined where there is none, or too few to gain. */
-async function startEngine(files: number): Promise<OwnCluster | undefined> {
+/** One PostgreSQL for all files, instead of one for each; undefined where none is installed, or one is named. */
+async function startEngine(): Promise<OwnCluster | undefined> {
   const binaries = findBinaries()
-  if (binaries === undefined || files < filesPerEngineMin || process.env.TOPICD_TEST_POSTGRES !== undefined) return
+  if (binaries === undefined || process.env.TOPICD_TEST_POSTGRES !== undefined) return
   const engine = new OwnCluster(binaries, mkdtempSync(join(tmpdir(), 'topicd-postgres-')))
   await engine.make()
   await engine.start()
   return engine
 }
-
-const filesPerEngineMin = 20
 
 const args = process.argv.slice(2)
 const option = (name: string): number | undefined =>
@@ -91,7 +90,8 @@ for (const name of names) {
   for (const test of meant) chosen.add(test)
 }
 
-const engine = await startEngine(names.includes('quick') ? chosen.size : 0)
+const isQuick = names.includes('quick')
+const engine = isQuick ? await startEngine() : undefined
 const env: NodeJS.ProcessEnv = {
   ...process.env,
   TAP: '1',
@@ -100,12 +100,13 @@ const env: NodeJS.ProcessEnv = {
 }
 if (engine !== undefined) env[sharedEngine] = engine.address('postgres')
 
+// One more than there are cores, since the quick ones often wait; long ones measure time, and need what they have.
 const waiting = [...chosen]
 const outcomes: Outcome[] = []
 async function work(): Promise<void> {
   for (let test = waiting.shift(); test !== undefined; test = waiting.shift()) outcomes.push(await run(test, env))
 }
-await Promise.all(Array.from({ length: option('jobs') ?? Math.min(2, availableParallelism()) }, work))
+await Promise.all(Array.from({ length: option('jobs') ?? (isQuick ? availableParallelism() + 1 : 2) }, work))
 await engine?.remove()
 
 const sum = (count: (outcome: Outcome) => number): number => outcomes.reduce((total, each) => total + count(each), 0)
