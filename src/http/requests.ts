@@ -7,7 +7,9 @@
  * both are sent after the parser has returned from the bytes that have arrived: a further request in the same bytes
  * then finds the first unanswered, which ends the connection. After the answer, the connection is closed.
  */
+
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { afterPoll } from '../after-poll.js'
 import { bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
 import type { Answer, Refusal, Route, Service } from './answer.js'
 import type { Bodies } from './body.js'
@@ -114,7 +116,7 @@ export class Requests<Caller extends object> {
       ended = isLast || this.#isEndless(exchange)
       if (!ended) return
       if (refused !== undefined) return this.#exchanges.finishLater(exchange, refused)
-      setImmediate(() => {
+      afterPoll(() => {
         this.#bodies.releaseBody(exchange)
         // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's size.
         if (!exchange.done)

@@ -3,19 +3,23 @@
  * before another process's commit, although that commit was acknowledged.
  *
  * Renewing it for every read costs more than the read. One snapshot per turn of the event loop is as good: a request
- * that is handled in this turn had arrived before the turn's poll returned, and the snapshot is taken after that. Two
+ * that is handled in this turn had arrived before the turn's poll returned, and the snapshot is taken after that. Three
  * exceptions follow from how libuv polls, and each gets a snapshot of its own:
  * - with 1,024 events at once (`epoll_wait`'s array in libuv) the loop polls again within the turn;
- * - reads outside the poll phase (timers, immediates) use `alone`, which leaves no snapshot behind for the next poll.
+ * - a request that is handled after the poll phase (after-poll.ts), such as one with a chunked body, must not share its
+ *   snapshot with the next poll, which comes before any immediate could end it;
+ * - other reads outside the poll phase (timers, immediates) use `alone`, which leaves no snapshot behind either.
  *
  * Requests that a client pipelines count as sent with the first of them.
  */
+
+import { isAfterPoll } from '../../after-poll.js'
 
 /** With more sockets, one turn may poll twice: libuv's 1,024 minus some for the process's own descriptors. */
 const socketsInOnePollMax = 900
 
 export interface Snapshots {
-  /** To be called before the reads of a request that is handled as it arrives. */
+  /** To be called before the reads of a request that is handled as it arrives, or after the poll that brought its end. */
   forRequest(): void
   /** For reads at any other time: they see every earlier commit, and leave no snapshot to later reads. */
   alone<T>(read: () => T): T
@@ -34,7 +38,7 @@ export function createSnapshots(freshen: () => void, socketCount: () => number):
     forRequest() {
       if (isShared && socketCount() <= socketsInOnePollMax) return
       freshen()
-      if (isShared) return
+      if (isShared || isAfterPoll()) return
       isShared = true
       setImmediate(endOfTurn)
     },
