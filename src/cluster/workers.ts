@@ -4,8 +4,8 @@
  * rolling restart, a worker that begins to serve, a death, the end of a delay. So a death during a rolling restart, or
  * a signal during a start, is not a special case.
  *
- * Workers are replaced one at a time, and a new one serves for a moment before an old one drains. If it dies meanwhile,
- * the replacement fails, and the former desired state is restored. Exactly one of the serving workers removes expired
+ * Workers are replaced one at a time, and a new one serves for a moment before an old one drains. If it dies before it
+ * serves, or young while the replacement is in progress, the former desired state is restored. Exactly one of the serving workers removes expired
  * topics.
  */
 import type { Logger } from '../ops/log.js'

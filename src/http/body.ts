@@ -1,6 +1,6 @@
 /**
- * Bodies that arrive in more than one piece: they are assembled here, within a bound on all bodies that this process
- * holds. A body in one piece is handled in place and never gets here.
+ * Bodies that arrive after their headers or in pieces: they are assembled here, within a bound on all bodies that this
+ * process holds. A body that arrives with its headers is handled in place and never gets here.
  */
 import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../limits.js'
 

@@ -1,6 +1,6 @@
 /**
  * Changing topics: set, add, addAndSet, remove. Each reads the topic's specification, decides, and passes lmdb writes
- * under the condition that what it read has not changed; lmdb evaluates the condition inside the transaction, across
+ * under the condition that what it decided by still holds; lmdb evaluates the condition inside the transaction, across
  * all processes. When it does not hold, nothing is written, and the decision is made again on a fresh snapshot. So
  * deciding and writing are one step, and no JavaScript runs for a topic while the write lock is held.
  *
