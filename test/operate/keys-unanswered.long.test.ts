@@ -9,7 +9,7 @@ t.test('a worker that dies between its commit and its answer has made the key, a
   const program = patchedProgram(
     directory,
     'cluster/key-requests.js',
-    `import { answerQuestion as sound } from './sound-answers.js'
+    `import { answerQuestion as sound } from './sound-key-requests.js'
 export async function answerQuestion(store, question) {
   const answer = await sound(store, question)
   if (question.about === 'addKey' && question.record.name === 'made' && answer === true) process.kill(process.pid, 'SIGKILL')
@@ -29,7 +29,7 @@ t.test('while no worker can answer, keys add says that the key may exist, and ho
   const program = patchedProgram(
     directory,
     'cluster/key-requests.js',
-    `import { answerQuestion as sound } from './sound-answers.js'
+    `import { answerQuestion as sound } from './sound-key-requests.js'
 export async function answerQuestion(store, question) {
   if (question.about === 'addKey' && question.record.name === 'maybe') throw new Error('planted')
   return sound(store, question)
