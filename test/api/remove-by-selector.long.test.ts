@@ -1,5 +1,5 @@
 /**
- * Removal by selector among others: whoever removes, every topic is counted once; writers wait for one bounded commit at
+ * Removal by selector among others: however many remove at once, every topic is counted once; writers wait for one bounded commit at
  * most; a removal that a death interrupts has removed a prefix of its matches and can be repeated; and a restricted key
  * removes in its own subtrees only.
  */
@@ -57,7 +57,7 @@ await overWorkers(t, async (t, server) => {
     for (const count of await Promise.all(counts)) sum += count
     await Promise.all(writers)
     const standing = pathsOf(await client.walk('?r//', { size: 1000 })).length
-    t.comment(`${created - paths.length} came anew while ${selectors.length} removers were at it`)
+    t.comment(`${created - paths.length} were created while ${selectors.length} removers were at it`)
     t.equal(sum + standing, created, `${sum} removed and ${standing} standing are all that were created`)
     t.equal(await removed(client, '?r//'), standing, 'the rest is removed too')
   })

@@ -45,7 +45,7 @@ await overWorkers(t, async (t, { post }) => {
     )
   })
 
-  await t.test('a removed topic can be created anew, as the other type too', async (t) => {
+  await t.test('a removed topic can be created again, with either type', async (t) => {
     await post('remove', { path: 'a/b' })
     const again = await post('addAndSet', { path: 'a/b', type: 'string', value: 'new' })
     gives(t, again, '{"path":"a/b","created":true}', 'created again')

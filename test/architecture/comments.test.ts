@@ -1,4 +1,4 @@
-/** Comments name files that exist: whoever moves a file finds out here who speaks of it. */
+/** Comments name files that exist: after a move, this finds the comments that name the old place. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

@@ -150,7 +150,7 @@ t.test('what was waited for leaves nothing behind', async (t) => {
   t.ok(Math.min(...bytesEach) < 20, 'a scrape of each worker every second for years')
 })
 
-t.test('a child that ends while it waits for its turn to open the store is told of at once', async (t) => {
+t.test('a child that ends while it waits for its turn to open the store is reported at once', async (t) => {
   const opener = new StoreOpener()
   const [first, second] = [play(new PlayedProcess(1)), play(new PlayedProcess(2))]
   const firstOpened = opener.open(first.child)

@@ -79,7 +79,7 @@ await t.test('no request fails while workers are replaced', async (t) => {
   )
 })
 
-await t.test('every worker has the settings of the file as it stands', async (t) => {
+await t.test('every worker has the current settings of the file', async (t) => {
   for (let i = 0; i < 2 * server.client.connections; i++) {
     t.match(await server.post('fetch', { selector: '*load//', size: 100 + rounds }), { status: 200 })
     t.match(await server.post('fetch', { selector: '*load//', size: 101 + rounds }), { code: 'invalid_parameter' })

@@ -61,7 +61,7 @@ const meta = {
   transaction: 152,
 } as const
 
-/** Where the meta page that LMDB goes by begins. */
+/** The offset of the meta page that LMDB uses. */
 function latestMeta(file: string): number {
   const bytes = readFileSync(file)
   const transactionAt = (page: number): bigint => bytes.readBigUInt64LE(page + meta.transaction)
@@ -318,7 +318,7 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   )
 })
 
-await t.test('a meta page with a torn content is left to LMDB, which goes by the other one', async (t) => {
+await t.test('a meta page with a torn content is left to LMDB, which uses the other one', async (t) => {
   const store = copy((file) => {
     const older = latestMeta(file) === 0 ? pageBytes : 0
     overwrite(file, older + meta.mainRoot, word(2n ** 40n))

@@ -33,7 +33,7 @@ function mountSmallDisk(t: Test, bytes: number): { readonly directory: string; r
   return { directory, resize: (size) => mount('-o', `remount,size=${size}`, directory) }
 }
 
-/** True when even a small write is refused for longer than any write under way is counted. */
+/** True when even a small write is refused for longer than any write in flight is counted. */
 async function staysFull(post: Server['post']): Promise<true | undefined> {
   for (const endMs = performance.now() + 500; performance.now() < endMs; ) {
     if ((await post('set', { path: 'none', value: 1 })).status !== 507) return undefined
@@ -64,7 +64,7 @@ t.test('a disk that fills up', { skip: whyNoSmallDisk() }, async (t) => {
     last.every((status) => status === 507),
     `from then on they are answered ${[...new Set(last)].join()}`,
   )
-  // What was under way was counted as there; when it has settled, little by little the rest is filled.
+  // Writes in flight counted as used space; once they have completed, the rest is filled little by little.
   await until('it stays full', async () => {
     const path = `fill/slowly/${acknowledged.length}`
     if ((await post('addAndSet', { path, value })).status === 200) acknowledged.push(path)

@@ -91,7 +91,7 @@ export function openEnvironment(directory, ...rest) {
 }
 `
 
-/** Lets everybody open at once, beside whoever writes. */
+/** Lets every process open the store at once, while others write. */
 const openingWithoutHold = `export class StoreOpener {
   async open(child) {
     const opened = child.waitFor('opened', 10_000)
@@ -122,7 +122,7 @@ interface Trial {
   readonly own: number
   /** The commits made during each opening beside the writers so far. */
   openings(): readonly number[]
-  /** Resolves once no opening is under way and `isOver` has said so. */
+  /** Resolves once no opening is in progress and `isOver` has said so. */
   readonly done: Promise<void>
 }
 

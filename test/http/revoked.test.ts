@@ -1,5 +1,5 @@
 /**
- * A key is asked for again when the last of a body comes: whoever began an upload before a revocation does not finish it.
+ * The key is looked up again when the end of a body arrives: an upload that began before a revocation is refused.
  */
 import t from 'tap'
 import { refuses } from '../support/claims.js'

@@ -1,4 +1,4 @@
-/** `npm start`: the service is npm's own child, so that whoever stops npm stops the service in order. */
+/** `npm start`: the service is npm's own child, so stopping npm stops the service cleanly. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

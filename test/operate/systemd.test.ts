@@ -51,7 +51,7 @@ await t.test('the settings file names every setting with its default, commented 
   t.notMatch(text, /^[^#\n]/m, 'nothing is set in it')
 })
 
-await t.test('every line of the settings file can be taken as it stands', async (t) => {
+await t.test('every line of the settings file is valid when uncommented', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, readFileSync(shipped('topicd.env'), 'utf8').replaceAll('#TOPICD_', 'TOPICD_'))
   const { settings: _, workers: __, ...config } = readConfig({ settings: file })

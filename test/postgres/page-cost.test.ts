@@ -1,6 +1,6 @@
 /**
  * What a page costs over PostgreSQL depends on the page alone: not on topics of the other type in between, not on the size of
- * the tree, not on how deep in it the page begins; and what is written or read by its path goes by an index too. Held by the blocks that the engine touches, whatever the machine's speed.
+ * the tree, not on how deep in it the page begins; and a read or write by path uses an index too. Held by the blocks that the engine touches, whatever the machine's speed.
  */
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'

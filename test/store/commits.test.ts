@@ -86,7 +86,7 @@ await t.test('a write that waits is carried out on release, and refused on close
   t.equal(calls, 1, 'neither reached the store')
 })
 
-await t.test('a condition that did not hold is no failure; a commit that fails is told of once', async (t) => {
+await t.test('a condition that did not hold is not a failure; a failed commit is reported once', async (t) => {
   const reasons: Error[] = []
   const commits = new Commits((reason) => reasons.push(reason))
   const writes = [pendingWrite(), pendingWrite(), pendingWrite()]

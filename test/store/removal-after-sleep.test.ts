@@ -45,7 +45,7 @@ t.test("in a container with an uptime of its own the clock is the machine's", { 
   t.ok(inside >= before, `${inside} ms after ${before} ms`)
 })
 
-t.test('a moment stored before sleep counted goes by the wall clock', { skip }, async (t) => {
+t.test('a moment stored before sleep was counted is compared by the wall clock', { skip }, async (t) => {
   const { boot, ...moment } = run([], 'console.log(JSON.stringify(clock.now()))') as { boot: string; wallMs: number }
   const old = { ...moment, boot: boot.replace('b:', '') }
   t.equal(run(asleep, `console.log(clock.wallMsOf(${JSON.stringify(old)}, clock.now()))`), moment.wallMs)

@@ -15,7 +15,7 @@ import { eachStore } from '../support/stores.js'
 
 const lateMsMax = 5000
 
-/** How long all the clauses take together, at least: whoever waited for them would be far later than a topic may be. */
+/** How long all the clauses take together, at least: a topic that waited for them would be removed far too late. */
 const clausesMsMin = 3 * lateMsMax
 const clausesMin = 20
 

@@ -140,7 +140,7 @@ await t.test('a wall clock that steps makes nothing early and nothing late', asy
   t.equal(await look(), 1)
 })
 
-await t.test('a point in time goes by the wall clock as it stands', async (t) => {
+await t.test('a point in time follows the current wall clock', async (t) => {
   const { clocks, add, isThere, look } = await withStore(t)
   await add('at', `when time after ${clocks.wallMs + hour}`)
   clocks.step(2 * hour)

@@ -1,10 +1,9 @@
-import { at } from './only.js'
 /**
  * Whether a history of one topic could have come from a single copy of it: each operation takes effect at one instant
  * between its call and its answer (linearizability, for a register that can also be absent).
  *
  * The check walks calls and answers in the order of time, with every state that the topic may be in: its value, and which
- * of the operations under way have taken effect. When an operation is answered, it must have taken effect in some of
+ * of the operations in flight have taken effect. When an operation is answered, it must have taken effect in some of
  * them; those alone remain.
  *
  * Operations without an answer may take effect at any time after their call, or never. A write of a value that was read had
@@ -12,6 +11,7 @@ import { at } from './only.js'
  * explain no read, only that a topic was found, and may do so as often as they are needed; of removals it is counted how many
  * have taken effect, and of two states that differ in nothing else, the one with fewer can do whatever the other can.
  */
+import { at } from './only.js'
 
 /** A value; null where no topic is. */
 export type Value = string | null
@@ -28,7 +28,7 @@ export interface Operation {
   readonly write?: Value
 }
 
-/** What the first operation was that cannot be explained, and with what it was under way. */
+/** What the first operation was that cannot be explained, and with what it was in flight. */
 export interface Violation {
   readonly operation: Operation
   readonly underWay: readonly Operation[]
@@ -38,7 +38,7 @@ export interface Violation {
 
 interface State {
   readonly value: Value
-  /** The operations under way that have taken effect, by their places in the history. */
+  /** The operations in flight that have taken effect, by their places in the history. */
   readonly done: ReadonlySet<number>
   /** How many removals without an answer have taken effect. */
   readonly removals: number
@@ -115,7 +115,7 @@ function eventsOf(history: readonly Operation[]): readonly Event[] {
   return events.sort((a, b) => a.atMs - b.atMs || Number(a.kind === 'answer') - Number(b.kind === 'answer'))
 }
 
-/** The states after the answer to the operation at `place`: some operations under way took effect before it, then it did. */
+/** The states after the answer to the operation at `place`: some operations in flight took effect before it, then it did. */
 function answered(
   place: number,
   states: readonly State[],

@@ -62,7 +62,7 @@ export class Load {
     for (let i = 0; i < this.#options.connections; i++) this.#loops.push(this.#loop(i))
   }
 
-  /** Lets every request under way end. */
+  /** Lets every request in flight end. */
   async stop(): Promise<void> {
     this.#stopping = true
     await Promise.all(this.#loops)

@@ -1,8 +1,8 @@
-import { at } from './only.js'
 /**
  * What the service does, said again as plainly as can be: a Map, a sort and a filter. It shares no code with the product,
  * above all not the order of keys nor the planning of selectors, so that the two can disagree.
  */
+import { at } from './only.js'
 
 export type TopicType = 'json' | 'string'
 
@@ -29,7 +29,7 @@ interface Topic {
 /** The defaults of the properties that have one. */
 const propertyDefaults: Readonly<Record<string, string>> = { VALIDATE_VALUES: 'false', DONT_RETAIN_VALUE: 'false' }
 
-/** The request's body, the value's text in it as it stands. */
+/** The request's body, with the value's exact text in it. */
 export function bodyText(members: Members): string {
   const parts = Object.entries(members).map(([name, member]) =>
     name === 'value' ? `"value":${String(member)}` : `${JSON.stringify(name)}:${JSON.stringify(member)}`,

@@ -2,7 +2,7 @@
  * A PostgreSQL for tests: the server that TOPICD_TEST_POSTGRES names, else the one that a run of many files shares, else a
  * cluster of this process's own. A test gets databases of its own in it, with the schema in them.
  *
- * Where there is neither, `postgres()` gives undefined, and whoever skips something for that says so loudly.
+ * Where there is neither, `postgres()` gives undefined, and a test that is skipped for that reports it.
  */
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

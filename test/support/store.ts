@@ -69,7 +69,7 @@ export async function makeDirectory(directory: string, paths: readonly string[])
   await store.close()
 }
 
-/** Writes that are under way at once while loading: enough to fill the commits. */
+/** Writes in flight at once while loading: enough to fill the commits. */
 const loadsAtOnce = 4000
 
 /** Creates topics, the value of each its own path. */
