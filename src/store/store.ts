@@ -106,8 +106,8 @@ export interface BackupDone {
 }
 
 /**
- * What this process has committed since its start; counts are live. Whether `writes` includes those that failed or are
- * in flight depends on the engine.
+ * What this process has committed since its start; counts are live. `writes` includes those that failed; whether it
+ * includes those in flight depends on the engine.
  */
 export interface CommitStats {
   readonly writes: number

@@ -33,10 +33,14 @@ function mountSmallDisk(t: Test, bytes: number): { readonly directory: string; r
   return { directory, resize: (size) => mount('-o', `remount,size=${size}`, directory) }
 }
 
-/** True when even a small write is refused for longer than any write in flight is counted. */
-async function staysFull(post: Server['post']): Promise<true | undefined> {
+/** Fills the rest in small steps: true once every write is refused for longer than any write in flight is counted. */
+async function fillSlowly(post: Server['post'], acknowledged: string[]): Promise<true | undefined> {
+  const value = 'x'.repeat(20_000)
   for (const endMs = performance.now() + 500; performance.now() < endMs; ) {
-    if ((await post('set', { path: 'none', value: 1 })).status !== 507) return undefined
+    const path = `fill/slowly/${acknowledged.length}`
+    if ((await post('addAndSet', { path, value })).status !== 200) continue
+    acknowledged.push(path)
+    return undefined
   }
   return true
 }
@@ -64,13 +68,8 @@ t.test('a disk that fills up', { skip: whyNoSmallDisk() }, async (t) => {
     last.every((status) => status === 507),
     `from then on they are answered ${[...new Set(last)].join()}`,
   )
-  // Writes in flight counted as used space; once they have completed, the rest is filled little by little.
-  await until('it stays full', async () => {
-    const path = `fill/slowly/${acknowledged.length}`
-    if ((await post('addAndSet', { path, value })).status === 200) acknowledged.push(path)
-    else return await staysFull(post)
-    return undefined
-  })
+  // Writes in flight counted as used space; now that they have completed, some is left.
+  await until('it stays full', () => fillSlowly(post, acknowledged))
   t.ok(acknowledged.length > 50, `${acknowledged.length} writes filled it`)
 
   await t.test('writes that add bytes are refused, in words', async (t) => {

@@ -1,7 +1,7 @@
 /**
- * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. Each change is
- * made under the condition that neither the topic's specification nor its last update has changed since the evaluation,
- * so an update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
+ * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. A topic is removed,
+ * or its entry moved, under the condition that neither its specification nor its last update has changed since the
+ * evaluation, so an update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
  */
 import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
@@ -87,20 +87,17 @@ export class DueEntries {
     return evaluated
   }
 
-  /**
-   * Moves the entry to `atMs`; undefined ends the policy. Returns false, with nothing changed, if the topic has
-   * changed.
-   */
-  reschedule(evaluated: Evaluated, atMs: number | undefined): Promise<boolean> {
-    const { key, path, stored } = evaluated
-    const { specifications, due, nextVersion } = this.#environment
-    return this.#change(evaluated, () => {
-      const next = atMs === undefined ? undefined : dueKey(atMs, nextVersion())
-      const details = { ...stored.details, due: next?.toString('hex') }
-      void specifications.put(path, encodeSpecification({ type: stored.type, details }), nextVersion())
-      void due.remove(key)
-      if (next !== undefined) void due.put(next, Buffer.from(path))
-    })
+  /** Moves the entry to `atMs`. Returns false, with nothing changed, if the topic has changed. */
+  reschedule(evaluated: Evaluated, atMs: number): Promise<boolean> {
+    return this.#change(evaluated, () => this.#putDue(evaluated, dueKey(atMs, this.#environment.nextVersion())))
+  }
+
+  /** Ends the policy, even if the topic has been updated; not that of a topic created again at the path. */
+  async endPolicy(evaluated: Evaluated): Promise<void> {
+    const { path, stored } = evaluated
+    await this.#commits.run(true, () =>
+      this.#environment.specifications.ifVersion(path, stored.version, () => this.#putDue(evaluated, undefined)),
+    )
   }
 
   /** Removes the entry's topic, not its descendants. Returns false, with nothing changed, if the topic has changed. */
@@ -113,6 +110,15 @@ export class DueEntries {
       void updates.remove(path)
       void due.remove(key)
     })
+  }
+
+  /** Replaces the entry by one with another key, or by none; for a block that is conditional on the specification. */
+  #putDue({ key, path, stored }: Evaluated, next: Buffer | undefined): void {
+    const { specifications, due, nextVersion } = this.#environment
+    const details = { ...stored.details, due: next?.toString('hex') }
+    void specifications.put(path, encodeSpecification({ type: stored.type, details }), nextVersion())
+    void due.remove(key)
+    if (next !== undefined) void due.put(next, Buffer.from(path))
   }
 
   /** Evaluates the entry in the current snapshot; undefined if no topic owns it. */

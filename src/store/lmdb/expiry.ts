@@ -8,10 +8,11 @@
  * (store/remove-clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
  * ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
  *
- * When the wall clock has stepped against the monotonic one, every entry is examined again.
+ * When the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new
+ * offset stored: if the process ends in between, the next one examines them all.
  */
 import { planSelector } from '../../selectors/planner.js'
-import type { Clock, Moment } from '../clock.js'
+import type { Clock } from '../clock.js'
 import { type Clauses, clauseWaitsMs, createClauses } from '../remove-clauses.js'
 import type { Cancellation, DueRemovals, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
@@ -23,11 +24,14 @@ import { dueMsOfKey } from './specification.js'
 /** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
 const stepMs = 1000
 
-/**
- * In `meta`: the wall clock's offset to the monotonic one when a process last compared them, and the boot in which it
- * did.
- */
+/** In `meta`: a `KnownClock`. */
 const clockName = 'clock'
+
+/** The wall clock's offset to the monotonic one when a process last compared them, and the boot in which it did. */
+interface KnownClock {
+  readonly offset: number
+  readonly boot: string
+}
 
 export class Expiry {
   readonly #meta: Table
@@ -88,8 +92,12 @@ export class Expiry {
 
   async #sweep(): Promise<DueRemovals> {
     const present = this.#now()
-    const untilMs = (await this.#clockStepped(present)) ? Number.MAX_SAFE_INTEGER : present.wallMs
-    this.#unreported += await this.#settleAll(untilMs)
+    const known = this.#knownClock()
+    const offset = present.wallMs - present.steadyMs
+    const stepped = known?.boot === present.boot && Math.abs(known.offset - offset) > stepMs
+    this.#unreported += await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs)
+    if ((stepped || known?.boot !== present.boot) && !this.#closed)
+      await this.#storeClock({ offset, boot: present.boot })
     const nextMs = this.#closed ? undefined : this.#entries.firstDueMs()
     if (nextMs === clauseWaitsMs) this.#clauses.start()
     this.#unreported += this.#clauses.takeRemoved()
@@ -98,15 +106,15 @@ export class Expiry {
     return { removed, nextMs }
   }
 
-  /** Whether the wall clock stepped since any process of this boot last compared it with the monotonic one. */
-  async #clockStepped(present: Moment): Promise<boolean> {
-    const offset = present.wallMs - present.steadyMs
+  /** The clock as a process last compared it; undefined in a new store. */
+  #knownClock(): KnownClock | undefined {
     const record = this.#snapshots.alone(() => this.#meta.get(clockName))
-    const known = record && (JSON.parse(record.toString()) as { offset: number; boot: string })
-    if (known?.boot === present.boot && Math.abs(known.offset - offset) <= stepMs) return false
-    const next = Buffer.from(JSON.stringify({ offset, boot: present.boot }))
-    await this.#commits.run(true, () => this.#meta.put(clockName, next))
-    return known?.boot === present.boot
+    return record && (JSON.parse(record.toString()) as KnownClock)
+  }
+
+  async #storeClock(clock: KnownClock): Promise<void> {
+    const record = Buffer.from(JSON.stringify(clock))
+    await this.#commits.run(true, () => this.#meta.put(clockName, record))
   }
 
   /** Settles every entry whose time is at most `untilMs`; returns how many topics were removed. */
@@ -137,7 +145,7 @@ export class Expiry {
 
   /**
    * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
-   * policy, even if it was cancelled meanwhile.
+   * policy, even if it was cancelled or its topic updated meanwhile.
    */
   async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number> {
     const evaluated = await this.#entries.examine(entry)
@@ -148,7 +156,7 @@ export class Expiry {
     }
     const plan = planSelector(evaluated.clauseSelector)
     const removed = 'problem' in plan ? 0 : await this.#removeMatches(plan, cancellation)
-    await this.#entries.reschedule(evaluated, undefined)
+    await this.#entries.endPolicy(evaluated)
     return removed
   }
 }

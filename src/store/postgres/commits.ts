@@ -19,7 +19,7 @@ export class Commits {
     this.#write = write
   }
 
-  /** Counts are live. `writes` has neither those that failed nor those in flight. */
+  /** Counts are live. `writes` has those that failed, as with LMDB, and not those in flight, which may change nothing. */
   get stats(): CommitStats {
     return this.#stats
   }
@@ -41,6 +41,7 @@ export class Commits {
       this.#batches.record(requests)
       return rows
     } catch (error) {
+      this.#stats.writes += requests
       this.#stats.failed += requests
       throw error
     } finally {

@@ -1,0 +1,86 @@
+/** Automatic removal that is interrupted, by the end of its process or by an update: what is late, and what is repeated. */
+import { join } from 'node:path'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import type { Creation, TopicStore } from '../../dist/store/store.js'
+import type { Path } from '../../dist/topics/path.js'
+import { removalOf } from '../../dist/topics/properties.js'
+import type { Properties } from '../../dist/topics/topic.js'
+
+const minute = 60_000
+const hour = 60 * minute
+const value = Buffer.from('1')
+
+/** What a topic is created with; without a REMOVAL where none is given. */
+function creation(path: string, removal?: string): Creation {
+  const properties: Properties = removal === undefined ? {} : { REMOVAL: removal }
+  return { path: path as Path, type: 'json', properties, removal: removalOf(properties) }
+}
+
+function createMany(store: TopicStore, count: number, removal?: string): Promise<unknown> {
+  return Promise.all(Array.from({ length: count }, (_, i) => store.addAndSet(creation(`many/${i}`, removal), value)))
+}
+
+/** Resolves once `holds` does, asked in every turn; rejects after 20 s. */
+async function until(holds: () => boolean): Promise<void> {
+  for (const end = performance.now() + 20_000; !holds(); await nextTurn()) {
+    if (performance.now() > end) throw new Error('it never came')
+  }
+}
+
+const topicCount = (store: TopicStore): number => (store.stats() as { topics: number }).topics
+
+await t.test('a step of the clock is seen by the next process if this one ends while it moves entries', async (t) => {
+  let moment = { wallMs: Date.parse('2030-01-01T00:00:00Z'), steadyMs: 1_000_000, boot: 'first' }
+  const pass = (ms: number): void => {
+    moment = { ...moment, wallMs: moment.wallMs + ms, steadyMs: moment.steadyMs + ms }
+  }
+  const options = { directory: join(t.testdir(), 'db'), clock: () => moment }
+  const topics = 5000
+  const first = openLmdbStore(options)
+  await first.removeDue()
+  await createMany(first, topics, 'when no updates for 10m')
+  moment = { ...moment, wallMs: moment.wallMs - 5 * hour }
+  const writes = first.commits?.writes ?? 0
+  const sweep = first.removeDue()
+  await until(() => (first.commits?.writes ?? 0) > writes)
+  await first.close()
+  await sweep
+  const moved = (first.commits?.writes ?? 0) - writes
+  t.ok(moved < topics, `ended after ${moved} of ${topics}`)
+
+  const second = openLmdbStore(options)
+  await second.removeDue()
+  pass(10 * minute)
+  t.equal((await second.removeDue()).removed, topics, 'all are removed in time')
+  await second.close()
+})
+
+await t.test('a clause is executed once, even if its topic is updated meanwhile', async (t) => {
+  let moment = { wallMs: Date.parse('2030-01-01T00:00:00Z'), steadyMs: 1_000_000, boot: 'first' }
+  const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: () => moment })
+  const pass = (ms: number): void => {
+    moment = { ...moment, wallMs: moment.wallMs + ms, steadyMs: moment.steadyMs + ms }
+  }
+  const topics = 5000
+  await store.addAndSet(creation('guard', "when no updates for 10m remove '*many//'"), value)
+  await createMany(store, topics)
+  pass(10 * minute)
+  await store.removeDue()
+  await until(() => topicCount(store) <= topics)
+  t.equal(await store.set('guard' as Path, 'json', value), 'set')
+  t.ok(topicCount(store) > 1, 'its matches are being removed')
+  await until(() => topicCount(store) === 1)
+  await createMany(store, 1)
+  for (let i = 0; i < 20; i++) {
+    pass(minute)
+    await store.removeDue()
+    await sleep(10)
+  }
+  t.equal(topicCount(store), 2, 'what was created later stays')
+  const findings: string[] = []
+  await store.check((finding) => findings.push(finding))
+  t.strictSame(findings, [])
+  await store.close()
+})
