@@ -1,5 +1,6 @@
 /**
- * The admin listener: alive, ready or not and why, and nothing else. See metrics.test.ts and api/openapi.test.ts for the rest.
+ * The admin listener: its paths and methods, health, and readiness with its reasons. The contents of /metrics and
+ * /openapi.json are tested in metrics.test.ts and api/openapi.test.ts.
  */
 
 import { once } from 'node:events'
@@ -10,22 +11,22 @@ import { get } from '../support/metrics.js'
 import { first } from '../support/only.js'
 import { runCommand, startServer, until } from '../support/server.js'
 
-await t.test('it answers GET and HEAD on its few paths, apart from the public routes', async (t) => {
+await t.test('the admin listener answers GET and HEAD on four paths; the public port lacks two of them', async (t) => {
   const { adminUrl, url } = await startServer(t, { workers: 2 })
   t.strictSame(await get(`${adminUrl}/healthz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ok\n' })
   t.strictSame(await get(`${adminUrl}/readyz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ready\n' })
-  t.match(await get(`${adminUrl}/readyz?verbose`), { status: 200 }, 'a query is no matter')
+  t.match(await get(`${adminUrl}/readyz?verbose`), { status: 200 }, 'a query string is ignored')
   for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
     t.match(await get(adminUrl + path, 'HEAD'), { status: 200, text: '' }, `HEAD ${path}`)
     t.match(await get(adminUrl + path, 'POST'), { status: 405 }, `POST ${path}`)
   }
   for (const path of ['/readyz', '/metrics'])
-    t.match(await get(url + path), { status: 404 }, `${path} is no public route`)
+    t.match(await get(url + path), { status: 404 }, `${path} is not on the public port`)
   for (const path of ['/', '/topics/fetch', '/metrics/', '/../healthz/..'])
     t.match(await get(adminUrl + path), { status: 404 }, path)
 })
 
-await t.test('a service whose disk is nearly full lives but is not ready, and says why', async (t) => {
+await t.test('a service whose disk is nearly full is healthy but not ready, and says why', async (t) => {
   const { adminUrl } = await startServer(t, { flags: ['--disk-free-bytes-min', String(2 ** 50)] })
   const { text } = await until('not ready', async () => {
     const answer = await get(`${adminUrl}/readyz`)
@@ -47,7 +48,7 @@ await t.test('a service that drains is not ready', async (t) => {
   t.strictSame(await server.exited, { code: 0, signal: null })
 })
 
-await t.test('without the worker that died it is not ready, until there is another', async (t) => {
+await t.test('a service is not ready from the death of a worker until it is replaced', async (t) => {
   const server = await startServer(t, { workers: 2 })
   process.kill(first(server.workerPids()), 'SIGKILL')
   const answers = new Set<string>()
@@ -59,7 +60,7 @@ await t.test('without the worker that died it is not ready, until there is anoth
   t.ok(answers.has('not ready\n1 of 2 workers serve\n'), [...answers].join())
 })
 
-await t.test('an admin port that is taken keeps the service from starting', async (t) => {
+await t.test('a service whose admin port is in use does not start', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo

@@ -1,6 +1,6 @@
 /**
- * A backup that ends before its time, because its disk fills up, the service stops or its caller goes, leaves no file
- * behind and harms nobody; and one that its caller could not find is refused before it is made.
+ * A backup that is interrupted, because its disk fills up, the service stops or its caller goes, leaves no file behind
+ * and does not disturb the service. A backup that its caller would not find is refused before it is made.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { patchedProgram } from '../support/patched.js'
-import { runCommand, type Server, startServer, until } from '../support/server.js'
+import { mainFile, runCommand, type Server, startServer, until } from '../support/server.js'
 import { gone, startCommand, toolOf } from '../support/tool-client.js'
 
 const mebibyte = 1024 * 1024
@@ -16,7 +16,7 @@ const directory = t.testdir()
 const isRoot = process.getuid?.() === 0
 const needsRoot = isRoot ? false : 'a mount needs root'
 
-/** Makes lmdb's copy as slow as that of a large store: it has begun, and goes on for as long as anybody looks. */
+/** Replaces lmdb's copy by one that begins, like that of a large store, and never ends. */
 const slowCopy = `
 import { writeFileSync, appendFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,13 +34,13 @@ export function backup(copy, ...rest) {
 const program = patchedProgram(join(directory, 'patched'), 'store/lmdb/backup.js', slowCopy)
 
 async function copying(file: string): Promise<void> {
-  await until('a copy that grows', async () => existsSync(join(`${file}.partial`, 'topics', 'data.mdb')) || undefined)
+  await until('the copy has begun', async () => existsSync(join(`${file}.partial`, 'topics', 'data.mdb')) || undefined)
 }
 
 const serve = (t: Test, name: string, flags: readonly string[] = []): Promise<Server> =>
   startServer(t, { dataDir: join(directory, name), program, flags })
 
-await t.test('a stop of the service ends a backup within 2 s, and its file is gone', async (t) => {
+await t.test('a stop of the service ends a backup within 2 s and removes its file', async (t) => {
   const server = await serve(t, 'stopped')
   const file = join(directory, 'stopped.mdb')
   const running = startCommand(t, ['backup', file, '--data', server.dataDir], program)
@@ -59,7 +59,7 @@ await t.test('a stop of the service ends a backup within 2 s, and its file is go
 
 for (const signal of ['SIGINT', 'SIGKILL'] as const) {
   await t.test(
-    `a backup whose caller is ended by ${signal} ends, and its file is gone; so it does without a service`,
+    `a backup whose command is ended by ${signal} ends and removes its file, beside a service and without one`,
     async (t) => {
       const server = await serve(t, signal)
       for (const parent of ['service', 'command']) {
@@ -76,7 +76,7 @@ for (const signal of ['SIGINT', 'SIGKILL'] as const) {
   )
 }
 
-await t.test('a service that is killed takes its backup along', async (t) => {
+await t.test('a backup ends and removes its file when the service is killed', async (t) => {
   const server = await startServer(t, { dataDir: join(directory, 'killed'), program, exitCode: undefined })
   const file = join(directory, 'killed.mdb')
   startCommand(t, ['backup', file, '--data', server.dataDir], program)
@@ -88,7 +88,7 @@ await t.test('a service that is killed takes its backup along', async (t) => {
 })
 
 await t.test(
-  'a backup that fills the disk past the mark ends, says so, and gives the room back',
+  'a backup that leaves too little of the disk free ends, says so and removes what it wrote',
   { skip: needsRoot },
   async (t) => {
     const disk = mkdtempSync(join(tmpdir(), 'topicd-disk-'))
@@ -111,7 +111,7 @@ await t.test(
     )
     t.strictSame(readdirSync(disk), ['db'])
     await until(
-      'writes are taken',
+      'writes are accepted again',
       async () => (await server.post('addAndSet', { path: 'a', value: 1 })).status === 200 || undefined,
     )
     t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
@@ -119,18 +119,18 @@ await t.test(
 )
 
 await t.test(
-  'a service that has another directory of that name refuses, before anything is copied',
+  'a backup is refused, before anything is copied, if the service sees another directory at its path',
   { skip: needsRoot },
   async (t) => {
     const seen = join(directory, 'seen')
     mkdirSync(seen)
-    // The shell gives itself a file system of its own over the directory, and becomes the service.
+    // The shell mounts a private file system over the directory, then becomes the service.
     const wrapper = join(directory, 'private.mjs')
     writeFileSync(
       wrapper,
       `import { spawn } from 'node:child_process'
 const child = spawn('unshare', ['-m', '--propagation', 'private', 'sh', '-c', 'mount -t tmpfs tmpfs "$0" && exec "$@"', ${JSON.stringify(seen)},
-  process.execPath, ${JSON.stringify(join(import.meta.dirname, '../../dist/main.js'))}, ...process.argv.slice(2)], { stdio: 'inherit' })
+  process.execPath, ${JSON.stringify(mainFile)}, ...process.argv.slice(2)], { stdio: 'inherit' })
 process.on('SIGTERM', () => child.kill('SIGTERM'))
 child.on('exit', (code) => process.exit(code ?? 1))
 `,
@@ -144,13 +144,13 @@ child.on('exit', (code) => process.exit(code ?? 1))
       /^topicd: the service sees another directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/,
     )
     const elsewhere = join(directory, 'elsewhere.mdb')
-    t.match(await server.command('backup', elsewhere), { code: 0 }, 'where both see the same it is made')
+    t.match(await server.command('backup', elsewhere), { code: 0 }, 'a directory that both see is accepted')
     t.ok(existsSync(elsewhere))
     await server.stop()
     t.match(
       await runCommand(['backup', file, '--data', server.dataDir]),
       { code: 0 },
-      'without the service it is made there too',
+      'without the service the refused path is accepted',
     )
   },
 )

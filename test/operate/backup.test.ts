@@ -1,6 +1,5 @@
 /**
- * The restore drill: a backup taken under write load is put in the place of the data, and what it holds is whole, sound and
- * of one moment.
+ * The restore drill: a backup taken under write load replaces the data, and is complete, sound and of one moment.
  */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
@@ -13,7 +12,7 @@ import { type Server, startServer, until } from '../support/server.js'
 
 const pairs = 8
 
-/** Writes a number to one topic and then to its partner, over and over: so the partner is never ahead. */
+/** Keeps writing a number to one topic and then to its partner, which is thus never ahead; returns the last number. */
 async function writePairs(server: Server, pair: number, stopped: () => boolean): Promise<number> {
   const client = server.connect()
   let number = 0
@@ -30,9 +29,9 @@ async function writePairs(server: Server, pair: number, stopped: () => boolean):
 const directory = t.testdir()
 const file = join(directory, 'backup.mdb')
 
-await t.test('restored, a backup taken under load is whole, sound, and of one moment', async (t) => {
+await t.test('a backup taken under load is complete, sound and of one moment when restored', async (t) => {
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db') })
-  // Something to copy for a while: 300 topics of 50 kB.
+  // Enough to make the copy take a while: 300 topics of 50 kB.
   const filler = 'x'.repeat(50_000)
   await Promise.all(
     Array.from({ length: 300 }, (_, i) => server.post('addAndSet', { path: `filler/${i}`, value: filler })),
@@ -51,8 +50,8 @@ await t.test('restored, a backup taken under load is whole, sound, and of one mo
   const written = await Promise.all(writers)
   t.equal(code, 0, stderr)
   t.match(stdout, /^\S+\/backup\.mdb: \d+ bytes, \d+ records checked\n$/)
-  t.equal(stderr, '', 'quiet without a terminal')
-  t.equal(statSync(file).mode & 0o777, 0o600, 'for its owner only')
+  t.equal(stderr, '', 'no progress is shown without a terminal')
+  t.equal(statSync(file).mode & 0o777, 0o600, 'only its owner may read it')
   t.notOk(existsSync(`${file}.partial`), 'nothing else is left')
   t.comment(
     `${Math.min(...written)} to ${Math.max(...written)} pairs were written, the first before the backup was ${first}`,
@@ -75,10 +74,10 @@ await t.test('restored, a backup taken under load is whole, sound, and of one mo
   const fillers = (await drill.client.walk('*filler//', { size: 100 })).flatMap(({ results }) => results)
   t.equal(fillers.length, 300, 'everything from before it')
   t.ok(fillers.every(({ value }) => value === filler))
-  t.match(await drill.post('addAndSet', { path: 'after', value: 1 }), { status: 200 }, 'it takes writes')
+  t.match(await drill.post('addAndSet', { path: 'after', value: 1 }), { status: 200 }, 'it accepts writes')
 })
 
-await t.test('a backup replaces nothing, and leaves nothing behind when it cannot be made', async (t) => {
+await t.test('a backup replaces no file, and leaves nothing behind when it fails', async (t) => {
   const server = await startServer(t, { dataDir: join(directory, 'other') })
   await server.post('addAndSet', { path: 'a', value: 1 })
   const taken = join(directory, 'taken')
@@ -104,7 +103,7 @@ await t.test('a backup replaces nothing, and leaves nothing behind when it canno
   t.ok(statSync(offline).size > 4096)
 })
 
-await t.test('what appears under its name while a backup is made stays as it is', async (t) => {
+await t.test('a file that appears under the name of a backup while it is made is left unchanged', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'meanwhile') })
   t.teardown(() => store.close())
   await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
@@ -120,7 +119,7 @@ await t.test('what appears under its name while a backup is made stays as it is'
   t.notOk(existsSync(`${file}.partial`))
 })
 
-await t.test('a whole backup is a success although the store cannot note its time', async (t) => {
+await t.test('a complete backup succeeds even if the store cannot record its time', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'noted') })
   await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
   const file = join(directory, 'unnoted.mdb')

@@ -1,9 +1,9 @@
-/** `topicd check` for programs: JSON on request. */
+/** `topicd check --json`: output for programs. */
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../support/server.js'
 
-t.test('check --json prints a line of JSON for each finding and one for the sum', async (t) => {
+t.test('check --json prints a line of JSON for each finding and one for the totals', async (t) => {
   const data = join(t.testdir(), 'db')
   const imported = await runCommand(['import', '--data', data], {}, '{"path":"a","type":"json","value":1}\n')
   t.equal(imported.code, 0, imported.stderr)

@@ -1,4 +1,4 @@
-/** The command line: what it lists, and how it refuses. Everything wrong ends with 2 and a line that names it. */
+/** The command line: help, version and refusals. A mistake ends the command with 2 and one line that names it. */
 import { strict as assert } from 'node:assert'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ t.test('the help for serve lists every setting with its environment name, defaul
   }
 })
 
-t.test('help in each of its spellings is the same list of every command, on standard output', async (t) => {
+t.test('every spelling of help prints the same list of all commands on standard output', async (t) => {
   const { code, stdout: expected, stderr } = await runCommand(['--help'])
   t.equal(code, 0)
   t.equal(stderr, '')
@@ -56,14 +56,14 @@ t.test('help in each of its spellings is the same list of every command, on stan
   for (const command of commands) t.match(expected, new RegExp(`^ +${command.join(' ')}\\b`, 'm'), command.join(' '))
 })
 
-t.test('help for one command is about that command alone', async (t) => {
+t.test('the help for one command describes only that command', async (t) => {
   for (const command of commands) {
     const expected = await helpOf(...command)
     t.ok(expected.startsWith(`Usage: topicd ${command.join(' ')}`), command.join(' '))
     t.equal(await textFor([...command, '--help']), expected)
   }
   const elsewhere = await runCommand(['keys', 'add', 'a', '--port', 'nonsense', '--help'], { TOPICD_NONSENSE: '1' })
-  t.strictSame(elsewhere, { code: 0, stdout: await helpOf('keys', 'add'), stderr: '' }, 'whatever else is wrong')
+  t.strictSame(elsewhere, { code: 0, stdout: await helpOf('keys', 'add'), stderr: '' }, 'even if the rest is wrong')
   const addHelp = await helpOf('keys', 'add')
   t.match(addHelp, '--allow')
   t.match(addHelp.replaceAll(/\s+/g, ' '), 'default fetch,set,add,remove')
@@ -77,7 +77,7 @@ t.test('help for one command is about that command alone', async (t) => {
   t.equal(await textFor(['keys', '--help']), group)
 })
 
-t.test('no line of any help is wider than a terminal', async (t) => {
+t.test('no line of any help text is wider than a terminal', async (t) => {
   for (const args of [[], ['keys'], ...commands]) {
     t.strictSame(
       (await helpOf(...args)).split('\n').filter((line) => line.length > columnsMax),
@@ -95,7 +95,7 @@ t.test('the version is that of the package', async (t) => {
   for (const args of [['-V'], ['version']]) t.equal(await textFor(args), `topicd ${version}\n`)
 })
 
-t.test('no command at all ends with 2 and the help, on standard error', async (t) => {
+t.test('without a command the program prints the help on standard error and ends with 2', async (t) => {
   const { code, stdout, stderr } = await runCommand([])
   t.equal(code, 2)
   t.equal(stdout, '')
@@ -106,29 +106,35 @@ const wrong: Readonly<
   Record<string, readonly [args: readonly string[], env: Readonly<Record<string, string>>, ...mentions: string[]]>
 > = {
   'an unknown command': [['sreve'], {}, 'unknown command "sreve"', 'did you mean "serve"?', 'topicd help'],
-  'a command that is like no other': [['frobnicate'], {}, 'unknown command "frobnicate"', 'topicd help'],
+  'an unknown command that resembles none': [['frobnicate'], {}, 'unknown command "frobnicate"', 'topicd help'],
   'help for an unknown command': [['help', 'exprot'], {}, '"exprot"', '"export"'],
   'help for an unknown action': [['help', 'keys', 'ad'], {}, '"keys ad"', '"keys add"'],
-  'help for a word too many': [['help', 'serve', 'now'], {}, 'now'],
+  'help with an argument too many': [['help', 'serve', 'now'], {}, 'now'],
   'a flag before the command': [['--port', '1', 'serve'], {}, '--port'],
-  'a version with a word too many': [['version', 'now'], {}, 'now'],
+  'version with an argument too many': [['version', 'now'], {}, 'now'],
   'an unknown flag': [['serve', '--prot', '1'], {}, '--prot', '--port', 'topicd help serve'],
   'an unknown flag of one letter': [['serve', '-p', '1'], {}, '-p'],
-  'a flag of serve that a command does not take': [['check', '--port', '1'], {}, '--port', 'topicd help check'],
+  'a flag of serve given to another command': [['check', '--port', '1'], {}, '--port', 'topicd help check'],
   'a flag of another action': [['keys', 'list', '--allow', 'fetch'], {}, '--allow', 'topicd help keys list'],
   'a repeated flag': [['serve', '--port', '1', '--port', '2'], {}, '--port', 'once'],
   'an argument too many': [['serve', 'now'], {}, 'now'],
   'a flag without its value': [['serve', '--port'], {}, '--port'],
   'a port beyond its bound': [['serve', '--port', '65536'], {}, '--port', '65536', '0 to 65535'],
-  'a port that is no number': [['serve', '--port', 'http'], {}, '--port', 'http', '0 to 65535'],
+  'a port that is not a number': [['serve', '--port', 'http'], {}, '--port', 'http', '0 to 65535'],
   'no workers': [['serve', '--workers', '0'], {}, '--workers', '1 to 64'],
-  'a bound below its own': [['serve', '--body-bytes-max', '1023'], {}, '--body-bytes-max', '1023', '1024'],
+  'a setting below its lower bound': [['serve', '--body-bytes-max', '1023'], {}, '--body-bytes-max', '1023', '1024'],
   'a base path without a slash': [['serve', '--base-path', 'x'], {}, '--base-path', 'x'],
   'an unknown engine': [['serve', '--store', 'sqlite'], {}, '--store', 'sqlite', 'lmdb'],
-  'half of TLS': [['serve', '--tls-cert', 'a.pem'], {}, '--tls-key'],
-  'a wrong variable': [['serve'], { TOPICD_PAGE_SIZE_MAX: 'many' }, 'TOPICD_PAGE_SIZE_MAX', 'many', '1 to 100000'],
-  'a switch that is neither': [['serve'], { TOPICD_ACCESS_LOG: 'yes' }, 'TOPICD_ACCESS_LOG', 'yes', 'true or false'],
-  'a settings file that is not there': [
+  'a certificate without its key': [['serve', '--tls-cert', 'a.pem'], {}, '--tls-key'],
+  'an invalid variable': [['serve'], { TOPICD_PAGE_SIZE_MAX: 'many' }, 'TOPICD_PAGE_SIZE_MAX', 'many', '1 to 100000'],
+  'a switch variable with an invalid value': [
+    ['serve'],
+    { TOPICD_ACCESS_LOG: 'yes' },
+    'TOPICD_ACCESS_LOG',
+    'yes',
+    'true or false',
+  ],
+  'a settings file that does not exist': [
     ['serve', '--settings', '/nonexistent/topicd.env'],
     {},
     '/nonexistent/topicd.env',
@@ -140,10 +146,10 @@ const wrong: Readonly<
     'TOPICD_DTA is not a setting',
     'TOPICD_DATA',
   ],
-  'a variable like no setting': [['check'], { TOPICD_FROBNICATE: '1' }, 'TOPICD_FROBNICATE is not a setting'],
-  'a variable of lower case': [['serve'], { topicd_port: '1' }, 'topicd_port', 'TOPICD_PORT'],
-  'a switch with a value that is none': [['serve', '--access-log=yes'], {}, '--access-log', 'yes', 'true or false'],
-  'a flag for a value': [['serve', '--data', '--port', '1'], {}, '--data'],
+  'a variable that resembles no setting': [['check'], { TOPICD_FROBNICATE: '1' }, 'TOPICD_FROBNICATE is not a setting'],
+  'a variable in lower case': [['serve'], { topicd_port: '1' }, 'topicd_port', 'TOPICD_PORT'],
+  'a switch with an invalid value': [['serve', '--access-log=yes'], {}, '--access-log', 'yes', 'true or false'],
+  'a flag in place of a value': [['serve', '--data', '--port', '1'], {}, '--data'],
   'an empty data directory': [['check', '--data', ''], {}, '--data'],
   'a settings file that is a directory': [['check', '--settings', '/'], {}, 'settings file /'],
   'a command on an unknown engine': [['check', '--store', 'sqlite'], {}, '--store', 'sqlite', 'lmdb'],
@@ -158,18 +164,18 @@ const wrong: Readonly<
   'an argument too many for export': [['export', 'now'], {}, 'now'],
   'an argument too many for import': [['import', 'tree.jsonl'], {}, 'tree.jsonl'],
   'an argument too many for keys list': [['keys', 'list', 'now'], {}, 'now'],
-  'a base path that openapi cannot take': [['openapi', '--base-path', 'x'], {}, '--base-path', 'x'],
+  'an invalid base path for openapi': [['openapi', '--base-path', 'x'], {}, '--base-path', 'x'],
   'a backup without a file': [['backup'], {}, 'FILE', 'topicd help backup'],
   'a backup to an empty name': [['backup', ''], {}, 'FILE'],
   'a second file for a backup': [['backup', 'a', 'b'], {}, 'b'],
-  'a line that is no number': [['import', '--from-line', 'x'], {}, '--from-line', 'x', '1 to'],
-  'a line before the first': [['import', '--from-line', '0'], {}, '--from-line', '0', '1 to'],
+  'a --from-line that is not a number': [['import', '--from-line', 'x'], {}, '--from-line', 'x', '1 to'],
+  'a --from-line below 1': [['import', '--from-line', '0'], {}, '--from-line', '0', '1 to'],
   'a selector that cannot be parsed': [['export', '--selector', '?a['], {}, '--selector', '?a['],
   'an empty selector': [['export', '--selector', ''], {}, '--selector'],
-  'no action on keys': [['keys'], {}, 'add, list, revoke'],
+  'keys without an action': [['keys'], {}, 'add, list, revoke'],
   'a revocation without a name': [['keys', 'revoke'], {}, 'NAME', 'topicd help keys revoke'],
   'a key without a name': [['keys', 'add'], {}, 'NAME'],
-  'a key with an odd name': [['keys', 'add', 'a b'], {}, 'NAME', 'a b'],
+  'a key with an invalid name': [['keys', 'add', 'a b'], {}, 'NAME', 'a b'],
   'an operation that does not exist': [
     ['keys', 'add', 'a', '--allow', 'fetch,delete'],
     {},
@@ -177,15 +183,15 @@ const wrong: Readonly<
     'fetch,delete',
     'remove',
   ],
-  'a subtree that is no path': [['keys', 'add', 'a', '--under', 'a//b'], {}, '--under', 'a//b'],
-  'an unknown action on keys': [['keys', 'revok', 'a'], {}, '"keys revok"', '"keys revoke"'],
-  'an empty name': [['keys', 'add', ''], {}, 'NAME'],
-  'a password behind a flag that another took': [
+  'a subtree that is not a path': [['keys', 'add', 'a', '--under', 'a//b'], {}, '--under', 'a//b'],
+  'an unknown action of keys': [['keys', 'revok', 'a'], {}, '"keys revok"', '"keys revoke"'],
+  'a key with an empty name': [['keys', 'add', ''], {}, 'NAME'],
+  'a password in an unexpected argument': [
     ['serve', '--store', '=', 'postgres://u:s3cret@h/d'],
     {},
     'unexpected argument "postgres://u:***@h/d"',
   ],
-  'a password behind a setting without its dashes': [
+  'a password in a flag without its dashes': [
     ['serve', 'store=postgres://u:s3cret@h/d'],
     {},
     '"store=postgres://u:***@h/d"',
@@ -193,25 +199,25 @@ const wrong: Readonly<
   'a password in place of a command': [['postgres://u:s3cret@h/d'], {}, 'unknown command "postgres://u:***@h/d"'],
   'a password in place of an action': [['keys', 'postgres://u:s3cret@h/d'], {}, '"keys postgres://u:***@h/d"'],
   'a password in a flag': [['serve', '--store:postgres://u:s3cret@h/d'], {}, 'postgres://u:***@h/d'],
-  'a password behind another flag': [
+  'a password as the value of another flag': [
     ['serve', '--port', 'postgres://u:s3cret@h/d'],
     {},
     '--port is "postgres://u:***@h/d"',
   ],
   'a password in place of a name': [['keys', 'add', 'postgres://u:s3cret@h/d'], {}, 'NAME', 'postgres://u:***@h/d'],
-  'an address that has no password, in the wrong place': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
+  'an address without a password as the value of another flag': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
   'an empty list of operations': [['keys', 'add', 'a', '--allow', ''], {}, '--allow'],
   'an operation given twice': [['keys', 'add', 'a', '--allow', 'set,set'], {}, '--allow', 'set'],
 }
 
-/** Runs a call in this process with `env` as its settings; the line that the program would print of its usage error. */
+/** Runs a command line in this process with `env` as its settings; returns the line that the program would print. */
 async function usageProblem(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
   const before = { ...process.env }
   for (const name of Object.keys(before)) if (/^topicd_/i.test(name)) delete process.env[name]
   Object.assign(process.env, env)
   try {
     const text = await textFor(args)
-    assert.equal(text, undefined, 'it prints')
+    assert.equal(text, undefined, 'it runs a command')
     await runWords(args)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
@@ -224,7 +230,7 @@ async function usageProblem(args: readonly string[], env: Readonly<Record<string
 }
 
 for (const [claim, [args, env, ...mentions]] of Object.entries(wrong)) {
-  t.test(`${claim} is refused in a line that says so`, async (t) => {
+  t.test(`${claim} is refused with one line that says so`, async (t) => {
     const data = join(t.testdirName, 'db')
     const line = await usageProblem(args, { TOPICD_DATA: data, ...env })
     t.match(line, /^topicd: .+\n$/, 'one line')
@@ -238,7 +244,7 @@ for (const [claim, [args, env, ...mentions]] of Object.entries(wrong)) {
 t.test('the program ends with 2, prints that line, and does nothing', async (t) => {
   for (const claim of [
     'an unknown command',
-    'a wrong variable',
+    'an invalid variable',
     'a password in place of a name',
     'a key without a name',
   ]) {

@@ -1,6 +1,6 @@
 /**
- * A defect of our own that ends a process: one line in the log, with an error's priority and the stack, an exit that is no
- * success; and never a word about commits, which have not failed. The defects are planted (support/crash-on-signal.mjs).
+ * A defect that ends a process is one line in the log, with its stack and an error's priority. The process does not end
+ * with 0, and no failed commit is reported. The defects are planted (support/crash-on-signal.mjs).
  */
 
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ for (const [signal, message] of [
   ['SIGUSR2', 'planted: thrown'],
   ['SIGPROF', 'planted: rejected'],
 ] as const) {
-  await t.test(`in a worker (${message}): it is logged with its stack, and the worker is replaced`, async (t) => {
+  await t.test(`a defect in a worker (${message}) is logged with its stack, and the worker is replaced`, async (t) => {
     const server = await startServer(t, { workers: 2, env })
     const pid = first(server.workerPids())
     process.kill(pid, signal)
@@ -29,30 +29,30 @@ for (const [signal, message] of [
     t.match(stackOf(crashed), new RegExp(`Error: ${message}\\n +at .*crash-on-signal`))
     const died = await server.logged('worker died')
     t.equal(died.worker, pid)
-    t.not(died.code, 0, 'its end is no success')
+    t.not(died.code, 0, 'it did not end with 0')
     await server.logged('worker replaced')
-    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'the journal knows it as an error')
-    t.notMatch(server.output, /commit failed/, 'no commit is said to have failed')
-    t.notMatch(server.output, /^ +at /m, 'no stack lies about beside the log')
+    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'its priority is that of an error')
+    t.notMatch(server.output, /commit failed/, 'no failed commit is reported')
+    t.notMatch(server.output, /^ +at /m, 'no stack is printed outside the log')
   })
 
-  await t.test(`in the primary (${message}): it is logged with its stack, and the service ends with 1`, async (t) => {
+  await t.test(`a defect in the primary (${message}) is logged with its stack, and it ends with 1`, async (t) => {
     const server = await startServer(t, { env, exitCode: 1 })
     process.kill(server.pid, signal)
     const crashed = await server.logged('crashed')
     t.match(crashed, { pid: server.pid, role: 'primary', level: 50 })
     t.match(stackOf(crashed), message)
     t.strictSame(await server.exited, { code: 1, signal: null })
-    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'the journal knows it as an error')
-    t.notMatch(server.output, /^ +at /m, 'no stack lies about beside the log')
+    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'its priority is that of an error')
+    t.notMatch(server.output, /^ +at /m, 'no stack is printed outside the log')
   })
 }
 
 await t.test(
-  'in a tool without a service: its stack is on standard error, and the command says how it ended',
+  'a defect in a tool without a service is printed with its stack, and the command says how the tool ended',
   async (t) => {
     const data = join(t.testdir(), 'db')
-    // More than pipes hold, so that the tool is still at work while nobody reads.
+    // More than the pipes hold, so that the tool is still running while its output is not read.
     const line = (index: number): string =>
       `${JSON.stringify({ path: `a/${index}`, type: 'json', value: 'x'.repeat(10_000) })}\n`
     const lines = Array.from({ length: 1000 }, (_, index) => line(index)).join('')

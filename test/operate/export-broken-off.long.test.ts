@@ -1,6 +1,6 @@
 /**
- * An export that is broken off lets go of its snapshot: a snapshot that stays keeps every page that is freed later from
- * being used again, so that the store's file grows with each overwrite, for ever.
+ * An interrupted export releases its snapshot. A snapshot that stays open keeps every page that is freed later from
+ * being reused, so that the store's file grows with each overwrite, without end.
  */
 
 import { statSync } from 'node:fs'
@@ -13,15 +13,15 @@ import { begun, gone, type Running, startCommand, toolOf } from '../support/tool
 
 const mebibyte = 1024 * 1024
 
-/** More than a pipe and a socket hold, so that an export that is not read cannot come to its end. */
+/** More than a pipe and a socket hold, so that an export that is not read cannot finish. */
 const topics = 4000
 const value = 'x'.repeat(1000)
 
-/** Overwrites in one round: 2 MB of pages at the least, if none of them can be used again. */
+/** Overwrites in one round: at least 2 MB of pages if none of them can be reused. */
 const overwrites = 600
 const clients = 16
 
-/** What a round may add although freed pages are used again. */
+/** How much the file may grow in a round although freed pages are reused. */
 const steadyBytesMax = mebibyte
 
 const directory = t.testdir()
@@ -35,7 +35,7 @@ async function fill(server: Server): Promise<void> {
   if (code !== 0) throw new Error(stderr)
 }
 
-/** How much the store's file grows by a round of overwrites. */
+/** How much the store's file grows in a round of overwrites. */
 async function growth(server: Server): Promise<number> {
   const before = sizeOf(server)
   await Promise.all(
@@ -50,7 +50,7 @@ async function growth(server: Server): Promise<number> {
   return sizeOf(server) - before
 }
 
-/** A server whose file has room enough for a round of overwrites. */
+/** A server whose file has enough free pages for a round of overwrites. */
 async function steadyServer(t: Test, program?: string): Promise<Server> {
   const server = await startServer(t, { workers: 2, program, dataDir: join(directory, String(++directories)) })
   await fill(server)
@@ -61,10 +61,10 @@ async function steadyServer(t: Test, program?: string): Promise<Server> {
 const exportOf = (t: Test, dataDir: string, program?: string): Running =>
   startCommand(t, ['export', '--data', dataDir], program)
 
-await t.test('beside a service', { timeout: 120_000 }, async (t) => {
+await t.test('beside a service, an interrupted export releases its snapshot', { timeout: 120_000 }, async (t) => {
   const server = await steadyServer(t)
 
-  async function breaksOff(t: Test, how: (running: Running) => void): Promise<void> {
+  async function checkInterrupted(t: Test, how: (running: Running) => void): Promise<void> {
     const running = exportOf(t, server.dataDir)
     await begun(running)
     const tool = await toolOf(server.pid)
@@ -77,7 +77,7 @@ await t.test('beside a service', { timeout: 120_000 }, async (t) => {
     t.ok(Math.max(...grown) < steadyBytesMax, `the file grew by ${grown.join(' and ')} bytes`)
   }
 
-  await t.test('an export that only waits for its reader makes the file grow: the measurement can tell', async (t) => {
+  await t.test('the file grows while an export waits for its reader, so an open snapshot is detected', async (t) => {
     const running = exportOf(t, server.dataDir)
     await begun(running)
     const grown = await growth(server)
@@ -87,9 +87,9 @@ await t.test('beside a service', { timeout: 120_000 }, async (t) => {
     await gone(tool)
   })
 
-  await t.test('closed by its reader, as head does, it leaves nothing behind, and ends with 0', async (t) => {
+  await t.test('an export whose reader closes it, as head does, leaves no snapshot open and ends with 0', async (t) => {
     const ended: Running[] = []
-    await breaksOff(t, (running) => {
+    await checkInterrupted(t, (running) => {
       ended.push(running)
       running.stdout.destroy()
     })
@@ -97,12 +97,12 @@ await t.test('beside a service', { timeout: 120_000 }, async (t) => {
   })
 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
-    await t.test(`ended by ${signal} it leaves nothing behind`, (t) =>
-      breaksOff(t, ({ child }) => void child.kill(signal)),
+    await t.test(`an export that is ended by ${signal} leaves no snapshot open`, (t) =>
+      checkInterrupted(t, ({ child }) => void child.kill(signal)),
     )
   }
 
-  await t.test('when its process is told to end, it says why', async (t) => {
+  await t.test('an export whose tool process is ended by SIGTERM says why', async (t) => {
     const running = exportOf(t, server.dataDir)
     await begun(running)
     process.kill(await toolOf(server.pid), 'SIGTERM')
@@ -112,7 +112,7 @@ await t.test('beside a service', { timeout: 120_000 }, async (t) => {
   })
 })
 
-await t.test('nobody reads', { timeout: 120_000 }, async (t) => {
+await t.test('beside a service, an export that is not read ends by itself', { timeout: 120_000 }, async (t) => {
   const program = patchedProgram(
     join(directory, 'patched'),
     'limits.js',
@@ -120,7 +120,7 @@ await t.test('nobody reads', { timeout: 120_000 }, async (t) => {
   )
   const server = await steadyServer(t, program)
 
-  await t.test('an export whose output nobody takes ends by itself, with an error', async (t) => {
+  await t.test('an export whose output is not read ends with an error and leaves no snapshot open', async (t) => {
     const running = exportOf(t, server.dataDir, program)
     await begun(running)
     const tool = await toolOf(server.pid)
@@ -129,7 +129,7 @@ await t.test('nobody reads', { timeout: 120_000 }, async (t) => {
     t.ok((await growth(server)) < steadyBytesMax)
   })
 
-  await t.test('so it does when the command itself is suspended', async (t) => {
+  await t.test('an export whose command is suspended ends with an error and leaves no snapshot open', async (t) => {
     const running = exportOf(t, server.dataDir, program)
     await begun(running)
     const tool = await toolOf(server.pid)
@@ -145,7 +145,7 @@ await t.test('nobody reads', { timeout: 120_000 }, async (t) => {
 })
 
 await t.test(
-  'without a service, a broken export lets go of the directory, and of its snapshot',
+  'without a service, an interrupted export releases the directory and its snapshot',
   { timeout: 120_000 },
   async (t) => {
     const server = await steadyServer(t)

@@ -1,7 +1,7 @@
 /**
- * Export and import: the same bytes after a round trip, whatever the values; and what is said of lines that are wrong.
+ * Export and import: a round trip gives the same bytes, whatever the values, and a wrong line is named with the reason.
  *
- * TOPICS=1000000 makes the round trip with so many topics more, and tells how long each part took.
+ * TOPICS=1000000 makes the last round trip with that many topics, and prints how long each part took.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { openStore } from '../support/store.js'
 
 const topics = Number(process.env.TOPICS ?? 20_000)
 
-/** Far above what any number of topics takes. */
+/** Far more than the round trip takes with that many topics. */
 const deadlineMs = 20_000 + topics
 
 const directory = t.testdir()
@@ -28,7 +28,7 @@ const exported = async (name: string, ...flags: readonly string[]) =>
 const imported = (name: string, input: string | Buffer, ...flags: readonly string[]) =>
   runCommand(['import', '--data', dataDir(name), ...flags], {}, input, deadlineMs)
 
-/** The odd ones, as the lines of an export, in tree order. */
+/** Topics with unusual paths, properties and values, as the lines of an export, in tree order. */
 const odd = [
   '{"path":" ","type":"json","properties":{},"value":-0}',
   '{"path":"\\u0001","type":"json","properties":{},"value":1e400}',
@@ -53,7 +53,7 @@ const all = odd.map((line) => `${line}\n`).join('')
 await t.test('a round trip gives the same bytes, with a service and without', async (t) => {
   const first = await imported('first', all)
   t.match(first, { code: 0, stdout: '12 topics imported, 12 of them new; 0 API keys imported\n', stderr: '' })
-  t.equal(await exported('first'), all, 'what went in comes out')
+  t.equal(await exported('first'), all, 'the export has the bytes of the import')
 
   const server = await startServer(t, { workers: 2, dataDir: dataDir('second') })
   const second = await imported('second', all)
@@ -64,7 +64,7 @@ await t.test('a round trip gives the same bytes, with a service and without', as
   t.match(
     await imported('second', all),
     { code: 0, stdout: /^12 topics imported, 0 of them new/ },
-    'once more changes nothing',
+    'importing again changes nothing',
   )
   t.equal(await exported('second'), all)
   t.match(await imported('third', all.slice(0, -1)), { code: 0 }, 'without the last line end')
@@ -88,7 +88,7 @@ await t.test('a selector exports what it matches', async (t) => {
   })
 })
 
-await t.test('a wrong line is named, with what is wrong; everything before it is there', async (t) => {
+await t.test('a wrong line is named with the reason; lines before it are stored, later ones are not', async (t) => {
   const cases: readonly (readonly [line: string | Buffer, reason: RegExp])[] = [
     ['{"path":"x"', /It is not valid JSON: found the end at byte 12, expected "," or "}"\./],
     ['[]', /It must be a JSON object, but it is an array\./],
@@ -120,7 +120,7 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
   t.equal(
     await exported('wrong'),
     '{"path":"before","type":"json","properties":{},"value":1}\n',
-    'nothing behind it was stored',
+    'nothing after it was stored',
   )
 
   const store = openStore(t, dataDir('cases'))
@@ -131,11 +131,11 @@ await t.test('a wrong line is named, with what is wrong; everything before it is
     const signal = new AbortController().signal
     const io = { emit: async () => {}, input: lines(), signal, directory, diskFreeBytesMin: 0 }
     await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, io), { message: reason }, String(line))
-    t.equal(store.readTopic('later' as Path, 'json'), 'no_such_topic', `nothing behind it was stored: ${String(line)}`)
+    t.equal(store.readTopic('later' as Path, 'json'), 'no_such_topic', `nothing after it was stored: ${String(line)}`)
   }
 })
 
-await t.test('an import that the store or its caller ends names the first line that is not stored', async (t) => {
+await t.test('an import that the store or its caller ends names the first line that was not stored', async (t) => {
   const store = openStore(t, dataDir('ended'))
   const lineCount = 5000
   async function* lines(): AsyncGenerator<Uint8Array> {
@@ -177,7 +177,7 @@ await t.test('an import that the store or its caller ends names the first line t
   t.equal(await stored(), 2001, 'the lines that waited were not written')
 })
 
-await t.test('lines of one path take effect in their order', async (t) => {
+await t.test('lines for one path take effect in order', async (t) => {
   const lines = Array.from(
     { length: 500 },
     (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`,
@@ -186,7 +186,7 @@ await t.test('lines of one path take effect in their order', async (t) => {
   t.match(await exported('ordered'), /^\{"path":"same","type":"json","properties":\{\},"value":499\}$/m)
 })
 
-await t.test('an import goes on from a line', async (t) => {
+await t.test('an import continues at the line that --from-line names', async (t) => {
   const input = `not a line\n${all}`
   t.match(await imported('later', input), { code: 1, stderr: /line 1:/ })
   t.match(await imported('later', input, '--from-line', '2'), { code: 0, stdout: /^12 topics imported/ })
@@ -204,7 +204,7 @@ await t.test('an import goes on from a line', async (t) => {
   t.match(await imported('later', input, '--from-line', '0'), { code: 2, stderr: /--from-line is "0"/ })
 })
 
-await t.test('API keys travel only when both sides ask for them, and never as tokens', async (t) => {
+await t.test('API keys are exported and imported only with --with-keys, and never as tokens', async (t) => {
   const { stdout: token } = await runCommand([
     'keys',
     'add',
@@ -216,7 +216,7 @@ await t.test('API keys travel only when both sides ask for them, and never as to
     '--data',
     dataDir('first'),
   ])
-  t.equal(await exported('first'), all, 'not by themselves')
+  t.equal(await exported('first'), all, 'not without the flag')
   const lines = await exported('first', '--with-keys')
   t.match(
     lines,
@@ -231,11 +231,11 @@ await t.test('API keys travel only when both sides ask for them, and never as to
   t.equal(await exported('keyed', '--with-keys'), lines)
   const server = await startServer(t, { dataDir: dataDir('keyed'), token: token.trim() })
   t.match(await server.post('fetch', { path: 'a' }), { status: 200 }, 'the old token works')
-  t.match(await server.post('fetch', { path: 'null' }), { status: 403 }, 'with its bounds')
+  t.match(await server.post('fetch', { path: 'null' }), { status: 403 }, 'with its restrictions')
   t.match(await imported('keyless', '{"key":{"name":"x"}}\n', '--with-keys'), { code: 1, stderr: /line 1: / })
 })
 
-await t.test(`${topics} topics make the round trip`, { timeout: 600_000 }, async (t) => {
+await t.test(`a round trip of ${topics} topics gives the same bytes`, { timeout: 600_000 }, async (t) => {
   mkdirSync(dataDir('many'))
   const store = openLmdbStore({ directory: dataDir('many') })
   for (let i = 0; i < topics; ) {

@@ -1,4 +1,4 @@
-/** What is counted where: a value that equals a bound belongs to it, and one beyond all bounds to the last count. */
+/** Which bucket of a histogram counts a value: that of the first bound not below it, or the last bucket. */
 import t from 'tap'
 import { createHistogram, secondsBounds } from '../../dist/histogram.js'
 
@@ -9,7 +9,7 @@ t.test('values are counted at the first bound that they do not exceed', (t) => {
   t.end()
 })
 
-t.test('one record may stand for many values, or for none', (t) => {
+t.test('one call of record may count many values, or none', (t) => {
   const histogram = createHistogram([1])
   histogram.record(0.5, 3)
   histogram.record(7, 0)
@@ -17,7 +17,7 @@ t.test('one record may stand for many values, or for none', (t) => {
   t.end()
 })
 
-t.test('what was read stays as it was', (t) => {
+t.test('later values do not change what was read', (t) => {
   const histogram = createHistogram([1])
   const { counts } = histogram.read()
   histogram.record(1)

@@ -1,4 +1,4 @@
-/** An import whose input cannot be read says so, with 1: it takes nothing for an empty input, and nothing for damage. */
+/** An import whose input cannot be read ends with 1 and says so, and does not report empty input or a damaged store. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
@@ -27,12 +27,16 @@ async function claims(t: Test, data: string): Promise<void> {
   t.strictSame(await importFrom('/', data), { code: 1, stderr: 'topicd: standard input is a directory\n' })
 }
 
-t.test('a directory is refused before a store is made', async (t) => {
+t.test('an import from a directory is refused before a store is made', async (t) => {
   const data = join(t.testdir(), 'db')
   t.strictSame(await importFrom('/', data), { code: 1, stderr: 'topicd: standard input is a directory\n' })
   t.notOk(existsSync(data))
 })
 
-t.test('without a service', (t) => claims(t, join(t.testdir(), 'db')))
+t.test('without a service, an import of unreadable input ends with 1 and the reason', (t) =>
+  claims(t, join(t.testdir(), 'db')),
+)
 
-t.test('beside a service', async (t) => claims(t, (await startServer(t)).dataDir))
+t.test('beside a service, an import of unreadable input ends with 1 and the reason', async (t) =>
+  claims(t, (await startServer(t)).dataDir),
+)

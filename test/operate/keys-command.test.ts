@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { overWorkers, runCommand, startServer, until } from '../support/server.js'
 
-/** What a revocation may take, as docs/operations.md promises. */
-/** A second on a quiet machine; those who ask are slow too on a busy one. */
+/**
+ * How long a revoked key may be accepted: docs/operations.md promises a second, and on a busy machine the requests that
+ * measure it are slow too.
+ */
 const revokedWithinMs = 5000
 
 t.test('a key made while no service runs works once one does', async (t) => {
@@ -12,7 +14,7 @@ t.test('a key made while no service runs works once one does', async (t) => {
   const made = await runCommand(['keys', 'add', 'early', '--data', dataDir])
   t.match(made.stdout, /^topicd_[\w-]{43}\n$/, 'the token alone')
   const again = await runCommand(['keys', 'add', 'early', '--data', dataDir])
-  t.equal(again.code, 1, 'a name is given once')
+  t.equal(again.code, 1, 'a name is used once')
   t.match(again.stderr, /early/)
   const server = await startServer(t, { dataDir, token: made.stdout.trim() })
   t.equal((await server.post('add', { path: 'a' })).status, 200)

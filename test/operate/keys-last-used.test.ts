@@ -1,11 +1,11 @@
 /**
- * `keys list` tells when a key was last used, to the minute: written down once a minute and when a worker ends, so that it
- * costs no request anything.
+ * `keys list` shows when a key was last used, to the minute. The time is stored once a minute and when a worker ends,
+ * so that it costs requests nothing.
  */
 import t from 'tap'
 import { startServer } from '../support/server.js'
 
-t.test('a key that was used shows when, and one that was not says never', async (t) => {
+t.test('keys list shows when a key was last used, and never for a key that was not', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const token = await server.addKey('used', { allow: ['fetch'], under: ['a'] })
   await server.command('keys', 'add', 'unused')
@@ -20,5 +20,5 @@ t.test('a key that was used shows when, and one that was not says never', async 
   t.match(row('used'), new RegExp(`^used +fetch +a +${minute} +${minute}$`))
   t.match(row('unused'), new RegExp(`^unused +fetch,set,add,remove +\\(all\\) +${minute} +never$`))
   const [, , , , used = ''] = row('used').split(/ +/)
-  t.ok(Math.abs(Date.parse(used) - Date.now()) <= 2 * 60_000, `${used} is now`)
+  t.ok(Math.abs(Date.parse(used) - Date.now()) <= 2 * 60_000, `${used} is within two minutes of now`)
 })

@@ -1,4 +1,4 @@
-/** A token that cannot be handed over makes no key, and says so. */
+/** A key whose token cannot be printed is not made, and the command says so. */
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,10 @@
-/** A worker that gives no answer may have made the key: its token is never called void then. The faults are planted. */
+/** A worker that gives no answer may have made the key: keys add must not call its token void. Faults are planted. */
 import { join } from 'node:path'
 import t from 'tap'
 import { patchedProgram } from '../support/patched.js'
 import { runCommand, startServer } from '../support/server.js'
 
-t.test('a worker that dies between its commit and its answer has made the key, and keys add says so', async (t) => {
+t.test('a worker that dies between its commit and its answer has made the key, and keys add succeeds', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(
     directory,
@@ -24,7 +24,7 @@ export async function answerQuestion(store, question) {
   t.equal((await server.post('add', { path: 'a' }, { token: stdout.trim() })).status, 200, 'the token is valid')
 })
 
-t.test('while no worker can answer, keys add says that the key may exist, and how to make sure', async (t) => {
+t.test('while no worker can answer, keys add says that the key may exist, and how to remove it', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(
     directory,

@@ -1,4 +1,4 @@
-/** Bytes into lines, wherever the pieces begin and end. */
+/** Bytes are split into lines, wherever the pieces begin and end. */
 import t from 'tap'
 import { LineTooLong, splitLines } from '../../dist/tools/lines.js'
 
@@ -13,27 +13,27 @@ async function linesOf(chunks: AsyncIterable<Uint8Array>, bytesMax = 100, unfini
   return lines
 }
 
-t.test('lines are the same, whatever the pieces', async (t) => {
+t.test('the lines are the same, whatever pieces the bytes come in', async (t) => {
   const text = 'first\n\n{"é":1}\r\nlast\n'
   for (let bytes = 1; bytes <= Buffer.byteLength(text) + 1; bytes++) {
-    t.strictSame(await linesOf(inPieces(text, bytes)), ['first', '', '{"é":1}\r', 'last'], `${bytes} bytes a piece`)
+    t.strictSame(await linesOf(inPieces(text, bytes)), ['first', '', '{"é":1}\r', 'last'], `pieces of ${bytes} bytes`)
   }
   t.strictSame(await linesOf(inPieces('', 1)), [])
 })
 
-t.test('a last line without its end is taken or dropped', async (t) => {
+t.test('a last line without a line feed is taken or dropped, as the caller chooses', async (t) => {
   t.strictSame(await linesOf(inPieces('one\ntwo', 2)), ['one', 'two'])
   t.strictSame(await linesOf(inPieces('one\ntwo', 2), 100, 'dropped'), ['one'])
 })
 
-t.test('a line may be as long as is allowed, and no byte longer, before its end is there', async (t) => {
+t.test('a line may have the allowed length; one byte more is refused before its end has come', async (t) => {
   const unfinished = 'x'.repeat(10)
   t.strictSame(await linesOf(inPieces(`${unfinished}\n`, 3), 10), [unfinished])
   const thrown = await linesOf(inPieces(`${unfinished}x`, 3), 10).catch((error: unknown) => error)
   t.ok(thrown instanceof LineTooLong)
 })
 
-t.test('a finished line has the same bound, whatever the pieces, and the lines before it are yielded', async (t) => {
+t.test('a finished line that is too long is refused, whatever the pieces, after the lines before it', async (t) => {
   const text = `${'a'.repeat(10)}\n${'b'.repeat(11)}\nc\n`
   for (let bytes = 1; bytes <= text.length; bytes++) {
     const lines: string[] = []
@@ -41,12 +41,12 @@ t.test('a finished line has the same bound, whatever the pieces, and the lines b
       for await (const line of splitLines(inPieces(text, bytes), 10)) lines.push(Buffer.from(line).toString())
     }
     const thrown = await reading().catch((error: unknown) => error)
-    t.ok(thrown instanceof LineTooLong, `${bytes} bytes a piece`)
-    t.strictSame(lines, ['a'.repeat(10)], `${bytes} bytes a piece`)
+    t.ok(thrown instanceof LineTooLong, `pieces of ${bytes} bytes`)
+    t.strictSame(lines, ['a'.repeat(10)], `pieces of ${bytes} bytes`)
   }
 })
 
-t.test('bytes that are no UTF-8 come through as they are', async (t) => {
+t.test('bytes that are not UTF-8 pass unchanged', async (t) => {
   const chunk = async function* () {
     yield Uint8Array.of(0xff, 0xc3, 0x0a)
   }

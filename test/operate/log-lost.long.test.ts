@@ -1,6 +1,6 @@
 /**
- * A log that cannot be written ends nothing and stops nothing: not a full device, not a terminal that is gone, not a reader
- * that has stopped reading. What was lost is counted, and told once there is room again.
+ * A log that cannot be written ends no process and stops no request: a full device, a closed terminal, a reader that
+ * has gone or does not read. Lost lines are counted, and their number is logged once there is room again.
  */
 
 import { spawn } from 'node:child_process'
@@ -12,14 +12,15 @@ import t, { type Test } from 'tap'
 import { type BareService, bareService } from '../support/bare-service.js'
 import { scrape } from '../support/metrics.js'
 import { present } from '../support/only.js'
-import { runCommand, until } from '../support/server.js'
+import { mainFile, runCommand, until } from '../support/server.js'
 import { onTerminal, whyNoTerminal } from '../support/terminal.js'
 
 t.setTimeout(240_000)
 
-/** Requests that any client could make, without a key. */
+/** Requests of each test: without a key, as any client could send them. */
 const requests = 20
 
+/** Sends requests without a key; returns how many were answered 401. */
 async function refusals({ url }: BareService, count = requests): Promise<number> {
   let refused = 0
   for (let i = 0; i < count; i++) {
@@ -33,15 +34,15 @@ async function refusals({ url }: BareService, count = requests): Promise<number>
   return refused
 }
 
-/** The primary and the worker are those of the start. */
+/** No worker was restarted, and the lost lines are counted. */
 async function unharmed(t: Test, { adminUrl }: BareService): Promise<void> {
   const metrics = await scrape(adminUrl)
   t.equal(metrics.value('topicd_worker_restarts_total'), 0, 'no worker has ended')
   const lost = metrics.value('topicd_log_lines_dropped_total')
-  t.ok(lost >= requests, `what was not written is counted: ${lost}`)
+  t.ok(lost >= requests, `${lost} lost lines are counted`)
 }
 
-await t.test('a full device: requests are answered, and the stop is an ordinary one', async (t) => {
+await t.test('with its log on a full device, the service answers requests and stops with 0', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
   const full = openSync('/dev/full', 'w')
   const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', full, full] })
@@ -55,7 +56,7 @@ await t.test('a full device: requests are answered, and the stop is an ordinary 
 })
 
 await t.test(
-  'a terminal that is gone: requests are answered, and the stop is an ordinary one',
+  'after its terminal was closed, the service answers requests and stops with 0',
   { skip: whyNoTerminal() },
   async (t) => {
     const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
@@ -71,7 +72,7 @@ await t.test(
 )
 
 await t.test(
-  'a pipe that nobody reads: requests are answered; once it is read, a line tells how many are missing',
+  'while nobody reads its log, the service answers requests; once it is read, a line says how many lines were lost',
   async (t) => {
     const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
     const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -93,12 +94,12 @@ await t.test(
       .setEncoding('utf8')
       .on('data', (chunk: string) => (text += chunk))
       .resume()
-    const told = await until('the line that tells', async () => {
+    const report = await until('the line that reports them', async () => {
       await refusals(service, 1)
       return /^.*log lines were lost.*$/m.exec(text)?.[0]
     })
-    const { level, count, role } = JSON.parse(told) as { level: number; count: number; role: string }
-    t.equal(count, await dropped(), 'it tells of all of them')
+    const { level, count, role } = JSON.parse(report) as { level: number; count: number; role: string }
+    t.equal(count, await dropped(), 'it counts all of them')
     t.match({ level, role }, { level: 40, role: 'worker' })
     await refusals(service, 5)
     child.kill('SIGTERM')
@@ -108,7 +109,7 @@ await t.test(
   },
 )
 
-await t.test('a reader that is gone: requests are answered, and what nobody read is counted', async (t) => {
+await t.test('when the reader of its log has gone, the service answers requests and counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
   const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = once(child, 'exit')
@@ -122,7 +123,7 @@ await t.test('a reader that is gone: requests are answered, and what nobody read
   t.strictSame(await ended, [0, null])
 })
 
-await t.test('a start that is refused has its exit code, though nobody can be told why', async (t) => {
+await t.test('a refused start has its exit code even if the reason cannot be printed', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -131,7 +132,7 @@ await t.test('a start that is refused has its exit code, though nobody can be to
   const dataDir = join(t.testdir(), 'db')
   const code = async (...flags: readonly string[]): Promise<unknown> => {
     const args = ['serve', '--data', dataDir, '--admin-port', '0', ...flags]
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../../dist/main.js'), ...args], {
+    const child = spawn(process.execPath, [mainFile, ...args], {
       stdio: ['ignore', full, full],
     })
     const [code] = (await once(child, 'exit')) as [number | null]
@@ -141,7 +142,7 @@ await t.test('a start that is refused has its exit code, though nobody can be to
   t.equal(await code('--nonsense'), 2, 'a wrong flag')
 })
 
-await t.test('a first key that cannot be shown is not kept', async (t) => {
+await t.test('a first key that cannot be printed is not kept', async (t) => {
   const directory = t.testdir()
   const dataDir = join(directory, 'db')
   const other = join(directory, 'other')

@@ -1,18 +1,16 @@
 /**
- * The log on a terminal is written for a person: times, levels and words, no JSON lines; and what is printed beside it, such as
- * the first key, can be read and pasted. Everywhere else it is JSON (log.test.ts).
+ * On a terminal the log is text for people, with times and levels, and the first key can be copied from it. Everywhere
+ * else the log is JSON (log.test.ts).
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { until } from '../support/server.js'
+import { mainFile, until } from '../support/server.js'
 import { onTerminal, whyNoTerminal } from '../support/terminal.js'
 
 t.setTimeout(120_000)
 
-const mainFile = join(import.meta.dirname, '../../dist/main.js')
-
 await t.test(
-  'on a terminal the log is for people, and the first key stands by itself',
+  'on a terminal no line of the log is JSON, and the first key is on a line of its own',
   { skip: whyNoTerminal() },
   async (t) => {
     const flags = [
@@ -46,7 +44,7 @@ await t.test(
     const token = lines()
       .find((line) => /^ {2}[\w.~+/=-]{20,}$/.test(line))
       ?.trim()
-    t.type(token, 'string', 'the token stands alone on its line')
+    t.type(token, 'string', 'the token is alone on its line')
     const command =
       /^ {2}curl -s (\S+) -H 'authorization: Apikey (\S+)' \\\r\n {4}-H 'content-type: application\/json' -d '(.*)'/m.exec(
         terminal.shown(),
@@ -73,7 +71,7 @@ await t.test(
   },
 )
 
-await t.test('a failure is shown with its stack, on lines of its own', { skip: whyNoTerminal() }, async (t) => {
+await t.test('a terminal shows a defect with its stack on separate lines', { skip: whyNoTerminal() }, async (t) => {
   const planted = join(import.meta.dirname, '../../test/support/crash-on-signal.mjs')
   const flags = ['--port', '0', '--admin-port', '0', '--workers', '1', '--data', join(t.testdir(), 'db')]
   const env = { ...process.env, NO_COLOR: '1', NODE_OPTIONS: `--import=${planted}` }

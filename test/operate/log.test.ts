@@ -1,5 +1,5 @@
 /**
- * The log: what leaves a line, what the access log adds, and what is never in either.
+ * The log: which events it has, what the access log adds, and what is never in either.
  */
 
 import t from 'tap'
@@ -8,7 +8,7 @@ import { type LogLine, startServer, until } from '../support/server.js'
 
 const secret = 'never-in-the-log'
 
-await t.test('the access log has a line for each request, of who, what, how long and how much', async (t) => {
+await t.test('the access log has one line per request, with its key, route, status, duration and bytes', async (t) => {
   const server = await startServer(t, { flags: ['--access-log'] })
   const token = await server.addKey('tester', { allow: ['fetch'] })
   const body = `{"path":"${secret}/path","value":"${secret}"}`
@@ -17,7 +17,7 @@ await t.test('the access log has a line for each request, of who, what, how long
   await server.post('set', body, { token })
   await server.post('nowhere', body)
   await server.post('fetch', body, { token: secret })
-  // Before these come the questions by which the test finds out whether a new key is known.
+  // Before these come the requests that `addKey` sends until every worker knows the new key.
   const answered = () => server.log.filter(({ msg }) => msg === 'request')
   const requests = () => answered().slice(answered().findIndex(({ route }) => route === '/topics/addAndSet'))
   const lines = await until('five lines', async () => (requests().length >= 5 ? requests() : undefined))
@@ -31,42 +31,45 @@ await t.test('the access log has a line for each request, of who, what, how long
   ])
   t.equal(lines.length, 5, 'one line each')
   for (const { ms } of lines) t.ok(typeof ms === 'number' && ms >= 0 && ms < 10_000, `${ms} ms`)
-  t.notOk(server.output.includes(secret), 'no path, no value and no token is in it')
-  t.notOk(server.output.includes(token), 'not even one that is known')
+  t.notOk(server.output.includes(secret), 'it contains no path, value or token')
+  t.notOk(server.output.includes(token), 'not even a valid token')
 })
 
-await t.test('without it requests leave no line, but start, refused keys, restarts and the stop do', async (t) => {
-  const server = await startServer(t, { workers: 2 })
-  const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key refused')
-  const startedMs = performance.now()
-  for (let i = 0; i < 20; i++) await server.post('fetch', { path: secret }, { token: secret })
-  // A worker that is killed takes with it what it has not told yet.
-  await until('every refusal is told', async () => {
-    return refused().reduce((sum, line) => sum + Number(line.count), 0) >= 20 ? true : undefined
-  })
-  const seconds = Math.ceil((performance.now() - startedMs) / 1000)
-  t.ok(
-    refused().length <= 2 * (seconds + 1),
-    `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`,
-  )
-  process.kill(first(server.workerPids()), 'SIGKILL')
-  await server.logged('worker replaced')
-  t.strictSame(await server.stop(), { code: 0, signal: null })
-  const count = (msg: string): number => server.log.filter((line) => line.msg === msg).length
-  t.equal(count('request'), 0)
-  t.equal(count('settings'), 1, 'the settings once')
-  t.match(
-    server.log.find(({ msg }) => msg === 'settings'),
-    { config: { workers: 2, bodyBytesMax: 1048576 }, node: process.version },
-  )
-  t.match(
-    server.log.find(({ msg }) => msg === 'worker died'),
-    { level: 50, signal: 'SIGKILL' },
-  )
-  t.equal(count('worker replaced'), 1)
-  t.equal(count('stopped'), 1)
-  t.notOk(server.output.includes(secret), 'no path and no token is in it')
-})
+await t.test(
+  'without the access log requests are not logged; start, refused keys, restarts and stop are',
+  async (t) => {
+    const server = await startServer(t, { workers: 2 })
+    const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key refused')
+    const startedMs = performance.now()
+    for (let i = 0; i < 20; i++) await server.post('fetch', { path: secret }, { token: secret })
+    // What a worker has not logged yet is lost when it is killed.
+    await until('every refusal is logged', async () => {
+      return refused().reduce((sum, line) => sum + Number(line.count), 0) >= 20 ? true : undefined
+    })
+    const seconds = Math.ceil((performance.now() - startedMs) / 1000)
+    t.ok(
+      refused().length <= 2 * (seconds + 1),
+      `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`,
+    )
+    process.kill(first(server.workerPids()), 'SIGKILL')
+    await server.logged('worker replaced')
+    t.strictSame(await server.stop(), { code: 0, signal: null })
+    const count = (msg: string): number => server.log.filter((line) => line.msg === msg).length
+    t.equal(count('request'), 0)
+    t.equal(count('settings'), 1, 'the settings once')
+    t.match(
+      server.log.find(({ msg }) => msg === 'settings'),
+      { config: { workers: 2, bodyBytesMax: 1048576 }, node: process.version },
+    )
+    t.match(
+      server.log.find(({ msg }) => msg === 'worker died'),
+      { level: 50, signal: 'SIGKILL' },
+    )
+    t.equal(count('worker replaced'), 1)
+    t.equal(count('stopped'), 1)
+    t.notOk(server.output.includes(secret), 'it contains no path and no token')
+  },
+)
 
 await t.test('under systemd every line begins with its priority', async (t) => {
   const server = await startServer(t, { env: { JOURNAL_STREAM: '9:1' } })
@@ -74,5 +77,5 @@ await t.test('under systemd every line begins with its priority', async (t) => {
   await server.logged('worker died')
   t.match(server.output, /^<6>\{.*"msg":"settings"/m, 'information')
   t.match(server.output, /^<3>\{.*"msg":"worker died"/m, 'an error')
-  t.notMatch(server.output, /^\{/m, 'no line is without one')
+  t.notMatch(server.output, /^\{/m, 'no line lacks one')
 })

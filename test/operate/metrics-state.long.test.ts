@@ -1,24 +1,21 @@
 /**
- * What the metrics tell beside counts: how near a bound is, what runs, and when the settings, the certificate and the last
- * backup are from. Times are seconds since the epoch.
+ * The metrics that are not counts: limits beside what they limit, versions, and the times of the last reload, the last
+ * backup and the certificate's expiry. Times are seconds since the epoch.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { watchCertificate } from '../../dist/ops/certificate-watch.js'
+import { version } from '../../dist/version.js'
 import { bareService } from '../support/bare-service.js'
 import { get, scrape } from '../support/metrics.js'
 import { startServer, until } from '../support/server.js'
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
-  version: string
-}
-
 const now = (): number => Date.now() / 1000
 
-await t.test('each bound stands beside what it bounds', async (t) => {
+await t.test('each limit is reported beside what it limits', async (t) => {
   const mark = 16 * 1024 * 1024
   const server = await startServer(t, {
     workers: 2,
@@ -30,7 +27,7 @@ await t.test('each bound stands beside what it bounds', async (t) => {
   t.equal(
     metrics.value('topicd_connections_max'),
     2 * (1000 - 200),
-    'connections: descriptors less those reserved, of both workers',
+    'descriptors minus the reserved ones, of both workers',
   )
   t.equal(metrics.value('process_max_fds'), 1000)
   const open = metrics.value('process_open_fds')
@@ -50,12 +47,12 @@ await t.test('each bound stands beside what it bounds', async (t) => {
   })
 })
 
-await t.test('the version of each worker is counted', async (t) => {
+await t.test('workers are counted by version', async (t) => {
   const server = await startServer(t, { workers: 3 })
   t.equal((await scrape(server.adminUrl)).value('topicd_workers_by_version', { version }), 3)
 })
 
-await t.test('the last reload: when it was, and whether it came in', async (t) => {
+await t.test('a successful reload is reported with its time', async (t) => {
   const startS = now()
   const server = await startServer(t)
   const seen = async (): Promise<{ successful: number; time: number }> => {
@@ -66,7 +63,7 @@ await t.test('the last reload: when it was, and whether it came in', async (t) =
     }
   }
   const first = await seen()
-  t.equal(first.successful, 1, 'the start brings settings in')
+  t.equal(first.successful, 1, 'the start counts as the first')
   t.ok(first.time >= startS - 1 && first.time <= now())
   server.signal('SIGHUP')
   await server.logged('rolling restart done')
@@ -75,7 +72,7 @@ await t.test('the last reload: when it was, and whether it came in', async (t) =
   t.ok(second.time > first.time && second.time <= now())
 })
 
-await t.test('a reload that failed is seen, and when the settings are from', async (t) => {
+await t.test('a failed reload is reported, and the time of the last successful one is kept', async (t) => {
   const directory = t.testdir()
   const settings = join(directory, 'settings')
   writeFileSync(settings, '')
@@ -87,10 +84,10 @@ await t.test('a reload that failed is seen, and when the settings are from', asy
   const after = await scrape(server.adminUrl)
   t.equal(after.value('topicd_config_last_reload_successful'), 0)
   const time = 'topicd_config_last_reload_success_timestamp_seconds'
-  t.equal(after.value(time), before.value(time), 'the settings are those of the start')
+  t.equal(after.value(time), before.value(time), 'the time is that of the start')
 })
 
-await t.test('the last backup: absent without one, and known after a restart', async (t) => {
+await t.test('the time of the last backup is absent at first, and kept after a failure and a restart', async (t) => {
   const name = 'topicd_last_backup_timestamp_seconds'
   const directory = t.testdir()
   const file = join(directory, 'copy.mdb')
@@ -112,71 +109,75 @@ await t.test('the last backup: absent without one, and known after a restart', a
 const noOpenssl =
   spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: certificates were NOT tested'
 
-await t.test("the certificate's end", { skip: noOpenssl }, async (t) => {
-  const directory = t.testdir()
-  const cert = join(directory, 'cert.pem')
-  const key = join(directory, 'key.pem')
-  const make = (days: number): number => {
-    const args = [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-subj',
-      '/CN=test',
-      '-days',
-      String(days),
-    ]
-    const { status, stderr } = spawnSync('openssl', [...args, '-keyout', key, '-out', cert])
-    t.equal(status, 0, String(stderr))
-    const { stdout } = spawnSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
-    return Date.parse(stdout.trim().replace('notAfter=', '')) / 1000
-  }
-  const name = 'topicd_certificate_end_timestamp_seconds'
-  const first = make(30)
-  const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
-  const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'ignore', 'inherit'] })
-  const ended = once(child, 'exit')
-  t.teardown(() => child.kill('SIGKILL'))
-  await service.ready()
-  t.equal((await scrape(service.adminUrl)).value(name), first)
-  const second = make(60)
-  t.equal((await scrape(service.adminUrl)).value(name), first, 'a new file that is not in use yet is not told of')
-  child.kill('SIGHUP')
-  await until(
-    'the new one',
-    async () => ((await scrape(service.adminUrl)).value(name) === second ? true : undefined),
-    60_000,
-  )
-  child.kill('SIGTERM')
-  t.strictSame(await ended, [0, null])
-})
+await t.test(
+  'the reported expiry is that of the certificate in use, which a reload changes',
+  { skip: noOpenssl },
+  async (t) => {
+    const directory = t.testdir()
+    const cert = join(directory, 'cert.pem')
+    const key = join(directory, 'key.pem')
+    const make = (days: number): number => {
+      const args = [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-subj',
+        '/CN=test',
+        '-days',
+        String(days),
+      ]
+      const { status, stderr } = spawnSync('openssl', [...args, '-keyout', key, '-out', cert])
+      t.equal(status, 0, String(stderr))
+      const { stdout } = spawnSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
+      return Date.parse(stdout.trim().replace('notAfter=', '')) / 1000
+    }
+    const name = 'topicd_certificate_end_timestamp_seconds'
+    const first = make(30)
+    const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
+    const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'ignore', 'inherit'] })
+    const ended = once(child, 'exit')
+    t.teardown(() => child.kill('SIGKILL'))
+    await service.ready()
+    t.equal((await scrape(service.adminUrl)).value(name), first)
+    const second = make(60)
+    t.equal((await scrape(service.adminUrl)).value(name), first, 'a new file that is not in use yet is not reported')
+    child.kill('SIGHUP')
+    await until(
+      'the expiry of the new certificate',
+      async () => ((await scrape(service.adminUrl)).value(name) === second ? true : undefined),
+      60_000,
+    )
+    child.kill('SIGTERM')
+    t.strictSame(await ended, [0, null])
+  },
+)
 
-await t.test('without a certificate there is no end of one', async (t) => {
+await t.test('without a certificate no expiry is reported', async (t) => {
   const server = await startServer(t)
   t.notMatch((await get(`${server.adminUrl}/metrics`)).text, 'certificate')
 })
 
 await t.test(
-  'the certificate is looked at again and again, and its end is warned of when it is near or past',
+  'the certificate is checked repeatedly, with a warning once it expires within a week or has expired',
   async (t) => {
-    const said: string[] = []
+    const warnings: string[] = []
     const weekMs = 7 * 24 * 60 * 60 * 1000
-    const watch = watchCertificate({ warn: (_: object, message: string) => said.push(message) } as never, 20)
-    // The watch keeps no process alive.
+    const watch = watchCertificate({ warn: (_: object, message: string) => warnings.push(message) } as never, 20)
+    // The watch does not keep this process alive.
     const alive = setInterval(() => {}, 1000)
     t.teardown(() => clearInterval(alive))
     watch.use({ endMs: Date.now() + weekMs + 60_000 })
-    t.strictSame(said, [], 'more than a week is no reason')
+    t.strictSame(warnings, [], 'no warning with more than a week left')
     watch.use({ endMs: Date.now() + weekMs + 500 })
-    t.strictSame(said, [], 'not yet')
-    await until('a warning at a later look', async () => (said.length > 1 ? true : undefined))
-    t.equal(said[0], 'the certificate ends soon')
+    t.strictSame(warnings, [], 'not yet')
+    await until('a warning at a later check', async () => (warnings.length > 1 ? true : undefined))
+    t.equal(warnings[0], 'the certificate ends soon')
     watch.use({ endMs: Date.now() + 500 })
-    await until('its end', async () => (said.includes('the certificate has ended') ? true : undefined))
+    await until('a warning of its end', async () => (warnings.includes('the certificate has ended') ? true : undefined))
     watch.use(undefined)
     t.equal(watch.endMs(), undefined)
   },

@@ -1,5 +1,6 @@
 /**
- * What the metrics count, held to what was asked: summed over the workers, and never falling when workers are replaced.
+ * The counts of the metrics, compared with the requests that were sent: they are sums over the workers, and do not fall
+ * when workers are replaced.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -41,7 +42,7 @@ await t.test('requests are counted by route and status, over all workers', async
   t.equal(more('topicd_response_bytes_total', { route: '/topics/addAndSet' }), answers, 'bytes out')
 })
 
-await t.test('every request has its place among the durations', async (t) => {
+await t.test('every request is counted in the histogram of durations', async (t) => {
   for (const route of ['/topics/addAndSet', '/topics/fetch']) {
     const count = more('topicd_requests_total', { route })
     t.equal(more('topicd_request_duration_seconds_count', { route }), count, route)
@@ -51,7 +52,7 @@ await t.test('every request has its place among the durations', async (t) => {
   t.ok(seconds > 0 && seconds < requests, `${seconds} s in all`)
 })
 
-await t.test('what is refused is counted by its cause', async (t) => {
+await t.test('refused requests are counted by cause', async (t) => {
   t.equal(more('topicd_rejected_total', { cause: 'no_such_topic' }), 1)
   t.equal(more('topicd_rejected_total', { cause: 'unauthorized' }), 1)
   t.equal(more('topicd_rejected_total', { cause: 'method_not_allowed' }), 1)
@@ -59,7 +60,7 @@ await t.test('what is refused is counted by its cause', async (t) => {
 })
 
 await t.test(
-  'what a refused request announces is not counted, nor does a length that is none spoil the count',
+  'the announced length of a refused request is not counted, and an invalid length does not change the count',
   async (t) => {
     const start = await scrape(adminUrl)
     const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
@@ -71,7 +72,7 @@ await t.test(
       ] as const) {
         const connection = await server.raw()
         await connection.write(head(first, ...lengths))
-        // A page waits for the body, and has no key to ask for.
+        // A page needs no key, and waits for the body.
         const waits = first.startsWith('GET') && status === 401
         if (waits) connection.abort()
         else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
@@ -91,7 +92,7 @@ await t.test(
   },
 )
 
-await t.test('commits tell how long they took and how many writes they held', async (t) => {
+await t.test('commits are counted with their durations and numbers of writes', async (t) => {
   const writes = more('topicd_writes_total')
   t.ok(writes >= requests, `${writes} writes`)
   t.equal(more('topicd_commit_writes_count'), more('topicd_commit_duration_seconds_count'))
@@ -106,7 +107,7 @@ await t.test('commits tell how long they took and how many writes they held', as
   )
 })
 
-await t.test('every write is in one commit, or waits for its commit, at any moment', async (t) => {
+await t.test('at any moment every write is counted either in a commit or in flight', async (t) => {
   let working = true
   const writers = Array.from({ length: 4 }, async (_, i) => {
     const client = server.connect()
@@ -121,10 +122,10 @@ await t.test('every write is in one commit, or waits for its commit, at any mome
   }
   working = false
   await Promise.all(writers)
-  t.ok(inFlight > 0, `some scrapes met writes in flight: ${inFlight}`)
+  t.ok(inFlight > 0, `some scrapes saw writes in flight: ${inFlight}`)
 })
 
-await t.test('the store, the disk and the processes are seen', async (t) => {
+await t.test('the store, the disk and the processes are reported', async (t) => {
   const now = await scrape(adminUrl)
   t.equal(now.value('topicd_topics'), 65)
   t.ok(now.value('topicd_store_bytes') > 4096)
@@ -155,7 +156,7 @@ await t.test('names, types and help follow the conventions', async (t) => {
 const noPromtool =
   spawnSync('promtool', ['--version']).error !== undefined && 'promtool is not installed: the metrics were NOT linted'
 
-await t.test('promtool finds nothing to mend, with workers and without any', { skip: noPromtool }, async (t) => {
+await t.test('promtool reports nothing, with workers and while they are replaced', { skip: noPromtool }, async (t) => {
   for (const what of ['with workers', 'while both are being replaced']) {
     const { text } = await get(`${adminUrl}/metrics`)
     const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
@@ -164,7 +165,7 @@ await t.test('promtool finds nothing to mend, with workers and without any', { s
       input: text.replace(/^# HELP .*$/gm, ''),
       encoding: 'utf8',
     })
-    t.not(spoilt.status, 0, 'it would have')
+    t.not(spoilt.status, 0, 'without the help lines it would')
     if (what === 'with workers') for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   }
   await until('both again', async () => ((await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined))
@@ -172,7 +173,7 @@ await t.test('promtool finds nothing to mend, with workers and without any', { s
 
 await t.test('no counter falls when workers are replaced or killed', async (t) => {
   let last: Metrics = await scrape(adminUrl)
-  async function unfallen(what: string): Promise<Metrics> {
+  async function scrapeUnfallen(what: string): Promise<Metrics> {
     const next = await scrape(adminUrl)
     const fallen = last.samples.filter(
       ({ name, labels, value }) => /_(total|bucket|sum|count)$/.test(name) && next.value(name, labels) < value,
@@ -183,14 +184,14 @@ await t.test('no counter falls when workers are replaced or killed', async (t) =
   }
   server.signal('SIGHUP')
   for (let i = 0; i < 20; i++) {
-    await unfallen('during a rolling restart')
+    await scrapeUnfallen('during a rolling restart')
     await post('fetch', { path: 'm/one' }).catch(() => {})
   }
   await server.logged('rolling restart done')
   const restarts = last.value('topicd_worker_restarts_total')
   process.kill(first(server.workerPids()), 'SIGKILL')
   const restarted = await until('a worker in the place of the killed one', async () => {
-    const metrics = await unfallen('after a kill')
+    const metrics = await scrapeUnfallen('after a kill')
     return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2
       ? metrics
       : undefined

@@ -1,6 +1,6 @@
 /**
- * A data directory that is mistyped, or not restored yet: a command that reads makes nothing there. Otherwise a backup by
- * the clock is perfect and empty for ever, and a restore put in the wrong place passes its check.
+ * A command that reads creates nothing in a data directory that is mistyped or not restored yet. Otherwise a scheduled
+ * backup would succeed and be empty for ever, and a restore in the wrong place would pass its check.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,28 +9,24 @@ import { runCommand } from '../support/server.js'
 
 const directory = t.testdir()
 
-const commands = (file: string): readonly (readonly string[])[] => [
-  ['check'],
-  ['backup', file],
-  ['export'],
-  ['keys', 'list'],
-  ['keys', 'revoke', 'somebody'],
-]
+const copy = join(directory, 'copy.mdb')
 
-for (const command of commands(join(directory, 'copy.mdb'))) {
+const commands = [['check'], ['backup', copy], ['export'], ['keys', 'list'], ['keys', 'revoke', 'somebody']]
+
+for (const command of commands) {
   t.test(
-    `${command.slice(0, 2).join(' ')} where there is nothing ends with 1, says so and makes nothing`,
+    `${command.slice(0, 2).join(' ')} without a data directory ends with 1, says so and makes nothing`,
     async (t) => {
       const mistyped = join(directory, `mistyped-${command.join('-').replaceAll('/', '')}`)
       const { code, stdout, stderr } = await runCommand([...command, '--data', mistyped])
       t.strictSame({ code, stdout }, { code: 1, stdout: '' })
       t.equal(stderr, `topicd: there is no directory ${mistyped}; --data, or TOPICD_DATA, names the data directory\n`)
       t.notOk(existsSync(mistyped), 'no directory')
-      t.notOk(existsSync(join(directory, 'copy.mdb')), 'no file')
+      t.notOk(existsSync(copy), 'no file')
     },
   )
 
-  t.test(`${command.slice(0, 2).join(' ')} in a directory of something else leaves it as it is`, async (t) => {
+  t.test(`${command.slice(0, 2).join(' ')} in a directory without a store fails and changes nothing`, async (t) => {
     const other = join(directory, `other-${command.join('-').replaceAll('/', '')}`)
     mkdirSync(other)
     writeFileSync(join(other, 'letter.txt'), '')
@@ -44,7 +40,7 @@ for (const command of commands(join(directory, 'copy.mdb'))) {
   })
 }
 
-t.test('a data directory that is a file is named', async (t) => {
+t.test('a data directory that is a file is refused and named', async (t) => {
   const file = join(directory, 'file')
   writeFileSync(file, '')
   t.match(await runCommand(['check', '--data', file]), {
@@ -53,7 +49,7 @@ t.test('a data directory that is a file is named', async (t) => {
   })
 })
 
-t.test('keys add makes a store, and says so; once there is one it is silent', async (t) => {
+t.test('keys add makes a store and says so; if there is one already it says nothing', async (t) => {
   const fresh = join(directory, 'fresh')
   const first = await runCommand(['keys', 'add', 'first', '--data', fresh])
   t.match(first, { code: 0, stderr: `topicd: there was no store in ${fresh}; a new one is made there\n` })

@@ -14,7 +14,7 @@ t.test('a SIGTERM to npm start drains the service', async (t) => {
     TOPICD_ADMIN_PORT: '0',
     TOPICD_WORKERS: '1',
   }
-  // Without its prestart, which would build again under the tests that run beside this one.
+  // Without its prestart, which would rebuild the program while other tests use it.
   const npm = spawn('npm', ['start', '--ignore-scripts'], {
     cwd: join(import.meta.dirname, '../..'),
     env,
@@ -25,7 +25,7 @@ t.test('a SIGTERM to npm start drains the service', async (t) => {
     npm.kill('SIGKILL')
     if (alive(primary)) process.kill(primary, 'SIGKILL')
   })
-  // A service that heard nothing would keep its output open for ever.
+  // A service that got no signal would keep its output open for ever.
   const deadline = setTimeout(() => alive(primary) && process.kill(primary, 'SIGKILL'), 20_000)
   const closed = once(npm, 'close')
   const messages: string[] = []
@@ -39,8 +39,8 @@ t.test('a SIGTERM to npm start drains the service', async (t) => {
   }
   await closed
   clearTimeout(deadline)
-  t.ok(messages.includes('stopping'), 'the service heard of it')
-  t.equal(messages.at(-1), 'stopped', 'and its last word is that it drained')
+  t.ok(messages.includes('stopping'), 'the service got the signal')
+  t.equal(messages.at(-1), 'stopped', 'and its last line says that it stopped')
   t.notOk(alive(primary), 'nothing is left behind')
 })
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { settingTable } from '../../dist/settings.js'
 import { cleanEnv, mainFile, runCommand } from '../support/server.js'
 
-t.test('it prints every setting, its value and where that comes from', async (t) => {
+t.test('settings prints every setting, its value and its source', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, '# ours\nTOPICD_PAGE_SIZE_MAX=500\n')
   const { code, stdout, stderr } = await runCommand(['settings', '--settings', file, '--port', '8443'], {
@@ -20,7 +20,7 @@ t.test('it prints every setting, its value and where that comes from', async (t)
   t.match(stdout, /^admin-port +8081 +default$/m)
 })
 
-t.test('with --json it prints one document', async (t) => {
+t.test('settings --json prints one document', async (t) => {
   const { code, stdout } = await runCommand(['settings', '--json'], { TOPICD_PORT: '8443' })
   t.equal(code, 0)
   const settings = JSON.parse(stdout) as Record<string, { value: string; from: string }>
@@ -29,7 +29,7 @@ t.test('with --json it prints one document', async (t) => {
   t.strictSame(settings['drain-ms'], { value: '10000', from: 'default' })
 })
 
-t.test('it names everything that is wrong, not only the first, and ends with 2', async (t) => {
+t.test('settings names everything that is wrong, not only the first, and ends with 2', async (t) => {
   const { code, stdout, stderr } = await runCommand(['settings', '--port', '70000'], { TOPICD_WORKERS: '0' })
   t.equal(code, 2)
   t.equal(stdout, '')
@@ -37,7 +37,7 @@ t.test('it names everything that is wrong, not only the first, and ends with 2',
   t.match(stderr, /TOPICD_WORKERS is "0"/)
 })
 
-t.test('it tries the certificate with its key', async (t) => {
+t.test('settings tries the certificate with its key', async (t) => {
   const { code, stderr } = await runCommand([
     'settings',
     '--tls-cert',
@@ -49,11 +49,11 @@ t.test('it tries the certificate with its key', async (t) => {
   t.match(stderr, /--tls-cert.*\/nonexistent\.pem/)
 })
 
-t.test('it looks at the data directory, and makes none', async (t) => {
+t.test('settings examines the data directory and makes none', async (t) => {
   const directory = t.testdir({ file: '' })
   const absent = join(directory, 'absent')
   const none = await runCommand(['settings', '--data', absent])
-  t.equal(none.code, 0, 'serve would make it')
+  t.equal(none.code, 0, 'serve would create it')
   t.match(none.stderr, /absent does not exist; serve would create it/)
   t.notOk(existsSync(absent), 'nothing was made')
 
@@ -66,9 +66,9 @@ t.test('it looks at the data directory, and makes none', async (t) => {
   t.match(below.stderr, /file\/db/)
 })
 
-const otherAccount = process.getuid?.() === 0 ? undefined : 'THIS TEST CHANGES ITS ACCOUNT, WHICH TAKES ROOT'
+const needsRoot = process.getuid?.() === 0 ? undefined : 'a change of account needs root'
 
-t.test('a data directory of somebody else is named as such', { skip: otherAccount }, async (t) => {
+t.test('a data directory of another account is refused with its owner', { skip: needsRoot }, async (t) => {
   const directory = t.testdir()
   const data = join(directory, 'db')
   mkdirSync(data)

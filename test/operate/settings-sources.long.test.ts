@@ -1,18 +1,18 @@
-/** Where a setting comes from: flag, environment, settings file, default, in this order, for every command alike. */
+/** Where a setting comes from: flag, environment, settings file, default, in this order, for every command. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { cleanEnv, mainFile, runCommand } from '../support/server.js'
 
-/** A settings file with these lines, and its path. */
+/** Writes a settings file with these lines; returns its path. */
 function settingsFile(t: { testdir(): string }, ...lines: readonly string[]): string {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, lines.join('\n'))
   return file
 }
 
-t.test('every command that opens a store finds the data directory of the settings file', async (t) => {
+t.test('every command that opens a store uses the data directory that the settings file names', async (t) => {
   const file = settingsFile(t)
   const data = join(t.testdirName, 'in-the-file')
   const backup = join(t.testdirName, 'backup.mdb')
@@ -34,7 +34,7 @@ t.test('every command that opens a store finds the data directory of the setting
 })
 
 t.test(
-  'a command takes a flag before the environment, that before the settings file, that before the default',
+  'a flag overrides the environment, which overrides the settings file, which overrides the default',
   async (t) => {
     const file = settingsFile(t)
     const directory = (name: string): string => join(t.testdirName, name)
@@ -57,12 +57,12 @@ t.test(
   },
 )
 
-/** Nobody listens on port 1, so that a command which goes there says so: after some patience, and all of them at once here. */
+/** Nothing listens on port 1: a command retries for a while before it says so. All of them run at once here. */
 const engineAwayMsMax = 120_000
-const nobodysStore = 'postgres://topicd@127.0.0.1:1/none'
+const absentEngine = 'postgres://topicd@127.0.0.1:1/none'
 
-t.test('every command goes to the PostgreSQL that the settings file names', async (t) => {
-  const file = settingsFile(t, `TOPICD_STORE=${nobodysStore}`)
+t.test('every command connects to the PostgreSQL server that the settings file names', async (t) => {
+  const file = settingsFile(t, `TOPICD_STORE=${absentEngine}`)
   const commands = [
     ['check'],
     ['export'],
@@ -89,8 +89,8 @@ t.test('openapi describes the routes below the base path of the settings file', 
 
 /** Lines that end every command, and what the message has to mention. */
 const wrongLines: Readonly<Record<string, readonly [line: string, ...mentions: string[]]>> = {
-  'no assignment': ['TOPICD_PORT 8080', 'line 2', 'TOPICD_PORT 8080'],
-  'a name that is no setting': ['TOPICD_WORKER=2', 'line 2', 'TOPICD_WORKER', 'TOPICD_WORKERS'],
+  'a line without an assignment': ['TOPICD_PORT 8080', 'line 2', 'TOPICD_PORT 8080'],
+  'an unknown setting': ['TOPICD_WORKER=2', 'line 2', 'TOPICD_WORKER', 'TOPICD_WORKERS'],
   'a name without the prefix': ['PORT=8080', 'line 2', 'PORT', 'TOPICD_PORT'],
   'a number out of bounds': ['TOPICD_PORT=65536', 'line 2', 'TOPICD_PORT', '65536', '0 to 65535'],
   'a quote that does not end': ['TOPICD_HOST="::1', 'line 2', 'quote'],
@@ -115,25 +115,22 @@ for (const [claim, [line, ...mentions]] of Object.entries(wrongLines)) {
   })
 }
 
-t.test(
-  'a settings file is read as it is written: comments, quotes, blanks, export, and a # within a value',
-  async (t) => {
-    const file = settingsFile(
-      t,
-      '\uFEFF# a comment',
-      '',
-      '  export TOPICD_HOST = "127.0.0.2"  # the other one',
-      "TOPICD_BASE_PATH='/quoted'\r",
-      'TOPICD_ADMIN_HOST=a#b',
-      'TOPICD_WORKERS=3 # three',
-    )
-    const { stdout, stderr } = await runCommand(['settings', '--json'], { TOPICD_SETTINGS: file })
-    const settings = JSON.parse(stdout || stderr) as Record<string, { value: string; from: string }>
-    t.match(settings, {
-      host: { value: '127.0.0.2', from: `${file} line 3` },
-      'base-path': { value: '/quoted', from: `${file} line 4` },
-      workers: { value: '3', from: `${file} line 6` },
-      'admin-host': { value: 'a#b', from: `${file} line 5` },
-    })
-  },
-)
+t.test('a settings file may have comments, quotes, blanks, export, and a # within a value', async (t) => {
+  const file = settingsFile(
+    t,
+    '\uFEFF# a comment',
+    '',
+    '  export TOPICD_HOST = "127.0.0.2"  # the other one',
+    "TOPICD_BASE_PATH='/quoted'\r",
+    'TOPICD_ADMIN_HOST=a#b',
+    'TOPICD_WORKERS=3 # three',
+  )
+  const { stdout, stderr } = await runCommand(['settings', '--json'], { TOPICD_SETTINGS: file })
+  const settings = JSON.parse(stdout || stderr) as Record<string, { value: string; from: string }>
+  t.match(settings, {
+    host: { value: '127.0.0.2', from: `${file} line 3` },
+    'base-path': { value: '/quoted', from: `${file} line 4` },
+    workers: { value: '3', from: `${file} line 6` },
+    'admin-host': { value: 'a#b', from: `${file} line 5` },
+  })
+})

@@ -1,18 +1,21 @@
-/** What a command prints and cannot be written ends it with 1 and the reason; a reader that has gone ends it with 0, unless it is a check. */
+/**
+ * A command whose output cannot be written ends with 1 and the reason. One whose reader has gone ends with 0, or with 1
+ * if it is check.
+ */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { runCommand, startServer } from '../support/server.js'
+import { cleanEnv, mainFile, runCommand, startServer } from '../support/server.js'
 import { startCommand } from '../support/tool-client.js'
 
-const mainFile = join(import.meta.dirname, '../../dist/main.js')
 const directory = t.testdir()
 
 function toFullDevice(args: readonly string[]): { readonly code: number | null; readonly stderr: string } {
   const full = openSync('/dev/full', 'w')
   const { status, stderr } = spawnSync(process.execPath, [mainFile, ...args], {
+    env: cleanEnv(),
     stdio: ['ignore', full, 'pipe'],
     encoding: 'utf8',
   })
@@ -36,7 +39,7 @@ async function claims(t: Test, data: string): Promise<void> {
     const { stdout, ended } = startCommand(t, [...command, '--data', data])
     stdout.destroy()
     await once(stdout, 'close')
-    // A check that was broken off has not found the store sound.
+    // An interrupted check has not shown that the store is sound.
     const expected =
       command[0] === 'check'
         ? { code: 1, stderr: 'topicd: nobody reads standard output; the check was broken off\n' }
@@ -45,14 +48,20 @@ async function claims(t: Test, data: string): Promise<void> {
   }
 }
 
-await t.test('without a service', async (t) => {
-  const data = join(directory, 'alone')
-  await runCommand(['import', '--data', data], {}, '{"path":"a","value":1}\n')
-  await claims(t, data)
-})
+await t.test(
+  'without a service, a full device ends a command with 1, a closed pipe with 0, or check with 1',
+  async (t) => {
+    const data = join(directory, 'alone')
+    await runCommand(['import', '--data', data], {}, '{"path":"a","value":1}\n')
+    await claims(t, data)
+  },
+)
 
-await t.test('beside a service', async (t) => {
-  const server = await startServer(t, { dataDir: join(directory, 'served') })
-  await server.post('addAndSet', { path: 'a', value: 1 })
-  await claims(t, server.dataDir)
-})
+await t.test(
+  'beside a service, a full device ends a command with 1, a closed pipe with 0, or check with 1',
+  async (t) => {
+    const server = await startServer(t, { dataDir: join(directory, 'served') })
+    await server.post('addAndSet', { path: 'a', value: 1 })
+    await claims(t, server.dataDir)
+  },
+)

@@ -1,6 +1,6 @@
 /**
- * What systemd is told, and when the watchdog is fed: seen by a `systemd-notify` of our own, which writes its arguments down.
- * A worker that hangs starves the watchdog, is killed, and the next one feeds it again.
+ * What systemd is told, and when the watchdog is fed, as recorded by a fake `systemd-notify` that writes its arguments
+ * to a file. While a worker hangs the watchdog is not fed; once the worker has been killed and replaced, it is again.
  */
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -14,10 +14,10 @@ import { startServer, until } from '../support/server.js'
 t.setTimeout(120_000)
 
 const directory = t.testdir()
-const told = join(directory, 'told')
+const notifications = join(directory, 'notifications')
 const programs = join(directory, 'bin')
 mkdirSync(programs)
-writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\necho "$@" >> '${told}'\n`)
+writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\necho "$@" >> '${notifications}'\n`)
 chmodSync(join(programs, 'systemd-notify'), 0o755)
 
 const watchdogMs = 600
@@ -32,24 +32,24 @@ const server = await startServer(t, {
   },
 })
 
-const lines = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
+const lines = (): string[] => (existsSync(notifications) ? readFileSync(notifications, 'utf8').trim().split('\n') : [])
 const pings = (): number => lines().filter((line) => line.endsWith(' WATCHDOG=1')).length
 const states = (): string[] => lines().filter((line) => !line.endsWith(' WATCHDOG=1'))
 const more = (pingsBefore: number) => async () => (pings() > pingsBefore + 2 ? true : undefined)
 
-await t.test('READY comes once it serves, and pings from then on', async (t) => {
+await t.test('READY is sent once the service serves, and pings from then on', async (t) => {
   await until('pings', more(0))
   t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`])
 })
 
-await t.test('a reload says so, and when it is done', async (t) => {
+await t.test('a reload sends RELOADING, and READY when it is done', async (t) => {
   server.signal('SIGHUP')
   const [, reloading, ready] = await until('both', async () => (states().length > 2 ? states() : undefined))
   t.equal(reloading, `--pid=${server.pid} RELOADING=1 STATUS=Replacing the workers`)
   t.equal(ready, `--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`)
 })
 
-await t.test('a worker that hangs keeps the pings back until another has taken its place', async (t) => {
+await t.test('no ping is sent while a worker hangs, until another has replaced it', async (t) => {
   const hanging = first(server.workerPids())
   process.kill(hanging, 'SIGSTOP')
   const { text } = await until('not ready', async () => {
@@ -70,7 +70,7 @@ await t.test('a worker that hangs keeps the pings back until another has taken i
   await until('ready', async () => ((await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
 })
 
-await t.test('STOPPING comes when it is told to stop', async (t) => {
+await t.test('STOPPING is sent when the service stops', async (t) => {
   t.strictSame(await server.stop(), { code: 0, signal: null })
   t.equal(states().at(-1), `--pid=${server.pid} STOPPING=1 STATUS=Draining`)
 })

@@ -1,5 +1,5 @@
 /**
- * The unit, the account and the settings file that are shipped, held to systemd's own judgement and to the program.
+ * The shipped unit and settings file, checked by systemd's own tools and compared with the program.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -13,10 +13,10 @@ const shipped = (name: string): string => join(import.meta.dirname, '../../syste
 
 const drainMs = Number(settingTable['drain-ms'].default)
 
-/** What a drain may take beyond that, until what is left of it is killed: src/cluster/workers.ts. */
-const drainMsMore = 3000
+/** The grace after the drain time-out, before SIGKILL: src/cluster/workers.ts. */
+const drainGraceMs = 3000
 
-/** The worst exposure that the unit may have, by systemd's own measure. */
+/** The highest exposure that the unit may have, as systemd measures it. */
 const exposureMax = 1.3
 
 const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' })
@@ -26,7 +26,7 @@ const missing =
 
 await t.test('systemd finds nothing wrong with the unit', { skip: missing }, async (t) => {
   const { stdout, stderr } = analyze('verify', shipped('topicd.service'))
-  // It also reports other units of the machine, and a program that is not installed where the unit will run.
+  // It also reports other units of this machine, and that the program is not installed here.
   const own = `${stdout}${stderr}`
     .split('\n')
     .filter((line) => line.includes('topicd') && !line.includes('is not executable'))
@@ -41,9 +41,9 @@ await t.test(`the unit's exposure is ${exposureMax} at most`, { skip: missing },
 
 await t.test('the settings file names every setting with its default, commented out', async (t) => {
   const text = readFileSync(shipped('topicd.env'), 'utf8')
-  const inTheUnit = ['data', 'settings', 'first-key']
+  const notInTheFile = ['data', 'settings', 'first-key']
   for (const [name, { default: usual }] of Object.entries(settingTable)) {
-    if (inTheUnit.includes(name)) continue
+    if (notInTheFile.includes(name)) continue
     // The number of cores differs from machine to machine.
     const value = name === 'workers' ? '\\d+' : usual.replace(/[/.]/g, '\\$&')
     t.match(text, new RegExp(`^#${environmentName(name)}=${value}$`, 'm'), name)
@@ -59,29 +59,29 @@ await t.test('every line of the settings file is valid when uncommented', async 
   t.strictSame(config, usual)
 })
 
-/** The unit's directives; of one that stands several times, the last. */
+/** The unit's directives; of a repeated one, the last. */
 function directivesOf(unit: string): ReadonlyMap<string, string> {
   return new Map([...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]))
 }
 
-/** A time span in ms, of the units that this unit uses. */
+/** A time span in ms, in seconds or minutes as this unit writes it. */
 function spanMs(text: string | undefined): number {
   const [, count, unit] = /^(\d+)(s|min)$/.exec(text ?? '') ?? []
   return Number(count) * (unit === 'min' ? 60_000 : 1000)
 }
 
-await t.test('the unit gives what the program needs', async (t) => {
+await t.test('the unit gives the program what it needs', async (t) => {
   const unit = readFileSync(shipped('topicd.service'), 'utf8')
   const directives = directivesOf(unit)
-  t.ok(spanMs(directives.get('TimeoutStopSec')) > drainMs + drainMsMore, 'a drain ends before it is killed')
-  t.notOk(directives.has('MemoryDenyWriteExecute'), 'V8 compiles')
+  t.ok(spanMs(directives.get('TimeoutStopSec')) > drainMs + drainGraceMs, 'a drain ends before systemd kills it')
+  t.notOk(directives.has('MemoryDenyWriteExecute'), 'V8 compiles code at run time')
   t.match(unit, '# - MemoryDenyWriteExecute:', 'and that is explained')
   t.match(directives.get('ExecStart'), '--data /var/lib/topicd --settings /etc/topicd/topicd.env')
   t.match(directives.get('RestrictAddressFamilies'), /AF_INET AF_INET6 AF_UNIX/)
   t.equal(directives.get('NotifyAccess'), 'all', 'systemd-notify is a child of the main process')
 })
 
-await t.test('a reload waits for what it reports, and is given the time for it', async (t) => {
+await t.test('a reload of the unit runs topicd reload, with time for sixteen workers to drain', async (t) => {
   const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
   const program = directives.get('ExecStart')?.split(' serve ')[0]
   t.equal(
@@ -89,17 +89,17 @@ await t.test('a reload waits for what it reports, and is given the time for it',
     `${program} reload --data ${/--data (\S+)/.exec(directives.get('ExecStart') ?? '')?.[1]}`,
   )
   t.ok(
-    spanMs(directives.get('TimeoutStartSec')) > 16 * (drainMs + drainMsMore),
-    'sixteen workers may each drain as long as they can',
+    spanMs(directives.get('TimeoutStartSec')) > 16 * (drainMs + drainGraceMs),
+    'sixteen workers may each drain for the longest time allowed',
   )
 })
 
-await t.test('starts are never used up, and come with a pause; only a wrong setting is final', async (t) => {
+await t.test('restarts are unlimited and paced; only a wrong setting prevents them', async (t) => {
   const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
   t.equal(directives.get('StartLimitIntervalSec'), '0')
   t.notOk(directives.has('StartLimitBurst'))
   t.equal(directives.get('Restart'), 'on-failure')
   t.ok(spanMs(directives.get('RestartSec')) >= 2000)
   t.equal(directives.get('RestartPreventExitStatus'), String(exitCodes.usage))
-  t.equal(directives.get('SuccessExitStatus'), 'SIGTERM', 'a stop that ends a reload is no failure')
+  t.equal(directives.get('SuccessExitStatus'), 'SIGTERM', 'a stop that ends a reload is not a failure')
 })
