@@ -1,4 +1,4 @@
-/** Bodies in pieces: put together to the byte, within what all of them may hold. */
+/** Bodies that arrive in pieces are assembled byte for byte, within a bound on all bodies. */
 import t from 'tap'
 import { type Arriving, Bodies } from '../../dist/http/body.js'
 import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../../dist/limits.js'
@@ -9,10 +9,10 @@ function piece(bytes: number, fill = 0): ArrayBuffer {
   return new Uint8Array(bytes).fill(fill).buffer
 }
 
-/** With so many bytes held by requests in flight. */
+/** Bodies beside requests in flight that hold this many bytes. */
 const bodiesWith = (workingBytes = 0): Bodies => new Bodies(() => workingBytes)
 
-t.test('pieces follow one another, and are copied', (t) => {
+t.test('pieces are copied, and appended in order', (t) => {
   const bodies = bodiesWith()
   const body = arriving()
   const first = piece(3, 1)
@@ -26,17 +26,17 @@ t.test('pieces follow one another, and are copied', (t) => {
   t.end()
 })
 
-t.test('a body that has come up to its announced size is the whole buffer', (t) => {
+t.test('a body that has reached its announced size fills its buffer', (t) => {
   const bodies = bodiesWith()
   const body = arriving()
   bodies.add(body, piece(10), 20)
-  t.equal(bodies.bytesHeld, 20, 'no more is kept than the body can come to')
+  t.equal(bodies.bytesHeld, 20, 'the buffer is no larger than the body can get')
   t.equal(bodies.add(body, piece(10), 20)?.length, 20)
   t.equal(body.kept?.length, 20)
   t.end()
 })
 
-t.test('what is held is what is kept, and nothing after a release', (t) => {
+t.test('bytesHeld counts each buffer that is kept, until its release', (t) => {
   const bodies = bodiesWith(7)
   const body = arriving()
   bodies.add(body, piece(1), 1_000_000)
@@ -49,7 +49,7 @@ t.test('what is held is what is kept, and nothing after a release', (t) => {
   t.end()
 })
 
-t.test('beyond the bound a large body is refused and released; a small one never is', (t) => {
+t.test('beyond the bound a large body is refused and released; a small one is not refused', (t) => {
   const atLimit = bodiesWith(bodyBytesWaitingMax - bodyBytesSmallMax - 1)
   t.notOk(atLimit.isTooMuch(bodyBytesSmallMax + 1), 'the limit')
   t.ok(atLimit.isTooMuch(bodyBytesSmallMax + 2), 'the limit + 1')

@@ -1,6 +1,6 @@
 /**
- * Chunked bodies, to the byte: taken like any other, bounded like any other, and the last thing on their connection. The
- * HTTP library takes several malformed chunk sizes for sound ones, so nothing behind such a body is ever carried out.
+ * Chunked bodies, byte by byte: they are accepted and limited like any other, and their connection closes after the
+ * answer. The HTTP library accepts several malformed chunk sizes, so nothing behind a chunked body is ever executed.
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -27,7 +27,7 @@ function chunk(text: string): string {
 
 const lastChunk = '0\r\n\r\n'
 
-/** Sends the pieces one after the other, each once the worker has been round; resolves with the answers once it is closed. */
+/** Sends the pieces in separate writes, with a request in between; resolves with the answers once it is closed. */
 async function exchange(server: Server, ...pieces: readonly (string | Buffer)[]): Promise<RawAnswer[]> {
   const connection = await server.raw()
   for (const [i, piece] of pieces.entries()) {
@@ -39,13 +39,13 @@ async function exchange(server: Server, ...pieces: readonly (string | Buffer)[])
   return answers
 }
 
-function taken(t: Test, answers: readonly RawAnswer[], body: string, claim: string): void {
+function accepted(t: Test, answers: readonly RawAnswer[], body: string, claim: string): void {
   t.strictSame(
     answers.map(({ status, body }) => ({ status, body })),
     [{ status: 200, body }],
     claim,
   )
-  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it says that it closes`)
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it announces the close`)
 }
 
 function refused(t: Test, answers: readonly RawAnswer[], status: number, code: string, claim: string): void {
@@ -55,7 +55,7 @@ function refused(t: Test, answers: readonly RawAnswer[], status: number, code: s
     claim,
   )
   t.equal((JSON.parse(answers.at(0)?.body ?? '{}') as { code?: string }).code, code, `${claim}: ${code}`)
-  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it says that it closes`)
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it announces the close`)
 }
 
 await overWorkers(
@@ -63,15 +63,15 @@ await overWorkers(
   async (t, server) => {
     const { post, token } = server
 
-    await t.test('a chunked body is taken like any other, and its connection closed after the answer', async (t) => {
+    await t.test('a chunked body is accepted like any other, and its connection closes after the answer', async (t) => {
       const text = '{"path":"c/é","value":"äöü 12345678901234567890"}'
-      const cut = (size: number) =>
+      const chunksOf = (size: number) =>
         (text.match(new RegExp(`.{1,${size}}`, 'gsu')) ?? []).map(chunk).join('') + lastChunk
       for (const size of [1, 2, 7, 1000]) {
         await post('remove', { path: 'c/é' })
-        taken(
+        accepted(
           t,
-          await exchange(server, head(token) + cut(size)),
+          await exchange(server, head(token) + chunksOf(size)),
           '{"path":"c/é","created":true}'.replace('é', '\u00c3\u00a9'),
           `chunks of ${size}`,
         )
@@ -82,49 +82,49 @@ await overWorkers(
           'it is stored',
         )
       }
-      taken(
+      accepted(
         t,
         await exchange(server, head(token), chunk(text), lastChunk),
         '{"path":"c/\u00c3\u00a9","created":false}',
-        'headers, chunk and end apart',
+        'headers, chunk and end in separate writes',
       )
       for (const word of ['Chunked', 'CHUNKED']) {
-        const answers = await exchange(server, head(token).replace('chunked', word) + cut(1000))
-        taken(t, answers, '{"path":"c/\u00c3\u00a9","created":false}', word)
+        const answers = await exchange(server, head(token).replace('chunked', word) + chunksOf(1000))
+        accepted(t, answers, '{"path":"c/\u00c3\u00a9","created":false}', word)
       }
       const upper =
         head(token) +
         `${Buffer.byteLength(text).toString(16).toUpperCase().padStart(6, '0')}\r\n${text}\r\n${lastChunk}`
-      taken(
+      accepted(
         t,
         await exchange(server, upper),
         '{"path":"c/\u00c3\u00a9","created":false}',
-        'capital digits and leading zeros',
+        'upper-case digits and leading zeros',
       )
     })
 
-    await t.test('every route takes it, answers that are known at once and those that wait', async (t) => {
-      taken(
+    await t.test('every route accepts it, whether its answer is immediate or waits', async (t) => {
+      accepted(
         t,
         await exchange(server, head(token, '/topics/add') + chunk('{"path":"r"}') + lastChunk),
         '{"path":"r","created":true}',
         'add',
       )
-      taken(
+      accepted(
         t,
         await exchange(server, head(token, '/topics/set') + chunk('{"path":"r","value":1}') + lastChunk),
         '{"path":"r"}',
         'set',
       )
-      taken(
+      accepted(
         t,
         await exchange(server, head(token, '/topics/fetch') + chunk('{"path":"r"}') + lastChunk),
         '{"path":"r","type":"json","value":1}',
         'fetch',
       )
       const page = await exchange(server, head(token, '/topics/fetch') + chunk('{"selector":"*r//"}') + lastChunk)
-      taken(t, page, '{"has_more":false,"results":[{"path":"r","type":"json","value":1}]}', 'a page')
-      taken(
+      accepted(t, page, '{"has_more":false,"results":[{"path":"r","type":"json","value":1}]}', 'a page')
+      accepted(
         t,
         await exchange(server, head(token, '/topics/remove') + chunk('{"path":"r"}') + lastChunk),
         '{"removed":1}',
@@ -132,7 +132,7 @@ await overWorkers(
       )
     })
 
-    await t.test('it may come in any two pieces, and a byte at a time', async (t) => {
+    await t.test('it may arrive in any two pieces, or one byte at a time', async (t) => {
       const text = (at: number) =>
         head(token) + chunk(`{"path":"split/${String(at).padStart(3)}",`) + chunk(`"value":${at}}`) + lastChunk
       const pieces = await Promise.all(
@@ -146,7 +146,7 @@ await overWorkers(
       for (const { connection, rest } of pieces) await connection.write(rest)
       for (const { connection, at } of pieces) {
         const answers = await connection.answers(2)
-        // The last two bytes end the body's last line; the library does not wait for them.
+        // The library does not wait for the last two bytes, which end the body's last line.
         if (answers.at(0)?.status !== 200 || answers.length !== 1)
           t.fail(`split after ${at + 1} bytes: ${connection.received}`)
       }
@@ -158,14 +158,14 @@ await overWorkers(
       t.equal((await connection.answer())?.body, '{"path":"slow","created":true}', 'a byte at a time')
     })
 
-    await t.test('nothing behind it is carried out', async (t) => {
+    await t.test('nothing behind it is executed', async (t) => {
       const hidden = requestText('/topics/add', token, '{"path":"hidden"}')
       const body = chunk('{"path":"seen"}')
       const fetch = head(token, '/topics/fetch')
       const sixteen = '{"path":"seen" }'
       for (const [claim, text] of [
         ['a request behind its end', fetch + body + lastChunk + hidden],
-        ['a request behind a line end more', `${fetch + body + lastChunk}\r\n${hidden}`],
+        ['a request behind an extra line end', `${fetch + body + lastChunk}\r\n${hidden}`],
         [
           'a chunked request behind its end',
           fetch + body + lastChunk + head(token, '/topics/add') + chunk('{"path":"hidden"}') + lastChunk,
@@ -183,12 +183,12 @@ await overWorkers(
         ],
         ['a request behind a size with a sign', `${fetch}+f\r\n{"path":"seen"}\r\n${lastChunk}${hidden}`],
         ['a request behind a size with 0x', `${fetch}0xf\r\n{"path":"seen"}\r\n${lastChunk}${hidden}`],
-        ['a request behind a size that is empty', `${fetch}\r\n${hidden}`],
-        ['a request behind line feeds alone', `${fetch}f\n{"path":"seen"}\n0\n\n${hidden}`],
+        ['a request behind an empty size', `${fetch}\r\n${hidden}`],
+        ['a request behind bare line feeds', `${fetch}f\n{"path":"seen"}\n0\n\n${hidden}`],
         ['a request behind an empty body', fetch + lastChunk + hidden],
         ['a request behind a body that is refused', head('unknown', '/topics/fetch') + body + lastChunk + hidden],
         ['a request behind a body to no route', head(token, '/none') + body + lastChunk + hidden],
-        ['a request behind a body of a GET', head(token, '/topics/fetch', 'GET') + body + lastChunk + hidden],
+        ['a request behind the body of a GET', head(token, '/topics/fetch', 'GET') + body + lastChunk + hidden],
         ['a request behind a body that is too large', fetch + chunk('x'.repeat(bodyBytesMax + 1)) + lastChunk + hidden],
       ] as const) {
         const connection = await server.raw()
@@ -197,24 +197,24 @@ await overWorkers(
         connection.end()
         await connection.closed
         t.ok((await connection.answers(2)).length <= 1, `${claim}: ${connection.received.slice(0, 40)}`)
-        refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', `${claim}: not carried out`)
+        refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', `${claim}: not executed`)
       }
       const late = await server.raw()
       await late.write(fetch + body + lastChunk)
       t.equal((await late.answer())?.status, 400, 'it is answered')
       await late.write(hidden)
       await late.closed
-      t.equal((await late.answers(2)).length, 1, 'a request behind its answer: nothing')
+      t.equal((await late.answers(2)).length, 1, 'a request behind its answer: no answer')
       refuses(
         t,
         await post('fetch', { path: 'hidden' }),
         400,
         'no_such_topic',
-        'a request behind its answer: not carried out',
+        'a request behind its answer: not executed',
       )
     })
 
-    await t.test('a write that something follows at once is not carried out itself', async (t) => {
+    await t.test('a request that begins in the same bytes as the end of a chunked write is not executed', async (t) => {
       const connection = await server.raw()
       await connection.write(`${head(token, '/topics/add') + chunk('{"path":"followed"}') + lastChunk}POST`)
       await connection.write(requestText('/topics/add', token, '{"path":"hidden"}').slice(4))
@@ -222,10 +222,10 @@ await overWorkers(
       refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', 'what follows')
     })
 
-    await t.test('the body is bounded by what it holds', async (t) => {
+    await t.test('the size limit counts the content of the chunks, not their framing', async (t) => {
       const text = (bytes: number) => `{"path":"large","value":"${'x'.repeat(bytes - 27)}"}`
       const pieces = (bytes: number) => chunk(text(bytes).slice(0, 100)) + chunk(text(bytes).slice(100)) + lastChunk
-      taken(
+      accepted(
         t,
         await exchange(server, head(token) + pieces(bodyBytesMax)),
         '{"path":"large","created":true}',
@@ -242,7 +242,7 @@ await overWorkers(
       gives(t, await post('remove', { path: 'large' }), '{"removed":1}', 'the first was stored')
     })
 
-    await t.test('what is refused is refused by its headers, once the body has come', async (t) => {
+    await t.test('a request is refused for its headers or its body once the body has arrived', async (t) => {
       const body = chunk('{"path":"seen"}')
       refused(t, await exchange(server, head('unknown'), body, lastChunk), 401, 'unauthorized', 'an unknown key')
       refused(t, await exchange(server, head(token, '/none'), body, lastChunk), 404, 'unknown_route', 'no route')
@@ -263,28 +263,28 @@ await overWorkers(
       const text = head(token).replace('application/json', 'text/plain')
       refused(t, await exchange(server, text, body, lastChunk), 415, 'unsupported_media_type', 'another content type')
       refused(t, await exchange(server, head(token) + lastChunk), 400, 'invalid_json', 'an empty body')
-      refused(t, await exchange(server, head(token) + chunk('{"path"') + lastChunk), 400, 'invalid_json', 'no JSON')
+      refused(t, await exchange(server, head(token) + chunk('{"path"') + lastChunk), 400, 'invalid_json', 'not JSON')
       const connection = await server.raw()
       await connection.write(head(token, '/none', 'HEAD') + body + lastChunk)
       await connection.closed
       t.match(connection.received, /^HTTP\/1\.1 404 [\s\S]*\r\n\r\n$/, 'HEAD has no body')
     })
 
-    await t.test('a body that never ends is cut off: by its size, or by its silence', async (t) => {
+    await t.test('a body that never ends is cut off by its size, or when it stops arriving', async (t) => {
       const silent = await server.raw()
       await silent.write(`${head(token)}5\r\n{"pat`)
       const endless = await server.raw()
       const piece = chunk('x'.repeat(1_000_000))
       await endless.write(head(token))
-      await until('the endless one is cut off', async () => {
+      await until('the endless body is cut off', async () => {
         if (!endless.isClosed) await Promise.race([endless.write(piece), endless.closed])
         return endless.isClosed || undefined
       })
       await silent.closed
-      t.equal(silent.received, '', 'the silent one has no answer')
+      t.equal(silent.received, '', 'the silent connection gets no answer')
     })
 
-    await t.test('clients that leave in the middle harm nobody', async (t) => {
+    await t.test('a client that disconnects in the middle of a body writes nothing and ends no worker', async (t) => {
       for (const text of [
         head(token),
         `${head(token)}5\r\n`,
@@ -303,7 +303,7 @@ await overWorkers(
   { store: 'lmdb', flags: ['--body-bytes-max', String(bodyBytesMax)] },
 )
 
-t.test('chunks that are kept are within the bound of all bodies', async (t) => {
+t.test('chunked bodies are within the bound on all bodies', async (t) => {
   const server = await startServer(t)
   const piece = chunk(`{"path":"kept","value":"${'x'.repeat(600_000)}`)
   const connections = await Promise.all(Array.from({ length: 130 }, () => server.raw()))

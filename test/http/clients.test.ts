@@ -1,6 +1,6 @@
 /**
- * Chunked bodies as the clients that people use send them, of several languages: each call is answered like any other, and
- * the next one gets through too. What is not installed says so.
+ * Chunked bodies as common HTTP clients of several languages send them: each call is answered like any other, and so is
+ * the next one. A client that is not installed is skipped with the reason.
  */
 
 import { spawn, spawnSync } from 'node:child_process'
@@ -14,7 +14,7 @@ import { refuses } from '../support/claims.js'
 import { first } from '../support/only.js'
 import { startServer } from '../support/server.js'
 
-/** A compiler among them takes some seconds, on a busy machine many. */
+/** Some clients are compiled first, which takes seconds, and many on a busy machine. */
 const clientMsMax = 90_000
 
 const server = await startServer(t, { workers: 2, flags: ['--body-bytes-max', '65536'] })
@@ -39,12 +39,12 @@ async function run(command: string, args: readonly string[], input = ''): Promis
   return output.trim().split('\n')
 }
 
-/** What every client is to print: for a first body, the same again, and one that is too large. */
+/** What every client prints for a first body, for the same again, and for one that is too large. */
 function expected(path: string): readonly string[] {
   return [`200 {"path":"${path}","created":true}`, `200 {"path":"${path}","created":false}`, '413 body_too_large']
 }
 
-/** The body that the numbered call of a client sends, in two pieces. */
+/** The body that a client sends in its call with this number, in two pieces. */
 function pieces(path: string, call: number): readonly [string, string] {
   return [`{"path":"${path}",`, `"value":"${'x'.repeat(call < 3 ? 3 : 70_000)}"}`]
 }
@@ -53,7 +53,7 @@ function line(status: number, text: string): string {
   return status === 200 ? `200 ${text}` : `${status} ${(JSON.parse(text) as { code: string }).code}`
 }
 
-t.test('Node.js: http.request with writes, over a keep-alive agent', async (t) => {
+t.test('Node.js http.request with several writes is answered, call after call over a keep-alive agent', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
   const lines: string[] = []
@@ -68,7 +68,7 @@ t.test('Node.js: http.request with writes, over a keep-alive agent', async (t) =
   t.strictSame(lines, expected('node'))
 })
 
-t.test('fetch with a stream, and then calls with a length over the same pool', async (t) => {
+t.test('fetch with a stream is answered, and then calls with a length over the same pool', async (t) => {
   const lines: string[] = []
   for (const call of [1, 2, 3]) {
     const body = Readable.toWeb(Readable.from(pieces('fetch', call).map((piece) => Buffer.from(piece))))
@@ -82,7 +82,7 @@ t.test('fetch with a stream, and then calls with a length over the same pool', a
   }
 })
 
-t.test('curl -T -', { skip: missing('curl', '--version') }, async (t) => {
+t.test('curl -T - is answered', { skip: missing('curl', '--version') }, async (t) => {
   const common = [
     '-s',
     '-X',
@@ -113,12 +113,12 @@ def show(status, text):
     print(status, text if status == 200 else json.loads(text)['code'], flush=True)
 `
 
-t.test('Python: http.client with a generator', { skip: missing('python3', '--version') }, async (t) => {
+t.test('Python http.client with a generator is answered', { skip: missing('python3', '--version') }, async (t) => {
   const script = `${pythonBodies}
-place = urllib.parse.urlsplit(url)
+target = urllib.parse.urlsplit(url)
 for call in (1, 2, 3):
-    connection = http.client.HTTPConnection(place.hostname, place.port)
-    connection.request('POST', place.path, pieces('http.client', call), headers, encode_chunked=True)
+    connection = http.client.HTTPConnection(target.hostname, target.port)
+    connection.request('POST', target.path, pieces('http.client', call), headers, encode_chunked=True)
     response = connection.getresponse()
     show(response.status, response.read().decode())
 `
@@ -126,7 +126,7 @@ for call in (1, 2, 3):
 })
 
 t.test(
-  'Python: a session of requests with a generator',
+  'a session of Python requests with a generator is answered',
   { skip: missing('python3', '-c', 'import requests') },
   async (t) => {
     const script = `${pythonBodies}
@@ -162,7 +162,7 @@ public class Chunks {
 `
 
 t.test(
-  'Java: HttpClient with an input stream, and with expectContinue',
+  'Java HttpClient with an input stream is answered, with expectContinue too',
   { skip: missing('java', '-version') },
   async (t) => {
     const file = join(t.testdir(), 'Chunks.java')
@@ -170,7 +170,7 @@ t.test(
     t.strictSame(
       await run('java', [file]),
       [...expected('java'), '200 {"path":"java","created":false}'],
-      'the 100 that it waits for comes',
+      'it gets the 100 that it waits for',
     )
   },
 )
@@ -196,13 +196,13 @@ func main() {
 }
 `
 
-t.test('Go: a reader of unknown length', { skip: missing('go', 'version') }, async (t) => {
+t.test('Go net/http with a reader of unknown length is answered', { skip: missing('go', 'version') }, async (t) => {
   const file = join(t.testdir(), 'chunks.go')
   writeFileSync(file, go)
   t.strictSame(await run('go', ['run', file]), expected('go'))
 })
 
-t.test('none of it left anything behind', async (t) => {
-  refuses(t, await server.post('fetch', { path: 'none' }), 400, 'no_such_topic', 'every worker serves')
+t.test('afterwards the service still answers, and no worker has died', async (t) => {
+  refuses(t, await server.post('fetch', { path: 'none' }), 400, 'no_such_topic', 'it answers')
   t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
 })

@@ -1,6 +1,6 @@
 /**
- * A worker that drains answers large requests whole: the answer is the client's to read, as slowly as it likes within the
- * time that a drain may take.
+ * A draining worker sends large answers completely: a client may read its answer as slowly as it likes, within the time
+ * that a drain may take.
  */
 
 import { once } from 'node:events'
@@ -10,11 +10,11 @@ import { beginDrain } from '../support/drain.js'
 import { requestText } from '../support/raw.js'
 import { startServer, until } from '../support/server.js'
 
-/** A page that no kernel buffers whole. */
+/** Room for a page that no kernel buffers completely. */
 const pageBytesMax = 32 * 1024 * 1024
 const topics = 30
 
-for (const during of ['asked for during the drain', 'half read when the drain begins']) {
+for (const during of ['requested during the drain', 'partly sent when the drain began']) {
   t.test(`a slow reader gets a whole page that was ${during}, and its connection is then closed`, async (t) => {
     const server = await startServer(t, { flags: ['--drain-ms', '60000', '--page-bytes-max', String(pageBytesMax)] })
     for (let i = 0; i < topics; i++) await server.post('addAndSet', { path: `big/${i}`, value: 'x'.repeat(900_000) })
@@ -30,21 +30,21 @@ for (const during of ['asked for during the drain', 'half read when the drain be
       bytes += data.length
     })
     socket.once('close', () => (closed = true))
-    // The listener has resumed it.
+    // Adding the 'data' listener has resumed it.
     socket.pause()
-    const early = during.startsWith('half')
+    const early = during.startsWith('partly')
     if (early) socket.write(request)
     else socket.write(request.slice(0, -1))
     await server.post('fetch', { path: 'none' })
     await beginDrain(server)
     if (!early) socket.write(request.slice(-1))
-    // Longer than a drain waits on connections that have nothing in flight.
+    // Longer than a drain waits for connections that have nothing in flight.
     await new Promise((resolve) => setTimeout(resolve, 1500))
     socket.resume()
     await until('the connection is closed', async () => closed || undefined)
     const length = Number(/content-length: (\d+)/i.exec(head)?.[1])
     t.ok(length > topics * 900_000, `${length} bytes are announced`)
-    t.equal(bytes, head.indexOf('\r\n\r\n') + 4 + length, 'all of them came')
+    t.equal(bytes, head.indexOf('\r\n\r\n') + 4 + length, 'all of them arrive')
     if (!early) t.match(head, /\r\nconnection: close/i, 'and the answer says that the connection ends')
     t.strictSame(await server.exited, { code: 0, signal: null }, 'the drain ended well')
   })

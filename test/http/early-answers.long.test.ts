@@ -1,6 +1,7 @@
 /**
- * Answers that are given while the body still comes, to clients that send everything before they read: a socket that is
- * closed over unread bytes is reset, and such a client would lose its answer. What comes is dropped, for a bounded time.
+ * Answers that are sent while the body is still arriving, to clients that send everything before they read. A socket
+ * that is closed with unread bytes is reset, and such a client would lose its answer, so the rest of the body is read
+ * and dropped for a bounded time.
  */
 
 import t from 'tap'
@@ -17,7 +18,7 @@ const bodyBytesMax = 4096
 /** What such a client sends before it reads. */
 const sentBytes = 2 * 1024 * 1024
 
-/** How long a connection stays after its answer, as src/limits.ts has it. */
+/** How long a connection stays open after its answer, as in src/limits.ts. */
 const silenceMs = 1000
 const lingerMs = 10_000
 
@@ -41,7 +42,7 @@ const cases: Readonly<Record<string, Case>> = {
   'another content type': { headers: [sized], type: 'text/plain', answer: [415, 'unsupported_media_type'] },
   'an encoding': { headers: [sized, 'content-encoding: gzip'], answer: [415, 'unsupported_encoding'] },
   'too large a body': { headers: [sized], answer: [413, 'body_too_large'] },
-  'a body that is as good as endless': { headers: [endless], answer: [413, 'body_too_large'] },
+  'a body that counts as endless': { headers: [endless], answer: [413, 'body_too_large'] },
   'an unknown expectation': { headers: [sized, 'expect: the best'], answer: [417, 'expectation_failed'] },
   'an unknown expectation, with chunks': {
     headers: [chunked, 'expect: the best'],
@@ -78,7 +79,7 @@ function head(
   ].join('\r\n')
 }
 
-/** What comes of a body, in pieces: all of it, in one chunk and the last where it is chunked. */
+/** A whole body, in pieces; a chunked one is one chunk and the last chunk. */
 function bodyOf({ headers = [] }: Case, bytes = sentBytes): Buffer[] {
   const pieces = Array.from({ length: bytes / 65_536 }, () => Buffer.alloc(65_536, 'x'))
   if (!headers.some((header) => header.includes('chunked'))) return pieces
@@ -88,13 +89,13 @@ function bodyOf({ headers = [] }: Case, bytes = sentBytes): Buffer[] {
 await overWorkers(
   t,
   async (t, server) => {
-    /** Resolves once every worker has met what was written before, and given the answers that it gives at once. */
+    /** Resolves once every worker has read what was written before, and has sent its immediate answers. */
     const barrier = () =>
       Promise.all(Array.from({ length: server.client.connections }, () => server.post('fetch', { path: 'none' })))
 
     for (const [claim, which] of Object.entries(cases)) {
       const [status, code] = which.answer
-      await t.test(`${claim}: a client that sends everything before it reads has its whole ${status}`, async (t) => {
+      await t.test(`${claim}: a client that sends everything before it reads gets its whole ${status}`, async (t) => {
         const connection = await server.raw()
         connection.pause()
         await connection.write(head(server, which))
@@ -102,13 +103,13 @@ await overWorkers(
         for (const piece of bodyOf(which)) await connection.write(piece)
         connection.resume()
         const answer = await connection.answer()
-        t.equal(answer?.status, status, 'it is there')
-        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'and whole')
+        t.equal(answer?.status, status, 'the answer arrives')
+        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'and is whole')
         connection.close()
       })
     }
 
-    await t.test('chunks without end: their 413 is whole for a client that sends on before it reads', async (t) => {
+    await t.test('endless chunks: a client that keeps sending before it reads gets its whole 413', async (t) => {
       const which = { headers: [chunked], answer: [413, 'body_too_large'] } as const
       const connection = await server.raw()
       connection.pause()
@@ -120,11 +121,11 @@ await overWorkers(
     })
 
     const body = '{"path":"dropped"}'
-    const awaiting = (headers: readonly string[]) =>
+    const unmetExpectation = (headers: readonly string[]) =>
       head(server, { headers: [...headers, 'expect: x'], answer: [417, 'expectation_failed'] })
     const hidden = requestText('/topics/add', server.token, '{"path":"hidden"}')
 
-    await t.test('the body that still comes is dropped, and nothing behind it is carried out', async (t) => {
+    await t.test('the rest of the body is dropped, and nothing behind it is executed', async (t) => {
       for (const [claim, headers, pieces] of [
         ['a body', [`content-length: ${body.length}`], [body]],
         ['a body and a request at once', [`content-length: ${body.length}`], [body + hidden]],
@@ -134,7 +135,7 @@ await overWorkers(
           [`content-length: ${body.length}`],
           [body.slice(0, 5), body.slice(5) + hidden],
         ],
-        ['a body and what is no request', [`content-length: ${body.length}`], [`${body}\0\r\n\r\n\r\n`]],
+        ['a body and bytes that are not a request', [`content-length: ${body.length}`], [`${body}\0\r\n\r\n\r\n`]],
         ['a body longer than it says', ['content-length: 5'], [body + hidden]],
         ['two lengths, and a request', ['content-length: 5', `content-length: ${body.length}`], [body + hidden]],
         ['chunks and a request at once', [chunked], [`12\r\n${body}\r\n0\r\n\r\n${hidden}`]],
@@ -142,19 +143,19 @@ await overWorkers(
         ['chunks, trailers and a request', [chunked], [`12\r\n${body}\r\n0\r\nx: y\r\n\r\n${hidden}`]],
       ] as const) {
         const connection = await server.raw()
-        await connection.write(awaiting(headers))
+        await connection.write(unmetExpectation(headers))
         const first = await connection.answer()
-        t.equal(first?.status, headers.length === 1 ? 417 : 400, `${claim}: answered before it comes`)
-        t.match(first?.head, /\r\nconnection: close/, `${claim}: it says that it closes`)
+        t.equal(first?.status, headers.length === 1 ? 417 : 400, `${claim}: answered before the body arrives`)
+        t.match(first?.head, /\r\nconnection: close/, `${claim}: it announces the close`)
         const { received } = connection
         for (const piece of pieces) {
           await connection.write(piece)
           await barrier()
         }
         await connection.closed
-        t.equal(connection.received, received, `${claim}: not a byte more is answered`)
+        t.equal(connection.received, received, `${claim}: not one more byte is answered`)
         for (const path of ['dropped', 'hidden']) {
-          refuses(t, await server.post('fetch', { path }), 400, 'no_such_topic', `${claim}: "${path}" is not made`)
+          refuses(t, await server.post('fetch', { path }), 400, 'no_such_topic', `${claim}: "${path}" is not created`)
         }
       }
     })
@@ -162,25 +163,25 @@ await overWorkers(
     await t.test('the connection is closed when the body has ended', async (t) => {
       const closing = async (): Promise<number> => {
         const connection = await server.raw()
-        await connection.write(awaiting([`content-length: ${body.length}`]))
+        await connection.write(unmetExpectation([`content-length: ${body.length}`]))
         await connection.answer()
         await connection.write(body)
         const sentMs = performance.now()
         await connection.closed
         return performance.now() - sentMs
       }
-      // The best of some, as the machine may be busy.
+      // The best of five, since the machine may be busy.
       const tookMs = Math.min(...(await Promise.all(Array.from({ length: 5 }, closing))))
       t.ok(tookMs < silenceMs, `after ${tookMs} ms`)
     })
 
-    await t.test('or after a second without a piece of it', async (t) => {
+    await t.test('the connection is closed after a second without a piece of the body', async (t) => {
       const connection = await server.raw()
-      await connection.write(awaiting(['content-length: 1000000']))
+      await connection.write(unmetExpectation(['content-length: 1000000']))
       await connection.answer()
       for (let piece = 0; piece < 4; piece++) {
         await new Promise((resolve) => setTimeout(resolve, silenceMs / 2))
-        t.notOk(connection.isClosed, 'while it comes, it is waited for')
+        t.notOk(connection.isClosed, 'it stays open while pieces arrive')
         await connection.write('x')
       }
       const sentMs = performance.now()
@@ -189,9 +190,9 @@ await overWorkers(
       t.ok(tookMs > 0.9 * silenceMs && tookMs < lingerMs, `after ${tookMs} ms`)
     })
 
-    await t.test('or after ten, however much of it comes', async (t) => {
+    await t.test('the connection is closed after ten seconds, even if the body is still arriving', async (t) => {
       const connection = await server.raw()
-      await connection.write(awaiting(['content-length: 100000000']))
+      await connection.write(unmetExpectation(['content-length: 100000000']))
       await connection.answer()
       const answeredMs = performance.now()
       const sending = setInterval(() => void connection.write('x'.repeat(10_000)), silenceMs / 10)
@@ -204,10 +205,10 @@ await overWorkers(
   { store: 'lmdb', flags: ['--body-bytes-max', String(bodyBytesMax)] },
 )
 
-t.test('a worker that drains gives whole answers too, though each ends its connection', async (t) => {
+t.test('a draining worker sends whole answers too, and each ends its connection', async (t) => {
   const server = await startServer(t, { flags: ['--body-bytes-max', String(bodyBytesMax), '--drain-ms', '60000'] })
   const refused = Object.entries(cases)
-  // Their headers come during the drain, all but an end that was not there yet.
+  // Of their headers, all but the last byte is sent before the drain.
   const connections = await Promise.all(refused.map(() => server.raw()))
   await Promise.all(connections.map((connection, i) => connection.write(head(server, at(refused, i)[1]).slice(0, -1))))
   await server.post('fetch', { path: 'none' })

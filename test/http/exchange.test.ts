@@ -1,5 +1,5 @@
 /**
- * Exchanges that wait for a promise: they expire by the time that they have waited, whatever their bodies took to arrive.
+ * Exchanges that wait for a promise expire by how long they have waited, however long their bodies took to arrive.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
@@ -11,8 +11,8 @@ import type { Responses } from '../../dist/http/response.js'
 
 const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
 
-/** Exchanges, each of them timed from its headers on, and the answers that they sent. */
-function play() {
+/** Exchanges that are all timed from their headers on, and the answers that they have sent. */
+function makeExchanges() {
   const sent: Answer[] = []
   const service = { refusal: () => refusal, answered() {}, answerForError: () => undefined }
   const responses = { send: (_: unknown, answer: Answer) => void sent.push(answer) }
@@ -21,8 +21,8 @@ function play() {
   return { exchanges, sent, open: () => exchanges.open(res, undefined, 0) }
 }
 
-t.test('a body that took long to arrive does not count as waiting', async (t) => {
-  const { exchanges, sent, open } = play()
+t.test('the time that a body takes to arrive does not count as waiting', async (t) => {
+  const { exchanges, sent, open } = makeExchanges()
   const slow = open()
   await sleep(20)
   const quick = open()
@@ -33,7 +33,7 @@ t.test('a body that took long to arrive does not count as waiting', async (t) =>
   exchanges.finishWhenKnown(slow, new Promise(() => {}))
   exchanges.expire(beforeMs)
   await sleep(20)
-  t.equal(quick.cancelled, true, 'the one that has waited since before that')
-  t.equal(slow.cancelled, false, 'not the one whose body has only now arrived')
+  t.equal(quick.cancelled, true, 'the one that has waited since before that time is cancelled')
+  t.equal(slow.cancelled, false, 'the one whose body arrived later is not')
   t.strictSame(sent, [refusal])
 })

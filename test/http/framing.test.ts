@@ -1,6 +1,6 @@
 /**
- * Requests whose end is missing or in doubt, and what they expect or encode: answered as JSON where that can be done, and the
- * connection closed, so that what follows is never taken for a request.
+ * Requests whose end is missing or ambiguous are refused, as JSON where that is possible, and their connection is
+ * closed, so that what follows is never taken for a request. Also expectations, and encodings of the body.
  */
 
 import t from 'tap'
@@ -28,7 +28,7 @@ await overWorkers(
 
     for (const [claim, text, status, code] of [
       ['no length', head(), 411, 'length_required'],
-      ['no length, though a body', head() + body, 411, 'length_required'],
+      ['no length, but a body', head() + body, 411, 'length_required'],
       ['two lengths', head('content-length: 19', 'content-length: 5') + body, 400, 'invalid_framing'],
       ['two lengths that agree', head('content-length: 19', 'content-length: 19') + body, 400, 'invalid_framing'],
       ['a length of too many digits', head('content-length: 0000000000000019') + body, 400, 'invalid_framing'],
@@ -38,20 +38,20 @@ await overWorkers(
         400,
         'invalid_framing',
       ],
-      ['an encoding of the transfer that is none', head('transfer-encoding: identity'), 400, 'invalid_framing'],
+      ['the transfer encoding identity', head('transfer-encoding: identity'), 400, 'invalid_framing'],
       [
-        'chunks twice',
+        'two headers for chunks',
         `${head('transfer-encoding: chunked', 'transfer-encoding: chunked')}13\r\n${body}\r\n0\r\n\r\n`,
         400,
         'invalid_framing',
       ],
       [
-        'chunks twice in a list',
+        'chunks twice in one header',
         `${head('transfer-encoding: chunked, chunked')}13\r\n${body}\r\n0\r\n\r\n`,
         400,
         'invalid_framing',
       ],
-      ['an expectation that is not known', head('expect: the best', 'content-length: 19'), 417, 'expectation_failed'],
+      ['an unknown expectation', head('expect: the best', 'content-length: 19'), 417, 'expectation_failed'],
       [
         'an unknown expectation, with chunks',
         head('Expect: 200-ok', 'transfer-encoding: chunked'),
@@ -65,7 +65,7 @@ await overWorkers(
         'expectation_failed',
       ],
     ] as const) {
-      await t.test(`${claim}: answered ${status}, and closed`, async (t) => {
+      await t.test(`${claim}: answered ${status}, and the connection closed`, async (t) => {
         const connection = await server.raw()
         await connection.write(text)
         await connection.closed
@@ -81,12 +81,12 @@ await overWorkers(
         await Promise.all(Array.from({ length: server.client.connections }, () => post('fetch', { path: 'none' })))
         followed.end()
         await followed.closed
-        refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', 'what follows is not carried out')
+        refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', 'what follows is not executed')
         refuses(t, await post('fetch', { path: 'doubtful' }), 400, 'no_such_topic', 'nor is the request')
       })
     }
 
-    await t.test('the same to no route, or with another method, has the same answer', async (t) => {
+    await t.test('invalid framing gets the same answer without a route, and with another method', async (t) => {
       for (const text of [
         head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
         head('transfer-encoding: x').replace('POST', 'GET'),
@@ -98,7 +98,7 @@ await overWorkers(
       }
     })
 
-    await t.test('the library answers some of these by itself: 400, without JSON, and closed', async (t) => {
+    await t.test('the library answers some of these itself: 400, without JSON, and closed', async (t) => {
       for (const [claim, text] of [
         ['a list of lengths', head('content-length: 19, 19') + body],
         ['a length with a sign', head('content-length: +19') + body],
@@ -116,14 +116,14 @@ await overWorkers(
           await post('fetch', { path: 'hidden' }),
           400,
           'no_such_topic',
-          `${claim}: what follows is not carried out`,
+          `${claim}: what follows is not executed`,
         )
         refuses(t, await post('fetch', { path: 'doubtful' }), 400, 'no_such_topic', `${claim}: nor is the request`)
       }
     })
 
     for (const word of ['100-continue', '100-Continue', '100-CONTINUE']) {
-      await t.test(`the expectation ${word} is met, and the request then served or refused`, async (t) => {
+      await t.test(`the expectation ${word} gets a 100, and the request is then served or refused`, async (t) => {
         const later = '{"path":"awaited","value":1}'
         const chunked = `${later.length.toString(16)}\r\n${later}\r\n0\r\n\r\n`
         for (const [claim, text, rest, status] of [
@@ -171,7 +171,7 @@ await overWorkers(
       })
     }
 
-    await t.test('a content-encoding other than identity is a 415 that names it', async (t) => {
+    await t.test('a content-encoding other than identity is answered 415, and named', async (t) => {
       for (const encoding of ['gzip', 'br', 'deflate', 'GZIP', 'gzip, identity', 'zstd']) {
         const answer = await post('add', { path: 'encoded' }, { headers: { 'content-encoding': encoding } })
         refuses(t, answer, 415, 'unsupported_encoding', encoding, `"${encoding}"`)

@@ -1,6 +1,6 @@
 /**
- * Random and mutated requests, over bare connections and with bodies of every kind: each is answered with a documented status
- * or has its connection closed, no worker dies, and what was stored beside them stays. FUZZ_REQUESTS=100000 sends more.
+ * Random and mutated requests, over bare connections and with bodies of every kind: each is answered with a documented
+ * status or has its connection closed, no worker dies, and other topics are unchanged. FUZZ_REQUESTS=100000 sends more.
  */
 import t, { type Test } from 'tap'
 import type { Random } from '../support/random.js'
@@ -10,7 +10,7 @@ import { type Server, startServer } from '../support/server.js'
 
 const requests = Number(process.env.FUZZ_REQUESTS ?? 4000)
 
-/** Those of the service, and 431 and 505, which the HTTP library gives by itself. */
+/** The statuses of the service, and 431 and 505, which the HTTP library sends by itself. */
 const documented = new Set([200, 400, 401, 403, 404, 405, 411, 413, 415, 417, 431, 505, 507, 503])
 
 t.setTimeout(60_000 + requests * 20)
@@ -113,7 +113,7 @@ function member(random: Random, name: string): string {
   }
 }
 
-/** A body for the route, at times with something wrong. */
+/** A body for the route, sometimes with something wrong. */
 function body(random: Random, route: (typeof routes)[number]): string {
   if (random.oneIn(15)) return json(random)
   const names = membersOf[route].filter((name) => {
@@ -124,7 +124,7 @@ function body(random: Random, route: (typeof routes)[number]): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${member(random, name)}`).join(',')}}`
 }
 
-/** Some bytes of a request replaced, dropped, doubled or moved. */
+/** A request with some bytes replaced, dropped, inserted or repeated, or cut short. */
 function mutate(random: Random, bytes: Buffer): Buffer {
   let mutated = Buffer.from(bytes)
   for (let times = 1 + random.below(4); times > 0; times--) {
@@ -170,7 +170,7 @@ async function fuzz(t: Test, server: Server, random: Random): Promise<void> {
       await new Promise((resolve) => setImmediate(resolve))
       await connection.write(bytes.subarray(cut))
     }
-    // Where something is missing the server waits for it; it is given an end.
+    // Where something is missing, the server waits for it until our half is closed.
     const answered = connection.answer()
     if (bytes !== whole) connection.end()
     const answer = await answered
@@ -184,14 +184,14 @@ async function fuzz(t: Test, server: Server, random: Random): Promise<void> {
   }
   for (let sent = 0; sent < requests; sent += 20) await Promise.all(Array.from({ length: 20 }, one))
   t.comment(JSON.stringify(Object.fromEntries([...statuses].sort(([a], [b]) => a - b))))
-  t.ok((statuses.get(200) ?? 0) > requests / 50, 'some of them were right')
-  t.ok((statuses.get(400) ?? 0) > requests / 20, 'and many were wrong')
+  t.ok((statuses.get(200) ?? 0) > requests / 50, 'some were valid')
+  t.ok((statuses.get(400) ?? 0) > requests / 20, 'and many were refused')
 }
 
-t.test('random requests', async (t) => {
+t.test('random requests end no worker, and change only topics that their key allows', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
-  // A key of its own keeps what is fuzzed apart from what has to stay.
+  // The topics that must not change have a key of their own, and the fuzzed requests' key cannot reach them.
   const keeper = await server.addKey('keeper', { under: ['kept'] })
   const post = (route: string, members: object) => server.client.post(route, members, { token: keeper })
   for (let i = 0; i < 10; i++) await post('addAndSet', { path: `kept/${i}`, value: i })
@@ -206,7 +206,7 @@ t.test('random requests', async (t) => {
     t.equal(
       (await post('fetch', { path: `kept/${i}` })).text,
       `{"path":"kept/${i}","type":"json","value":${i}}`,
-      'others are untouched',
+      'other topics are unchanged',
     )
   }
 })

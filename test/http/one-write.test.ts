@@ -1,6 +1,6 @@
 /**
- * An answer goes out in one piece, however busy the service: answers in pieces are right too, and cost several times as
- * much, so only this shows them.
+ * Each answer is sent in one piece, however busy the service. Answers in several pieces would be correct too but cost
+ * more, so no other test would notice them.
  */
 import { connect } from 'node:net'
 import t from 'tap'
@@ -9,13 +9,13 @@ import { startServer } from '../support/server.js'
 const connections = 64
 const answersPerConnection = 100
 
-t.test('answers to overwrites that meet arrive in one piece', async (t) => {
+t.test('answers to concurrent overwrites arrive in one piece', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const { hostname, port } = new URL(server.url)
   let pieces = 0
   let answers = 0
 
-  /** Overwrites a topic of its own again and again, each time as soon as the answer is whole. */
+  /** Overwrites one topic repeatedly, each time as soon as the answer is whole. */
   const overwrite = (path: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const body = JSON.stringify({ path, value: 1 })

@@ -1,5 +1,5 @@
 /**
- * What the routes' port answers without a key: whether its worker serves, and the description of the API with the URL under
+ * The pages of the routes' port that need no key: whether the worker serves, and the API description with the URL under
  * which it is served.
  */
 import t from 'tap'
@@ -11,7 +11,7 @@ interface Description {
   readonly servers: readonly { readonly url: string }[]
 }
 
-/** A GET without a key, by a bare connection: status, headers and body as they came. */
+/** Sends a GET without a key over a bare connection: status, headers and body as they arrive. */
 async function get(server: Server, path: string, ...headers: readonly string[]) {
   const connection = await server.raw()
   await connection.write(
@@ -33,7 +33,7 @@ await overWorkers(
       t.match(head, { status: 200, text: '' }, 'HEAD')
     })
 
-    await t.test('HEAD is answered as GET is, with the length of the body and without it', async (t) => {
+    await t.test('HEAD is answered like GET, with the length of the body but without the body', async (t) => {
       for (const [path, status] of [
         ['/healthz', 200],
         ['/openapi.json', 200],
@@ -52,11 +52,11 @@ await overWorkers(
             .split('\r\n')
             .filter((line) => !line.startsWith('date: '))
             .sort()
-        t.strictSame(lines(head), lines(got.head), `${path}: the same headers, but for the time`)
+        t.strictSame(lines(head), lines(got.head), `${path}: the same headers, except the date`)
       }
     })
 
-    await t.test('openapi.json is the description, with the URL under which it was requested', async (t) => {
+    await t.test('openapi.json is the API description, with the URL under which it was requested', async (t) => {
       const described = JSON.parse((await runCommand(['openapi'])).stdout) as Description
       const answer = await get(server, '/openapi.json', 'host: topics.example.com:8080')
       t.equal(answer.status, 200)
@@ -67,19 +67,9 @@ await overWorkers(
       t.strictSame(
         (JSON.parse(behind.body) as Description).servers,
         [{ url: 'https://[::1]' }],
-        'behind a proxy that ends TLS',
+        'behind a proxy that terminates TLS',
       )
-      for (const host of [
-        '',
-        '"',
-        'a b',
-        'a/../b',
-        'x"},{"url":"http://y',
-        '<script>',
-        'é',
-        'a:b',
-        `${'x'.repeat(300)}`,
-      ]) {
+      for (const host of ['', '"', 'a b', 'a/../b', 'x"},{"url":"http://y', '<script>', 'é', 'a:b', 'x'.repeat(300)]) {
         const { body } = await get(server, '/openapi.json', `host: ${host}`, 'x-forwarded-proto: gopher')
         t.strictSame(
           (JSON.parse(body) as Description).servers,
@@ -89,7 +79,7 @@ await overWorkers(
       }
     })
 
-    await t.test('other methods are refused, with those that are taken', async (t) => {
+    await t.test('other methods are refused, and the allowed ones named', async (t) => {
       for (const path of ['/healthz', '/openapi.json']) {
         for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
           const answer = await server.client.send(path, '', { method })
@@ -106,7 +96,7 @@ await overWorkers(
   { store: 'lmdb' },
 )
 
-t.test('both lie below the base path, and only there', async (t) => {
+t.test('both pages are below the base path, and only there', async (t) => {
   const server = await startServer(t, { flags: ['--base-path', '/diffusion/v1'] })
   t.equal((await get(server, '/diffusion/v1/healthz')).status, 200)
   const { body } = await get(server, '/diffusion/v1/openapi.json')
@@ -120,7 +110,7 @@ t.test('both lie below the base path, and only there', async (t) => {
 
 t.test('healthz answers 503 while the worker drains, and what is in flight is answered', async (t) => {
   const server = await startServer(t, { flags: ['--drain-ms', '60000'] })
-  // A request whose body has not come keeps the drain waiting.
+  // A request whose body has not arrived keeps the drain waiting.
   const body = '{"path":"late"}'
   const late = await server.raw()
   const text = `POST /topics/add HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\n`

@@ -1,6 +1,6 @@
 /**
- * HTTP to the byte, over bare sockets: requests in pieces, framing that smugglers use, clients that leave. No request that
- * hides in another one is ever performed, and the workers go on.
+ * HTTP byte by byte, over bare sockets: requests in pieces, framing as request smuggling uses it, clients that
+ * disconnect. No request that is hidden in another is ever executed, and the workers continue to serve.
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -10,13 +10,13 @@ import { overWorkers, type Server } from '../support/server.js'
 await overWorkers(
   t,
   async (t, server) => {
-    await t.test('a request may come in any two pieces', (t) => inTwoPieces(t, server))
-    await t.test('a request may come a byte at a time', (t) => byteByByte(t, server))
-    await t.test('no request that hides in another one is performed', (t) => hiddenRequests(t, server))
-    await t.test('a refused request hides nothing either', (t) => refusedRequests(t, server))
-    await t.test('requests follow one another on a connection', (t) => oneAfterAnother(t, server))
-    await t.test('what is no HTTP/1.1 ends its connection', (t) => noHttp(t, server))
-    await t.test('clients may leave at any point', (t) => leaving(t, server))
+    await t.test('a request may arrive in any two pieces', (t) => inTwoPieces(t, server))
+    await t.test('a request may arrive one byte at a time', (t) => byteByByte(t, server))
+    await t.test('a request that is hidden in another is not executed', (t) => hiddenRequests(t, server))
+    await t.test('a request that is hidden in a refused one is not executed', (t) => refusedRequests(t, server))
+    await t.test('requests on one connection are answered in order', (t) => oneAfterAnother(t, server))
+    await t.test('bytes that are not HTTP/1.1 end their connection', (t) => notHttp(t, server))
+    await t.test('clients may disconnect at any point', (t) => disconnections(t, server))
     await t.test('after all of this every worker serves as before', async (t) => {
       await barrier(server)
       t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
@@ -27,8 +27,8 @@ await overWorkers(
 )
 
 /**
- * Requests and answers on connections that meet every worker. Each worker has then been round its event loop, so what was
- * written to its other connections before has been read.
+ * Sends requests over connections to every worker. Once they are answered, each worker has completed a turn of its
+ * event loop, and has read what was written to its other connections before.
  */
 async function barrier({ client, post }: Server): Promise<void> {
   await Promise.all(Array.from({ length: client.connections }, () => post('fetch', { selector: 'none' })))
@@ -55,7 +55,7 @@ async function inTwoPieces(t: Test, server: Server): Promise<void> {
   }
   const pages = await server.client.walk('?split/', { size: 1000 })
   const values = pages.flatMap(({ results }) => results.map(({ path, value }) => `${path} ${String(value)}`))
-  t.strictSame(new Set(values), new Set(lengths.map((at) => `split/${at} é ${at}`)), 'each was performed once, whole')
+  t.strictSame(new Set(values), new Set(lengths.map((at) => `split/${at} é ${at}`)), 'each was executed once, whole')
 }
 
 async function byteByByte(t: Test, server: Server): Promise<void> {
@@ -83,7 +83,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     'a length with a sign': (hidden) => `${head()}content-length: +0\r\n\r\n${hidden}`,
     'a negative length': (hidden) => `${head()}content-length: -1\r\n\r\n${hidden}`,
     'a hexadecimal length': (hidden) => `${head()}content-length: 0x0\r\n\r\n${hidden}`,
-    'a length with a point': (hidden) => `${head()}content-length: 0.0\r\n\r\n${hidden}`,
+    'a length with a decimal point': (hidden) => `${head()}content-length: 0.0\r\n\r\n${hidden}`,
     'a length in words': (hidden) => `${head()}content-length: none\r\n\r\n${hidden}`,
     'a length beyond 2^64': (hidden) => `${head()}content-length: 18446744073709551616\r\n\r\n${hidden}`,
     'a length beyond 2^32': (hidden) => `${head()}content-length: 4294967296\r\n\r\n${hidden}`,
@@ -94,7 +94,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
       `${head()}transfer-encoding: chunked\r\ncontent-length: ${hidden.length + 5}\r\n\r\n0\r\n\r\n${hidden}`,
     'a length and chunks': (hidden) =>
       `${head()}content-length: ${hidden.length + 5}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    'no real encoding, and a length': (hidden) =>
+    'the encoding identity, and a length': (hidden) =>
       `${head()}transfer-encoding: identity\r\ncontent-length: 0\r\n\r\n${hidden}`,
     'two encodings': (hidden) =>
       `${head()}transfer-encoding: identity\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
@@ -110,15 +110,15 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
       `${head()}content-length: 0\r\n: x\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
     'an encoding and a length around a header without a name': (hidden) =>
       `${head()}content-length: 0\r\n: x\r\ntransfer-encoding: chunked\r\n\r\n${hidden}`,
-    'a line feed alone before the length': (hidden) =>
+    'a bare line feed before the length': (hidden) =>
       `${head()}x: y\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'line feeds alone at the end of the headers': (hidden) => `${head()}content-length: ${hidden.length}\n\n${hidden}`,
-    'a carriage return alone': (hidden) => `${head()}x: y\rcontent-length: ${hidden.length}\r\n\r\n${hidden}`,
+    'bare line feeds at the end of the headers': (hidden) => `${head()}content-length: ${hidden.length}\n\n${hidden}`,
+    'a bare carriage return': (hidden) => `${head()}x: y\rcontent-length: ${hidden.length}\r\n\r\n${hidden}`,
     'a NUL in a header': (hidden) => `${head()}x: \0\r\ncontent-length: \0${hidden.length}\r\n\r\n${hidden}`,
-    'a body of another method': (hidden) => `${head().replace('POST', 'GET')}\r\n${hidden}`,
-    'a body with a length of another method': (hidden) =>
+    'a body with another method': (hidden) => `${head().replace('POST', 'GET')}\r\n${hidden}`,
+    'a body and two lengths with another method': (hidden) =>
       `${head().replace('POST', 'GET')}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'chunks of another method': (hidden) =>
+    'chunks with another method': (hidden) =>
       `${head().replace('POST', 'GET')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
     'two lengths to no route': (hidden) =>
       `${head('/none')}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
@@ -129,7 +129,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     const connection = await server.raw()
     await connection.write(attempt(requestText('/topics/add', server.token, `{"path":"hidden/${i}"}`)))
     await barrier(server)
-    // A parser that still waits for more is given an end.
+    // Ends the wait of a parser that needs more bytes.
     connection.end()
     await connection.closed
     const answers = await connection.answers(2)
@@ -137,7 +137,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
       answers.length <= 1 && answers.every(({ status }) => status >= 400),
       `${claim}: ${connection.received.slice(0, 80)}`,
     )
-    refuses(t, await server.post('fetch', { path: `hidden/${i}` }), 400, 'no_such_topic', `${claim}: not performed`)
+    refuses(t, await server.post('fetch', { path: `hidden/${i}` }), 400, 'no_such_topic', `${claim}: not executed`)
   }
 }
 
@@ -151,8 +151,8 @@ async function refusedRequests(t: Test, server: Server): Promise<void> {
       415,
     ],
     ['to no route', requestText('/none', server.token, hidden), 404],
-    ['by another method', requestText('/topics/fetch', server.token, hidden).replace('POST', 'PUT'), 405],
-    ['with a body that is no JSON', requestText('/topics/fetch', server.token, hidden), 400],
+    ['with another method', requestText('/topics/fetch', server.token, hidden).replace('POST', 'PUT'), 405],
+    ['with a body that is not JSON', requestText('/topics/fetch', server.token, hidden), 400],
   ] as const) {
     const connection = await server.raw()
     await connection.write(text)
@@ -162,7 +162,7 @@ async function refusedRequests(t: Test, server: Server): Promise<void> {
     await connection.closed
     t.equal((await connection.answers(2)).length, 1, `${claim}: one answer`)
   }
-  refuses(t, await server.post('fetch', { path: 'hidden/behind' }), 400, 'no_such_topic', 'its body was not performed')
+  refuses(t, await server.post('fetch', { path: 'hidden/behind' }), 400, 'no_such_topic', 'its body was not executed')
 }
 
 async function oneAfterAnother(t: Test, server: Server): Promise<void> {
@@ -192,10 +192,10 @@ async function oneAfterAnother(t: Test, server: Server): Promise<void> {
     'writes in one write: no wrong answer',
   )
   writes.close()
-  gives(t, await server.post('set', { path: 'series', value: 0 }), '{"path":"series"}', 'others are served meanwhile')
+  gives(t, await server.post('set', { path: 'series', value: 0 }), '{"path":"series"}', 'other clients are served')
 }
 
-async function noHttp(t: Test, server: Server): Promise<void> {
+async function notHttp(t: Test, server: Server): Promise<void> {
   const fetch = requestText('/topics/fetch', server.token, '{"path":"none"}')
   for (const [claim, text] of [
     ['nothing but line ends', '\r\n\r\n\r\n\r\n'],
@@ -203,12 +203,12 @@ async function noHttp(t: Test, server: Server): Promise<void> {
     ['another version', fetch.replace('HTTP/1.1', 'HTTP/9.9')],
     ['no version', fetch.replace(' HTTP/1.1', '')],
     ['a header without a colon', fetch.replace('host: topicd', 'host topicd')],
-    ['headers beyond every bound', fetch.replace('host: topicd', `host: topicd\r\nx: ${'y'.repeat(100_000)}`)],
+    ['headers larger than any limit', fetch.replace('host: topicd', `host: topicd\r\nx: ${'y'.repeat(100_000)}`)],
     [
       'more headers than there is room for',
       fetch.replace('host: topicd', `host: topicd\r\n${'x: y\r\n'.repeat(500)}x: y`),
     ],
-    ['a route beyond every bound', fetch.replace('/topics/fetch', `/${'x'.repeat(100_000)}`)],
+    ['a route longer than any limit', fetch.replace('/topics/fetch', `/${'x'.repeat(100_000)}`)],
   ] as const) {
     const connection = await server.raw()
     await connection.write(text)
@@ -223,7 +223,7 @@ async function noHttp(t: Test, server: Server): Promise<void> {
   }
 }
 
-async function leaving(t: Test, server: Server): Promise<void> {
+async function disconnections(t: Test, server: Server): Promise<void> {
   const { token, post } = server
   await post('addAndSet', { path: 'left', value: 0 })
   const set = requestText('/topics/set', token, `{"path":"left","value":"${'x'.repeat(5000)}"}`)
@@ -238,7 +238,7 @@ async function leaving(t: Test, server: Server): Promise<void> {
     t,
     await post('fetch', { path: 'left' }),
     '{"path":"left","type":"json","value":0}',
-    'a body that broke off did nothing',
+    'an incomplete body changed nothing',
   )
 
   for (let i = 0; i < 20; i++) {
@@ -257,7 +257,7 @@ async function leaving(t: Test, server: Server): Promise<void> {
   const answers = await halfClosed.answers(1)
   t.ok(
     answers.every(({ status }) => status === 200),
-    'a client that has said all is answered or closed',
+    'a client that has closed its half is answered or closed',
   )
 
   await Promise.all(
@@ -270,5 +270,5 @@ async function leaving(t: Test, server: Server): Promise<void> {
     connection.abort()
   }
   const page = await post('fetch', { selector: '*wide//', size: 20 })
-  t.equal(page.text.length > 7_900_000, true, 'a large page is whole for those who stay')
+  t.equal(page.text.length > 7_900_000, true, 'a client that stays gets a large page whole')
 }

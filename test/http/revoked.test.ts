@@ -22,15 +22,15 @@ await overWorkers(
       ].join('\r\n')
     const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 
-    /** Begins an upload with a key of its own, revokes that, and ends the upload once the key is known nowhere. */
-    async function endsAfterRevocation(name: string, before: (token: string) => string, after: string) {
+    /** Begins an upload with its own key, revokes the key, and completes the upload once no worker accepts the key. */
+    async function uploadAcrossRevocation(name: string, before: (token: string) => string, after: string) {
       const token = await server.addKey(name)
       const connection = await server.raw()
       await connection.write(before(token))
       await server.command('keys', 'revoke', name)
       await until('the key is refused by every worker', async () => {
-        const asked = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
-        return (await Promise.all(asked)).every(({ status }) => status === 401) || undefined
+        const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
+        return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
       })
       await connection.write(after)
       const answer = await connection.answer()
@@ -48,13 +48,13 @@ await overWorkers(
       ['before its chunks', (token: string) => head(token, chunked), `${chunk(body)}0\r\n\r\n`],
     ] as const) {
       await t.test(`an upload whose key is revoked ${claim} is refused`, async (t) => {
-        const answer = await endsAfterRevocation(`key-${claim.replaceAll(' ', '-')}`, before, after)
+        const answer = await uploadAcrossRevocation(`key-${claim.replaceAll(' ', '-')}`, before, after)
         t.match(answer, { status: 401, body: /"unauthorized".*its token is not known/ })
         refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
       })
     }
 
-    await t.test('one whose key stays is taken', async (t) => {
+    await t.test('an upload whose key stays is accepted', async (t) => {
       const connection = await server.raw()
       await connection.write(head(server.token, length) + body.slice(0, half))
       await server.post('fetch', { path: 'late' })

@@ -1,6 +1,6 @@
 /**
- * TLS on the service's own port: certificates made here by openssl, what is said of those that cannot be used, and a new
- * one that comes in without a restart.
+ * TLS on the service's own port, with certificates made by openssl: those that cannot be used are refused by name, and
+ * a reload brings in a new one.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,14 +10,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
-import { runCommand, until } from '../support/server.js'
+import { mainFile, runCommand, until } from '../support/server.js'
 
 const skip = spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: TLS was NOT tested'
 
 const directory = t.testdir()
 const file = (name: string): string => join(directory, name)
 
-/** A key and a certificate of its own for 127.0.0.1, in NAME.key and NAME.crt. */
+/** Makes a key and a self-signed certificate for 127.0.0.1, in NAME.key and NAME.crt. */
 function makeCertificate(name: string): void {
   const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30']
   const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1']
@@ -80,11 +80,11 @@ await t.test(
 interface TlsAnswer {
   readonly status: number
   readonly text: string
-  /** The common name of the certificate that was shown. */
+  /** The common name of the certificate that the server presented. */
   readonly name: string
 }
 
-/** One request on a connection of its own, over TLS that is verified against the certificate `ca`. */
+/** Sends one request over a new TLS connection, which is verified against the certificate `ca`. */
 function post(url: string, token: string, ca: string, body: object): Promise<TlsAnswer> {
   const bytes = Buffer.from(JSON.stringify(body))
   const headers = {
@@ -104,14 +104,14 @@ function post(url: string, token: string, ca: string, body: object): Promise<Tls
   })
 }
 
-await t.test('it serves over TLS, and a reload brings in a new certificate', { skip }, async (t) => {
+await t.test('the service answers over TLS, and a reload brings in a new certificate', { skip }, async (t) => {
   copyFileSync(file('first.crt'), file('current.crt'))
   copyFileSync(file('first.key'), file('current.key'))
   mkdirSync(file('db'))
   const token = (await runCommand(['keys', 'add', 'tester', '--data', file('db')])).stdout.trim()
   const flags = ['--tls-cert', file('current.crt'), '--tls-key', file('current.key'), '--workers', '2']
   const args = ['serve', '--port', '0', '--admin-port', '0', '--data', file('db'), ...flags]
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../dist/main.js'), ...args], {
+  const child = spawn(process.execPath, [mainFile, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
@@ -143,12 +143,12 @@ await t.test('it serves over TLS, and a reload brings in a new certificate', { s
   t.match(
     await logged('rolling restart failed'),
     { reason: /current\.key is not the key of the certificate/ },
-    'a half renewal',
+    'half of a renewal',
   )
   t.match(
     await post(`${url}/topics/fetch`, token, 'first', { path: 'a' }),
     { status: 200, name: 'first' },
-    'goes on with the old one',
+    'the old one stays in use',
   )
 
   copyFileSync(file('second.key'), file('current.key'))

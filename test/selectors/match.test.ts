@@ -1,6 +1,6 @@
 /**
- * What selectors match: a table of examples, and random selectors over random trees against a naive reference that was
- * written for this test. The scan is simulated as a store runs it: ranges in order, seeks followed, over sorted keys.
+ * What selectors match: a table of examples, and random selectors over random trees, compared with a naive reference.
+ * The scan is simulated as a store runs it: over sorted keys, range by range, following the matcher's seeks.
  */
 
 import { RE2JS, RE2JSException } from 're2js'
@@ -13,7 +13,7 @@ import { at } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { randomPath, randomSelector } from '../support/selectors.js'
 
-/** Selector, what it matches, what it does not: the table of docs/selectors.md. */
+/** Selector, what it matches, what it does not match: the table of docs/selectors.md. */
 const examples: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ['a/b', ['a/b'], ['a', 'a/b/c']],
   ['>a/b', ['a/b'], ['a', 'a/b/c']],
@@ -65,7 +65,8 @@ class Tree {
     this.keys = entries.map(({ key }) => key)
   }
 
-  private from(key: Buffer): number {
+  /** The index of the first key that does not sort before this one. */
+  private indexFrom(key: Buffer): number {
     let low = 0
     let high = this.keys.length
     while (low < high) {
@@ -76,7 +77,7 @@ class Tree {
     return low
   }
 
-  /** Runs a plan as a store does; throws when a range or a seek does not lead on. */
+  /** Runs a plan as a store does; throws when ranges are out of order or a seek leads back. */
   scan({ ranges, matcher }: Plan): { found: string[]; visited: number } {
     const found: string[] = []
     let visited = 0
@@ -84,14 +85,14 @@ class Tree {
     for (const { start, end } of ranges) {
       if (Buffer.compare(last, start) > 0 || Buffer.compare(start, end) >= 0) throw new Error('ranges are out of order')
       last = end
-      for (let i = this.from(start); i < this.keys.length && Buffer.compare(at(this.keys, i), end) < 0; ) {
+      for (let i = this.indexFrom(start); i < this.keys.length && Buffer.compare(at(this.keys, i), end) < 0; ) {
         visited++
         const answer = matcher === undefined || matcher(at(this.paths, i))
         if (answer === true) found.push(at(this.paths, i))
         if (typeof answer === 'boolean') i++
         else {
           if (Buffer.compare(answer, at(this.keys, i)) <= 0) throw new Error(`a seek at ${this.paths[i]} leads back`)
-          i = this.from(answer)
+          i = this.indexFrom(answer)
         }
       }
     }
@@ -106,8 +107,8 @@ t.test('every example matches what the table says', async (t) => {
   }
 })
 
-t.test('an asterisk, a path and two slashes find the topic and its descendants, whatever the path', async (t) => {
-  const regular = [
+t.test('*path// finds the topic and its descendants, whatever the path', async (t) => {
+  const unusual = [
     'a+b',
     '?',
     '*',
@@ -127,7 +128,7 @@ t.test('an asterisk, a path and two slashes find the topic and its descendants, 
     '%a',
   ]
   const broken = ['a(b', '[', ')', '(?', '[[:x:]]', 'Q\\', '\\Q', '\\E', 'a\\', '\\p{Nope}', 'C:\\Users\\x']
-  const paths = [...regular, ...broken].flatMap((path) => [path, `x/${path}`, `${path}/x/y/z`])
+  const paths = [...unusual, ...broken].flatMap((path) => [path, `x/${path}`, `${path}/x/y/z`])
   const tree = new Tree(paths.flatMap((path) => [path, `${path}/x`, `${path}/x/y`]))
   for (const path of paths) {
     const { found } = tree.scan(planned(`*${path}//`))
@@ -142,7 +143,7 @@ t.test('an asterisk, a path and two slashes find the topic and its descendants, 
   }
 })
 
-t.test('a quoted path is that topic and nothing that its characters would match as a pattern', async (t) => {
+t.test('a quoted path matches that topic, and nothing that its characters would match as a pattern', async (t) => {
   const paths = ['a+b', 'a.b', '?', '**', '{2}', 'a|b', '$', 'a(b', '[', '(?', 'a\\', 'C:\\Users\\x', 'é.', 'x/a+']
   const tree = new Tree(
     [...paths, 'aab', 'ab', 'a/b', 'axb', 'a', 'b', 'éx', 'x/aa'].flatMap((path) => [path, `${path}/y`]),
@@ -156,32 +157,29 @@ t.test('a quoted path is that topic and nothing that its characters would match 
   }
 })
 
-t.test(
-  'random selectors find in random trees what a naive matcher finds, in order, once, skipping nothing',
-  async (t) => {
-    const random = seededRandom(t)
-    let visits = 0
-    let matches = 0
-    for (let round = 0; round < 8; round++) {
-      const paths = Array.from({ length: 1500 }, () => randomPath(random))
-      const tree = new Tree(paths)
-      for (let i = 0; i < 150; i++) {
-        const { text, matches: reference } = randomSelector(random)
-        const { found, visited } = tree.scan(planned(text))
-        const wanted = tree.paths.filter(reference)
-        visits += visited
-        matches += found.length
-        if (found.join('\n') === wanted.join('\n')) continue
-        const wrong = [...found.filter((path) => !reference(path)), ...wanted.filter((path) => !found.includes(path))]
-        return void t.fail(`${JSON.stringify(text)} is wrong about ${JSON.stringify(wrong.slice(0, 5))}`)
-      }
+t.test('random selectors find in random trees exactly what the naive reference finds, in order and once', async (t) => {
+  const random = seededRandom(t)
+  let visits = 0
+  let matches = 0
+  for (let round = 0; round < 8; round++) {
+    const paths = Array.from({ length: 1500 }, () => randomPath(random))
+    const tree = new Tree(paths)
+    for (let i = 0; i < 150; i++) {
+      const { text, matches: reference } = randomSelector(random)
+      const { found, visited } = tree.scan(planned(text))
+      const wanted = tree.paths.filter(reference)
+      visits += visited
+      matches += found.length
+      if (found.join('\n') === wanted.join('\n')) continue
+      const wrong = [...found.filter((path) => !reference(path)), ...wanted.filter((path) => !found.includes(path))]
+      return void t.fail(`${JSON.stringify(text)} is wrong about ${JSON.stringify(wrong.slice(0, 5))}`)
     }
-    t.comment(`${matches} matches in ${visits} visits`)
-    t.ok(matches > 0)
-  },
-)
+  }
+  t.comment(`${matches} matches in ${visits} visits`)
+  t.ok(matches > 0)
+})
 
-t.test('the reference can fail: a matcher that skips one topic too many is caught', async (t) => {
+t.test('the comparison can fail: a matcher that skips one topic too many is caught', async (t) => {
   const tree = new Tree(['a', 'a/x/temp', 'a/y/temp'])
   const { ranges, matcher } = planned('?a/.*/temp')
   const tooFar: Plan = { ranges, matcher: (path) => (path === 'a' ? encodeKey('a/y') : (matcher?.(path) ?? true)) }
@@ -190,7 +188,7 @@ t.test('the reference can fail: a matcher that skips one topic too many is caugh
   t.throws(() => tree.scan({ ranges, matcher: () => encodeKey('a') }), /leads back/)
 })
 
-t.test('a split-path pattern visits fewer than 5 keys for each item', async (t) => {
+t.test('a split-path pattern visits fewer than 5 keys per item', async (t) => {
   const paths: string[] = []
   for (let i = 0; i < 1000; i++) {
     const device = `a/device-${i}`
@@ -201,13 +199,13 @@ t.test('a split-path pattern visits fewer than 5 keys for each item', async (t) 
   const counts = { '?a/.*/temp': 1000, '?a/.*/temp/m.*': 2000, '?a/device-1..?/temp': 110, '?a/.*': 1000 }
   for (const [selector, count] of Object.entries(counts)) {
     const { found, visited } = tree.scan(planned(selector))
-    t.comment(`${selector}: ${(visited / found.length).toFixed(2)} keys an item, of ${tree.paths.length}`)
+    t.comment(`${selector}: ${(visited / found.length).toFixed(2)} keys per item, of ${tree.paths.length}`)
     t.equal(found.length, count, selector)
     t.ok(visited < 5 * found.length, `${selector} visits ${visited} keys`)
   }
 })
 
-/** A pattern that was read without a problem. */
+/** The pattern of a text; undefined if it has a problem. */
 function pattern(text: string): Pattern | undefined {
   const read = readPattern(text, { remainingSize: 8192 })
   return 'problem' in read ? undefined : read
@@ -242,14 +240,14 @@ t.test('the built-in engine, where it is used, agrees with the linear-time engin
   t.ok(compared > 10_000, `${compared} comparisons`)
 })
 
-t.test('what is read as a pattern is what the engine takes as one', async (t) => {
+t.test('the parser and the engine accept the same patterns, except what is refused by name', async (t) => {
   const random = seededRandom(t)
   const groups = ['(', ')', '(?:', '(?i)', '(?s:', '(?P<n>', '(?<m>', '(?', '-s', ':', '|']
   const repetitions = ['*', '+', '?', '{2}', '{1,2}', '{,2}', '{2,1}', '{', '}']
   const classes = ['[', ']', '[^', '-', '.', '[:alpha:]', '[:no:]', '[:', ':]', '\\d', '\\pL', '\\p{Greek}', '\\p{']
   const escapes = ['\\', '\\Q', '\\E', '\\x41', '\\x{', '\\07', '\\z', '\\b', '\\_', '\\é', '\\n', '\\C']
   const tokens = ['a', 'b', 'é', '😀', '_', '^', '$', ...groups, ...repetitions, ...classes, ...escapes]
-  let taken = 0
+  let accepted = 0
   for (let i = 0; i < 20_000; i++) {
     const text = Array.from({ length: 1 + random.below(6) }, () => random.pick(tokens)).join('')
     const read = readPattern(text, { remainingSize: 8192 })
@@ -257,7 +255,7 @@ t.test('what is read as a pattern is what the engine takes as one', async (t) =>
     let error: unknown
     try {
       RE2JS.compile(text)
-      taken++
+      accepted++
     } catch (thrown) {
       if (!(thrown instanceof RE2JSException)) throw thrown
       error = thrown.message
@@ -266,10 +264,10 @@ t.test('what is read as a pattern is what the engine takes as one', async (t) =>
     if ((problem === undefined) !== (error === undefined))
       return void t.fail(`${text}: read: ${problem}; engine: ${error}`)
   }
-  t.ok(taken > 3000, `${taken} of 20000 are patterns`)
+  t.ok(accepted > 3000, `${accepted} of 20000 are patterns`)
 })
 
-t.test('a dot matches every character, a line feed and one beyond the basic plane too', async (t) => {
+t.test('a dot matches every character, including line feeds and those beyond the basic plane', async (t) => {
   for (const text of ['\n', '\r', '\u2028', '😀', '\u{10ffff}', 'é']) {
     for (const source of ['.', '[^a]', '(.|ab)']) {
       const read = pattern(source)

@@ -1,5 +1,5 @@
 /**
- * Selector texts become values, and what is wrong with the others is told at the character.
+ * Selector texts are parsed into values; the problem of an invalid one gives the position of the wrong character.
  */
 import t from 'tap'
 import {
@@ -18,7 +18,7 @@ function sourceOf(text: string): unknown {
   return 'problem' in selector ? selector.problem : outline(selector)
 }
 
-/** A selector without the trees of its patterns. */
+/** A selector with each pattern as its source text. */
 function outline(selector: Exclude<ReturnType<typeof parseSelector>, { problem: string }>): unknown {
   switch (selector.kind) {
     case 'path':
@@ -34,7 +34,7 @@ function outline(selector: Exclude<ReturnType<typeof parseSelector>, { problem: 
   }
 }
 
-t.test('each form becomes its value', async (t) => {
+t.test('each form is parsed into its value', async (t) => {
   const forms: readonly (readonly [string, unknown])[] = [
     ['a/b', 'a/b'],
     ['>a/b', 'a/b'],
@@ -62,7 +62,7 @@ t.test('each form becomes its value', async (t) => {
   for (const [text, value] of forms) t.same(sourceOf(text), value, text)
 })
 
-t.test('a set is cut at the last four of a run of slashes', async (t) => {
+t.test('a set is split at the last four of a run of slashes', async (t) => {
   const split = (segment: string, scope: string) => ({ split: [segment], scope })
   const sets: readonly (readonly [string, unknown])[] = [
     ['#a', ['a']],
@@ -86,7 +86,7 @@ t.test('a set is cut at the last four of a run of slashes', async (t) => {
   for (const [text, value] of sets) t.same(sourceOf(text), value, text)
 })
 
-t.test('a quotation goes on over the slashes of a split path', async (t) => {
+t.test('a quotation continues across the slashes of a split path', async (t) => {
   const quoted: readonly (readonly [string, readonly string[]])[] = [
     ['?\\Qa+\\E/b', ['\\Qa+\\E', 'b']],
     ['?\\Qa+/b+\\E/c+', ['\\Qa+\\E', '\\Qb+\\E', 'c+']],
@@ -97,7 +97,7 @@ t.test('a quotation goes on over the slashes of a split path', async (t) => {
   for (const [text, split] of quoted) t.same(sourceOf(text), { split, scope: 'self' }, text)
 })
 
-t.test('what is no selector is told at its character', async (t) => {
+t.test('the problem of an invalid selector gives the position of the wrong character', async (t) => {
   const problems: readonly (readonly [string, RegExp])[] = [
     ['', /^is empty; /],
     ['?', /^has an empty pattern after "\?" at character 2; /],
@@ -162,7 +162,7 @@ t.test('what is no selector is told at its character', async (t) => {
   }
 })
 
-t.test('what linear time cannot do is refused by its name, in every form', async (t) => {
+t.test('constructs that linear time cannot support are refused by name, in every form', async (t) => {
   const constructs: readonly (readonly [string, string])[] = [
     ['(?=b)', 'look-ahead "(?="'],
     ['(?!b)', 'look-ahead "(?!"'],
@@ -189,7 +189,7 @@ t.test('what linear time cannot do is refused by its name, in every form', async
   t.same(
     sourceOf('*\\Q(?=b)\\E//'),
     { full: '\\Q(?=b)\\E', literal: '\\Q(?=b)\\E', scope: 'subtree' },
-    'quoted it is plain text',
+    'quoted, it is plain text',
   )
 })
 

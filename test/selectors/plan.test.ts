@@ -1,6 +1,6 @@
 /**
- * Plans: which key ranges each selector becomes, and where a matcher is needed. Keys are written with / for the separator
- * and <01> for other low bytes.
+ * Plans: which key ranges each selector becomes, and where a matcher is needed. Keys are written with / for the
+ * separator and <01> or <c3> for other bytes that are not printable ASCII.
  */
 
 import t, { type Test } from 'tap'
@@ -29,11 +29,11 @@ function check(t: Pick<Test, 'same'>, plans: Readonly<Record<string, readonly st
   for (const [text, expected] of Object.entries(plans)) t.same(outline(planned(text)), expected, text)
 }
 
-t.test('a path is its one key', async (t) => {
+t.test('a path is a range of one key', async (t) => {
   check(t, { a: ['a … a/'], 'a/b': ['a/b … a/b/'], '>/a/b/': ['a/b … a/b/'], é: ['<c3><a9> … <c3><a9>/'] })
 })
 
-t.test('a literal subtree is one range without a matcher, in every form', async (t) => {
+t.test('a literal path or subtree needs ranges only, in every form', async (t) => {
   for (const text of [
     '?a/b//',
     '*a/b//',
@@ -86,8 +86,12 @@ t.test('a few alternatives become a few ranges', async (t) => {
     '?(b|b[^x]y)//': ['b … c', 'matcher'],
     '?(b.+|b[^x]y)//': ['b … c', 'matcher'],
   })
-  t.same(outline(planned('?[a-z]{2}/x')), ['a … {', 'matcher'], 'too many for both letters: the first bounds the scan')
-  t.same(outline(planned('?.[a-z]/x')), [everything, 'matcher'], 'too many for the first')
+  t.same(
+    outline(planned('?[a-z]{2}/x')),
+    ['a … {', 'matcher'],
+    'too many for both letters: only the first bounds the scan',
+  )
+  t.same(outline(planned('?.[a-z]/x')), [everything, 'matcher'], 'too many first characters: nothing bounds the scan')
 })
 
 t.test('a literal prefix bounds the scan, in every form', async (t) => {
@@ -111,7 +115,7 @@ t.test('a literal prefix bounds the scan, in every form', async (t) => {
   })
 })
 
-t.test('a set merges what overlaps, and asks a matcher only where a range does not decide', async (t) => {
+t.test('a set merges overlapping ranges, and needs a matcher only where they are not exact', async (t) => {
   check(t, {
     '#a////b': ['a … a/', 'b … b/'],
     '#b////a////b': ['a … a/', 'b … b/'],
@@ -124,7 +128,7 @@ t.test('a set merges what overlaps, and asks a matcher only where a range does n
   })
 })
 
-t.test('what no path can be is no range', async (t) => {
+t.test('a pattern that no path can match has no range', async (t) => {
   const nothing = ['?a\\x2fb', '?a\\x00', '?a\\x00.*//', '?a\\x2f.*//', '?()/a', '?a{0}/b', '?[^\\x00-\\x{10ffff}]']
   nothing.push(`?${'a'.repeat(pathBytesMax)}/b//`)
   for (const text of nothing) t.same(outline(planned(text)), [], text.slice(0, 30))
@@ -159,7 +163,7 @@ t.test('bounds and seeks are at most one byte longer than the longest key', asyn
   t.equal(matcher?.(`a/${'x'.repeat(pathBytesMax - 10)}`), false, 'no seek to a key that no topic can have')
 })
 
-t.test('a matcher jumps to the next key that can match', async (t) => {
+t.test('a matcher seeks the next key that can match', async (t) => {
   const seeks: readonly (readonly [string, string, string | boolean])[] = [
     ['?a/.*/temp', 'a/x', 'a/x/temp'],
     ['?a/.*/temp', 'a/x/hum', 'a/x/temp'],
