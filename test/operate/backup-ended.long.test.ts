@@ -47,7 +47,7 @@ await t.test('a stop of the service ends a backup within 2 s and removes its fil
   await copying(file)
   const tool = await toolOf(server.pid)
   const startedMs = performance.now()
-  process.kill(tool, 'SIGTERM')
+  server.signal('SIGTERM')
   await gone(tool)
   t.ok(performance.now() - startedMs < 2000, 'in time')
   t.match(await running.ended, { code: 1, stderr: 'topicd: the service is stopping\n' })

@@ -1,18 +1,30 @@
 /** `topicd check --json`: output for programs. */
 import { join } from 'node:path'
 import t from 'tap'
+import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import type { Path } from '../../dist/topics/path.js'
 import { runCommand } from '../support/server.js'
 
 t.test('check --json prints a line of JSON for each finding and one for the totals', async (t) => {
   const data = join(t.testdir(), 'db')
-  const imported = await runCommand(['import', '--data', data], {}, '{"path":"a","type":"json","value":1}\n')
+  const topics = ['a', 'b', 'c'].map((path) => `{"path":"${path}","type":"json","value":1}\n`)
+  const imported = await runCommand(['import', '--data', data], {}, topics.join(''))
   t.equal(imported.code, 0, imported.stderr)
-  const { code, stdout } = await runCommand(['check', '--json', '--data', data])
-  t.equal(code, 0)
-  const lines = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-  t.match(lines.at(-1), { checked: { records: Number, findings: 0 } })
-  t.equal(lines.length, 1)
+  const check = async (): Promise<{ code: number | null; lines: Record<string, unknown>[] }> => {
+    const { code, stdout } = await runCommand(['check', '--json', '--data', data])
+    const lines = stdout.trimEnd().split('\n')
+    return { code, lines: lines.map((line) => JSON.parse(line) as Record<string, unknown>) }
+  }
+  const sound = await check()
+  t.equal(sound.code, 0)
+  t.match(sound.lines, [{ checked: { records: Number, findings: 0 } }])
+  t.equal(sound.lines.length, 1)
+
+  const { root, items } = openEnvironment(data)
+  await Promise.all(['a', 'b'].map((path) => items.json.remove(path as Path)))
+  await root.close()
+  const damaged = await check()
+  t.equal(damaged.code, 1)
+  t.match(damaged.lines, [{ finding: /"a"/ }, { finding: /"b"/ }, { checked: { findings: 2 } }])
+  t.equal(damaged.lines.length, 3)
 })

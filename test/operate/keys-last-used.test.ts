@@ -1,7 +1,4 @@
-/**
- * `keys list` shows when a key was last used, to the minute. The time is stored once a minute and when a worker ends,
- * so that it costs requests nothing.
- */
+/** `keys list` shows when a key was last used, to the minute. A worker that ends stores what it knows. */
 import t from 'tap'
 import { startServer } from '../support/server.js'
 

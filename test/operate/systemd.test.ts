@@ -31,6 +31,8 @@ await t.test('systemd finds nothing wrong with the unit', { skip: missing }, asy
     .split('\n')
     .filter((line) => line.includes('topicd') && !line.includes('is not executable'))
   t.strictSame(own, [])
+  const broken = join(t.testdir({ 'topicd.service': '[Service]\nExecStart=topicd\nRestart=now\n' }), 'topicd.service')
+  t.match(analyze('verify', broken).stderr, 'topicd.service:3', 'it would be found')
 })
 
 await t.test(`the unit's exposure is ${exposureMax} at most`, { skip: missing }, async (t) => {

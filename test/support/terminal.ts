@@ -49,7 +49,7 @@ export async function onTerminal(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<Terminal> {
   const child = spawn('python3', ['-c', relay, ...command], { stdio: 'pipe', env })
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   let shown = ''
   let first = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))

@@ -35,7 +35,8 @@ export function startCommand(
   assert(child.stdout !== null && child.stderr !== null)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const ended = once(child, 'exit').then(([code]) => ({ code: code as number | null, stderr }))
+  const ends = Promise.all([once(child, 'exit'), once(child.stderr, 'end')])
+  const ended = ends.then(([[code]]) => ({ code: code as number | null, stderr }))
   return { child, stdout: child.stdout, ended }
 }
 
