@@ -1,5 +1,5 @@
 /**
- * Authentication: no request without a known API key, judged before anything of the body is read.
+ * Authentication: every request needs a known API key, which is checked before anything of the body is read.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -23,7 +23,7 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('an unknown key, another scheme and a garbled header are refused', async (t) => {
+  await t.test('an unknown key, another scheme and a malformed header are refused', async (t) => {
     const changed = token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')
     for (const authorization of [
       'Apikey',
@@ -46,7 +46,7 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('the scheme word is Apikey or Bearer, without regard to case', async (t) => {
+  await t.test('the scheme is Apikey or Bearer, in upper or lower case', async (t) => {
     for (const scheme of ['Apikey', 'apikey', 'APIKEY', 'ApiKey', 'Bearer', 'bearer', 'BEARER'])
       gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
   })
@@ -91,14 +91,14 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('the key is judged before the body and its headers', async (t) => {
+  await t.test('the key is checked before the body and its content type', async (t) => {
     const unknown = { token: 'unknown' }
-    refuses(t, await post('fetch', 'no json', unknown), 401, 'unauthorized', 'a body that is no JSON')
+    refuses(t, await post('fetch', 'no json', unknown), 401, 'unauthorized', 'a body that is not JSON')
     const wrongType = await post('fetch', {}, { ...unknown, headers: { 'content-type': 'text/plain' } })
-    refuses(t, wrongType, 401, 'unauthorized', 'a content type that is not taken')
+    refuses(t, wrongType, 401, 'unauthorized', 'an unsupported content type')
   })
 
-  await t.test('an answer comes before a body that never does', async (t) => {
+  await t.test('a request without a key is refused though its body never arrives', async (t) => {
     const connection = await server.raw()
     await connection.write(
       'POST /topics/fetch HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n',
@@ -110,6 +110,6 @@ await overWorkers(t, async (t, server) => {
   await t.test('a refused write changes nothing', async (t) => {
     await post('set', { path: 'a', value: 2 }, { token: null })
     await post('remove', { path: 'a' }, { token: 'unknown' })
-    gives(t, await post('fetch', { path: 'a' }), item, 'the topic is as it was')
+    gives(t, await post('fetch', { path: 'a' }), item, 'the topic is unchanged')
   })
 })

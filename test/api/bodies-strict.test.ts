@@ -1,6 +1,6 @@
 /**
- * Bodies that JSON.parse would let pass with something lost: sizes that round to an integer, names given twice, values
- * deeper than common clients read. And a name that is not known here is answered with those that are.
+ * Bodies that JSON.parse accepts and the service refuses: sizes that only round to an integer, names given twice,
+ * values nested deeper than common clients can read. The refusal of an unknown name lists the known ones.
  */
 import t from 'tap'
 import { valueLevelsMax } from '../../dist/limits.js'
@@ -8,7 +8,7 @@ import { gives, refuses } from '../support/claims.js'
 import { overWorkers, runCommand, startServer } from '../support/server.js'
 
 await overWorkers(t, async (t, { post }) => {
-  await t.test('an unknown parameter is answered with the names that the route knows', async (t) => {
+  await t.test('the refusal of an unknown parameter lists the names that the route accepts', async (t) => {
     const names: readonly (readonly [route: string, allowed: string])[] = [
       ['fetch', '"after", "path", "selector", "size", "type"'],
       ['set', '"path", "type", "value"'],
@@ -38,7 +38,7 @@ await overWorkers(t, async (t, { post }) => {
     )
   })
 
-  await t.test('a size is judged by its text', async (t) => {
+  await t.test('a size is checked by its text, not by the number that it rounds to', async (t) => {
     await post('add', { path: 'a' })
     const page = '{"has_more":false,"results":[{"path":"a","type":"json"}]}'
     for (const size of [
@@ -93,7 +93,7 @@ await overWorkers(t, async (t, { post }) => {
     }
   })
 
-  await t.test('a parameter that is given twice is named', async (t) => {
+  await t.test('a parameter given twice is refused by name', async (t) => {
     refuses(t, await post('fetch', '{"path":"a","path":"a"}'), 400, 'duplicate_parameter', 'path', '"path"')
     refuses(
       t,
@@ -122,7 +122,7 @@ await overWorkers(t, async (t, { post }) => {
     )
   })
 
-  await t.test('a property that is given twice is refused by name, whatever its spelling', async (t) => {
+  await t.test('a property given twice is refused by name, however it is escaped', async (t) => {
     const twice: readonly (readonly [properties: string, name: string])[] = [
       ['{"a":"1","a":"1"}', 'a'],
       ['{"a":"1","b":"2","\\u0061":"1"}', 'a'],
@@ -150,9 +150,9 @@ await overWorkers(t, async (t, { post }) => {
         }
       }
       const odd = `{"path":"${route}",${value}"properties":{"a":"{\\"a\\":1,\\"a\\":2}","b":"","__proto__":"","constructor":""}}`
-      gives(t, await post(route, odd), `{"path":"${route}","created":true}`, 'names that stand in values are none')
-      const lacks = `{"path":"a","type":"json","properties":{"a":{"x":1,"x":2}},${value}"type":"json"}`
-      refuses(t, await post(route, lacks), 400, 'duplicate_parameter', 'the body comes first', '"type"')
+      gives(t, await post(route, odd), `{"path":"${route}","created":true}`, 'names inside values are not counted')
+      const repeated = `{"path":"a","type":"json","properties":{"a":{"x":1,"x":2}},${value}"type":"json"}`
+      refuses(t, await post(route, repeated), 400, 'duplicate_parameter', 'the body is checked first', '"type"')
       const nested = `{"path":"a",${value}"properties":{"a":{"x":1,"x":2}}}`
       refuses(
         t,
@@ -172,10 +172,10 @@ await overWorkers(t, async (t, { post }) => {
         'properties',
       )
     }
-    refuses(t, await post('fetch', { path: 'twice' }), 400, 'no_such_topic', 'nothing was made')
+    refuses(t, await post('fetch', { path: 'twice' }), 400, 'no_such_topic', 'nothing was created')
   })
 
-  await t.test(`a value of ${valueLevelsMax} levels is taken, one more is refused by name`, async (t) => {
+  await t.test(`a value of ${valueLevelsMax} levels is accepted, one more is refused by name`, async (t) => {
     const arrays = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
     const objects = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
     const both = (levels: number) =>
@@ -202,7 +202,7 @@ await overWorkers(t, async (t, { post }) => {
           answer,
           400,
           'invalid_parameter',
-          `${name}, one more`,
+          `${name}, one level more`,
           '"value"',
           `nested more than ${valueLevelsMax} levels deep`,
         )
@@ -211,19 +211,19 @@ await overWorkers(t, async (t, { post }) => {
         t,
         await post('fetch', { path: 'deep' }),
         `{"path":"deep","type":"json","value":${value}}`,
-        `${name} are as they were`,
+        `${name} are unchanged`,
       )
     }
     gives(
       t,
       await post('set', `{"path":"deep","value":[${'[],{},'.repeat(2000)}[]]}`),
       '{"path":"deep"}',
-      'wide is not deep',
+      'a wide value is not deep',
     )
-    gives(t, await post('set', `{"path":"deep","value":"${'['.repeat(5000)}"}`), '{"path":"deep"}', 'nor is text')
+    gives(t, await post('set', `{"path":"deep","value":"${'['.repeat(5000)}"}`), '{"path":"deep"}', 'nor is a string')
   })
 
-  await t.test('depth anywhere else in a body is refused, a body full of brackets at once', async (t) => {
+  await t.test('values nested too deep are refused anywhere in a body, even in one full of brackets', async (t) => {
     const deep = '['.repeat(1001) + ']'.repeat(1001)
     refuses(
       t,
@@ -254,7 +254,7 @@ await overWorkers(t, async (t, { post }) => {
       await post('set', `{"path":"a","value":${'['.repeat(room)}`),
       400,
       'invalid_parameter',
-      'open',
+      'arrays, open',
       '"value"',
       'levels',
     )
@@ -263,7 +263,7 @@ await overWorkers(t, async (t, { post }) => {
       await post('set', `{"path":"a","value":${'{"a":'.repeat(room / 5)}`),
       400,
       'invalid_parameter',
-      'open',
+      'objects, open',
       '"value"',
       'levels',
     )
@@ -273,12 +273,12 @@ await overWorkers(t, async (t, { post }) => {
       await post('set', `{"path":"a","value":${closed}}`),
       400,
       'invalid_parameter',
-      'closed',
+      'arrays, closed',
       '"value"',
       'levels',
     )
     const wrong = `{"path":"a","value":[1,,${'['.repeat(5000)}`
-    refuses(t, await post('set', wrong), 400, 'invalid_json', 'wrong before it is deep', 'byte 24')
+    refuses(t, await post('set', wrong), 400, 'invalid_json', 'invalid before it is too deep', 'byte 24')
     refuses(
       t,
       await post('set', `{"path":"a","value":${'['.repeat(1000)}`),
@@ -290,7 +290,7 @@ await overWorkers(t, async (t, { post }) => {
   })
 })
 
-await t.test('an import refuses the same in its lines', async (t) => {
+await t.test('an import refuses lines with the same faults', async (t) => {
   const server = await startServer(t)
   const lines: readonly (readonly [line: string, problem: RegExp])[] = [
     ['{"path":"a","properties":{"a":"1","\\u0061":"1"}}', /line 1: Property "a" is given more than once/],

@@ -1,5 +1,5 @@
 /**
- * Writers that meet at one path: one of them creates it, and what was removed stays removed.
+ * Concurrent writers on one path: exactly one of them creates the topic, and a removed topic stays removed.
  */
 
 import t from 'tap'
@@ -18,24 +18,25 @@ await overWorkers(t, async (t, server) => {
   const atOnce = (route: string, body: (client: number) => object): Promise<Answer[]> =>
     Promise.all(clients.map((client, i) => client.post(route, body(i))))
   const created = (answers: readonly Answer[]) => answers.filter(({ text }) => text.includes('"created":true')).length
-  const strays = (answers: readonly Answer[]) => answers.filter(({ status }) => status !== 200).map(({ text }) => text)
+  const refusals = (answers: readonly Answer[]) =>
+    answers.filter(({ status }) => status !== 200).map(({ text }) => text)
 
-  await t.test('of many that add the same topic exactly one creates it', async (t) => {
+  await t.test('of many concurrent adds of one topic exactly one creates it', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const answers = await atOnce('add', () => ({ path: `add/${round}` }))
-      t.same({ created: created(answers), strays: strays(answers) }, { created: 1, strays: [] }, `round ${round}`)
+      t.same({ created: created(answers), refusals: refusals(answers) }, { created: 1, refusals: [] }, `round ${round}`)
     }
   })
 
   await t.test(
-    'of many that add and set the same topic exactly one creates it, and one of the values stays',
+    'of many concurrent addAndSets of one topic exactly one creates it, and one of the values remains',
     async (t) => {
       for (let round = 0; round < rounds; round++) {
         const path = `set/${round}`
         const answers = await atOnce('addAndSet', (value) => ({ path, value }))
         t.same(
-          { created: created(answers), strays: strays(answers) },
-          { created: 1, strays: [] },
+          { created: created(answers), refusals: refusals(answers) },
+          { created: 1, refusals: [] },
           `round ${round}: one creates`,
         )
         const { text } = await post('fetch', { path })
@@ -44,7 +45,7 @@ await overWorkers(t, async (t, server) => {
     },
   )
 
-  await t.test('of many that create the same topic as different types one type wins', async (t) => {
+  await t.test('of many concurrent addAndSets of one topic with different types one type wins', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `type/${round}`
       const answers = await atOnce('addAndSet', (i) => ({ path, type: i % 2 === 0 ? 'json' : 'string', value: 'x' }))
@@ -56,7 +57,7 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('of many that remove the same topic exactly one does', async (t) => {
+  await t.test('of many concurrent removes of one topic exactly one removes it', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `gone/${round}`
       await post('addAndSet', { path, value: round })
@@ -70,27 +71,27 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('set never brings back a topic that was removed', async (t) => {
+  await t.test('set never brings back a topic that a concurrent remove has removed', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `back/${round}`
       await post('addAndSet', { path, value: 0 })
-      const half = round % clients.length
+      const remover = round % clients.length
       const answers = await Promise.all(
         clients.map((client, i) =>
-          i === half ? client.post('remove', { path }) : client.post('set', { path, value: i }),
+          i === remover ? client.post('remove', { path }) : client.post('set', { path, value: i }),
         ),
       )
-      t.equal(at(answers, half).text, '{"removed":1}', `round ${round}: removed`)
-      const sets = answers.filter((_, i) => i !== half)
+      t.equal(at(answers, remover).text, '{"removed":1}', `round ${round}: removed`)
+      const sets = answers.filter((_, i) => i !== remover)
       t.ok(
         sets.every(({ status, code }) => status === 200 || code === 'no_such_topic'),
-        `round ${round}: before or after it`,
+        `round ${round}: each set came before or after the remove`,
       )
-      t.equal((await post('fetch', { path })).code, 'no_such_topic', `round ${round}: it stays away`)
+      t.equal((await post('fetch', { path })).code, 'no_such_topic', `round ${round}: it stays removed`)
     }
   })
 
-  await t.test('a topic removed and created at once ends as the last of the two left it', async (t) => {
+  await t.test('after a concurrent remove and addAndSet the topic exists exactly if addAndSet came last', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `both/${round}`
       await post('addAndSet', { path, value: 0 })
@@ -103,7 +104,7 @@ await overWorkers(t, async (t, server) => {
       t.equal(
         exists,
         creation.text.includes('"created":true'),
-        `round ${round}: there if and only if it was created after that`,
+        `round ${round}: it exists if and only if it was created after the remove`,
       )
     }
   })

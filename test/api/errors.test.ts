@@ -1,6 +1,6 @@
 /**
- * What is wrong with a request, from its route to the last member of its body: each fault has its status, its code and a
- * message that names the place, and the service goes on.
+ * Refused requests, from the route to the last member of the body: each fault has its status, its code and a message
+ * that says where it is, and the service keeps serving.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -30,11 +30,11 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('a query is not part of the route', async (t) => {
+  await t.test('a query string is not part of the route', async (t) => {
     gives(t, await post('fetch?x=1', { path: 'a' }), item, 'the route is found')
   })
 
-  await t.test('any method but POST is a 405 that says so', async (t) => {
+  await t.test('any method other than POST is a 405 that names POST', async (t) => {
     for (const route of routes) {
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
         const answer = await post(route, '', { method })
@@ -46,11 +46,11 @@ await overWorkers(t, async (t, server) => {
       t.strictSame(found, { status: 405, allow: 'POST', text: '' }, `HEAD ${route} has no body`)
     }
     const head = await client.send('/none', '', { method: 'HEAD' })
-    t.strictSame({ status: head.status, text: head.text }, { status: 404, text: '' }, 'HEAD of no route')
-    refuses(t, await client.send('/none', '', { method: 'GET' }), 404, 'unknown_route', 'GET of no route')
+    t.strictSame({ status: head.status, text: head.text }, { status: 404, text: '' }, 'HEAD of an unknown route')
+    refuses(t, await client.send('/none', '', { method: 'GET' }), 404, 'unknown_route', 'GET of an unknown route')
   })
 
-  await t.test('the content type is application/json, whatever its parameters', async (t) => {
+  await t.test('the content type must be application/json, with any parameters', async (t) => {
     for (const type of [
       'application/json',
       'application/json; charset=utf-8',
@@ -81,8 +81,8 @@ await overWorkers(t, async (t, server) => {
     for (const [claim, body] of [
       ['a byte that is never UTF-8', inPath(0xff)],
       ['a continuation byte alone', inPath(0x80)],
-      ['a sequence that is cut short', inPath(0xe2, 0x82)],
-      ['a sequence that is longer than needed', inPath(0xc0, 0xaf)],
+      ['a truncated sequence', inPath(0xe2, 0x82)],
+      ['an overlong sequence', inPath(0xc0, 0xaf)],
       ['a surrogate', inPath(0xed, 0xa0, 0x80)],
       ['a code point beyond the last', inPath(0xf4, 0x90, 0x80, 0x80)],
       ['UTF-16', Buffer.from('\ufeff{"path":"a"}', 'utf16le')],
@@ -124,7 +124,7 @@ await overWorkers(t, async (t, server) => {
     refuses(t, await post('fetch', 'null'), 400, 'invalid_body', 'null', 'null')
   })
 
-  /** The members that each route takes, with a value that it accepts. */
+  /** A body that each route accepts. */
   const accepted: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     fetch: { path: 'a' },
     set: { path: 'a', value: 1 },
@@ -134,7 +134,7 @@ await overWorkers(t, async (t, server) => {
   }
 
   for (const route of routes) {
-    await t.test(`${route} names a member that it does not know`, async (t) => {
+    await t.test(`${route} refuses an unknown member by name`, async (t) => {
       for (const name of [
         'pth',
         'Path',
@@ -161,7 +161,7 @@ await overWorkers(t, async (t, server) => {
       }
     })
 
-    await t.test(`${route} takes each member once`, async (t) => {
+    await t.test(`${route} refuses a member given twice`, async (t) => {
       for (const twice of [
         '"path":"a","path":"a"',
         '"path":"a","p\\u0061th":"b"',
@@ -174,7 +174,7 @@ await overWorkers(t, async (t, server) => {
     })
   }
 
-  await t.test('a value that is given twice is a 400, though a value may hold a member twice', async (t) => {
+  await t.test('a value given twice is a 400, and nothing is set', async (t) => {
     refuses(t, await post('set', '{"path":"a","value":1,"value":2}'), 400, 'duplicate_parameter', 'value twice')
     refuses(
       t,
@@ -186,7 +186,7 @@ await overWorkers(t, async (t, server) => {
     gives(t, await post('fetch', { path: 'a' }), item, 'nothing was set')
   })
 
-  await t.test('a member of the wrong kind is a 400 that names it, what it is and what it may be', async (t) => {
+  await t.test('a member of the wrong kind is a 400 that names it and says what is allowed', async (t) => {
     for (const found of [5, null, true, [], {}, ['a']]) {
       for (const [route, members] of Object.entries(accepted)) {
         const answer = await post(route, { ...members, path: found })
@@ -292,16 +292,16 @@ await overWorkers(t, async (t, server) => {
     }
   })
 
-  await t.test('after all of this every worker serves as before', async (t) => {
+  await t.test('after all these refusals every worker is alive and requests are served', async (t) => {
     for (let i = 0; i < 20; i++) gives(t, await post('fetch', { path: 'a' }), item, `request ${i}`)
     t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
-    t.equal(server.workerPids().length, server.workers, 'all are there')
+    t.equal(server.workerPids().length, server.workers, 'every worker is alive')
   })
 })
 
-await t.test('the routes lie under the base path, and only there', async (t) => {
+await t.test('the routes are below the base path, and only there', async (t) => {
   const server = await startServer(t, { workers: 2, flags: ['--base-path', '/diffusion/v1/'] })
-  t.match(server.url, /\/diffusion\/v1$/, 'the url says so')
+  t.match(server.url, /\/diffusion\/v1$/, 'the URL ends with it')
   gives(t, await server.post('add', { path: 'a' }), '{"path":"a","created":true}', 'below it')
   const outside = new Client(new URL(server.url).origin, server.token, 1)
   t.teardown(() => outside.close())

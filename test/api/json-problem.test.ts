@@ -1,6 +1,6 @@
 /**
- * JSON that is invalid is refused at its first wrong byte, counted from 1, with what was found there and what was expected:
- * the same words on every version of Node.
+ * Invalid JSON is refused with the position of its first wrong byte, counted from 1, what was found there and what was
+ * expected, in words that do not depend on the version of Node.
  */
 import t from 'tap'
 import { repeatedName } from '../../dist/api/members.js'
@@ -8,7 +8,7 @@ import { parseBody } from '../../dist/api/parse-body.js'
 import { isProblem } from '../../dist/api/problems.js'
 import { type Random, seededRandom } from '../support/random.js'
 
-/** What is said of a body's JSON; undefined when nothing is. */
+/** The message that refuses a body as invalid JSON; undefined if there is none. */
 function problemOf(body: string | Uint8Array): string | undefined {
   const accept = { validate: (input: unknown) => ({ success: true, data: input }) as const, names: [] }
   const parsed = parseBody(Buffer.from(body as string), accept)
@@ -16,7 +16,7 @@ function problemOf(body: string | Uint8Array): string | undefined {
   return parsed.message
 }
 
-/** The byte that a body's problem names. */
+/** The byte that the message names. */
 function byteOf(body: string): number | undefined {
   const found = /^The request body is not valid JSON: found .+ at byte (\d+), expected .+\.$/s.exec(
     problemOf(body) ?? '',
@@ -91,13 +91,13 @@ const problems: readonly (readonly [body: string, problem: string])[] = [
   ['{"a":1} // note', 'found "/" at byte 9, expected the end'],
 ]
 
-t.test('each mistake is named at its byte, with what was found and what was expected', async (t) => {
+t.test('each mistake is reported with its byte, what was found there and what was expected', async (t) => {
   for (const [body, problem] of problems) {
     t.equal(problemOf(body), `The request body is not valid JSON: ${problem}.`, JSON.stringify(body))
   }
 })
 
-/** Texts whose pieces the mutations are made of. */
+/** Texts that the mutations change. */
 const valid: readonly string[] = [
   '{}',
   '{"path":"a/b","value":[1,2.5,-0,1e400,{"x":null}],"type":"json"}',
@@ -106,6 +106,7 @@ const valid: readonly string[] = [
   '{"é😀":"日本","":[0.1E-5,10]}',
   '{"properties":{"a":"b","c":"d"},"size":10.0}',
 ]
+/** What a mutation inserts. */
 const pieces = [
   '"',
   '\\',
@@ -152,15 +153,16 @@ function mutated(text: string, { below, pick }: Random): string {
     const insert = below(3) === 0 ? '' : pick(pieces)
     mutant = mutant.slice(0, at) + insert + mutant.slice(at + below(3))
   }
-  return below(10) === 0 ? mutant.slice(0, below(mutant.length + 1)) : mutant.toWellFormed()
+  if (below(10) === 0) mutant = mutant.slice(0, below(mutant.length + 1))
+  return mutant.toWellFormed()
 }
 
-t.test('a body is called invalid exactly when JSON.parse refuses it', async (t) => {
+t.test('a body is refused as invalid JSON exactly when JSON.parse refuses it', async (t) => {
   const random = seededRandom(t)
   let invalid = 0
   const rounds = 60_000
   for (let round = 0; round < rounds; round++) {
-    const text = mutated(random.pick(valid), random).toWellFormed()
+    const text = mutated(random.pick(valid), random)
     const problem = problemOf(text)
     if (problem !== undefined) invalid++
     if ((problem === undefined) !== isJson(text)) t.fail(`${JSON.stringify(text)}: ${problem}`)
@@ -168,7 +170,7 @@ t.test('a body is called invalid exactly when JSON.parse refuses it', async (t) 
   t.ok(invalid > rounds / 10 && invalid < rounds * 0.99, `${invalid} of ${rounds} were invalid`)
 })
 
-/** Ends that make a text of some beginnings: the rest of a token, then all that is open is closed. */
+/** What may complete the last token of a text that breaks off, before its open brackets are closed. */
 const inners = [
   '',
   '0',
@@ -195,8 +197,8 @@ const inners = [
 ]
 const ends = [...inners, ...['0', '00', '000', '0000', 'n'].map((rest) => `${rest}":0`)]
 
-/** Whether some end makes `start` valid, found by trying them: knows nothing of how the byte was found. */
-function canGoOn(start: string): boolean {
+/** Whether some end makes `start` valid JSON: tries all of them, independently of how the byte was found. */
+function canBecomeJson(start: string): boolean {
   let closers = ''
   for (const [token] of start.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
     if (token === '[') closers = `]${closers}`
@@ -206,37 +208,37 @@ function canGoOn(start: string): boolean {
   return ends.some((end) => isJson(start + end + closers))
 }
 
-t.test('up to the byte that is named the text can go on to be valid, with it no longer', async (t) => {
+t.test('the text before the named byte can be completed to valid JSON, and with that byte it cannot', async (t) => {
   const random = seededRandom(t)
-  let looked = 0
+  let checked = 0
   for (let round = 0; round < 3000; round++) {
-    const text = mutated(random.pick(valid), random).toWellFormed()
+    const text = mutated(random.pick(valid), random)
     const byte = byteOf(text)
     if (byte === undefined) {
       if (!isJson(text)) t.fail(`${JSON.stringify(text)}: no byte`)
       continue
     }
-    looked++
+    checked++
     const before = Buffer.from(text)
       .subarray(0, byte - 1)
       .toString()
     const [wrong = ''] = Buffer.from(text)
       .subarray(byte - 1)
       .toString()
-    if (!canGoOn(before)) t.fail(`${JSON.stringify(text)}: wrong before byte ${byte} already`)
-    if (wrong !== '' && canGoOn(before + wrong)) t.fail(`${JSON.stringify(text)}: right at byte ${byte}`)
+    if (!canBecomeJson(before)) t.fail(`${JSON.stringify(text)}: already wrong before byte ${byte}`)
+    if (wrong !== '' && canBecomeJson(before + wrong)) t.fail(`${JSON.stringify(text)}: right at byte ${byte}`)
     if (wrong === '' && isJson(before)) t.fail(`${JSON.stringify(text)}: right at the end`)
   }
-  t.ok(looked > 300, `${looked} were looked at`)
+  t.ok(checked > 300, `${checked} texts were checked`)
 })
 
-t.test('the first of the members that are given twice is named, however it is spelt', async (t) => {
-  const spelt = [
+t.test('the first name that repeats an earlier one is reported, however it is escaped', async (t) => {
+  const repeated = [
     ['"\\u0061":1,"a":2', 'a'],
     ['"é":1,"\\u00e9":2', 'é'],
     ['"a":1,"b":2,"b":3,"a":4', 'b'],
     ['"\\"":1,"\\u0022":2', '"'],
   ] as const
-  for (const [text, name] of spelt) t.equal(repeatedName(Buffer.from(`{${text}}`)), name, text)
+  for (const [text, name] of repeated) t.equal(repeatedName(Buffer.from(`{${text}}`)), name, text)
   t.equal(repeatedName(Buffer.from('{"a":1,"A":2,"é":3,"e":4,"":5}')), undefined, 'different names')
 })

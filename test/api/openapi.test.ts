@@ -1,5 +1,6 @@
 /**
- * The API description is one, and is true: what it says of requests and answers is held to what the service takes and gives.
+ * The API description is valid and true: it is compared with the requests that the service accepts and the answers
+ * that it gives.
  */
 
 import { createConfig, lintFromString } from '@redocly/openapi-core'
@@ -17,12 +18,12 @@ interface Json {
 const { stdout } = await runCommand(['openapi'])
 const document = JSON.parse(stdout) as Json
 
-/** What lies in a document under names, one in the other. */
+/** The member of a document that nested names lead to. */
 function inside(json: Json, ...names: readonly string[]): Json {
-  return names.reduce((place, name) => present(place[name]), json)
+  return names.reduce((member, name) => present(member[name]), json)
 }
 
-// Words of OpenAPI that JSON Schema does not know are no mistake.
+// Keywords of OpenAPI that JSON Schema does not have are not errors.
 const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).addVocabulary([
   'openapi',
   'info',
@@ -60,13 +61,13 @@ for (const [path, post] of operations) {
 
 const config = await createConfig({ extends: ['recommended'] })
 
-/** What the linter says of a description, by its rules' names. */
+/** The linter's problems with a description, each with the name of its rule. */
 async function lint(described: object): Promise<string[]> {
   const problems = await lintFromString({ source: JSON.stringify(described), absoluteRef: '/openapi.json', config })
   return problems.map(({ severity, ruleId, message }) => `${severity} ${ruleId}: ${message}`)
 }
 
-await t.test('a linter has no error and no warning for it, with all recommended rules', async (t) => {
+await t.test('it passes a linter with all recommended rules, without errors or warnings', async (t) => {
   t.strictSame(await lint(document), [])
   const schemas = { ...inside(document, 'components', 'schemas'), Unused: { type: 'object' } }
   const planted: readonly (readonly [rule: string, described: object])[] = [
@@ -89,7 +90,7 @@ function withSetExample(value: object): object {
   return copy as object
 }
 
-await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and nothing in it leads nowhere', async (t) => {
+await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and all its references resolve', async (t) => {
   t.match(String(document.openapi), /^3\.1\./)
   const routes = ['/topics/fetch', '/topics/set', '/topics/addAndSet', '/topics/add', '/topics/remove']
   t.strictSame(
@@ -98,16 +99,16 @@ await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and noth
   )
   t.strictSame(Object.keys(inside(document, 'paths')), [...routes, '/healthz', '/openapi.json'])
   const references = [...new Set([...stdout.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, reference = '']) => reference))]
-  const lost = references.filter(
+  const unresolved = references.filter(
     (reference) =>
-      reference.split('/').reduce<Json | undefined>((place, name) => place?.[name], document) === undefined,
+      reference.split('/').reduce<Json | undefined>((member, name) => member?.[name], document) === undefined,
   )
   t.ok(references.length > 10)
-  t.strictSame(lost, [])
-  t.notMatch(stdout, 'readOnly', 'no member is kept out of requests')
+  t.strictSame(unresolved, [])
+  t.notMatch(stdout, 'readOnly', 'no member is read-only')
 })
 
-await t.test('a generated client hides no function of its platform', async (t) => {
+await t.test('no operation id shadows a global function in a generated client', async (t) => {
   const ids = Object.values(inside(document, 'paths')).flatMap((item) =>
     Object.values(item).map(({ operationId }) => String(operationId)),
   )
@@ -126,7 +127,7 @@ await t.test('a generated client hides no function of its platform', async (t) =
   )
 })
 
-await t.test('both spellings of the key are described, and each operation has its tag', async (t) => {
+await t.test('both authorization schemes are described, and each operation has its tag', async (t) => {
   t.strictSame(document.security, [{ apiKey: [] }, { bearer: [] }])
   t.match(inside(document, 'components', 'securitySchemes'), {
     apiKey: { type: 'apiKey', in: 'header', name: 'authorization' },
@@ -138,40 +139,37 @@ await t.test('both spellings of the key are described, and each operation has it
   )
 })
 
-await t.test(
-  'a request by path and one by selector have a schema each, with the bounds of their members',
-  async (t) => {
-    const schemas = inside(document, 'components', 'schemas')
-    t.strictSame(
-      ['FetchByPath', 'FetchBySelector', 'RemoveByPath', 'RemoveBySelector'].map((name) => schemas[name]?.required),
-      [['path'], ['selector'], ['path'], ['selector']],
-    )
-    t.match(inside(schemas, 'FetchBySelector', 'properties', 'size'), {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1000,
-      default: 10,
-    })
-    t.match(inside(schemas, 'FetchByPath', 'properties', 'path'), {
-      minLength: 1,
-      maxLength: 1980,
-      description: /1978 bytes of UTF-8/,
-    })
-    t.match(inside(schemas, 'RemoveBySelector', 'properties', 'selector'), {
-      minLength: 1,
-      maxLength: 8192,
-      description: /8192 bytes of UTF-8/,
-    })
-    const larger = JSON.parse((await runCommand(['openapi', '--page-size-max', '5000'])).stdout) as Json
-    t.match(
-      inside(larger, 'components', 'schemas', 'FetchBySelector', 'properties', 'size'),
-      { maximum: 5000 },
-      'the largest size is the setting',
-    )
-  },
-)
+await t.test('requests by path and by selector have separate schemas, with the bounds of their members', async (t) => {
+  const schemas = inside(document, 'components', 'schemas')
+  t.strictSame(
+    ['FetchByPath', 'FetchBySelector', 'RemoveByPath', 'RemoveBySelector'].map((name) => schemas[name]?.required),
+    [['path'], ['selector'], ['path'], ['selector']],
+  )
+  t.match(inside(schemas, 'FetchBySelector', 'properties', 'size'), {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1000,
+    default: 10,
+  })
+  t.match(inside(schemas, 'FetchByPath', 'properties', 'path'), {
+    minLength: 1,
+    maxLength: 1980,
+    description: /1978 bytes of UTF-8/,
+  })
+  t.match(inside(schemas, 'RemoveBySelector', 'properties', 'selector'), {
+    minLength: 1,
+    maxLength: 8192,
+    description: /8192 bytes of UTF-8/,
+  })
+  const larger = JSON.parse((await runCommand(['openapi', '--page-size-max', '5000'])).stdout) as Json
+  t.match(
+    inside(larger, 'components', 'schemas', 'FetchBySelector', 'properties', 'size'),
+    { maximum: 5000 },
+    'the largest size is the setting',
+  )
+})
 
-await t.test('its examples are what a new service answers, and keep to the schemas', async (t) => {
+await t.test('its examples match its schemas and the answers of a new service', async (t) => {
   const { post } = await startServer(t)
   let count = 0
   for (const [route, shown] of Object.entries(examples) as [string, readonly Example[]][]) {
@@ -195,8 +193,8 @@ const server = await startServer(t)
 const { post } = server
 const reader = await server.addKey('reader', { allow: ['fetch'] })
 
-/** Requests that the service takes. */
-const taken: readonly (readonly [route: string, body: object])[] = [
+/** Requests that the service accepts. */
+const accepted: readonly (readonly [route: string, body: object])[] = [
   ['add', { path: 'a' }],
   ['add', { path: 'a', type: 'string', properties: {} }],
   ['add', { path: 'a/p', properties: { VALIDATE_VALUES: 'true', anything: '' } }],
@@ -243,8 +241,8 @@ function holds(t: Test, validate: ValidateFunction | undefined, json: unknown, c
   t.ok(validate?.(json), `${claim}${validate?.errors ? ` ${ajv.errorsText(validate.errors)}` : ''}`)
 }
 
-await t.test('it describes every request that is taken, and its answer', async (t) => {
-  for (const [route, body] of taken) {
+await t.test('its schemas accept the requests that the service accepts, and their answers', async (t) => {
+  for (const [route, body] of accepted) {
     const answer = await post(route, body)
     const what = `${route} ${JSON.stringify(body)}`
     t.equal(answer.status, 200, what)
@@ -253,7 +251,7 @@ await t.test('it describes every request that is taken, and its answer', async (
   }
 })
 
-await t.test('it does not describe requests that are refused for their shape', async (t) => {
+await t.test('its schemas refuse requests that the service refuses for their shape', async (t) => {
   for (const [route, body] of refused) {
     const answer = await post(route, body)
     const what = `${route} ${JSON.stringify(body)}`
@@ -263,7 +261,7 @@ await t.test('it does not describe requests that are refused for their shape', a
   }
 })
 
-await t.test('it describes the other refusals', async (t) => {
+await t.test('it describes refusals with 401, 403, 413 and 415', async (t) => {
   const refusals = [
     await post('set', { path: 'b', value: 1 }, { token: null }),
     await post('set', { path: 'b', value: 1 }, { token: reader }),
@@ -277,14 +275,14 @@ await t.test('it describes the other refusals', async (t) => {
   for (const { status, text } of refusals) holds(t, answers.get(`/topics/set ${status}`), JSON.parse(text), text)
 })
 
-await t.test('a wrong answer would be noticed', async (t) => {
+await t.test('its schemas refuse wrong answers', async (t) => {
   for (const wrong of [{ has_more: 1, results: [] }, { path: 'a' }, { path: 'a', type: 'json', more: 1 }, {}]) {
     t.notOk(answers.get('/topics/fetch 200')?.(wrong), JSON.stringify(wrong))
   }
   t.notOk(answers.get('/topics/set 400')?.({ code: 'invented', message: 'A.' }))
 })
 
-await t.test('the admin listener serves it, with the base path of the service', async (t) => {
+await t.test('the admin listener serves what the command prints, and the base path is its server', async (t) => {
   const { text, type } = await get(`${server.adminUrl}/openapi.json`)
   t.equal(type, 'application/json')
   t.strictSame(JSON.parse(text), document)

@@ -7,7 +7,7 @@ import { type FetchedPage, pathsOf } from '../support/client.js'
 import { treeOrder } from '../support/model.js'
 import { overWorkers } from '../support/server.js'
 
-/** The subtree of `t` in tree order: all of `t/a`'s descendants before `t/a!` and `t/a-b`, though both sort before a slash. */
+/** The subtree of `t` in tree order: descendants of `t/a` before `t/a!` and `t/a-b`, though `!` and `-` precede `/`. */
 const subtree = [
   't',
   't/A',
@@ -25,21 +25,21 @@ const subtree = [
   't/é/a',
 ]
 
-/** Topics of the same tree outside the subtree: just before it, just after it, and of its own prefix. */
+/** Topics outside the subtree: just before it, just after it, and some whose text begins with `t`. */
 const others = ['s', 's/t', 'sz', 't!', 't-a', 'ta', 'u', 'é']
 
 await overWorkers(t, async (t, { post, client }) => {
-  t.strictSame([...subtree].sort(treeOrder), subtree, 'the list is in tree order to begin with')
-  // Added in an order of their own, so that nothing depends on it.
+  t.strictSame([...subtree].sort(treeOrder), subtree, 'the list itself is in tree order')
+  // Added in another order, so that nothing depends on it.
   for (const path of [...subtree, ...others].sort().reverse()) await post('addAndSet', { path, value: path })
-  // A topic of the other type between any two must not be seen, nor counted.
+  // Topics of the other type between them must be neither returned nor counted.
   for (const path of ['t/a/aa', 't/a!/s', 't/zz']) await post('addAndSet', { path, type: 'string', value: path })
 
   for (const size of [1, 2, 3, 7, 10, 13, 14, 15, 1000]) {
     await t.test(`pages of ${size} are the subtree in tree order, each topic once`, async (t) => {
       const pages = await client.walk('*t//', { size })
       t.strictSame(pathsOf(pages), subtree, 'exactly the subtree, in order')
-      t.equal(pages.length, Math.ceil(subtree.length / size), 'as few pages as hold it: has_more ends the walk')
+      t.equal(pages.length, Math.ceil(subtree.length / size), 'as few pages as possible: has_more ends the walk')
       for (const page of pages.slice(0, -1)) t.equal(page.results.length, size, 'a page that has more is full')
       t.ok(
         pages.every((page) => page.results.every((item) => item.value === item.path)),
@@ -55,7 +55,7 @@ await overWorkers(t, async (t, { post, client }) => {
     return [pathsOf([page]), page.has_more]
   }
 
-  await t.test('after any topic of the subtree come exactly those that follow it', async (t) => {
+  await t.test('the page after any topic of the subtree has exactly the topics that follow it', async (t) => {
     for (const [i, path] of subtree.entries()) {
       t.strictSame(await next(path), [subtree.slice(i + 1), false], `after ${path}`)
       t.strictSame(await next(path, 1), [subtree.slice(i + 1, i + 2), i + 2 < subtree.length], `one after ${path}`)
@@ -69,7 +69,7 @@ await overWorkers(t, async (t, { post, client }) => {
     for (const beyond of ['t!', 't-a', 'ta', 'u', 'é', 't/é/a/b', 't/é/b', 't/\u{10ffff}', '\u{10ffff}']) {
       t.strictSame(await next(beyond), [[], false], `beyond: ${beyond}`)
     }
-    t.strictSame(await next('t/a/b/none'), [subtree.slice(6), false], 'inside: after a topic that is not there')
+    t.strictSame(await next('t/a/b/none'), [subtree.slice(6), false], 'inside: after a path without a topic')
     t.strictSame(await next('t/a/c'), [subtree.slice(6), false], 'inside: between two topics')
     t.strictSame(await next('t/a/zz/zz'), [subtree.slice(6), false], 'inside: a descendant of nothing')
     t.strictSame(await next('t/!'), [subtree.slice(1), false], 'inside: before the first child')
@@ -77,12 +77,12 @@ await overWorkers(t, async (t, { post, client }) => {
     t.strictSame(await next('t/a/aa'), [subtree.slice(4), false], 'inside: a topic of the other type')
   })
 
-  await t.test('after is exclusive to the byte', async (t) => {
-    t.strictSame(await next('t/a'), [subtree.slice(3), false], 'not itself, but its descendants')
-    t.strictSame(await next('t/a\u0001'), [subtree.slice(7), false], 'the next sibling there could be')
+  await t.test('after excludes only the topic that it names', async (t) => {
+    t.strictSame(await next('t/a'), [subtree.slice(3), false], 'not the topic itself, but its descendants')
+    t.strictSame(await next('t/a\u0001'), [subtree.slice(7), false], 'the smallest possible next sibling')
   })
 
-  await t.test('after that is no path is refused', async (t) => {
+  await t.test('an after that is not a path is refused', async (t) => {
     for (const after of ['', '/', 'a//b', 'a\0']) {
       refuses(
         t,
@@ -103,21 +103,21 @@ await overWorkers(t, async (t, { post, client }) => {
       seen.push(...pathsOf([page]))
       more = page.has_more
       after = page.results.at(-1)?.path
-      // One comes right behind the walk, one right before it, and what came before goes.
+      // Every other turn adds one topic just ahead of the walk and one behind it; the turns between remove the latter.
       for (const path of [`${after}/!new`, 't/!new']) await post(turn % 2 === 0 ? 'add' : 'remove', { path })
     }
     t.strictSame(
       seen.filter((path) => !path.endsWith('new')),
       subtree,
-      'those that stayed, in order, once',
+      'those that stayed, in order, once each',
     )
-    t.strictSame([...seen].sort(treeOrder), seen, 'the newcomers in order too')
+    t.strictSame([...seen].sort(treeOrder), seen, 'the added ones are in order too')
     await post('remove', { selector: '*t/.*!new' })
   })
 
-  await t.test('the topic that a walk stands on may be removed', async (t) => {
+  await t.test('a walk continues although the topic named by after has been removed', async (t) => {
     await post('remove', { path: 't/a/b' })
-    t.strictSame(await next('t/a/b'), [subtree.slice(5), false], 'the walk goes on behind it')
+    t.strictSame(await next('t/a/b'), [subtree.slice(5), false], 'the topics that follow it')
     gives(t, await post('addAndSet', { path: 't/a/b', value: 't/a/b' }), '{"path":"t/a/b","created":true}', 'put back')
   })
 })

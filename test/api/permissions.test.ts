@@ -1,5 +1,5 @@
 /**
- * Permissions: a key does the operations that it was made for, in the subtrees that it was made for, and nothing else.
+ * Permissions: a key may perform the operations that it was created for, in its subtrees, and nothing else.
  */
 
 import t, { type Test } from 'tap'
@@ -9,7 +9,7 @@ import type { Answer } from '../support/client.js'
 import { present } from '../support/only.js'
 import { overWorkers, type Server } from '../support/server.js'
 
-/** What each route needs; addAndSet needs both. */
+/** The operations that each route needs; addAndSet needs two. */
 const needs: Readonly<Record<string, readonly Operation[]>> = {
   fetch: ['fetch'],
   set: ['set'],
@@ -27,8 +27,8 @@ const bodies: Readonly<Record<string, object>> = {
 }
 
 await overWorkers(t, async (t, server) => {
-  await t.test('a key does only the operations that it is allowed', (t) => operations(t, server))
-  await t.test('a key touches only the subtrees that it is given', (t) => subtrees(t, server))
+  await t.test('a key may perform only the operations that it is allowed', (t) => operations(t, server))
+  await t.test('a key reaches only the subtrees that it is given', (t) => subtrees(t, server))
 })
 
 async function operations(t: Test, { post, addKey }: Server): Promise<void> {
@@ -59,9 +59,9 @@ async function operations(t: Test, { post, addKey }: Server): Promise<void> {
     t,
     await post('fetch', { path: 'q' }),
     '{"path":"q","type":"json","value":1}',
-    'addAndSet does not set with half a right',
+    'addAndSet with --allow set does not set',
   )
-  refuses(t, await post('fetch', { path: 'new' }), 400, 'no_such_topic', 'nor add with the other half')
+  refuses(t, await post('fetch', { path: 'new' }), 400, 'no_such_topic', 'addAndSet with --allow add does not add')
 }
 
 async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
@@ -77,7 +77,7 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
   const page = (...paths: string[]) => `{"has_more":false,"results":[${paths.map(item).join(',')}]}`
   const act = (route: string, body: object, key = token): Promise<Answer> => post(route, body, { token: key })
 
-  await t.test('inside its subtree it does everything', async (t) => {
+  await t.test('a key may do everything inside its subtree', async (t) => {
     for (const path of inside) gives(t, await act('fetch', { path }), item(path), `fetch ${path}`)
     gives(t, await act('add', { path: 'a/b/new' }), '{"path":"a/b/new","created":true}', 'add')
     gives(t, await act('set', { path: 'a/b/new', value: 1 }), '{"path":"a/b/new"}', 'set')
@@ -85,7 +85,7 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
     gives(t, await act('remove', { path: 'a/b/new' }), '{"removed":1}', 'remove')
   })
 
-  await t.test('a path outside is refused on every route, whether a topic is there or not', async (t) => {
+  await t.test('a path outside is refused on every route, whether a topic exists there or not', async (t) => {
     for (const path of [...outside, 'none', 'a/b-', 'A/b', 'a/B']) {
       refuses(t, await act('fetch', { path }), 403, 'forbidden_path', `fetch ${path}`)
       refuses(t, await act('set', { path, value: 1 }), 403, 'forbidden_path', `set ${path}`)
@@ -93,10 +93,10 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
       refuses(t, await act('addAndSet', { path, value: 1 }), 403, 'forbidden_path', `addAndSet ${path}`)
       refuses(t, await act('remove', { path }), 403, 'forbidden_path', `remove ${path}`)
     }
-    for (const path of outside) gives(t, await post('fetch', { path }), item(path), `${path} is as it was`)
+    for (const path of outside) gives(t, await post('fetch', { path }), item(path), `${path} is unchanged`)
   })
 
-  await t.test('a selector fetches from its subtree only', async (t) => {
+  await t.test("a selector fetches from the key's subtrees only", async (t) => {
     for (const selector of ['*.*', '?.*//', '*a//', '#*a//////*x//', '*a/b//']) {
       gives(t, await act('fetch', { selector }), page(...inside), selector)
     }
@@ -107,7 +107,7 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
     gives(t, two, page('a/b/c', 'a/b/c/d', 'x', 'x/y'), 'two subtrees, in tree order')
   })
 
-  await t.test('has_more and after know nothing of what lies outside', async (t) => {
+  await t.test('has_more and after do not reveal topics outside', async (t) => {
     const last = await act('fetch', { selector: '*.*', size: 3 })
     gives(t, last, page(...inside), 'nothing more, though topics follow outside')
     gives(t, await act('fetch', { selector: '*.*', after: 'a' }), page(...inside), 'after a topic before it')
@@ -116,9 +116,9 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
     gives(t, across, page('a/b/c/d', 'x', 'x/y'), 'across the gap between two')
   })
 
-  await t.test('a selector removes from its subtree only', async (t) => {
+  await t.test("a selector removes from the key's subtree only", async (t) => {
     gives(t, await act('remove', { selector: '*x//' }), '{"removed":0}', 'a selector outside')
-    gives(t, await act('remove', { selector: '*.*' }), '{"removed":4}', 'everything, as far as it is its own')
+    gives(t, await act('remove', { selector: '*.*' }), '{"removed":4}', 'everything inside')
     const left = await post('fetch', { selector: '#*a//////*b//////*x//' })
     gives(t, left, page(...outside), 'the rest stays')
   })

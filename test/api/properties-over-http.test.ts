@@ -1,12 +1,12 @@
 /**
- * Topic properties as the routes take them: which are refused, which fit an existing topic, and what they bring about.
+ * Topic properties over the routes: which are refused, which match an existing topic, and what they do.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { overWorkers } from '../support/server.js'
 
 await overWorkers(t, async (t, { post }) => {
-  await t.test('an empty map, known names and any other name are taken', async (t) => {
+  await t.test('an empty map, known names and any other names are accepted', async (t) => {
     for (const [i, properties] of [
       {},
       { VALIDATE_VALUES: 'true' },
@@ -29,7 +29,7 @@ await overWorkers(t, async (t, { post }) => {
     }
   })
 
-  await t.test('names that JavaScript knows are names like any other', async (t) => {
+  await t.test('names that JavaScript objects inherit are ordinary names', async (t) => {
     const properties = '{"__proto__":"x","constructor":"y","toString":"z"}'
     const body = `{"path":"proto","value":1,"properties":${properties}}`
     gives(t, await post('addAndSet', body), '{"path":"proto","created":true}', 'created')
@@ -64,10 +64,10 @@ await overWorkers(t, async (t, { post }) => {
       const answer = await post('addAndSet', { path: 'no', value: 1, properties })
       refuses(t, answer, 400, 'invalid_property', `addAndSet with ${claim}`, `"${name}"`)
     }
-    refuses(t, await post('fetch', { path: 'no' }), 400, 'no_such_topic', 'nothing is there')
+    refuses(t, await post('fetch', { path: 'no' }), 400, 'no_such_topic', 'nothing was created')
   })
 
-  await t.test('addAndSet takes a topic whose properties have every value that it names', async (t) => {
+  await t.test('addAndSet updates a topic whose properties have every value that it names', async (t) => {
     await post('add', { path: 'c', properties: { VALIDATE_VALUES: 'true', colour: 'green' } })
     const compatible = [
       undefined,
@@ -102,10 +102,10 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'c' }), '{"path":"c","type":"json","value":"kept"}', 'the value stays')
     await post('add', { path: 'plain' })
     const named = await post('addAndSet', { path: 'plain', value: 1, properties: { VALIDATE_VALUES: 'false' } })
-    gives(t, named, '{"path":"plain","created":false}', 'an absent known property counts as false')
+    gives(t, named, '{"path":"plain","created":false}', 'an absent known property counts as "false"')
   })
 
-  await t.test('the other type is what is said where both are wrong', async (t) => {
+  await t.test('where type and properties both differ, the refusal names the type', async (t) => {
     const answer = await post('addAndSet', { path: 'c', type: 'string', value: 'x', properties: { colour: 'red' } })
     refuses(t, answer, 400, 'incompatible_type', 'type and properties', '"c"')
   })
@@ -113,13 +113,13 @@ await overWorkers(t, async (t, { post }) => {
   await t.test('properties do not change after creation', async (t) => {
     await post('add', { path: 'c', properties: { colour: 'red' } })
     const answer = await post('addAndSet', { path: 'c', value: 1, properties: { colour: 'red' } })
-    refuses(t, answer, 400, 'incompatible_properties', 'add with others was a success that changed nothing')
+    refuses(t, answer, 400, 'incompatible_properties', 'add with other properties changed nothing')
     await post('remove', { path: 'c' })
     const again = await post('addAndSet', { path: 'c', value: 1, properties: { colour: 'red' } })
-    gives(t, again, '{"path":"c","created":true}', 'removed and added again it has them')
+    gives(t, again, '{"path":"c","created":true}', 'after a removal it is created with them')
   })
 
-  await t.test('a topic that does not retain takes and checks values, and keeps none', async (t) => {
+  await t.test('a topic with DONT_RETAIN_VALUE accepts and checks values, and keeps none', async (t) => {
     const properties = { DONT_RETAIN_VALUE: 'true' }
     gives(
       t,

@@ -1,7 +1,6 @@
 /**
- * Automatic removal as a client sees it: gone between its due time and five seconds after, over restarts too, and never
- * early. What the conditions mean in detail is held by topics/removal-policy.test.ts, and against odd clocks by
- * store/removal-clock.test.ts.
+ * Automatic removal as a client sees it: a topic is gone within five seconds of its due time, across restarts too, and
+ * never before it. topics/removal-policy.test.ts tests the conditions, store/removal-clock.test.ts unusual clocks.
  */
 import t, { type Test } from 'tap'
 import { type Server, startServer, until } from '../support/server.js'
@@ -40,7 +39,7 @@ await t.test('a topic is gone between 2 and 7 seconds after its last set', async
     cases.map(async ({ path, properties }) => {
       await post('addAndSet', { path, value: 1, properties })
       let sentMs = 0
-      // Sets for longer than it takes without them, of the same value all the time.
+      // Sets the same value for longer than the topic would exist without updates.
       for (const end = performance.now() + 1.5 * quietMs; performance.now() < end; ) {
         await new Promise((resolve) => setTimeout(resolve, quietMs / 4))
         sentMs = performance.now()
@@ -65,7 +64,7 @@ await t.test('a clause removes what its selector matches', async (t) => {
   for (const path of ['group/b', 'guard']) t.match(await post('fetch', { path }), { status: 200 }, `${path} stays`)
 })
 
-await t.test('it goes on when every worker dies, the one that removes among them', async (t) => {
+await t.test('automatic removal continues after every worker has died, including the one that removes', async (t) => {
   const sentMs = performance.now()
   await post('addAndSet', { path: 'orphan', value: 1, properties })
   for (const worker of server.workerPids()) process.kill(worker, 'SIGKILL')

@@ -1,7 +1,7 @@
 /**
- * Removal by selector among others: however many remove at once, every topic is counted once; writers wait for one bounded commit at
- * most; a removal that a death interrupts has removed a prefix of its matches and can be repeated; and a restricted key
- * removes in its own subtrees only.
+ * Removal by selector beside other requests: every topic is counted once, however many removals run at once; writers
+ * wait for at most one bounded commit; a removal interrupted by the death of its worker has removed a prefix of its
+ * matches and can be repeated; and a restricted key removes in its own subtrees only.
  */
 
 import { join } from 'node:path'
@@ -14,16 +14,16 @@ import { seededRandom } from '../support/random.js'
 import { overWorkers, startServer, until } from '../support/server.js'
 import { makeDirectory } from '../support/store.js'
 
-/** Topics of the removal that writers are measured beside. */
+/** Topics that are removed while writers are measured. */
 const many = Number(process.env.REMOVE_TOPICS ?? 100_000)
 
-/** Paths in tree order: a thousand topics to a group. */
+/** Paths in tree order, a thousand per group. */
 function tree(topics: number): string[] {
   const numbers = Array.from({ length: topics }, (_, i) => String(i).padStart(7, '0'))
   return numbers.map((number) => `r/g${number.slice(0, 4)}/${number.slice(4)}`)
 }
 
-/** Removes and answers how many, by the service's own count. */
+/** Removes, and resolves with the service's count. */
 async function removed(client: Client, selector: string): Promise<number> {
   const { status, text } = await client.post('remove', { selector })
   if (status !== 200) throw new Error(`the removal of ${selector} was answered ${status}: ${text}`)
@@ -31,7 +31,7 @@ async function removed(client: Client, selector: string): Promise<number> {
 }
 
 await overWorkers(t, async (t, server) => {
-  await t.test('every topic that ever stood was counted by one of its removers, or stands', async (t) => {
+  await t.test('every topic is counted by exactly one of the concurrent removals, or still exists', async (t) => {
     const random = seededRandom(t)
     const paths = tree(1500)
     const { client } = server
@@ -56,10 +56,10 @@ await overWorkers(t, async (t, server) => {
     let sum = 0
     for (const count of await Promise.all(counts)) sum += count
     await Promise.all(writers)
-    const standing = pathsOf(await client.walk('?r//', { size: 1000 })).length
-    t.comment(`${created - paths.length} were created while ${selectors.length} removers were at it`)
-    t.equal(sum + standing, created, `${sum} removed and ${standing} standing are all that were created`)
-    t.equal(await removed(client, '?r//'), standing, 'the rest is removed too')
+    const remaining = pathsOf(await client.walk('?r//', { size: 1000 })).length
+    t.comment(`${created - paths.length} were created during ${selectors.length} removals`)
+    t.equal(sum + remaining, created, `${sum} removed and ${remaining} remaining are all that were created`)
+    t.equal(await removed(client, '?r//'), remaining, 'the rest is removed too')
   })
 })
 
@@ -85,11 +85,11 @@ t.test(`while ${many} topics are removed, other writers never wait long`, async 
   const medianMs = medianOf(latencies)
   const maxMs = Math.max(...latencies)
   const tookMs = performance.now() - startedAt
-  const words = `${latencies.length} in ${tookMs.toFixed(0)} ms, median ${medianMs.toFixed(1)} ms, longest ${maxMs.toFixed(0)} ms`
-  t.ok(latencies.length > 40 && medianMs < Math.max(100, tookMs / 20) && maxMs < Math.max(1000, tookMs / 2), words)
+  const figures = `${latencies.length} in ${tookMs.toFixed(0)} ms, median ${medianMs.toFixed(1)} ms, longest ${maxMs.toFixed(0)} ms`
+  t.ok(latencies.length > 40 && medianMs < Math.max(100, tookMs / 20) && maxMs < Math.max(1000, tookMs / 2), figures)
 })
 
-t.test('a removal that a death interrupts has removed a prefix, and is repeated with an exact count', async (t) => {
+t.test("a removal cut off by its worker's death has removed a prefix, and can be repeated", async (t) => {
   const dataDir = join(t.testdir(), 'db')
   const paths = tree(30_000)
   await makeDirectory(dataDir, paths)
@@ -106,7 +106,7 @@ t.test('a removal that a death interrupts has removed a prefix, and is repeated 
     return code === 'no_such_topic' ? true : undefined
   })
   process.kill(worker, 'SIGKILL')
-  t.equal(await interrupted, 'died', 'nobody was told that it was done')
+  t.equal(await interrupted, 'died', 'it was never acknowledged')
   await server.logged('worker died')
   const after = server.connect()
   await until('the next worker serves', () =>
@@ -115,10 +115,10 @@ t.test('a removal that a death interrupts has removed a prefix, and is repeated 
       () => undefined,
     ),
   )
-  const standing = pathsOf(await after.walk('?r//', { size: 1000 }))
-  t.ok(standing.length > 0 && standing.length <= paths.length - 3000, `${standing.length} of ${paths.length} stand`)
-  t.strictSame(standing, paths.slice(paths.length - standing.length), 'they are the last ones, without a gap')
-  t.equal(await removed(after, '?r//'), standing.length, 'the removal repeated counts exactly those')
+  const remaining = pathsOf(await after.walk('?r//', { size: 1000 }))
+  t.ok(remaining.length > 0 && remaining.length <= paths.length - 3000, `${remaining.length} of ${paths.length} remain`)
+  t.strictSame(remaining, paths.slice(paths.length - remaining.length), 'they are the last ones, without a gap')
+  t.equal(await removed(after, '?r//'), remaining.length, 'the repeated removal counts exactly those')
   gives(t, await after.post('fetch', { selector: '?r//' }), '{"has_more":false,"results":[]}', 'nothing is left')
 })
 
@@ -139,11 +139,11 @@ t.test('a restricted key removes in its subtrees only, whatever it selects', asy
     for (const path of paths) await server.post('addAndSet', { path, value: path })
     const answer = await restricted.post('remove', { selector })
     gives(t, answer, `{"removed":${gone.length}}`, `${selector} removes ${gone.length}`)
-    const standing = pathsOf(await server.client.walk('?.*//', { size: 1000 }))
+    const remaining = pathsOf(await server.client.walk('?.*//', { size: 1000 }))
     t.strictSame(
-      standing,
+      remaining,
       paths.filter((path) => !gone.includes(path)),
-      `after ${selector} everything else stands`,
+      `after ${selector} everything else remains`,
     )
   }
 })

@@ -1,5 +1,5 @@
 /**
- * addAndSet: creates and sets in one call, or sets the compatible topic that is there.
+ * addAndSet: creates a topic with its value in one call, or sets the value of an existing compatible topic.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -27,7 +27,7 @@ await overWorkers(t, async (t, { post }) => {
       t,
       await post('addAndSet', { path: 'bare', value: null }),
       '{"path":"bare","created":false}',
-      'one without a value',
+      'a topic without a value',
     )
     gives(t, await post('fetch', { path: 'bare' }), '{"path":"bare","type":"json","value":null}', 'null is a value')
   })
@@ -57,7 +57,7 @@ await overWorkers(t, async (t, { post }) => {
     )
   })
 
-  await t.test('path and value are required, and a string topic takes strings only', async (t) => {
+  await t.test('path and value are required, and a string topic accepts strings only', async (t) => {
     refuses(t, await post('addAndSet', { path: 'v' }), 400, 'missing_parameter', 'no value', '"value"')
     refuses(t, await post('addAndSet', { value: 1 }), 400, 'missing_parameter', 'no path', '"path"')
     for (const value of [5, null, true, ['x'], { x: 'x' }]) {

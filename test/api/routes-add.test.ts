@@ -1,5 +1,5 @@
 /**
- * add: a topic without a value where none was, and success where one is.
+ * add: creates a topic without a value, and succeeds without changes where a topic exists.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -20,7 +20,7 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('fetch', { selector: '*a//' }), page, 'on a page as well')
   })
 
-  await t.test('add of a present topic is a 200 and changes nothing, whatever its type', async (t) => {
+  await t.test('add of an existing topic is a 200 and changes nothing, whatever its type', async (t) => {
     await post('addAndSet', { path: 'p', value: 1 })
     gives(t, await post('add', { path: 'p' }), '{"path":"p","created":false}', 'again')
     gives(t, await post('add', { path: 'p', type: 'string' }), '{"path":"p","created":false}', 'as the other type')
@@ -32,7 +32,7 @@ await overWorkers(t, async (t, { post }) => {
   })
 
   await t.test('add creates neither ancestors nor descendants', async (t) => {
-    gives(t, await post('add', { path: 'x/y/z' }), '{"path":"x/y/z","created":true}', 'a deep one')
+    gives(t, await post('add', { path: 'x/y/z' }), '{"path":"x/y/z","created":true}', 'a deep path')
     for (const path of ['x', 'x/y', 'x/y/z/w']) refuses(t, await post('fetch', { path }), 400, 'no_such_topic', path)
     gives(t, await post('add', { path: 'x' }), '{"path":"x","created":true}', 'an ancestor, later')
   })
@@ -43,7 +43,7 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'later' }), '{"path":"later","type":"json","value":[1]}', 'fetch')
   })
 
-  await t.test('any text without empty segments, U+0000 and lone surrogates is a path', async (t) => {
+  await t.test('any text without empty segments, U+0000 or lone surrogates is a path', async (t) => {
     for (const path of [
       ' ',
       'a b',
@@ -59,7 +59,7 @@ await overWorkers(t, async (t, { post }) => {
       'a\nb',
       '\ufeff',
     ]) {
-      gives(t, await post('add', { path }), `${JSON.stringify({ path, created: true })}`, JSON.stringify(path))
+      gives(t, await post('add', { path }), JSON.stringify({ path, created: true }), JSON.stringify(path))
       gives(
         t,
         await post('fetch', { path }),
@@ -82,7 +82,7 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('add', '{"path":"n/\\u00e9"}'), '{"path":"n/é","created":false}', 'written as an escape')
   })
 
-  await t.test('add takes path, type and properties only', async (t) => {
+  await t.test('add accepts path, type and properties only', async (t) => {
     refuses(t, await post('add', {}), 400, 'missing_parameter', 'no path', '"path"')
     refuses(t, await post('add', { path: 'v', value: 1 }), 400, 'unknown_parameter', 'a value', '"value"')
     refuses(t, await post('fetch', { path: 'v' }), 400, 'no_such_topic', 'nothing was created')

@@ -1,5 +1,5 @@
 /**
- * fetch: one topic by its path, a page of topics by a selector, and what is said when there is nothing to give.
+ * fetch: one topic by its path, a page of topics by a selector, and the answers where there is none.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -15,7 +15,7 @@ await overWorkers(t, async (t, { post }) => {
   const item = (path: string) => `{"path":"${path}","type":"json","value":{"of":"${path}"}}`
   const page = (...paths: string[]) => `{"has_more":false,"results":[${paths.map(item).join(',')}]}`
 
-  await t.test('a path gives the fetch result item', async (t) => {
+  await t.test("a path gives the topic's path, type and value", async (t) => {
     gives(t, await post('fetch', { path: 'a' }), item('a'), 'a topic with descendants')
     gives(t, await post('fetch', { path: 'a/c/x' }), item('a/c/x'), 'a descendant')
     gives(
@@ -34,7 +34,7 @@ await overWorkers(t, async (t, { post }) => {
     }
   })
 
-  await t.test('a path where no topic is, or one of the other type, is refused', async (t) => {
+  await t.test('a path without a topic, or with one of the other type, is refused', async (t) => {
     refuses(t, await post('fetch', { path: 'a/none' }), 400, 'no_such_topic', 'no topic', '"a/none"')
     refuses(t, await post('fetch', { path: 'many' }), 400, 'no_such_topic', 'only descendants', '"many"')
     refuses(
@@ -58,34 +58,31 @@ await overWorkers(t, async (t, { post }) => {
     )
   })
 
-  await t.test(
-    'an asterisk, a path and a double slash give that topic and all its descendants in tree order',
-    async (t) => {
-      gives(
-        t,
-        await post('fetch', { selector: '*a//' }),
-        page('a', 'a/b', 'a/c', 'a/c/x'),
-        'a subtree without its sibling a-b',
-      )
-      gives(t, await post('fetch', { selector: '*a/c//' }), page('a/c', 'a/c/x'), 'a deeper one')
-      gives(t, await post('fetch', { selector: '*a/c/x//' }), page('a/c/x'), 'a leaf')
-    },
-  )
+  await t.test('*path// gives the topic and all its descendants in tree order', async (t) => {
+    gives(
+      t,
+      await post('fetch', { selector: '*a//' }),
+      page('a', 'a/b', 'a/c', 'a/c/x'),
+      'a subtree without its sibling a-b',
+    )
+    gives(t, await post('fetch', { selector: '*a/c//' }), page('a/c', 'a/c/x'), 'a deeper one')
+    gives(t, await post('fetch', { selector: '*a/c/x//' }), page('a/c/x'), 'a leaf')
+  })
 
-  await t.test('the subtree of a path that reads as a regular expression is found all the same', async (t) => {
+  await t.test('*path// finds its subtree even if the path is also a regular expression', async (t) => {
     gives(
       t,
       await post('fetch', { selector: '*a+b//' }),
       page('a+b', 'a+b/c', 'aab'),
       'the path itself, and what it matches',
     )
-    gives(t, await post('fetch', { selector: '*\\Qa+b\\E//' }), page('a+b', 'a+b/c'), 'quoted, the path itself alone')
+    gives(t, await post('fetch', { selector: '*\\Qa+b\\E//' }), page('a+b', 'a+b/c'), 'quoted, only the path itself')
   })
 
   await t.test('every other form of selector gives a page too', async (t) => {
     gives(t, await post('fetch', { selector: '>a/c' }), page('a/c'), 'a path after >')
     gives(t, await post('fetch', { selector: 'a/c' }), page('a/c'), 'a path alone')
-    gives(t, await post('fetch', { selector: '?a/.' }), page('a/b', 'a/c'), 'an expression a segment')
+    gives(t, await post('fetch', { selector: '?a/.' }), page('a/b', 'a/c'), 'an expression per segment')
     gives(t, await post('fetch', { selector: '?a/c/' }), page('a/c/x'), 'the descendants alone')
     gives(t, await post('fetch', { selector: '?a/c//' }), page('a/c', 'a/c/x'), 'the topic and its descendants')
     gives(t, await post('fetch', { selector: '*a/' }), page('a/b', 'a/c', 'a/c/x'), 'the descendants of a whole path')
@@ -142,7 +139,7 @@ await overWorkers(t, async (t, { post }) => {
     )
   })
 
-  await t.test('a selector that cannot be understood is refused', async (t) => {
+  await t.test('an invalid selector is refused', async (t) => {
     for (const selector of [
       '',
       '?',

@@ -1,5 +1,5 @@
 /**
- * set: the value of a topic that is there, and nothing where none is.
+ * set: replaces the value of an existing topic, and creates none.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
@@ -9,7 +9,7 @@ await overWorkers(t, async (t, { post }) => {
   await post('add', { path: 'a/b' })
   await post('add', { path: 's', type: 'string' })
 
-  await t.test('set puts a value in the place of the one before', async (t) => {
+  await t.test('set replaces the value', async (t) => {
     for (const value of ['1', '"text"', 'true', 'false', 'null', '[]', '{}', '[1,[2,{"a":null}]]', '{"a":{"b":[]}}']) {
       gives(t, await post('set', `{"path":"a/b","value":${value}}`), '{"path":"a/b"}', `set to ${value}`)
       gives(
@@ -26,7 +26,7 @@ await overWorkers(t, async (t, { post }) => {
       gives(t, await post('set', { path: 'a/b', value: 'same' }), '{"path":"a/b"}', 'the same value')
   })
 
-  await t.test('set answers the path as it is kept', async (t) => {
+  await t.test('set answers with the path as it is stored', async (t) => {
     gives(t, await post('set', { path: '/a/b/', value: 'slashes' }), '{"path":"a/b"}', 'without the outer slashes')
     gives(
       t,
@@ -48,7 +48,7 @@ await overWorkers(t, async (t, { post }) => {
     refuses(t, answer, 400, 'invalid_parameter', 'a number', '"value"', 'string')
   })
 
-  await t.test('set where no topic is, or one of the other type, is refused and changes nothing', async (t) => {
+  await t.test('set of an absent topic, or one of the other type, is refused and changes nothing', async (t) => {
     refuses(t, await post('set', { path: 'a', value: 1 }), 400, 'no_such_topic', 'a path with descendants only', '"a"')
     refuses(t, await post('fetch', { path: 'a' }), 400, 'no_such_topic', 'it was not created')
     await post('set', { path: 'a/b', value: 'kept' })
@@ -71,7 +71,7 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'p/q' }), '{"path":"p/q","type":"json","value":2}', 'a descendant')
   })
 
-  await t.test('path and value are required', async (t) => {
+  await t.test('path and value are required, and a selector is refused', async (t) => {
     refuses(t, await post('set', { path: 'a/b' }), 400, 'missing_parameter', 'no value', '"value"')
     refuses(t, await post('set', { value: 1 }), 400, 'missing_parameter', 'no path', '"path"')
     const answer = await post('set', { selector: '*a//', path: 'a', value: 1 })

@@ -1,5 +1,5 @@
 /**
- * Types: a topic has one for as long as it exists, a fetch sees one at a time, and the other one costs it nothing.
+ * Types: a topic has one type for as long as it exists; a fetch returns one, and topics of the other cost it nothing.
  */
 
 import t from 'tap'
@@ -9,7 +9,7 @@ import { medianOf } from '../support/only.js'
 import { overWorkers, startServer } from '../support/server.js'
 
 await overWorkers(t, async (t, { post, client }) => {
-  await t.test('json is the type wherever none is named', async (t) => {
+  await t.test('the type is json where a request names none', async (t) => {
     await post('add', { path: 'a' })
     await post('addAndSet', { path: 'b', value: 'text' })
     gives(t, await post('fetch', { path: 'a', type: 'json' }), '{"path":"a","type":"json"}', 'add')
@@ -18,13 +18,13 @@ await overWorkers(t, async (t, { post, client }) => {
     gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":"x"}', 'fetch')
   })
 
-  await t.test('a json topic takes any JSON value, a string among them', async (t) => {
+  await t.test('a json topic accepts any JSON value, strings included', async (t) => {
     for (const value of ['"x"', '1', 'null', '[]', '{}']) {
       gives(t, await post('set', `{"path":"a","value":${value}}`), '{"path":"a"}', value)
     }
   })
 
-  await t.test('a string topic takes JSON strings only', async (t) => {
+  await t.test('a string topic accepts JSON strings only', async (t) => {
     await post('add', { path: 's', type: 'string' })
     for (const value of ['"x"', '""', '"\\u0000"', '"5"']) {
       gives(t, await post('set', `{"path":"s","type":"string","value":${value}}`), '{"path":"s"}', value)
@@ -62,11 +62,17 @@ await overWorkers(t, async (t, { post, client }) => {
       t,
       await post('fetch', { path: 'one', type: 'string' }),
       '{"path":"one","type":"string"}',
-      'it is a string still',
+      'it is still a string topic',
     )
     gives(t, await post('remove', { path: 'one' }), '{"removed":1}', 'remove')
     gives(t, await post('add', { path: 'one', type: 'json' }), '{"path":"one","created":true}', 'now it can be json')
-    refuses(t, await post('fetch', { path: 'one', type: 'string' }), 400, 'incompatible_type', 'and is no string')
+    refuses(
+      t,
+      await post('fetch', { path: 'one', type: 'string' }),
+      400,
+      'incompatible_type',
+      'it is not a string topic',
+    )
   })
 
   await t.test('a topic without a value has no value member, alone and on a page', async (t) => {
@@ -79,7 +85,7 @@ await overWorkers(t, async (t, { post, client }) => {
     }
   })
 
-  await t.test('each type is walked by itself, in tree order, and has_more is about that type', async (t) => {
+  await t.test('each type is walked separately, in tree order, and has_more is about that type', async (t) => {
     const paths = Array.from({ length: 30 }, (_, i) => `mixed/${String(i).padStart(2, '0')}`)
     for (const [i, path] of paths.entries()) await post('add', { path, type: i % 3 === 0 ? 'string' : 'json' })
     const ofType = (string: boolean) => paths.filter((_, i) => (i % 3 === 0) === string)
@@ -100,7 +106,7 @@ await overWorkers(t, async (t, { post, client }) => {
   })
 })
 
-// Over PostgreSQL postgres/page-cost counts the blocks that a page touches.
+// For PostgreSQL, postgres/page-cost counts the blocks that a page touches.
 t.test('a page costs the same however many topics of the other type lie between', async (t) => {
   const server = await startServer(t)
   const { post } = server
@@ -126,7 +132,7 @@ t.test('a page costs the same however many topics of the other type lie between'
       )
     }
   }
-  // Passing over 6,000 topics takes several times as long as the whole of a request.
+  // Reading past 6,000 topics takes several times as long as a whole request.
   const [sparseMs, denseMs] = [medianOf(sparse), medianOf(dense)]
   t.ok(
     sparseMs < 2 * denseMs + 0.5,

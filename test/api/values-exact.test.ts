@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { overWorkers } from '../support/server.js'
 
-/** Values that a parse and a print would change, or that a careless scan for the value's end would cut. */
+/** Values that parsing and printing would change, or that a careless search for the value's end would cut short. */
 const texts: readonly string[] = [
   '12345678901234567890',
   '-12345678901234567890.12345678901234567890',
@@ -48,13 +48,13 @@ const texts: readonly string[] = [
   `[${Array.from({ length: 1000 }, (_, i) => `${i}.0`).join(',')}]`,
 ]
 
-/** The name of a test, in which line ends and their like would break its report. */
+/** A text for an assertion's message, escaped: line ends and the like would break the report. */
 function printable(text: string): string {
   return text.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
 await overWorkers(t, async (t, { post }) => {
-  /** Sets and fetches a value by path and on a page; both have to carry exactly this text. */
+  /** Sets and fetches a value by path and on a page; both must return exactly this text. */
   async function comesBack(t: Test, text: string, claim: string): Promise<void> {
     gives(t, await post('set', `{"path":"v","value":${text}}`), '{"path":"v"}', `set: ${claim}`)
     const item = `{"path":"v","type":"json","value":${text}}`
@@ -68,7 +68,7 @@ await overWorkers(t, async (t, { post }) => {
     for (const text of texts) await comesBack(t, text, printable(text.slice(0, 60)))
   })
 
-  await t.test('addAndSet keeps the text too, of either type', async (t) => {
+  await t.test('addAndSet keeps the text too, for either type', async (t) => {
     gives(t, await post('addAndSet', '{"path":"w","value":1.10}'), '{"path":"w","created":true}', 'json')
     gives(t, await post('fetch', { path: 'w' }), '{"path":"w","type":"json","value":1.10}', 'json comes back')
     for (const text of ['"\\u0041"', '"\\ud800"', '"😀"', '""']) {
@@ -77,7 +77,7 @@ await overWorkers(t, async (t, { post }) => {
     }
   })
 
-  await t.test('the value is found wherever it stands in the body and however its name is written', async (t) => {
+  await t.test('the value is found wherever it is in the body and however its name is escaped', async (t) => {
     for (const body of [
       '{"value":1.10,"path":"v"}',
       '{"path":"v","value":1.10,"type":"json"}',
@@ -95,14 +95,14 @@ await overWorkers(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'v' }), nested, 'a member named value inside the value')
   })
 
-  await t.test('white space between tokens may be dropped, white space inside strings never', async (t) => {
+  await t.test('white space between tokens may be dropped, but never inside strings', async (t) => {
     const spaced = '[ 1.10 ,\n\t{ "a  b" :\r\n"  c  \\t d " } , [ ] ]'
     await post('set', `{"path":"v","value":${spaced}}`)
     const { text } = await post('fetch', { path: 'v' })
     const value = text.slice('{"path":"v","type":"json","value":'.length, -1)
     const withoutSpace = (json: string) =>
       json.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part[0] === '"' ? part : ''))
-    t.equal(withoutSpace(value), withoutSpace(spaced), 'everything else is as it was')
+    t.equal(withoutSpace(value), withoutSpace(spaced), 'everything else is unchanged')
     t.notMatch(value, /[\t\r\n]/, 'an answer is one line')
   })
 
@@ -115,7 +115,7 @@ await overWorkers(t, async (t, { post }) => {
     refuses(t, open, 400, 'invalid_json', 'brackets that never close')
   })
 
-  await t.test('long strings come back, at every length around the size of a chunk', async (t) => {
+  await t.test('long strings come back, up to 512 KiB and at lengths around 64 KiB', async (t) => {
     for (const length of [100_000, 65_535, 65_536, 65_537, 524_288])
       await comesBack(t, `"${'x'.repeat(length)}"`, `${length} bytes`)
     for (const length of [1, 2, 3])
