@@ -1,4 +1,4 @@
-/** Comments name files that exist: after a move, this finds the comments that name the old place. */
+/** Comments name files that exist: after a move, this finds the comments that still name the old path. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
@@ -12,8 +12,8 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
 const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
 
 /**
- * A comment means a neighbour of its file, or counts from src/, test/ or bench/, or from the root. What is built is named
- * by its own name, and stands for its source.
+ * A name is relative to the folder of the file with the comment, to that file's tree (src/, test/ or bench/), to src/
+ * or to the root. The name of a built file counts as that of its source.
  */
 function exists(path: string, name: string): boolean {
   const [tree = ''] = path.split('/')
@@ -22,7 +22,7 @@ function exists(path: string, name: string): boolean {
   return [dirname(path), tree, 'src', '.'].some((folder) => names.some((name) => isFile(join(folder, name))))
 }
 
-/** The files that comments of a file name and that do not exist. */
+/** The missing files that a file's comments name. */
 function missingFiles(source: Source): string[] {
   const names = commentsOf(source).flatMap((comment) => comment.match(fileName) ?? [])
   return names
@@ -32,12 +32,12 @@ function missingFiles(source: Source): string[] {
 
 t.test('comments name files that exist', (t) => {
   const sources = (['src', 'test', 'bench'] as const).flatMap(sourcesOf)
-  t.ok(sources.flatMap(commentsOf).join('\n').match(fileName), 'some name files')
+  t.ok(sources.flatMap(commentsOf).join('\n').match(fileName), 'some comments name files')
   t.strictSame(sources.flatMap(missingFiles), [])
   t.end()
 })
 
-t.test('names that are planted are found', (t) => {
+t.test('a planted comment that names a missing file is found', (t) => {
   const planted = parse(
     'src/http/planted.ts',
     `/** As server.ts, ops/metrics.ts, README.md and test/support/run.ts say, in gone.ts and topics/gone.js, uWebSockets.js. */

@@ -1,6 +1,6 @@
 /**
- * What is exported is for another file: of src/, or of test/ where a pure part is tested directly, or of bench/. Everything
- * else is a file's own, and can be changed by reading that file alone.
+ * Every export of src/ is imported by another file. Only the exports on a list are imported by tests alone. Everything
+ * else is private to its file, and can be changed by reading that file alone.
  */
 import t from 'tap'
 import ts from 'typescript'
@@ -10,7 +10,7 @@ import { importsOf, parse, type Source, sourcesOf } from '../support/sources.js'
 const forTests: ReadonlyMap<string, string> = new Map([
   [
     'src/selectors/pattern.ts harmlessExpression',
-    'which patterns run on the engine of JavaScript, held to the other engine',
+    "which patterns run on JavaScript's engine, compared with the other engine",
   ],
   ['src/selectors/pattern.ts linearTest', 'the engine for all other patterns, compared with a naive one'],
 ])
@@ -35,7 +35,7 @@ interface Findings {
   readonly onlyForTests: string[]
 }
 
-/** Exports of src/ that nobody imports, and those that only tests do, each as its file's path and its name. */
+/** Exports of src/ that no file imports, and those that only tests import, each as its file's path and its name. */
 function findings(sources: readonly Source[]): Findings {
   const users = new Map<string, string[]>()
   const use = (key: string, user: string): unknown => users.get(key)?.push(user) ?? users.set(key, [user])
@@ -56,17 +56,17 @@ function findings(sources: readonly Source[]): Findings {
 
 const sources = (['src', 'test', 'bench'] as const).flatMap(sourcesOf)
 
-t.test('every export is imported somewhere', (t) => {
+t.test('every export of src/ is imported by another file', (t) => {
   t.strictSame(findings(sources).unused, [])
   t.end()
 })
 
-t.test('what only tests import is on the list, and nothing else is', (t) => {
+t.test('the exports that only tests import are exactly those on the list', (t) => {
   t.strictSame(findings(sources).onlyForTests, [...forTests.keys()].sort())
   t.end()
 })
 
-t.test('exports that are planted are found', (t) => {
+t.test('planted exports that no file imports, or only tests, are found', (t) => {
   const planted = [
     parse('src/a.ts', 'export const used = 1, unused = 2\nexport interface Tested {}\nexport type Renamed = string'),
     parse('src/b.ts', "import { used, type Renamed as Own } from './a.js'\nexport function lonely() {}"),

@@ -1,11 +1,11 @@
-/** A function fits a screen: from its first line to its closing brace, as the formatter lays it out. */
+/** A function fits on a screen: counted from its first line to its closing brace, as the formatter lays it out. */
 import t from 'tap'
 import ts from 'typescript'
 import { parse, type Source, sourcesOf } from '../support/sources.js'
 
 const linesMax = 70
 
-/** The functions of a file that are longer, each with its place and its length. */
+/** The functions of a file that have more than `linesMax` lines, each with its location and length. */
 function longFunctions({ path, parsed }: Source): string[] {
   const found: string[] = []
   const line = (position: number): number => parsed.getLineAndCharacterOfPosition(position).line + 1
@@ -28,7 +28,7 @@ t.test(`no function of src/ is longer than ${linesMax} lines`, (t) => {
   t.end()
 })
 
-t.test('functions that are planted are found', (t) => {
+t.test('planted functions one line over the limit are found', (t) => {
   const body = (lines: number): string => '  work()\n'.repeat(lines - 2)
   const planted = (lines: number): string =>
     [
@@ -36,7 +36,7 @@ t.test('functions that are planted are found', (t) => {
       `const arrow = () => {\n${body(lines)}}`,
       `class Thing {\n  method() {\n${body(lines)}  }\n}`,
     ].join('\n')
-  t.equal(longFunctions(parse('src/planted.ts', planted(linesMax))).length, 0, 'as long as one may be')
+  t.equal(longFunctions(parse('src/planted.ts', planted(linesMax))).length, 0, 'at the limit, none is found')
   t.strictSame(longFunctions(parse('src/planted.ts', planted(linesMax + 1))), [
     'src/planted.ts:1 plain: 71 lines',
     'src/planted.ts:72 function: 71 lines',

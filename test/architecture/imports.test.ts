@@ -1,21 +1,24 @@
-/** Imports run one way, and each library that needs care has one folder: read from the import lines themselves. */
-import { readdirSync, readFileSync } from 'node:fs'
+/** Imports run one way, and each library that needs care is imported in one place only. */
+import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import t from 'tap'
+import { importsOf, root, sourcesOf } from '../support/sources.js'
 
-const source = resolve(import.meta.dirname, '../../src')
-const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+const source = join(root, 'src')
 
-/** What a file imports: packages by name, files of ours relative to src/. Types count too: they are knowledge. */
-function importsOf(file: string): string[] {
-  const text = readFileSync(join(source, file), 'utf8')
-  const named = [...text.matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(([, name = '']) => name)
-  return named.map((name) =>
-    name.startsWith('.') ? relative(source, resolve(source, dirname(file), name)).replace(/\.js$/, '.ts') : name,
-  )
-}
+/** A path of the repository as it is written here: relative to src/. */
+const inSource = (path: string): string => path.replace(/^src\//, '')
 
-/** The files that are loaded with a file: its imports without those of types alone. */
+/** What each file imports: packages by name, our files relative to src/. Imports of types count too. */
+const importsByFile: ReadonlyMap<string, readonly string[]> = new Map(
+  sourcesOf('src').map((file) => [inSource(file.path), importsOf(file).map(({ from }) => inSource(from))]),
+)
+
+const files = [...importsByFile.keys()]
+
+const importsIn = (file: string): readonly string[] => importsByFile.get(file) ?? []
+
+/** The files that are loaded with a file: its static imports, except those of types alone. */
 function loadsOf(file: string): string[] {
   const text = readFileSync(join(source, file), 'utf8').replace(/^import type [^']*'[^']+'$/gms, '')
   return [...text.matchAll(/from\s*'(\.[^']+)'/g)].map(([, name = '']) =>
@@ -23,7 +26,7 @@ function loadsOf(file: string): string[] {
   )
 }
 
-/** Files whose path begins with the first may import nothing whose path or name begins with one of the second. */
+/** A file whose path begins with the first text imports nothing whose path or name begins with one of the second. */
 const forbidden: readonly (readonly [string, readonly string[]])[] = [
   [
     'topics/',
@@ -69,7 +72,7 @@ const edges: readonly (readonly [string, RegExp])[] = [
   ['typia', /^validators\.ts$/],
 ]
 
-function crossings(imports: (file: string) => readonly string[]): string[] {
+function violations(imports: (file: string) => readonly string[]): string[] {
   const found: string[] = []
   for (const file of files) {
     for (const name of imports(file)) {
@@ -85,16 +88,16 @@ function crossings(imports: (file: string) => readonly string[]): string[] {
   return found
 }
 
-t.test('no arrow runs the wrong way', (t) => {
+t.test('no import runs the wrong way, and no library is imported outside its place', (t) => {
   t.ok(files.length > 50, 'the files were found')
-  t.strictSame(crossings(importsOf), [])
-  const planted = (file: string): string[] =>
-    file === 'http/server.ts' ? [...importsOf(file), 'topics/path.ts', 'lmdb'] : importsOf(file)
-  t.equal(crossings(planted).length, 2, 'arrows that are planted are found')
+  t.strictSame(violations(importsIn), [])
+  const planted = (file: string): readonly string[] =>
+    file === 'http/server.ts' ? [...importsIn(file), 'topics/path.ts', 'lmdb'] : importsIn(file)
+  t.equal(violations(planted).length, 2, 'planted imports are found')
   t.end()
 })
 
-/** Everything that a file leads to by such imports, itself included. */
+/** Every file that is reachable from a file by these imports, itself included. */
 function reached(
   file: string,
   imports: (file: string) => readonly string[],
@@ -108,7 +111,7 @@ function reached(
 
 t.test('the primary loads nothing that could open a store', (t) => {
   const loaded = [...reached('cluster/primary.ts', loadsOf)]
-  t.ok(loaded.includes('cluster/workers.ts'), 'the search goes somewhere')
+  t.ok(loaded.includes('cluster/workers.ts'), 'the search follows imports')
   t.strictSame(
     loaded.filter((file) => /^store\/(lmdb|postgres|open)/.test(file)),
     [],
@@ -116,23 +119,21 @@ t.test('the primary loads nothing that could open a store', (t) => {
   t.end()
 })
 
-t.test('the validators, which every layer loads, load none of them', (t) => {
-  t.ok(loadsOf('api/parse.ts').includes('validators.ts'), 'they are loaded')
+t.test('the validators, which every layer may load, load no file of src/', (t) => {
+  t.ok(loadsOf('api/parse.ts').includes('validators.ts'), 'api/parse.ts loads them')
   t.strictSame(loadsOf('validators.ts'), [])
   t.end()
 })
 
-/** The files that lead to themselves. */
-function inCircles(imports: (file: string) => readonly string[]): string[] {
+/** The files that are reachable from themselves. */
+function inCycles(imports: (file: string) => readonly string[]): string[] {
   return files.filter((file) => imports(file).some((next) => reached(next, imports).has(file)))
 }
 
-t.test('no file imports itself in a circle, its types included', (t) => {
-  const cached = new Map(files.map((file) => [file, importsOf(file)]))
-  const imports = (file: string): readonly string[] => cached.get(file) ?? []
-  t.strictSame(inCircles(imports), [])
+t.test('there is no import cycle, imports of types included', (t) => {
+  t.strictSame(inCycles(importsIn), [])
   const planted = (file: string): readonly string[] =>
-    file === 'tools/tool.ts' ? [...imports(file), 'tools/registry.ts'] : imports(file)
-  t.ok(inCircles(planted).includes('tools/tool.ts'), 'a planted circle is found')
+    file === 'tools/tool.ts' ? [...importsIn(file), 'tools/registry.ts'] : importsIn(file)
+  t.ok(inCycles(planted).includes('tools/tool.ts'), 'a planted cycle is found')
   t.end()
 })

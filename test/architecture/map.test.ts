@@ -29,6 +29,6 @@ t.test('the map names every test and nothing else', (t) => {
   const map = readFileSync(join(root, 'test/README.md'), 'utf8')
   t.strictSame(mapOf(map), [...tests].sort())
   const planted = map.replace('`page-cost`', '`page-price`')
-  t.ok(mapOf(planted).includes('postgres/page-price'), 'a name that is planted is found')
+  t.ok(mapOf(planted).includes('postgres/page-price'), 'a planted name is found')
   t.end()
 })

@@ -1,6 +1,6 @@
 /**
- * The checks of the benchmarks can fail: the drivers notice a server that answers wrongly, with the wrong status or not at
- * all, and reading back notices one that loses a write.
+ * The checks of the benchmarks can fail: the drivers detect a server that answers wrongly, with the wrong status or not
+ * at all, and reading values back detects a server that loses a write.
  */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -38,8 +38,8 @@ async function serverOf(t: Test, listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Answers `right`, except to the tenth request. */
-function oneOfTen(wrong: RequestListener): RequestListener {
+/** Answers `right` to every request but the tenth. */
+function tenthIs(wrong: RequestListener): RequestListener {
   let count = 0
   return (request, response) => {
     request.resume()
@@ -60,11 +60,11 @@ async function findsFaults(t: Test, driver: Driver): Promise<void> {
   const exchange = { method: 'POST', path: '/x', body: '{}', expected: ['right'] }
   const job = { headers: {}, blankDigits: false, seconds: 0.5, exchanges: [exchange], scripts: [[0], [0]] }
   const good = await driver.run({ ...job, port: await serverOf(t, (_request, response) => void response.end('right')) })
-  t.equal(good.problem, undefined, 'right answers are no problem')
-  t.ok(good.requests > 10, 'and enough of them come for a fault in the tenth')
+  t.equal(good.problem, undefined, 'right answers are not reported')
+  t.ok(good.requests > 10, 'there are enough requests to reach the tenth')
   for (const [name, wrong, found] of faults) {
-    const { problem } = await driver.run({ ...job, port: await serverOf(t, oneOfTen(wrong)) })
-    t.match(problem, found, `${name} among right ones is found`)
+    const { problem } = await driver.run({ ...job, port: await serverOf(t, tenthIs(wrong)) })
+    t.match(problem, found, `${name} among right answers is found`)
   }
 }
 
@@ -78,7 +78,7 @@ test('wrk finds one fault among right answers', { skip }, async (t) => {
   await findsFaults(t, wrkDriver(t.testdir()) as Driver)
 })
 
-test('a value that is not the one acknowledged last is found when read back', async (t) => {
+test('a value other than the one acknowledged last is found when it is read back', async (t) => {
   const port = await serverOf(t, (_request, response) => void response.end('"first"'))
   const exchange = ({ values }: { values: readonly string[] }): object => ({
     method: 'POST',
@@ -94,5 +94,5 @@ test('a value that is not the one acknowledged last is found when read back', as
     'the first value was the last one acknowledged: nothing is lost',
   )
   t.match(await lostWrite(running, [script], [2]), /acknowledged last/, 'the second one was: it is lost')
-  t.equal(await lostWrite(running, [script], [3]), undefined, 'the script began again: nothing is lost')
+  t.equal(await lostWrite(running, [script], [3]), undefined, 'the script started again: nothing is lost')
 })

@@ -1,6 +1,6 @@
 /**
- * The benchmarks over PostgreSQL still run, tiny and for a moment, and all their answers are right. The figures mean nothing
- * here.
+ * The benchmarks over PostgreSQL still run, on little data and for a moment, and all their answers are right. Their
+ * figures mean nothing here.
  */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -9,7 +9,9 @@ import { test } from 'tap'
 import { postgres, skipReason } from '../support/postgres.js'
 
 const engine = await postgres()
-const skip = engine === undefined ? skipReason : engine.cluster === undefined && 'POSTGRESQL IS NOT INSTALLED HERE'
+// The benchmarks start a PostgreSQL of their own, which may not be installed where a server is named.
+const skip =
+  engine === undefined ? skipReason : engine.cluster === undefined && 'NOT RUN WITH A NAMED POSTGRESQL SERVER'
 
 const benches: readonly (readonly [name: string, workloads: readonly string[], claims: readonly RegExp[]])[] = [
   [
@@ -28,7 +30,7 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], c
 ]
 
 for (const [name, workloads, claims] of benches) {
-  test(`the benchmark ${name}`, { skip, timeout: 240_000 }, async (t) => {
+  test(`the benchmark ${name} runs and all its answers are right`, { skip, timeout: 240_000 }, async (t) => {
     const directory = t.testdir()
     const main = join(import.meta.dirname, '../../dist-bench/main.js')
     const args = [main, name, '--smoke', '--dir', directory, '--keep', join(directory, 'kept'), ...workloads]

@@ -1,6 +1,6 @@
 /**
- * Every workload of the benchmarks still runs, tiny and for a moment, and all its answers are right: a benchmark that is
- * only run once a year has rotted by then. The figures mean nothing here.
+ * Every workload of the benchmarks still runs, on little data and for a moment, and all its answers are right: a
+ * benchmark that is run only once a year would be broken by then. Its figures mean nothing here.
  */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ interface Report {
   }[]
 }
 
-/** Without the loader that the test runner adds: it makes each start of a server take seconds. */
+/** Without the loader that tap adds: with it, each start of a server takes seconds. */
 const plainEnvironment = { ...process.env, NODE_OPTIONS: '' }
 
 const stdoutBytesMax = 64 * 1024 * 1024
@@ -37,12 +37,12 @@ async function smoke(t: Test, ...args: string[]): Promise<Report['results']> {
   return (JSON.parse(stdout) as Report).results
 }
 
-function ran(t: Test, results: Report['results'], contenders: readonly string[]): void {
+function checkResults(t: Test, results: Report['results'], contenders: readonly string[]): void {
   for (const { workload, outcomes } of results) {
     t.strictSame(
       outcomes.map(({ contender }) => contender),
       contenders,
-      `${workload}: all take part`,
+      `${workload}: all contenders take part`,
     )
     for (const { contender, rounds, problem } of outcomes) {
       t.equal(problem, undefined, `${workload}: every answer of ${contender} is right`)
@@ -51,23 +51,23 @@ function ran(t: Test, results: Report['results'], contenders: readonly string[])
   }
 }
 
-/** Workloads that run side by side: most of the time is spent in starting and stopping servers. */
-const parts = [
+/** Groups of workloads that run at the same time: most of the time is spent on starting and stopping servers. */
+const groups = [
   ['fetch-path', 'page-10', 'page-100', 'deep-cursor', 'overwrite-1', 'overwrite-64'],
   ['overwrite-256', 'add-remove', 'mixed-90-10', 'many-publishers', 'big-fetch', 'big-overwrite'],
   ['subtree-shallow', 'subtree-deep', 'split-path-skip', 'literal-prefix', 'scan-nothing', 'fetch-beside-scan'],
 ]
 
-test('every workload runs and all its answers are right', { jobs: parts.length }, async (t) => {
-  for (const part of parts) {
-    void t.test(part.join(', '), async (t) => {
-      const results = await smoke(t, '--contenders', 'topicd', ...part)
+test('every workload runs and all its answers are right', { jobs: groups.length }, async (t) => {
+  for (const group of groups) {
+    void t.test(group.join(', '), async (t) => {
+      const results = await smoke(t, '--contenders', 'topicd', ...group)
       t.strictSame(
         results.map(({ workload }) => workload),
-        part,
+        group,
         'no workload is left out',
       )
-      ran(t, results, ['topicd'])
+      checkResults(t, results, ['topicd'])
     })
   }
 })
@@ -76,15 +76,15 @@ async function help(...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [main, ...args, '--help'], { env: plainEnvironment })).stdout
 }
 
-test('the parts are all the workloads that there are', async (t) => {
+test('help lists exactly the workloads that are run here', async (t) => {
   const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await help()) ?? []
   const offered = list.split('\n').map((line) => line.trim().split(' ')[0])
-  t.strictSame(offered.toSorted(), parts.flat().toSorted())
+  t.strictSame(offered.toSorted(), groups.flat().toSorted())
 })
 
 const verbs = ['growth', 'compare', 'memory', 'profile', 'postgres', 'fenced']
 
-test('help lists every verb, and each verb has its own', async (t) => {
+test('help lists every verb, and each verb has help of its own', async (t) => {
   const overview = await help()
   for (const verb of verbs) {
     t.match(overview, new RegExp(`^  ${verb} `, 'm'), `${verb} is listed`)
@@ -115,26 +115,26 @@ test('growth measures every series, and profile and memory print their figures',
     const command = [main, ...args, '--smoke', ...directories]
     return (await promisify(execFile)(process.execPath, command, { env: plainEnvironment })).stdout
   }
-  void t.test('growth', async (t) => {
+  void t.test('growth prints every series', async (t) => {
     const stdout = await run(t, 'growth')
     t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
     for (const axis of ['topics', 'bytes per value', 'connections', 'workers', 'items per page'])
       t.match(stdout, new RegExp(`^${axis}: `, 'm'), axis)
   })
-  void t.test('profile', async (t) => {
+  void t.test('profile prints how busy the process was', async (t) => {
     const stdout = await run(t, 'profile', 'fetch-path', '--output', t.testdirName)
     t.match(stdout, /\.cpuprofile: busy for /)
   })
-  void t.test('memory', async (t) => {
+  void t.test('memory prints a verdict for a worker', async (t) => {
     t.match(await run(t, 'memory'), /^worker 1: /m)
   })
 })
 
-test('the floor and the obvious server answer rightly too', async (t) => {
+test('all answers of bare and fastify are right too', async (t) => {
   const contenders = ['bare', 'topicd', 'fastify + lmdb']
-  ran(t, await smoke(t, '--contenders', 'bare,topicd,fastify', 'mixed-90-10', 'deep-cursor'), contenders)
+  checkResults(t, await smoke(t, '--contenders', 'bare,topicd,fastify', 'mixed-90-10', 'deep-cursor'), contenders)
 })
 
-test('two workers answer rightly', async (t) => {
-  ran(t, await smoke(t, '--contenders', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
+test('all answers of two workers are right', async (t) => {
+  checkResults(t, await smoke(t, '--contenders', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
 })

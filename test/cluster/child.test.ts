@@ -1,6 +1,6 @@
 /**
- * A child as the primary sees it, over a process that is only played: what is waited for comes, is late, or never comes, and
- * nothing is left behind by it.
+ * A child as the primary sees it, with a simulated process: a message that is waited for comes, is late or never comes,
+ * and a finished wait leaves nothing behind.
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
@@ -21,8 +21,8 @@ interface Line {
   readonly reason?: string
 }
 
-/** A process that answers as it is told to, and dies of SIGKILL. */
-class PlayedProcess extends EventEmitter {
+/** A process that sends what the test makes it send, and ends on SIGKILL. */
+class FakeProcess extends EventEmitter {
   connected = true
   readonly received: ToChild[] = []
   readonly signals: string[] = []
@@ -37,7 +37,7 @@ class PlayedProcess extends EventEmitter {
     return true
   }
 
-  says(message: FromChild): void {
+  report(message: FromChild): void {
     this.emit('message', message)
   }
 
@@ -48,23 +48,23 @@ class PlayedProcess extends EventEmitter {
   }
 }
 
-function play(process = new PlayedProcess()): { process: PlayedProcess; child: Child; lines: Line[] } {
+function fakeChild(process = new FakeProcess()): { process: FakeProcess; child: Child; lines: Line[] } {
   const lines: Line[] = []
   const log = { error: (line: Line) => lines.push(line) } as unknown as Logger
   return { process, child: new Child(process as unknown as ChildProcess, log), lines }
 }
 
-t.test('a word that comes in time resolves its wait', async (t) => {
-  const { process, child } = play()
+t.test('a message that comes in time resolves its wait', async (t) => {
+  const { process, child } = fakeChild()
   const loaded = child.waitFor('loaded', 10_000)
-  process.says({ kind: 'loaded', version: '1.2.3' })
+  process.report({ kind: 'loaded', version: '1.2.3' })
   await loaded
   t.equal(child.version, '1.2.3')
   t.strictSame(process.signals, [])
 })
 
-t.test('a child that is late with a word is killed, which is logged once', async (t) => {
-  const { process, child, lines } = play()
+t.test('a child whose message is late is killed, and this is logged once', async (t) => {
+  const { process, child, lines } = fakeChild()
   const late = child.waitFor('loaded', 20)
   await t.rejects(late, { message: 'process 4711 was killed: it was not "loaded" within 20 ms' })
   t.strictSame(await child.ended, { code: null, signal: 'SIGKILL', during: 'starting' })
@@ -73,29 +73,29 @@ t.test('a child that is late with a word is killed, which is logged once', async
   t.strictSame(lines, [{ child: 4711, reason: 'it was not "loaded" within 20 ms' }])
 })
 
-t.test('whatever is awaited of a child that ends is rejected with the reason', async (t) => {
-  const { process, child } = play()
+t.test('when a child ends, every wait on it is rejected with the reason, except one for statistics', async (t) => {
+  const { process, child } = fakeChild()
   const waits = [child.waitFor('held', 10_000), child.request({ about: 'listKeys' }, 10_000)]
   process.emit('exit', null, 'SIGBUS')
   for (const wait of waits) {
     await t.rejects(wait, { message: 'process 4711 was ended by SIGBUS; the store may be damaged (see topicd check)' })
   }
-  await t.rejects(child.waitFor('held', 10_000), /SIGBUS/, 'also what is awaited afterwards')
+  await t.rejects(child.waitFor('held', 10_000), /SIGBUS/, 'a later wait is rejected too')
   await child.requestStats(true, 10_000)
-  t.pass('but for figures, which are not needed')
+  t.pass('a wait for statistics, which are optional, is resolved')
 })
 
-t.test('a child that says why it cannot go on is quoted', async (t) => {
-  const { process, child } = play()
+t.test('a wait on a child that sent the reason for its failure is rejected with that reason', async (t) => {
+  const { process, child } = fakeChild()
   const opened = child.waitFor('opened', 10_000)
-  process.says({ kind: 'failed', reason: 'the disk is on fire' })
+  process.report({ kind: 'failed', reason: 'the disk is on fire' })
   process.emit('exit', 21, null)
   await t.rejects(opened, { message: 'the disk is on fire' })
 })
 
-t.test('a process that could not be started has ended', async (t) => {
-  const process = new PlayedProcess()
-  const { child } = play(Object.assign(process, { pid: undefined }))
+t.test('a process that could not be started counts as ended', async (t) => {
+  const process = new FakeProcess()
+  const { child } = fakeChild(Object.assign(process, { pid: undefined }))
   const loaded = child.waitFor('loaded', 10_000)
   process.emit('error', new Error('spawn EAGAIN'))
   await t.rejects(loaded, { message: 'no process could be started: spawn EAGAIN' })
@@ -103,7 +103,7 @@ t.test('a process that could not be started has ended', async (t) => {
 })
 
 t.test('a tool that could not be started does not keep the service from ending', async (t) => {
-  const process = Object.assign(new PlayedProcess(), { pid: undefined })
+  const process = Object.assign(new FakeProcess(), { pid: undefined })
   const requests = new ControlRequests({
     serving: () => [],
     opener: { open: async () => {} },
@@ -125,41 +125,41 @@ t.test('a tool that could not be started does not keep the service from ending',
   t.equal(answer, '{"error":"no process could be started: spawn EAGAIN"}\n')
 })
 
-t.test('what was waited for leaves nothing behind', async (t) => {
+t.test('a finished wait leaves no memory behind', async (t) => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const { process, child } = play()
+  const { process, child } = fakeChild()
   process.on('sent', () => {
     process.received.length = 0
-    process.says({ kind: 'figures', figures: {} as never })
+    process.report({ kind: 'figures', figures: {} as never })
   })
-  const measure = async (times: number): Promise<number> => {
-    for (let i = 0; i < times; i++) await child.requestStats(false, 1000)
+  const heapAfter = async (waits: number): Promise<number> => {
+    for (let i = 0; i < waits; i++) await child.requestStats(false, 1000)
     collect()
     return globalThis.process.memoryUsage().heapUsed
   }
-  // What is left behind grows in every stretch; what V8 compiles and keeps, in one now and then.
-  const rounds = 10_000
-  const bytesEach: number[] = []
-  for (let before = await measure(rounds), stretch = 0; stretch < 5; stretch++) {
-    const after = await measure(rounds)
-    bytesEach.push((after - before) / rounds)
+  // A leak grows the heap in every round; code that V8 compiles and keeps grows it only in some.
+  const waits = 10_000
+  const bytesPerWait: number[] = []
+  for (let before = await heapAfter(waits), round = 0; round < 5; round++) {
+    const after = await heapAfter(waits)
+    bytesPerWait.push((after - before) / waits)
     before = after
   }
-  t.comment(`${bytesEach.map((bytes) => bytes.toFixed(1)).join(', ')} bytes a reading`)
-  t.ok(Math.min(...bytesEach) < 20, 'a scrape of each worker every second for years')
+  t.comment(`${bytesPerWait.map((bytes) => bytes.toFixed(1)).join(', ')} bytes per wait`)
+  t.ok(Math.min(...bytesPerWait) < 20, 'each worker may be scraped every second for years')
 })
 
 t.test('a child that ends while it waits for its turn to open the store is reported at once', async (t) => {
   const opener = new StoreOpener()
-  const [first, second] = [play(new PlayedProcess(1)), play(new PlayedProcess(2))]
+  const [first, second] = [fakeChild(new FakeProcess(1)), fakeChild(new FakeProcess(2))]
   const firstOpened = opener.open(first.child)
   await once(first.process, 'sent')
   const secondOpened = opener.open(second.child)
   second.process.emit('exit', null, 'SIGKILL')
   await t.rejects(secondOpened, { message: 'process 2 ended before it could open the store' })
   t.strictSame(first.process.received, [{ kind: 'open' }], 'the first one has not opened it yet')
-  first.process.says({ kind: 'opened' })
+  first.process.report({ kind: 'opened' })
   await firstOpened
-  t.strictSame(second.process.received, [], 'and the second one is asked for nothing')
+  t.strictSame(second.process.received, [], 'and the second one is sent nothing')
 })

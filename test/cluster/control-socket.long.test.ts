@@ -1,6 +1,6 @@
 /**
- * The control socket as a hostile or broken program meets it: whatever one connection sends, it is told what is wrong, and
- * the service serves on.
+ * The control socket, used by hostile and broken programs: whatever a connection sends, the answer says what is wrong,
+ * and the service keeps serving.
  */
 
 import { once } from 'node:events'
@@ -17,23 +17,23 @@ t.setTimeout(180_000)
 /** The longest first line that is read, as src/cluster/control-socket.ts has it. */
 const requestBytesMax = 1024 * 1024
 
-/** Connections that may be about to send their request, as src/cluster/control-socket.ts has it. */
+/** Connections whose request has not been read yet, as src/cluster/control-socket.ts has it. */
 const waitingMax = 64
 
-/** Connections in all, as src/cluster/control-socket.ts has it. */
+/** All connections, as src/cluster/control-socket.ts has it. */
 const connectionsMax = 256
 
 const server = await startServer(t, { workers: 2 })
 
 function open({ dataDir }: Server, options: { readonly allowHalfOpen?: boolean } = {}): Promise<Socket> {
-  // Relative: the address of a socket has little room.
+  // A relative path, since a socket's address is limited to 107 bytes.
   const socket = connect({ path: relative(process.cwd(), join(dataDir, 'control.sock')), ...options })
   return new Promise((resolve, reject) => {
     socket.once('error', reject).once('connect', () => resolve(socket.off('error', reject)))
   })
 }
 
-/** Everything that comes until the other side closes. */
+/** Everything received until the connection is closed. */
 async function answerTo(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => {})
@@ -48,8 +48,8 @@ async function send(line: string | Uint8Array): Promise<string> {
   return answerTo(socket)
 }
 
-/** The same service as before, which still answers. */
-async function servesOn(t: Test): Promise<void> {
+/** Checks that the service still answers requests, and commands through the socket. */
+async function checkServing(t: Test): Promise<void> {
   t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
   t.equal((await server.command('keys', 'list')).code, 0, 'keys are listed through the socket')
 }
@@ -67,11 +67,11 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'an array': '[]',
   'an empty object': '{}',
   'an unknown command': '{"command":"stop"}',
-  'a command that is no string': '{"command":{}}',
+  'a command that is not a string': '{"command":{}}',
   'a question that is missing': '{"command":"ask"}',
   'a question that is null': '{"command":"ask","question":null}',
   'an unknown question': '{"command":"ask","question":{"about":"everything"}}',
-  'a member that is not known': '{"command":"reload","now":true}',
+  'an unknown member': '{"command":"reload","now":true}',
   'a key without a name to revoke': '{"command":"ask","question":{"about":"revokeKey"}}',
   'a name of the wrong type': '{"command":"ask","question":{"about":"revokeKey","name":1}}',
   'a tool that is missing': '{"command":"tool"}',
@@ -82,43 +82,43 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'a selector of the wrong type': '{"command":"tool","tool":"export","options":{"selector":1,"withKeys":false}}',
   'a backup without a file': '{"command":"tool","tool":"backup","options":{}}',
   'a backup to a relative path': '{"command":"tool","tool":"backup","options":{"file":"copy"}}',
-  'a first line that is none': '{"command":"tool","tool":"import","options":{"fromLine":0,"withKeys":false}}',
+  'a first line of 0': '{"command":"tool","tool":"import","options":{"fromLine":0,"withKeys":false}}',
   'a record without a member': adding({ name: undefined }),
   'a record with a name of the wrong type': adding({ name: {} }),
   'a record with an impossible name': adding({ name: 'a b' }),
   'a record with a token for a hash': adding({ tokenHash: 'topicd_secret' }),
   'a record with an unknown operation': adding({ allow: ['all'] }),
-  'a record with a subtree that is no path': adding({ under: ['a//b'] }),
-  'a record with a subtree that is not written as it is stored': adding({ under: ['/a'] }),
-  'a record with a time that is none': adding({ madeMs: -1 }),
-  'a record with a member too many': adding({ token: 'topicd_secret' }),
-  'a record with a secret for a name': adding({ topicd_secret: 1 }),
-  'a record with a secret in a name that is quoted': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
-  'a reload with a secret for a name': '{"command":"reload","topicd_secret":1}',
-  'a secret for a name alone': '{"topicd_secret":{}}',
+  'a record with a subtree that is not a path': adding({ under: ['a//b'] }),
+  'a record with a subtree that is not a normalized path': adding({ under: ['/a'] }),
+  'a record with a negative time': adding({ madeMs: -1 }),
+  'a record with an unknown member': adding({ token: 'topicd_secret' }),
+  'a record with a secret as a member name': adding({ topicd_secret: 1 }),
+  'a record with a secret in a quoted member name': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
+  'a reload with a secret as a member name': '{"command":"reload","topicd_secret":1}',
+  'a secret as the only member name': '{"topicd_secret":{}}',
   'deep nesting': `${'['.repeat(100_000)}`,
 }
 
 await t.test('a malformed request is answered with an error, logged, and changes nothing', async (t) => {
-  for (const [claim, line] of Object.entries(malformed)) {
+  for (const [name, line] of Object.entries(malformed)) {
     const logged = server.log.length
     const answer = await send(line)
-    t.match(answer, /^\{"error":"[^\n]+"\}\n$/, claim)
-    t.notMatch(answer, 'topicd_secret', `${claim}: nothing of it is repeated`)
-    const [warning] = await until(`the warning about ${claim}`, async () => {
+    t.match(answer, /^\{"error":"[^\n]+"\}\n$/, name)
+    t.notMatch(answer, 'topicd_secret', `${name}: the answer contains no secret`)
+    const [warning] = await until(`the warning about ${name}`, async () => {
       const warnings = server.log.slice(logged).filter(({ msg }) => msg === 'malformed control request')
       return warnings.length > 0 ? warnings : undefined
     })
-    t.match(warning, { level: 40, reason: String }, `${claim} is logged`)
-    t.notMatch(JSON.stringify(warning), 'topicd_secret', 'and nothing secret is')
+    t.match(warning, { level: 40, reason: String }, `${name} is logged`)
+    t.notMatch(JSON.stringify(warning), 'topicd_secret', `${name}: the log contains no secret`)
   }
-  await servesOn(t)
+  await checkServing(t)
   t.notMatch((await server.command('keys', 'list')).stdout, 'made', 'no key was made')
 })
 
-await t.test('a well-formed record is what makes a key', async (t) => {
+await t.test('a well-formed record makes a key, once', async (t) => {
   t.equal(await send(adding({})), '{"answer":true}\n')
-  t.equal(await send(adding({})), '{"answer":false}\n', 'once')
+  t.equal(await send(adding({})), '{"answer":false}\n', 'the second time it makes none')
   t.match((await server.command('keys', 'list')).stdout, /^made +fetch +a\/b/m)
 })
 
@@ -132,7 +132,7 @@ await t.test('a flood of malformed lines is answered, and requests are served me
     for (let changes = random.oneIn(4) ? bytes.length : 3; changes > 0 && bytes.length > 0; changes--) {
       bytes[random.below(bytes.length)] = random.below(256)
     }
-    // It is one line.
+    // Without line feeds, so that it stays one line.
     return Buffer.from(bytes.filter((byte) => byte !== 0x0a))
   }
   let served = 0
@@ -150,14 +150,14 @@ await t.test('a flood of malformed lines is answered, and requests are served me
   flooding = false
   await serving
   t.ok(served > 0, `${served} requests were served meanwhile`)
-  await servesOn(t)
+  await checkServing(t)
 })
 
-await t.test('the first line may have a mebibyte and no byte more', async (t) => {
+await t.test('the first line may be one mebibyte long, and no byte longer', async (t) => {
   const fill = (bytes: number): string => {
     const [before = '', after = ''] = adding({ name: 'long', under: ['?'] }).split('?')
     const room = bytes - before.length - after.length
-    // Many subtrees, the last as long as is left.
+    // Many subtrees; the last one fills what is left.
     const under = Array.from({ length: Math.floor(room / 1000) - 1 }, () => 'a'.repeat(997)).join('","')
     return `${before}${under}","${'b'.repeat(room - under.length - 3)}${after}`
   }
@@ -166,9 +166,9 @@ await t.test('the first line may have a mebibyte and no byte more', async (t) =>
   t.equal(await send(fill(requestBytesMax + 1)), '{"error":"the request is longer than 1048576 bytes"}\n', 'one more')
   const endless = await open(server)
   endless.write('x'.repeat(requestBytesMax + 1))
-  t.match(await answerTo(endless), 'longer than', 'and a line that never ends')
+  t.match(await answerTo(endless), 'longer than', 'a line that never ends')
   t.equal(await send('{"command":"ask","question":{"about":"revokeKey","name":"long"}}'), '{"answer":true}\n')
-  await servesOn(t)
+  await checkServing(t)
 })
 
 await t.test('a connection that sends no whole line is closed', async (t) => {
@@ -179,7 +179,7 @@ await t.test('a connection that sends no whole line is closed', async (t) => {
   t.strictSame(answers, Array(2).fill('{"error":"no whole request came within 5000 ms"}\n'))
 })
 
-await t.test('connections are bounded, and beyond the bound refused with a reason', async (t) => {
+await t.test('64 connections may wait to send their request, and one more is refused with the reason', async (t) => {
   const held: Socket[] = []
   for (let opened = 0; opened < waitingMax; opened++) held.push(await open(server))
   t.match(
@@ -190,37 +190,37 @@ await t.test('connections are bounded, and beyond the bound refused with a reaso
   first(held).write('{"command":"ask","question":{"about":"listKeys"}}\n')
   t.match(await answerTo(first(held)), '{"answer":[', 'the limit')
   for (const socket of held) socket.destroy()
-  await until('room', async () => ((await send('{}')).includes('more than') ? undefined : true))
-  await servesOn(t)
+  await until('there is room again', async () => ((await send('{}')).includes('more than') ? undefined : true))
+  await checkServing(t)
 })
 
-await t.test('callers that keep their connections once they are answered do not make the service deaf', async (t) => {
+await t.test('callers that keep their connections open after the answer do not block further commands', async (t) => {
   const kept: Socket[] = []
   t.teardown(() => kept.forEach((socket) => socket.destroy()))
   for (let opened = 0; opened < connectionsMax; opened++) {
-    // A half of it stays open when the service has closed its own.
+    // Our half stays open after the service has closed its own.
     const socket = await open(server, { allowHalfOpen: true })
     kept.push(socket)
     socket.on('error', () => {}).write('{"command":"ask","question":{"about":"listKeys"}}\n')
-    // Its answer is there; it is not read.
+    // The answer has arrived; it is not read.
     await once(socket, 'readable')
   }
-  await until('commands are heard again', async () =>
+  await until('commands are answered again', async () =>
     (await server.command('keys', 'list')).code === 0 ? true : undefined,
   )
-  await servesOn(t)
+  await checkServing(t)
 })
 
-await t.test('a connection that breaks off at any point harms nothing', async (t) => {
+await t.test('a connection that breaks at any point does no harm', async (t) => {
   const line = `${adding({ name: 'broken-off' })}\n`
   const tool = '{"command":"tool","tool":"check","options":{}}\n'
-  for (const text of [...Array.from({ length: 20 }, (_, place) => line.slice(0, place * 10)), line, tool, tool]) {
+  for (const text of [...Array.from({ length: 20 }, (_, index) => line.slice(0, index * 10)), line, tool, tool]) {
     const socket = await open(server)
     if (text === '') socket.destroy()
     else socket.write(text, () => socket.destroy())
     if (!socket.closed) await once(socket, 'close')
   }
-  await servesOn(t)
+  await checkServing(t)
 })
 
 await t.test('questions are answered while workers are replaced', async (t) => {
@@ -238,7 +238,7 @@ await t.test('questions are answered while workers are replaced', async (t) => {
   t.ok(asked > 10, `${asked} questions`)
 })
 
-await t.test('six thousand keys are listed', async (t) => {
+await t.test('six thousand keys are listed, and a caller that sends on without reading them is cut off', async (t) => {
   const keys = 6500
   const names = Array.from({ length: keys }, (_, number) => `many-${number}`)
   const lines = names.map((name) =>
@@ -263,10 +263,10 @@ await t.test('six thousand keys are listed', async (t) => {
     unread.write('x')
     return unread.destroyed || undefined
   })
-  await servesOn(t)
+  await checkServing(t)
 })
 
-await t.test("the socket is its owner's alone, whatever the umask", async (t) => {
+await t.test('only their owner may use the socket and the data directory, whatever the umask', async (t) => {
   const before = process.umask(0)
   t.teardown(() => process.umask(before))
   const open = await startServer(t)
@@ -274,7 +274,7 @@ await t.test("the socket is its owner's alone, whatever the umask", async (t) =>
   t.equal((statSync(open.dataDir).mode & 0o777).toString(8), '700')
 })
 
-await t.test('a data directory that others can reach is warned of', async (t) => {
+await t.test('the log warns of a data directory that other accounts can reach', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   mkdirSync(dataDir)
   chmodSync(dataDir, 0o755)

@@ -1,4 +1,4 @@
-/** The first key is made and printed though a worker ends before it answers; and only by the service that made it. */
+/** The first key is made and printed even if a worker ends before it answers, and only by the service that made it. */
 
 import t from 'tap'
 import { makeFirstKey } from '../../dist/cluster/first-key.js'
@@ -10,8 +10,8 @@ interface Key {
   readonly tokenHash: string
 }
 
-/** A worker over some keys; `dies` says after which questions it is gone, before it could answer. */
-function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
+/** A simulated worker with these keys. `dies` says, by number, which questions it carries out but does not answer. */
+function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false) {
   let asked = 0
   const worker = {
     async request(question: Question): Promise<unknown> {
@@ -30,45 +30,45 @@ function play(keys: Key[], dies: (asked: number) => boolean = () => false) {
 }
 
 async function printed(serving: Parameters<typeof makeFirstKey>[0], canShow = true): Promise<string> {
-  let printed = ''
+  let output = ''
   await makeFirstKey(
     serving,
     () => false,
     'http://x',
     'nowhere',
     (text) => {
-      if (canShow) printed += text
+      if (canShow) output += text
       return canShow
     },
   )
-  return printed
+  return output
 }
 
-t.test('while there is no key, one is made', async (t) => {
+t.test('if there is no key, one is made and printed', async (t) => {
   const keys: Key[] = []
-  t.match(await printed(play(keys).serving), /topicd_[\w-]{43}/)
+  t.match(await printed(fakeWorker(keys).serving), /topicd_[\w-]{43}/)
   t.strictSame(
     keys.map(({ name }) => name),
     ['first'],
   )
 })
 
-t.test('a key that cannot be shown is not kept', async (t) => {
+t.test('a key that cannot be shown is revoked', async (t) => {
   const keys: Key[] = []
-  await printed(play(keys).serving, false)
+  await printed(fakeWorker(keys).serving, false)
   t.strictSame(keys, [])
 })
 
-t.test('where there is one, none is', async (t) => {
+t.test('if there is a key, none is made', async (t) => {
   const keys = [{ name: 'mine', tokenHash: '' }]
-  t.notMatch(await printed(play(keys).serving), /topicd_/)
+  t.notMatch(await printed(fakeWorker(keys).serving), /topicd_/)
   t.equal(keys.length, 1)
 })
 
 for (const lost of [1, 2]) {
-  t.test(`the worker dies over question ${lost}: another one is asked`, async (t) => {
+  t.test(`one key is made and printed although a worker dies over question ${lost}`, async (t) => {
     const keys: Key[] = []
-    const { serving, asked } = play(keys, (asked) => asked === lost)
+    const { serving, asked } = fakeWorker(keys, (asked) => asked === lost)
     t.match(await printed(serving), /topicd_[\w-]{43}/, 'the token is printed')
     t.strictSame(
       keys.map(({ name }) => name),
@@ -79,9 +79,9 @@ for (const lost of [1, 2]) {
   })
 }
 
-t.test('another host makes the first key meanwhile', async (t) => {
+t.test('no token is printed if another host makes the first key meanwhile', async (t) => {
   const keys: Key[] = []
-  const { serving } = play(keys)
+  const { serving } = fakeWorker(keys)
   const slower = () => [
     {
       async request(question: Question): Promise<unknown> {
@@ -90,5 +90,5 @@ t.test('another host makes the first key meanwhile', async (t) => {
       },
     },
   ]
-  t.notMatch(await printed(slower), /topicd_/, 'no token is shown that would not work')
+  t.notMatch(await printed(slower), /topicd_/, 'the token would not work')
 })

@@ -1,4 +1,4 @@
-/** Why an address cannot be listened on is said in words that name the cure, where there is one. */
+/** The message for an address that cannot be listened on says why, and what helps if that is known. */
 import t from 'tap'
 import { listenProblem } from '../../dist/cluster/listen-problem.js'
 
@@ -18,13 +18,13 @@ for (const [code, port, message] of [
   ['ENOTFOUND', 8080, 'cannot listen on 0.0.0.0:8080: the host name cannot be resolved (ENOTFOUND)'],
   [undefined, 8080, 'cannot listen on 0.0.0.0:8080: the system says no'],
 ] as const) {
-  t.test(`${code ?? 'an error without a code'} on port ${port}`, (t) => {
+  t.test(`${code ?? 'an error without a code'} on port ${port} is reported as: ${message}`, (t) => {
     t.equal(listenProblem(failed(code), '0.0.0.0', port), message)
     t.end()
   })
 }
 
-t.test("the listener is named where it is not the routes' own", (t) => {
+t.test("a listener other than the routes' is named", (t) => {
   t.equal(
     listenProblem(failed('EADDRINUSE'), '::1', 8081, ' (the admin listener)'),
     'cannot listen on [::1]:8081 (the admin listener): another process listens there (EADDRINUSE)',

@@ -1,6 +1,6 @@
 /**
- * Two services on one port: the second is refused however soon it starts after the first, since the first holds the port
- * from before its workers listen until it is gone. A port on another address is another port.
+ * Two services on one port: the second is refused however soon it starts after the first, since the first holds the
+ * port from before its workers listen until it is gone. A port on another address is another port.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -10,13 +10,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { only } from '../support/only.js'
 import { freePorts } from '../support/ports.js'
-
-const main = join(import.meta.dirname, '../../dist/main.js')
+import { cleanEnv, mainFile } from '../support/server.js'
 
 t.setTimeout(240_000)
 
 interface Outcome {
-  /** The exit code of one that did not start; undefined for one that listens. */
+  /** The exit code of a service that did not start; undefined for one that listens. */
   readonly code: number | undefined
   readonly stderr: string
   /** The port that it listens on. */
@@ -26,7 +25,8 @@ interface Outcome {
 /** Starts a service; resolves when it listens or has ended. */
 async function serve(t: Test, name: string, host: string, port: number): Promise<Outcome> {
   const args = ['serve', '--host', host, '--port', String(port), '--admin-port', '0', '--workers', '1']
-  const service = spawn(process.execPath, [main, ...args, '--data', join(t.testdirName, name)], { stdio: 'pipe' })
+  const command = [mainFile, ...args, '--data', join(t.testdirName, name)]
+  const service = spawn(process.execPath, command, { env: cleanEnv(), stdio: 'pipe' })
   t.teardown(() => end(service))
   let stdout = ''
   let stderr = ''
@@ -47,11 +47,11 @@ async function end(service: ChildProcess): Promise<void> {
   await once(service, 'close')
 }
 
-t.test('of two that start within moments on one port, one is refused', async (t) => {
+t.test('of two services that start on one port almost at once, one is refused', async (t) => {
   t.testdir()
   for (const delayMs of [0, 30, 60, 100, 150, 200, 250, 300]) {
     const port = only(await freePorts(1))
-    await t.test(`the second ${delayMs} ms after the first`, async (t) => {
+    await t.test(`the second starts ${delayMs} ms after the first`, async (t) => {
       const first = serve(t, `first-${port}`, '127.0.0.1', port)
       await new Promise((resolve) => setTimeout(resolve, delayMs))
       const second = serve(t, `second-${port}`, '127.0.0.1', port)
@@ -63,7 +63,7 @@ t.test('of two that start within moments on one port, one is refused', async (t)
   }
 })
 
-t.test('a UDP port that something else has is named', async (t) => {
+t.test('a UDP port that another program uses is named in the message', async (t) => {
   t.testdir()
   const port = only(await freePorts(1))
   const other = createSocket('udp4').bind(port, '127.0.0.1')
@@ -77,20 +77,20 @@ t.test('a UDP port that something else has is named', async (t) => {
   )
 })
 
-t.test('addresses', async (t) => {
+t.test('a port in use is free on another address, and not on all addresses', async (t) => {
   t.testdir()
   const port = only(await freePorts(1))
   t.equal((await serve(t, 'a', '127.0.0.2', port)).code, undefined)
-  t.equal((await serve(t, 'b', '127.0.0.3', port)).code, undefined, 'the same port on another address is free')
-  t.equal((await serve(t, 'c', '0.0.0.0', port)).code, 10, 'on every address it is not')
+  t.equal((await serve(t, 'b', '127.0.0.3', port)).code, undefined, 'another address')
+  t.equal((await serve(t, 'c', '0.0.0.0', port)).code, 10, 'all addresses')
 })
 
-t.test('any port', async (t) => {
+t.test('port 0 takes a port outside the range of outgoing connections', async (t) => {
   t.testdir()
   const [first = 0, last = 0] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split('\t').map(Number)
   for (const name of ['a', 'b', 'c']) {
     const { code, port } = await serve(t, name, '127.0.0.1', 0)
     t.equal(code, undefined)
-    t.ok(port < first || port > last, `${port} is none that an outgoing connection could take before the workers do`)
+    t.ok(port < first || port > last, `no outgoing connection can take ${port} before the workers do`)
   }
 })

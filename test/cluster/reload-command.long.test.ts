@@ -1,5 +1,5 @@
 /**
- * `topicd reload` tells the truth: it ends when the workers have been replaced, and fails with the reason when they have not.
+ * `topicd reload` ends with 0 when the workers have been replaced, and with 1 and the reason when they have not.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,13 +9,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { patchedProgram } from '../support/patched.js'
-import { runCommand, type Server, startServer, until } from '../support/server.js'
+import { cleanEnv, mainFile, runCommand, type Server, startServer, until } from '../support/server.js'
 
 t.setTimeout(300_000)
 
-const mainFile = join(import.meta.dirname, '../../dist/main.js')
-
-/** A server of two workers whose settings file the test writes. */
+/** Starts a server of two workers, with a settings file that the test writes with `set`. */
 async function start(
   t: Test,
   directory: string,
@@ -36,7 +34,7 @@ async function start(
 
 const { server, file, set } = await start(t, join(t.testdir(), 'shared'))
 
-/** Resolves when the shared server has logged `msg` once more than `before` times. */
+/** Resolves when the shared server has logged `msg` more than `before` times. */
 async function loggedAgain(msg: string, before: number): Promise<void> {
   await until(`"${msg}"`, async () => (timesLogged(msg) > before ? true : undefined), 60_000)
 }
@@ -47,7 +45,7 @@ function timesLogged(msg: string): number {
 
 const reloaded = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
 
-await t.test('it ends when every worker is a new one with the new settings', async (t) => {
+await t.test('it ends once every worker is a new one with the new settings', async (t) => {
   const before = server.workerPids()
   set('TOPICD_PAGE_SIZE_MAX=7\n')
   const { code, stdout, stderr } = await server.command('reload')
@@ -75,10 +73,10 @@ await t.test('a wrong setting is named with its value and bound, and changes not
   t.strictSame(server.workerPids(), before)
   t.match(await server.logged('rolling restart failed'), { level: 50, reason: String }, 'the log says so too')
   set('')
-  t.match(await server.command('reload'), { code: 0, stdout: reloaded }, 'and the next one is done')
+  t.match(await server.command('reload'), { code: 0, stdout: reloaded }, 'the next reload succeeds')
 })
 
-await t.test('a setting that takes a restart is named', async (t) => {
+await t.test('a changed setting that needs a restart is named', async (t) => {
   set('TOPICD_ADMIN_HOST=127.0.0.2\nTOPICD_DRAIN_MS=2000\n')
   t.match(await server.command('reload'), {
     code: 0,
@@ -87,12 +85,12 @@ await t.test('a setting that takes a restart is named', async (t) => {
   })
 })
 
-await t.test('another build', async (t) => {
+await t.test('with another build on disk', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
 
-  await t.test('the version of a new build is told, and that the primary is not of it', async (t) => {
+  await t.test('it prints the version of the new workers, and that the primary keeps its own', async (t) => {
     writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 0)
@@ -100,7 +98,7 @@ await t.test('another build', async (t) => {
     t.match(stderr, /^topicd: the primary stays at version \d+\.\d+\.\d+ until a restart\n$/)
   })
 
-  await t.test('a worker that does not start fails it, and the service serves on', async (t) => {
+  await t.test('it fails if a new worker does not start, and the old workers keep serving', async (t) => {
     const before = server.workerPids()
     writeFileSync(join(dirname(program), 'cluster/worker.js'), 'process.exit(21)\n')
     const { code, stdout, stderr } = await server.command('reload')
@@ -112,7 +110,7 @@ await t.test('another build', async (t) => {
   })
 })
 
-await t.test('reloads at the same time are each answered with what came of them', async (t) => {
+await t.test('each of several concurrent reloads reports its own outcome', async (t) => {
   set('')
   const before = timesLogged('rolling restart')
   const first = server.command('reload')
@@ -120,10 +118,10 @@ await t.test('reloads at the same time are each answered with what came of them'
   set('TOPICD_PAGE_SIZE_MAX=none\n')
   const [second, third] = await Promise.all([server.command('reload'), server.command('reload')])
   t.match(await first, { code: 0, stdout: reloaded }, 'the one that began before the setting was wrong')
-  for (const later of [second, third]) t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'those that came after')
+  for (const later of [second, third]) t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'those requested after it')
 })
 
-await t.test('one that a stop overtakes is not called done', async (t) => {
+await t.test('it fails if the service is stopped before it is done', async (t) => {
   const { server } = await start(t, t.testdir())
   const reload = server.command('reload')
   await server.logged('rolling restart')
@@ -133,11 +131,11 @@ await t.test('one that a stop overtakes is not called done', async (t) => {
   t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service ended before the reload was done)\n$/)
 })
 
-await t.test('a connection that breaks is one line, and no stack', async (t) => {
+await t.test('a connection that breaks is reported in one line, without a stack', async (t) => {
   // A test's own directory may be too long for a socket's address.
   const dataDir = mkdtempSync(join(tmpdir(), 'topicd-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
-  // It closes before the request, or over it: to the command that is EPIPE or ECONNRESET.
+  // Whether it closes before the request arrives or after is open: the command gets EPIPE or ECONNRESET.
   const closing = createServer((socket) => socket.destroy()).listen(join(dataDir, 'control.sock'))
   t.teardown(() => closing.close())
   await once(closing, 'listening')
@@ -148,7 +146,7 @@ await t.test('a connection that breaks is one line, and no stack', async (t) => 
   })
 })
 
-await t.test('where no service runs it says so, and creates nothing', async (t) => {
+await t.test('if no service runs, it says so and creates nothing', async (t) => {
   const dataDir = join(t.testdir(), 'nothing')
   t.strictSame(await runCommand(['reload', '--data', dataDir]), {
     code: 1,
@@ -158,9 +156,9 @@ await t.test('where no service runs it says so, and creates nothing', async (t) 
   t.notOk(existsSync(dataDir))
 })
 
-await t.test('where the service may not be reached it says that, and not that none runs', async (t) => {
+await t.test('if it may not connect to the service, it says that, and not that none runs', async (t) => {
   const socket = join(server.dataDir, 'control.sock')
-  // Root may connect to anything, so it becomes somebody else; anybody else is kept out by the mode.
+  // Root may connect to any socket, so the command runs as another account then; the mode keeps all others out.
   const isRoot = process.getuid?.() === 0
   chmodSync(server.dataDir, 0o755)
   chmodSync(socket, 0)
@@ -171,36 +169,37 @@ await t.test('where the service may not be reached it says that, and not that no
   })
   chmodSync(socket, 0o600)
   t.equal(status, 1)
-  // The test runner's own hook complains behind it.
+  // The test runner's own hook may print more after it.
   t.equal(
     stderr.split('\n')[0],
     `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run the command as its account`,
   )
 })
 
-await t.test('a caller that goes away does not stop it', async (t) => {
+await t.test('it goes on if the command is killed', async (t) => {
   set('')
   const begun = timesLogged('rolling restart')
   const done = timesLogged('rolling restart done')
-  const caller = spawn(process.execPath, [mainFile, 'reload', '--data', server.dataDir], { stdio: 'ignore' })
+  const command = [mainFile, 'reload', '--data', server.dataDir]
+  const caller = spawn(process.execPath, command, { env: cleanEnv(), stdio: 'ignore' })
   await loggedAgain('rolling restart', begun)
   caller.kill('SIGKILL')
   await loggedAgain('rolling restart done', done)
   t.match(await server.command('reload'), { code: 0, stdout: reloaded })
 })
 
-await t.test('systemd has heard READY=1 before it ends', async (t) => {
+await t.test('it ends only after systemd has been sent READY=1', async (t) => {
   const directory = t.testdir()
-  const told = join(directory, 'told')
+  const sent = join(directory, 'sent')
   const programs = join(directory, 'bin')
   mkdirSync(programs)
-  // Slow, so that an answer that does not wait for it comes first.
-  writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\nsleep 1\necho "$@" >> '${told}'\n`)
+  // Slow, so that a reload that does not wait for it ends first.
+  writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\nsleep 1\necho "$@" >> '${sent}'\n`)
   chmodSync(join(programs, 'systemd-notify'), 0o755)
   const env = { PATH: `${programs}:${process.env.PATH}`, NOTIFY_SOCKET: join(directory, 'nobody') }
   const server = await startServer(t, { dataDir: join(directory, 'db'), env })
-  // A status alone may come in between: a busy worker is not heard for seconds.
-  const lines = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
+  // Lines with only a status may come in between, if a busy worker is silent for seconds.
+  const lines = (): string[] => (existsSync(sent) ? readFileSync(sent, 'utf8').trim().split('\n') : [])
   const states = (): string[] => lines().filter((line) => /READY=1|RELOADING=1/.test(line))
   await until('the first READY=1', async () => (states().length > 0 ? true : undefined))
   t.equal((await server.command('reload')).code, 0)

@@ -1,17 +1,17 @@
-/** When a worker that died is replaced, and when starting more makes no sense. */
+/** When a worker that died is replaced, and when the service gives up. */
 import t from 'tap'
 import { failedStartsMax, RestartPolicy, youngMs } from '../../dist/cluster/restarts.js'
 
-t.test('a worker that had served for long is replaced at once', (t) => {
+t.test('a worker that served for long is replaced at once, one that died young a little later', (t) => {
   const policy = new RestartPolicy()
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs, served: true })
   t.ok(policy.notBeforeMs <= 100_000)
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs - 1, served: true })
-  t.equal(policy.notBeforeMs, 100_100, 'one that died young, a little later')
+  t.equal(policy.notBeforeMs, 100_100, 'one that died young')
   t.end()
 })
 
-t.test('while workers die young the delay doubles up to five seconds, and starts again after a quiet time', (t) => {
+t.test('while workers die young the delay doubles up to five seconds, and is reset after a quiet time', (t) => {
   const policy = new RestartPolicy()
   let nowMs = 50_000
   const delays = Array.from({ length: 8 }, () => {
@@ -34,17 +34,17 @@ t.test('workers that die while a delay is running do not lengthen it', (t) => {
   t.end()
 })
 
-t.test('only starts that fail in a row are hopeless', (t) => {
+t.test('it gives up only after too many failed starts in a row', (t) => {
   const policy = new RestartPolicy()
   for (let i = 0; i < 1000; i++) policy.onDeath({ nowMs: i, livedMs: 10, served: true })
-  t.notOk(policy.isHopeless, 'a thousand deaths of workers that had served are not')
+  t.notOk(policy.isHopeless, 'a thousand deaths of workers that served are not too many')
   const fail = (): void => policy.onDeath({ nowMs: 0, livedMs: 10, served: false })
   for (let i = 0; i < failedStartsMax; i++) fail()
-  t.notOk(policy.isHopeless, 'nor as many failed starts as are allowed')
+  t.notOk(policy.isHopeless, 'nor are as many failed starts as are allowed')
   policy.onServing()
   for (let i = 0; i < failedStartsMax; i++) fail()
-  t.notOk(policy.isHopeless, 'a worker that serves starts the count again')
+  t.notOk(policy.isHopeless, 'a worker that serves resets the count')
   fail()
-  t.ok(policy.isHopeless, 'one more is')
+  t.ok(policy.isHopeless, 'one more is too many')
   t.end()
 })

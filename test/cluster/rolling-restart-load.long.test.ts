@@ -1,6 +1,6 @@
 /**
- * Under steady load from keep-alive clients that try once more on a closed connection, a rolling restart and a stop lose no
- * acknowledged write and show no client an error other than that closed connection.
+ * Under steady load from keep-alive clients that retry once on a closed connection, a rolling restart and a stop lose
+ * no acknowledged write and show no client an error other than that closed connection.
  */
 
 import { Agent } from 'node:http'
@@ -11,17 +11,17 @@ import { type Server, startServer } from '../support/server.js'
 
 const clients = 24
 
-/** A load that knows what it was told: for each client the number of its last acknowledged write. */
+/** Load from several clients that knows the number of each client's last acknowledged write. */
 class SteadyLoad {
   readonly acknowledged: number[] = Array.from({ length: clients }, () => 0)
   answers = 0
   retries = 0
-  /** What a client saw that it should not. */
+  /** Errors that no client should have seen. */
   readonly errors: string[] = []
   readonly #server: Server
   readonly #loops: Promise<void>[]
   #stopping = false
-  /** While the service ends, nobody there is what a client may see. */
+  /** While the service ends, a client may lose its connection for good. */
   ending = false
 
   constructor(server: Server) {
@@ -48,7 +48,7 @@ class SteadyLoad {
     agent.destroy()
   }
 
-  /** Undefined when the service has gone. */
+  /** Undefined without an answer, which is an error unless the service is ending. */
   async #sendTwice(agent: Agent, route: string, body: object): Promise<Reply | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -77,10 +77,10 @@ async function valuesOf(server: Server): Promise<number[]> {
 
 function holdsAll(t: Test, values: readonly number[], { acknowledged }: SteadyLoad): void {
   const lost = acknowledged.filter((last, i) => at(values, i) < last).length
-  t.equal(lost, 0, `everything acknowledged is there, ${acknowledged.reduce((sum, last) => sum + last, 0)} writes`)
+  t.equal(lost, 0, `all ${acknowledged.reduce((sum, last) => sum + last, 0)} acknowledged writes are there`)
 }
 
-t.test('a rolling restart', async (t) => {
+t.test('a rolling restart loses no acknowledged write and shows no client an error', async (t) => {
   const server = await startServer(t, { workers: 3 })
   const load = new SteadyLoad(server)
   const before = server.workerPids()
@@ -88,33 +88,33 @@ t.test('a rolling restart', async (t) => {
     const answered = load.answers
     server.signal('SIGHUP')
     await new Promise<void>((resolve) => {
-      const look = (): void => {
+      const poll = (): void => {
         if (server.log.filter(({ msg }) => msg === 'rolling restart done').length === round) resolve()
-        else setTimeout(look, 5)
+        else setTimeout(poll, 5)
       }
-      look()
+      poll()
     })
     t.ok(load.answers > answered, 'requests were answered meanwhile')
   }
   await load.stop()
-  t.strictSame(load.errors, [], `no client saw an error; ${load.retries} tried once more, of ${load.answers} answers`)
+  t.strictSame(load.errors, [], `no client saw an error; ${load.retries} retries, ${load.answers} answers`)
   holdsAll(t, await valuesOf(server), load)
   t.equal(before.filter((pid) => server.workerPids().includes(pid)).length, 0, 'every worker is a new one')
   t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'and none had died')
 })
 
-t.test('a stop', async (t) => {
+t.test('a stop loses no acknowledged write and gives no wrong answer', async (t) => {
   const server = await startServer(t, { workers: 3, check: false })
   const load = new SteadyLoad(server)
   await new Promise<void>((resolve) => {
-    const look = (): unknown => (load.answers > 500 ? resolve() : setTimeout(look, 5))
-    look()
+    const poll = (): unknown => (load.answers > 500 ? resolve() : setTimeout(poll, 5))
+    poll()
   })
   load.ending = true
   const exit = await server.stop('SIGTERM')
   await load.stop()
-  t.strictSame(exit, { code: 0, signal: null }, 'it ends well')
-  t.strictSame(load.errors, [], 'no request that was answered was answered badly')
+  t.strictSame(exit, { code: 0, signal: null }, 'the service ends with 0')
+  t.strictSame(load.errors, [], 'every answer was right')
   const again = await startServer(t, { dataDir: server.dataDir, token: server.token })
   holdsAll(t, await valuesOf(again), load)
 })

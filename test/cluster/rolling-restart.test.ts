@@ -1,6 +1,6 @@
 /**
- * SIGHUP under steady load: workers are replaced and new settings come in, and no request fails. The clients do what the
- * README.md asks of them: a request that meets a connection which was just closed is sent once more.
+ * SIGHUP under steady load: workers are replaced, new settings take effect, and no request fails. The clients do what
+ * README.md asks of them: they send a request once more if its kept-alive connection was closed.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -15,34 +15,34 @@ const connections = 12
 
 interface Outcome {
   sent: number
-  again: number
+  retries: number
   readonly failed: string[]
 }
 
-/** Writes and reads back on one keep-alive connection until told to stop. */
+/** Writes values and reads them back on one keep-alive connection, until `stopped`. */
 async function load(
   url: string,
   token: string,
-  place: number,
+  client: number,
   outcome: Outcome,
   stopped: () => boolean,
 ): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  async function ask(route: string, body: object): Promise<string> {
+  async function request(route: string, body: object): Promise<string> {
     outcome.sent++
-    const once = () => send(agent, `${url}/topics/${route}`, token, body)
-    const { status, text } = await once().catch((error: NodeJS.ErrnoException & { reused: boolean }) => {
+    const attempt = () => send(agent, `${url}/topics/${route}`, token, body)
+    const { status, text } = await attempt().catch((error: NodeJS.ErrnoException & { reused: boolean }) => {
       if (!error.reused) throw error
-      outcome.again++
-      return once()
+      outcome.retries++
+      return attempt()
     })
     if (status !== 200) throw new Error(`${status} ${text}`)
     return text
   }
   for (let number = 0; !stopped(); number++) {
     try {
-      await ask('addAndSet', { path: `load/${place}`, value: number })
-      const { value } = JSON.parse(await ask('fetch', { path: `load/${place}` })) as { value: number }
+      await request('addAndSet', { path: `load/${client}`, value: number })
+      const { value } = JSON.parse(await request('fetch', { path: `load/${client}` })) as { value: number }
       if (value !== number) outcome.failed.push(`${value} was read after ${number} was written`)
     } catch (error) {
       outcome.failed.push(String(error))
@@ -58,10 +58,10 @@ const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db')
 const restarts = () => server.log.filter(({ msg }) => msg === 'rolling restart done').length
 
 await t.test('no request fails while workers are replaced', async (t) => {
-  const outcome: Outcome = { sent: 0, again: 0, failed: [] }
+  const outcome: Outcome = { sent: 0, retries: 0, failed: [] }
   let stopped = false
   const { url, token } = server
-  const loads = Array.from({ length: connections }, (_, place) => load(url, token, place, outcome, () => stopped))
+  const loads = Array.from({ length: connections }, (_, client) => load(url, token, client, outcome, () => stopped))
   const first = server.workerPids()
   for (let round = 1; round <= rounds; round++) {
     writeFileSync(settings, `TOPICD_PAGE_SIZE_MAX=${100 + round}\n`)
@@ -70,7 +70,7 @@ await t.test('no request fails while workers are replaced', async (t) => {
   }
   stopped = true
   await Promise.all(loads)
-  t.comment(`${outcome.sent} requests, ${outcome.again} of them sent again`)
+  t.comment(`${outcome.sent} requests, ${outcome.retries} of them retried`)
   t.strictSame(outcome.failed, [])
   t.ok(outcome.sent > 1000, 'there was load')
   t.notOk(
@@ -79,14 +79,14 @@ await t.test('no request fails while workers are replaced', async (t) => {
   )
 })
 
-await t.test('every worker has the current settings of the file', async (t) => {
+await t.test('every worker uses the current settings of the file', async (t) => {
   for (let i = 0; i < 2 * server.client.connections; i++) {
     t.match(await server.post('fetch', { selector: '*load//', size: 100 + rounds }), { status: 200 })
     t.match(await server.post('fetch', { selector: '*load//', size: 101 + rounds }), { code: 'invalid_parameter' })
   }
 })
 
-await t.test('a wrong setting at a reload leaves the service as it was, and is logged', async (t) => {
+await t.test('a reload with a wrong setting changes nothing, and the reason is logged', async (t) => {
   const before = server.workerPids()
   writeFileSync(settings, 'TOPICD_PAGE_SIZE_MAX=none\n')
   server.signal('SIGHUP')

@@ -14,10 +14,10 @@ t.test('a second service on the same data directory is refused', async (t) => {
   const second = await runCommand(['serve', '--port', '0', '--admin-port', '0', '--data', server.dataDir])
   t.equal(second.code, 11)
   t.ok(second.stderr.includes(server.dataDir), second.stderr.trim())
-  t.equal((await server.post('add', { path: 'a' })).status, 200, 'the first goes on')
+  t.equal((await server.post('add', { path: 'a' })).status, 200, 'the first one goes on')
 })
 
-t.test('a port in use is refused in a clear line, and no worker was forked', async (t) => {
+t.test('a port in use is refused with a message that names it, and no worker is forked', async (t) => {
   const taken = createServer()
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   t.teardown(() => taken.close())
@@ -51,7 +51,8 @@ t.test('the port of another topicd is refused too', async (t) => {
 })
 
 for (const workers of [1, 3]) {
-  t.test(`SIGTERM answers what is in flight and ends with 0, over ${workers} workers`, async (t) => {
+  const withWorkers = `with ${workers} ${workers === 1 ? 'worker' : 'workers'}`
+  t.test(`SIGTERM answers what is in flight and ends with 0, ${withWorkers}`, async (t) => {
     const server = await startServer(t, { workers })
     const clients = Array.from({ length: 32 }, () => server.connect())
     await Promise.all(clients.map((client, i) => client.post('add', { path: `warm/${i}` })))
@@ -68,7 +69,7 @@ for (const workers of [1, 3]) {
     }
   })
 
-  t.test(`a worker that is killed is replaced, over ${workers} workers`, async (t) => {
+  t.test(`a worker that is killed is replaced, ${withWorkers}`, async (t) => {
     const server = await startServer(t, { workers })
     await server.post('addAndSet', { path: 'kept', value: 1 })
     const victim = first(server.workerPids())
@@ -81,7 +82,7 @@ for (const workers of [1, 3]) {
   })
 }
 
-/** A server with a request whose body never comes, which keeps its drain waiting. */
+/** Starts a server with a request whose body never comes, so that its drain has to wait. */
 async function startBusy(t: Test, options: StartOptions): Promise<Server> {
   const server = await startServer(t, options)
   const connection = await server.raw()
@@ -91,16 +92,17 @@ async function startBusy(t: Test, options: StartOptions): Promise<Server> {
   return server
 }
 
-t.test('a second signal ends everything at once', async (t) => {
+t.test('a second signal ends the service at once', async (t) => {
   const server = await startBusy(t, { exitCode: undefined })
   server.signal('SIGTERM')
   await server.logged('stopping')
+  // A signal within a second of the first is ignored.
   await new Promise((resolve) => setTimeout(resolve, 1100))
   server.signal('SIGTERM')
   t.strictSame(await server.exited, { code: 130, signal: null })
 })
 
-t.test('two signals at once, as GNU timeout sends them, are one', async (t) => {
+t.test('signals within a second of the first, as GNU timeout sends them, are ignored', async (t) => {
   const server = await startBusy(t, { flags: ['--drain-ms', '2000'] })
   server.signal('SIGTERM')
   await server.logged('stopping')
@@ -120,12 +122,12 @@ t.test(
     const killed = new Set<number>()
     for (const deaths = 14; killed.size < deaths; ) {
       const pid = await until('a worker', async () => server.workerPids().find((pid) => !killed.has(pid)), 60_000)
-      const served = killed.size === 0 || killed.size % 2 === 1
-      if (served) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
+      const mayServe = killed.size === 0 || killed.size % 2 === 1
+      if (mayServe) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
       killed.add(pid)
       process.kill(pid, 'SIGKILL')
     }
-    // A connection may still meet the one that was killed last.
+    // A connection may still reach the one that was killed last.
     const post = (): Promise<number> =>
       server
         .connect()
@@ -142,8 +144,8 @@ async function readiness(server: Server): Promise<number> {
   return (await get(`${server.adminUrl}/readyz`)).status
 }
 
-/** Workers that cannot serve while a file is there. */
-const servingUnlessTold = `import { existsSync } from 'node:fs'
+/** Workers that cannot serve while a file exists. */
+const refusingToServe = `import { existsSync } from 'node:fs'
 import { startHttpServer as startSoundServer } from './sound-server.js'
 export async function startHttpServer(...args) {
   if (existsSync(process.env.REFUSE_TO_SERVE)) throw new Error('told not to serve')
@@ -151,11 +153,11 @@ export async function startHttpServer(...args) {
 }
 `
 
-t.test('workers that die before they serve, over and over', { timeout: 240_000 }, async (t) => {
+t.test('if workers die before they serve, again and again', { timeout: 240_000 }, async (t) => {
   const refusal = join(t.testdir(), 'refuse')
-  const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', servingUnlessTold)
+  const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', refusingToServe)
 
-  await t.test('while another one serves, the service goes on, and says that it is not ready', async (t) => {
+  await t.test('the service goes on while another one serves, and says that it is not ready', async (t) => {
     const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
     writeFileSync(refusal, '')
     process.kill(first(server.workerPids()), 'SIGKILL')
@@ -171,7 +173,7 @@ t.test('workers that die before they serve, over and over', { timeout: 240_000 }
     await until('ready again', async () => (await readiness(server)) === 200 || undefined)
   })
 
-  await t.test('while none serves, the service ends and says why', async (t) => {
+  await t.test('the service ends and says why if no other serves', async (t) => {
     const server = await startServer(t, { program, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
     writeFileSync(refusal, '')
     process.kill(first(server.workerPids()), 'SIGKILL')

@@ -1,6 +1,6 @@
 /**
- * There are as many workers as are wanted, whatever happens while they are started, replaced or drained; and a worker that
- * leaves answers what it has in flight, whatever happens meanwhile.
+ * As many workers run as the settings say, whatever happens while they are started, replaced or drained. A worker that
+ * drains answers its requests in flight, whatever happens meanwhile.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { Server, startServer, until } from '../support/server.js'
 
 t.setTimeout(240_000)
 
-/** Resolves once so many workers live and the service is ready. */
+/** Resolves once the service is ready with this many workers. */
 async function settles(t: Test, server: Server, workers: number): Promise<void> {
   await until('the service is ready', async () =>
     (await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,
@@ -23,10 +23,10 @@ async function settles(t: Test, server: Server, workers: number): Promise<void> 
   t.match(text, new RegExp(`^topicd_workers ${workers}$`, 'm'))
 }
 
-const times = (server: Server, msg: string): number => server.log.filter((line) => line.msg === msg).length
+const timesLogged = (server: Server, msg: string): number => server.log.filter((line) => line.msg === msg).length
 
-/** A request that a worker keeps in flight until its body is sent. */
-async function hold(server: Server, path: string): Promise<{ finish(): Promise<string | undefined> }> {
+/** Starts a request that is in flight until `finish` sends the rest of its body. */
+async function startRequest(server: Server, path: string): Promise<{ finish(): Promise<string | undefined> }> {
   const body = JSON.stringify({ path })
   const connection = await server.raw()
   const head = `POST /topics/add HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\n`
@@ -39,7 +39,7 @@ async function hold(server: Server, path: string): Promise<{ finish(): Promise<s
   }
 }
 
-t.test('a reload that is asked for while the service starts', async (t) => {
+t.test('a reload during the start leaves the right number of workers', async (t) => {
   const server = new Server(t, join(t.testdir(), 'db'), { workers: 2 })
   t.teardown(() => server.tearDown())
   await until('the first worker is started', async () => (server.workerPids().length > 0 ? true : undefined))
@@ -49,7 +49,7 @@ t.test('a reload that is asked for while the service starts', async (t) => {
   await settles(t, server, 2)
 })
 
-t.test('a worker that is killed while others are replaced', async (t) => {
+t.test('a worker that is killed during a reload is replaced as well', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const before = server.workerPids()
   server.signal('SIGHUP')
@@ -57,12 +57,13 @@ t.test('a worker that is killed while others are replaced', async (t) => {
   process.kill(at(before, 1), 'SIGKILL')
   await until(
     'the restart is over',
-    async () => times(server, 'rolling restart done') + times(server, 'rolling restart failed') || undefined,
+    async () =>
+      timesLogged(server, 'rolling restart done') + timesLogged(server, 'rolling restart failed') || undefined,
   )
   await settles(t, server, 2)
 })
 
-t.test('a new worker that is killed before it serves: the reload fails, and what served goes on', async (t) => {
+t.test('a reload fails if its new worker is killed before it serves, and the old workers go on', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const before = server.workerPids()
   server.signal('SIGHUP')
@@ -77,7 +78,7 @@ t.test('a new worker that is killed before it serves: the reload fails, and what
   await settles(t, server, 2)
 })
 
-/** Workers that end soon after they began to serve, while a file is there. */
+/** Workers that end soon after they begin to serve, while a file exists. */
 const endingSoon = `import { existsSync } from 'node:fs'
 import { startHttpServer as startSoundServer } from './sound-server.js'
 export async function startHttpServer(...args) {
@@ -87,7 +88,7 @@ export async function startHttpServer(...args) {
 }
 `
 
-t.test('new workers that end soon after they began to serve: the reload fails, and what served goes on', async (t) => {
+t.test('a reload fails if its new worker ends soon after it begins to serve, and the old workers go on', async (t) => {
   const soon = join(t.testdir(), 'soon')
   const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', endingSoon)
   const server = await startServer(t, {
@@ -105,12 +106,12 @@ t.test('new workers that end soon after they began to serve: the reload fails, a
   t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
 })
 
-t.test('a stop in the middle of a reload lets the leaving worker answer', async (t) => {
+t.test('a stop during a reload lets the draining worker answer', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const held = await Promise.all(Array.from({ length: 12 }, (_, i) => hold(server, `held/${i}`)))
+  const held = await Promise.all(Array.from({ length: 12 }, (_, i) => startRequest(server, `held/${i}`)))
   server.signal('SIGHUP')
-  // The first of the old workers drains, and waits for those of its requests that are in flight.
-  await until('a new worker serves', async () => (server.workerPids().length === 3 ? true : undefined))
+  // The first of the old workers drains: it waits for its requests in flight.
+  await until('a new worker is started', async () => (server.workerPids().length === 3 ? true : undefined))
   await new Promise((resolve) => setTimeout(resolve, 1500))
   server.signal('SIGTERM')
   await server.logged('stopping')
@@ -121,17 +122,17 @@ t.test('a stop in the middle of a reload lets the leaving worker answer', async 
 
 t.test('a stop waits for a worker that was killed while it drained, so that its directory is free', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--drain-ms', '5000'] })
-  await hold(server, 'held')
+  await startRequest(server, 'held')
   const leaving = first(server.workerPids())
   server.signal('SIGHUP')
-  await until('a new worker serves', async () => (server.workerPids().length === 2 ? true : undefined))
+  await until('a new worker is started', async () => (server.workerPids().length === 2 ? true : undefined))
   process.kill(leaving, 'SIGSTOP')
   process.kill(leaving, 'SIGKILL')
   t.strictSame(await server.stop(), { code: 0, signal: null })
-  t.throws(() => readFileSync(`/proc/${leaving}/stat`), { code: 'ENOENT' }, 'nothing of it is left')
+  t.throws(() => readFileSync(`/proc/${leaving}/stat`), { code: 'ENOENT' }, 'its process is gone')
 })
 
-t.test('more and fewer workers by a reload', async (t) => {
+t.test('a reload starts or ends workers until there are as many as the settings say', async (t) => {
   const settings = join(t.testdir(), 'topicd.env')
   writeFileSync(settings, 'TOPICD_WORKERS=1\n')
   const server = await startServer(t, {
@@ -142,7 +143,7 @@ t.test('more and fewer workers by a reload', async (t) => {
   for (const [round, workers] of [4, 2, 1, 3].entries()) {
     writeFileSync(settings, `TOPICD_WORKERS=${workers}\n`)
     server.signal('SIGHUP')
-    await until('the restart', async () => (times(server, 'rolling restart done') > round ? true : undefined))
+    await until('the restart', async () => (timesLogged(server, 'rolling restart done') > round ? true : undefined))
     await settles(t, server, workers)
   }
 })

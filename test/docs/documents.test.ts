@@ -1,6 +1,6 @@
 /**
- * README.md and docs/ are true: every example that can run prints what stands below it, every link leads somewhere, and every
- * file, test, command and setting that is named exists.
+ * The documents are true: every example prints the output shown below it, every link has a target, every file, test and
+ * npm script that is named exists, and the tables of selectors and settings agree with the program.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
@@ -15,10 +15,10 @@ import { settingsPage, withTable } from '../support/settings-page.js'
 /** Where the documents say that the service listens. */
 const documentedUrl = 'http://127.0.0.1:8080'
 
-/** Stands on a line of its own behind the output of each example. */
+/** Printed on a line of its own after the output of each example. */
 const separator = '--- the next example ---'
 
-/** A program `topicd` as an installed one is called. */
+/** Makes a program `topicd` in a directory, which it returns, as an installation would. */
 function installCommand(directory: string): string {
   mkdirSync(directory, { recursive: true })
   const file = join(directory, 'topicd')
@@ -27,7 +27,7 @@ function installCommand(directory: string): string {
   return directory
 }
 
-/** Runs the examples of one document in one shell, in their order; answers what each has printed. */
+/** Runs the examples of one document in one shell, in their order; returns what each of them printed. */
 async function run(t: Test, examples: readonly Example[]): Promise<readonly string[]> {
   const server = await startServer(t)
   const script = examples
@@ -58,7 +58,7 @@ async function run(t: Test, examples: readonly Example[]): Promise<readonly stri
 for (const name of documents) {
   const examples = examplesOf(readDocument(name))
   if (examples.length === 0) continue
-  t.test(`the examples of ${name} print what stands below them`, async (t) => {
+  t.test(`the examples of ${name} print the output shown below them`, async (t) => {
     const printed = await run(t, examples)
     for (const [index, { line, answer }] of examples.entries()) {
       if (answer !== undefined) t.equal(printed[index]?.replace(/\n$/, ''), answer, `${name}:${line}`)
@@ -66,7 +66,7 @@ for (const name of documents) {
   })
 }
 
-t.test('an example with another answer is found', async (t) => {
+t.test('an example that prints other output than shown is found', async (t) => {
   const [example] = examplesOf('```sh\necho 1\n```\n```json\n2\n```')
   assert(example !== undefined)
   const [printed] = await run(t, [example])
@@ -74,16 +74,16 @@ t.test('an example with another answer is found', async (t) => {
   t.not(printed?.trim(), example.answer)
 })
 
-t.test('README.md shows each of the five routes', async (t) => {
+t.test('README.md shows each of the five routes, and is short', async (t) => {
   const text = examplesOf(readDocument('README.md'))
     .filter(({ answer }) => answer !== undefined)
     .map(({ script }) => script)
     .join('\n')
   for (const route of ['fetch', 'set', 'addAndSet', 'add', 'remove']) t.match(text, `/topics/${route} `)
-  t.ok(readDocument('README.md').split('\n').length <= 200, 'and is short')
+  t.ok(readDocument('README.md').split('\n').length <= 200, 'at most 200 lines')
 })
 
-/** A row of the table of selectors: what is set apart by backticks, or by a <code> where it holds a bar. */
+/** The code spans in each cell of a table's row: in backticks, or in <code> where one contains a bar. */
 function cells(row: string): readonly (readonly string[])[] {
   return row
     .split(' | ')
@@ -110,13 +110,13 @@ t.test('selectors match what docs/selectors.md says', async (t) => {
   }
 })
 
-t.test('the table of docs/settings.md is the one of the program', async (t) => {
+t.test('the table of docs/settings.md is up to date', async (t) => {
   const page = readDocument(settingsPage)
-  t.equal(withTable(page), page, 'else run "npm run docs:settings"')
+  t.equal(withTable(page), page, '"npm run docs:settings" updates it')
   t.not(withTable(page.replace('| `--port`', '| `--prot`')), page.replace('| `--port`', '| `--prot`'))
 })
 
-/** What a link does not lead to; undefined for one that is right. */
+/** Why a link is broken; undefined for one that is not. */
 function linkProblem(from: string, target: string): string | undefined {
   const [file = '', anchor] = target.split('#')
   const to = file === '' ? from : normalize(join(dirname(from), file))
@@ -126,7 +126,7 @@ function linkProblem(from: string, target: string): string | undefined {
   return undefined
 }
 
-t.test('every link and anchor leads somewhere', async (t) => {
+t.test('the target of every link and anchor exists', async (t) => {
   const links = documents.flatMap((name) => linksOf(readDocument(name)).map((target) => ({ name, target })))
   t.ok(links.length > 50, 'the links were found')
   t.strictSame(
@@ -137,7 +137,7 @@ t.test('every link and anchor leads somewhere', async (t) => {
   t.match(linkProblem('README.md', 'docs/api.md#none'), /no such heading/)
 })
 
-t.test('each page of docs begins with its contents', async (t) => {
+t.test('each page of docs/ begins with a table of contents', async (t) => {
   for (const name of documents.filter((name) => name.startsWith('docs/'))) {
     const text = readDocument(name)
     const sections = [...text.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? '')
@@ -146,12 +146,12 @@ t.test('each page of docs begins with its contents', async (t) => {
   }
 })
 
-/** The tests, such as store/contract. */
+/** Every test with its folder, such as store/contract. */
 const testNames = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).flatMap(
   (file) => /^(.+?)(?:\.long)?\.test\.ts$/.exec(file)?.[1] ?? [],
 )
 
-/** Whether a name is a test's, with or without its folder, or a folder's. */
+/** Whether a name is that of a test, with or without its folder, or of a folder of tests. */
 function exists(name: string): boolean {
   return testNames.some((test) => test === name || test.endsWith(`/${name}`) || test.startsWith(`${name}/`))
 }

@@ -7,7 +7,7 @@ import { environmentName, settingTable } from '../../dist/settings.js'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
 
-t.test('the table of errors is the one that answers are made of', (t) => {
+t.test('docs/api.md lists exactly the errors that answers can carry', (t) => {
   const listed = [...read('api.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| (.+) \|$/gm)].map(
     ([, code, status, wording]) => `${code} ${status} ${wording}`,
   )
@@ -18,7 +18,7 @@ t.test('the table of errors is the one that answers are made of', (t) => {
   t.end()
 })
 
-t.test('the table of settings is the one that the command line knows', (t) => {
+t.test('docs/settings.md lists exactly the settings that the command line knows', (t) => {
   const listed = [...read('settings.md').matchAll(/^\| `--([\w-]+)` \| `(TOPICD_\w+)` \|/gm)].map(
     ([, flag, name]) => `${flag} ${name}`,
   )

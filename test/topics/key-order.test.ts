@@ -1,5 +1,5 @@
 /**
- * Keys: byte order is topic tree order, a path comes back from its key, and a range holds what its name says.
+ * Keys: byte order is topic tree order, a key decodes to its path, and a range holds the topics that its name says.
  */
 
 import t from 'tap'
@@ -25,7 +25,7 @@ function randomPath(random: Random): Path {
 const holds = ({ start, end }: range.KeyRange, key: Buffer) =>
   Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0
 
-t.test('the example of the documentation sorts in tree order', async (t) => {
+t.test('a topic sorts before its descendants, and they before its next sibling', async (t) => {
   const paths = ['a', 'a/b', 'a/c', 'a/c/x', 'a!', 'a-b', 'a.b', 'b']
   const sorted = [...paths]
     .reverse()
@@ -35,7 +35,7 @@ t.test('the example of the documentation sorts in tree order', async (t) => {
   t.same(sorted, paths)
 })
 
-t.test('random keys sort in tree order and come back as their paths', async (t) => {
+t.test('random keys sort in tree order and decode to their paths', async (t) => {
   const random = seededRandom(t)
   const paths = Array.from({ length: 3000 }, () => randomPath(random))
   const byKey = paths
@@ -45,7 +45,7 @@ t.test('random keys sort in tree order and come back as their paths', async (t) 
   t.same(byKey, [...paths].sort(treeOrder))
 })
 
-t.test('texts compare as their bytes do, without being encoded', async (t) => {
+t.test('compareBytes compares texts by their bytes of UTF-8', async (t) => {
   const random = seededRandom(t)
   for (let i = 0; i < 5000; i++) {
     const [before, one, other] = [randomPath(random), randomPath(random), randomPath(random)]
@@ -56,7 +56,7 @@ t.test('texts compare as their bytes do, without being encoded', async (t) => {
   t.pass('5000 pairs')
 })
 
-t.test('a key written into a buffer is the same, where it was asked to stand', async (t) => {
+t.test('writeKey writes the same key as encodeKey, at the position given', async (t) => {
   const random = seededRandom(t)
   const target = Buffer.alloc(4096)
   for (let i = 0; i < 1000; i++) {
@@ -71,12 +71,12 @@ t.test('a key written into a buffer is the same, where it was asked to stand', a
   t.pass('1000 paths')
 })
 
-t.test('paths of the longest length are paths, one byte more is not', async (t) => {
+t.test('a path may have the longest length, and not one byte more', async (t) => {
   for (const char of ['a', 'é', '😀']) {
     const width = Buffer.byteLength(char)
     const longest = char.repeat(Math.floor(pathBytesMax / width)) + 'x'.repeat(pathBytesMax % width)
     t.equal(parsePath(longest), longest)
-    t.equal(parsePath(`/${longest}/`), longest, 'the slashes that are dropped do not count')
+    t.equal(parsePath(`/${longest}/`), longest, 'outer slashes are dropped and do not count')
     t.equal(encodeKey(longest).length, pathBytesMax)
     t.match(parsePath(`${longest}x`), {
       problem: `is ${pathBytesMax + 1} bytes of UTF-8; at most ${pathBytesMax} are allowed`,
@@ -84,7 +84,7 @@ t.test('paths of the longest length are paths, one byte more is not', async (t) 
   }
 })
 
-t.test('texts that are no paths are refused', async (t) => {
+t.test('texts that are not paths are refused, and one outer slash on either side is dropped', async (t) => {
   for (const text of ['', '/', '//', 'a//b', '//a', 'a//', 'a\0b', '\0', '\ud800', 'a/\udc00b', 'é\0']) {
     t.type(parsePath(text), 'object', JSON.stringify(text))
   }
@@ -107,12 +107,12 @@ t.test('each range holds its topics and no others', async (t) => {
     const found = [range.topicRange, range.descendantsRange, range.subtreeRange].map((make) => holds(make(path), key))
     const wanted = [other === path, below, below || other === path]
     if (found.join() !== wanted.join()) return void t.fail(`${JSON.stringify([path, other])}: ${found}, not ${wanted}`)
-    if (!holds(range.everyTopic, key)) return void t.fail(`${JSON.stringify(other)} is not among every topic`)
+    if (!holds(range.everyTopic, key)) return void t.fail(`${JSON.stringify(other)} is not in everyTopic`)
   }
   t.pass('3000 pairs')
 })
 
-t.test('merged and intersected ranges hold what any and what both hold', async (t) => {
+t.test('merged ranges hold what any of them holds, intersected ranges what both lists hold', async (t) => {
   const random = seededRandom(t)
   const kinds = [range.topicRange, range.descendantsRange, range.subtreeRange]
   const randomRanges = () => Array.from({ length: random.below(5) }, () => random.pick(kinds)(randomPath(random)))

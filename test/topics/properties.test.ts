@@ -1,12 +1,12 @@
 /**
- * Topic properties: which are refused, which fit an existing topic, and what they bring about.
+ * Topic properties: which are refused, which are compatible with an existing topic, and what they do.
  */
 import t from 'tap'
 import { propertiesBytesMax, removalBytesMax } from '../../dist/limits.js'
 import { compatible, parseProperties, removalOf, retainsValue } from '../../dist/topics/properties.js'
 import { dueMs } from '../../dist/topics/removal-policy.js'
 
-/** What is wrong with them; undefined when nothing is. */
+/** The first problem of the properties; undefined if there is none. */
 function checkProperties(
   properties: Record<string, string>,
 ): { readonly name: string; readonly problem: string } | undefined {
@@ -14,12 +14,12 @@ function checkProperties(
   return 'problem' in checked ? checked : undefined
 }
 
-/** As a request's body gives them: `__proto__` is then an own member like any other. */
+/** As a request's body is parsed: `__proto__` is then an own member like any other. */
 function parsed(text: string): Record<string, string> {
   return JSON.parse(text) as Record<string, string>
 }
 
-t.test('known properties take their values and any other name takes any', async (t) => {
+t.test('known properties accept their own values, and any other name accepts any value', async (t) => {
   for (const properties of [
     {},
     { VALIDATE_VALUES: 'true' },
@@ -36,7 +36,7 @@ t.test('known properties take their values and any other name takes any', async 
   }
 })
 
-t.test('a malformed value is refused by the name of its property', async (t) => {
+t.test('a malformed value is refused with the name of its property', async (t) => {
   const wanted = 'must be "true" or "false"'
   for (const name of ['VALIDATE_VALUES', 'DONT_RETAIN_VALUE']) {
     for (const value of ['', 'TRUE', 'True', ' true', 'true ', 'yes', '1', '0', 'null']) {
@@ -65,7 +65,7 @@ t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
   t.same(checkProperties({ ...Object.fromEntries(many), z: '' }), { name: 'z', problem })
 })
 
-t.test('a lone surrogate is refused in a value and in a name, which is answered as UTF-8 can encode it', async (t) => {
+t.test('a lone surrogate is refused in a value and in a name, which the problem shows with U+FFFD', async (t) => {
   t.same(checkProperties({ a: 'x\ud800y' }), {
     name: 'a',
     problem: 'contains a lone surrogate, which UTF-8 cannot encode',
@@ -74,7 +74,7 @@ t.test('a lone surrogate is refused in a value and in a name, which is answered 
     name: 'a\ufffd',
     problem: 'has a lone surrogate in its name, which UTF-8 cannot encode',
   })
-  t.equal(checkProperties({ 'a\ud83d\ude00': '\ud83d\ude00' }), undefined, 'a pair is none')
+  t.equal(checkProperties({ 'a\ud83d\ude00': '\ud83d\ude00' }), undefined, 'a pair is allowed')
 })
 
 t.test('the member __proto__ is checked, counted and compared like any other', async (t) => {
@@ -88,12 +88,12 @@ t.test('the member __proto__ is checked, counted and compared like any other', a
     string,
     string
   >
-  t.equal(compatible(inherited, { own: 'x' }), false, 'what is inherited is no property')
+  t.equal(compatible(inherited, { own: 'x' }), false, 'an inherited member is not a property')
   t.equal(retainsValue(inherited), true)
   t.equal(removalOf(inherited), undefined)
 })
 
-t.test('a request fits a topic that has the value of every property it names', async (t) => {
+t.test('a request is compatible with a topic that has every value it names, given or by default', async (t) => {
   const minutes = { REMOVAL: 'when no updates for 10m' }
   for (const [existing, requested] of [
     [{}, {}],
@@ -112,7 +112,7 @@ t.test('a request fits a topic that has the value of every property it names', a
   }
 })
 
-t.test('a request does not fit a topic that has another value, or none and no default', async (t) => {
+t.test('a request is incompatible with a topic that has another value, or none and no default', async (t) => {
   const minutes = { REMOVAL: 'when no updates for 10m' }
   for (const [existing, requested] of [
     [{}, { VALIDATE_VALUES: 'true' }],
@@ -138,7 +138,7 @@ t.test('values are kept unless DONT_RETAIN_VALUE is true', async (t) => {
   t.equal(retainsValue({ DONT_RETAIN_VALUE: 'true' }), false)
 })
 
-t.test('the removal policy is the one that REMOVAL words', async (t) => {
+t.test('the removal policy is parsed from REMOVAL', async (t) => {
   t.equal(removalOf({}), undefined)
   t.equal(removalOf({ removal: 'when no updates for 10m' }), undefined)
   const policy = removalOf({ REMOVAL: "when no updates for 10m remove '*a//'" })

@@ -1,5 +1,5 @@
 /**
- * REMOVAL expressions: what is one, what is not and how the refusal reads, and when a topic is due by it.
+ * REMOVAL expressions: which are valid, what the refusal of others says, and when a topic is due.
  */
 import t, { type Test } from 'tap'
 import {
@@ -30,17 +30,17 @@ function due(text: string): number {
   return dueMs(policyOf(text), createdMs, updatedMs)
 }
 
-/** Longest problem that the table of problems passes on uncut, in UTF-16 units. */
+/** The longest problem that an answer repeats in full, in UTF-16 units, as src/api/problems.ts has it. */
 const problemMax = 200
 
 function problemOf(text: string): string {
   const policy = parseRemoval(text)
-  if (!('problem' in policy)) throw new Error(`is no problem: ${text.slice(0, 200)}`)
-  if (policy.problem.length > problemMax) throw new Error(`is cut in the answer: ${policy.problem}`)
+  if (!('problem' in policy)) throw new Error(`no problem: ${text.slice(0, 200)}`)
+  if (policy.problem.length > problemMax) throw new Error(`the answer would shorten: ${policy.problem}`)
   return policy.problem
 }
 
-t.test('each unit of a period counts from the last update', async (t) => {
+t.test('a period in any unit counts from the last update', async (t) => {
   t.equal(due('when no updates for 2s'), updatedMs + 2 * second)
   t.equal(due('when no updates for 20m'), updatedMs + 20 * minute)
   t.equal(due('when no updates for 3h'), updatedMs + 3 * hour)
@@ -52,17 +52,17 @@ t.test('a topic that was never updated is idle since its creation', async (t) =>
   t.equal(dueMs(policyOf('when no updates for 2s'), createdMs, createdMs), createdMs + 2 * second)
 })
 
-t.test('after delays the start of the idle period to that long after the creation', async (t) => {
+t.test('"after" delays the start of the idle period until that long after the creation', async (t) => {
   t.equal(due('when no updates for 15m after 1d'), createdMs + day + 15 * minute)
-  t.equal(due('when no updates for 15m after 1m'), updatedMs + 15 * minute, 'an update past the grace counts')
-  t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'one at its very end too')
+  t.equal(due('when no updates for 15m after 1m'), updatedMs + 15 * minute, 'an update after the grace period counts')
+  t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'one at its end too')
 })
 
-t.test('a creation that a clock step left in the future is healed by the next update', async (t) => {
+t.test('a creation that a clock step left in the future does not delay "no updates for" without "after"', async (t) => {
   t.equal(dueMs(policyOf('when no updates for 2s'), updatedMs + 365 * day, updatedMs), updatedMs + 2 * second)
 })
 
-t.test('a point in time is passed one millisecond later', async (t) => {
+t.test('"time after" is due one millisecond after that time', async (t) => {
   t.equal(due('when time after 1518780068112'), 1518780068113)
   t.equal(due('when time after 0'), 1)
   t.equal(due(`when time after ${removalTimeMsMax}`), removalTimeMsMax + 1)
@@ -89,7 +89,7 @@ t.test('dates are read as Java reads RFC 1123', async (t) => {
   t.equal(due("when time after '31 Dec 9999 23:59:59 GMT'"), removalTimeMsMax - 999 + 1)
 })
 
-t.test('a date that is none is refused, and why is said', async (t) => {
+t.test('an invalid date is refused with the reason', async (t) => {
   const form = /expected a date such as 'Sun, 3 Jun 2018 11:05:30 GMT' \(GMT or an offset such as \+0100\)$/
   for (const [date, problem] of [
     ['Tue, 3 Jun 2018 11:05:30 GMT', /that day is a Sunday$/],
@@ -122,7 +122,7 @@ t.test('a date that is none is refused, and why is said', async (t) => {
   }
 })
 
-t.test('and waits for the last, or for the first, and and binds tighter', async (t) => {
+t.test('"and" waits for the last condition, "or" for the first, and "and" binds tighter', async (t) => {
   const time = updatedMs + hour
   t.equal(due(`when time after ${time} and no updates for 1m`), time + 1)
   t.equal(due(`when time after ${time} and no updates for 1d`), updatedMs + day)
@@ -142,13 +142,13 @@ t.test('only policies with a condition on updates track them', async (t) => {
   t.equal(tracksUpdates(policyOf('when time after 5 and (time after 6 or no updates for 1s)')), true)
 })
 
-t.test('keywords come in any case and white space in any amount', async (t) => {
+t.test('keywords may have any case, and white space any length', async (t) => {
   const plain = policyOf("when no updates for 1m after 1h and (time after 5) remove '*a//'")
   t.same(policyOf("WHEN No UPDATES fOr 1m AFTER 1h AND(TIME After 5)Remove'*a//'"), plain)
   t.same(policyOf(" \t\r\nwhen\u00a0no\nupdates  for\t1m after 1h and ( time after 5 )  remove  '*a//' \n"), plain)
 })
 
-t.test('the remove clause is the selector as meant, quotes and escapes undone', async (t) => {
+t.test('the selector of the remove clause has no enclosing quotes and no escapes', async (t) => {
   for (const [clause, selector] of [
     ["remove '*alpha/beta//'", '*alpha/beta//'],
     ['remove "*alpha/beta//"', '*alpha/beta//'],
@@ -186,7 +186,7 @@ t.test('conditions on sessions and subscriptions are recognised and refused as s
   }
 })
 
-t.test('a problem names the character, what stands there and what may', async (t) => {
+t.test('a problem names the character, what is there and what is expected', async (t) => {
   const condition = '"time after", "no updates for" or "("'
   const period = 'a period such as 30s, 10m, 12h or 7d'
   const range = 'a period is at least 1s and at most 36500d'
@@ -300,7 +300,7 @@ t.test('periods and times are bounded', async (t) => {
   t.equal(due(`when no updates for ${days}d after ${days * 24}h`), createdMs + 2 * removalPeriodMsMax)
   t.match(problemOf(`when no updates for ${days + 1}d`), /a period is at least 1s and at most 36500d$/)
   t.match(problemOf(`when no updates for 1s after ${removalPeriodMsMax / second + 1}s`), /at most 36500d$/)
-  t.match(problemOf(`when no updates for ${'9'.repeat(400)}s`), /at most 36500d$/, 'a number past all numbers')
+  t.match(problemOf(`when no updates for ${'9'.repeat(400)}s`), /at most 36500d$/, 'a number beyond the largest double')
   t.match(problemOf(`when time after ${removalTimeMsMax + 1}`), /must be in the years 1970 to 9999/)
   t.match(problemOf(`when time after ${'9'.repeat(400)}`), /must be in the years 1970 to 9999/)
   t.match(problemOf(`when time after ${createdMs * 1000}`), /must be in/, 'microseconds, sent by mistake')
@@ -349,7 +349,7 @@ t.test('the depth of parentheses is bounded, their number is not', async (t) => 
   t.equal(due('when (time after 5) and (time after 6) and ((time after 7) or (time after 8))'), 8)
 })
 
-t.test('a text at the bound is read in a moment, whatever it is made of', async (t) => {
+t.test('a text at the bound is parsed in a moment, whatever it contains', async (t) => {
   const startMs = performance.now()
   for (const part of [
     ' ',
@@ -375,20 +375,20 @@ t.test('a text at the bound is read in a moment, whatever it is made of', async 
   t.ok(performance.now() - startMs < 1000)
 })
 
-/** Chance that a seed repeats. */
+/** Random choices that a seed repeats. */
 interface Random {
   /** From `min` to `max`, both included. */
   readonly integer: (min: number, max: number) => number
   readonly pick: <Item>(items: readonly Item[]) => Item
 }
 
-/** From `SEED` or a new seed, which it prints. */
+/** Seeded with `SEED` or a new seed, which is printed. */
 function seeded(t: Test): Random {
   const { below, pick } = seededRandom(t)
   return { integer: (min, max) => min + below(max - min + 1), pick }
 }
 
-/** A random condition as text, and what it says in the plainest form: whether it holds at a moment. */
+/** A random condition as text, and a plain function that says whether it holds at a given time. */
 interface Sample {
   readonly text: string
   readonly holds: (nowMs: number, createdMs: number, updatedMs: number) => boolean
@@ -421,7 +421,7 @@ function sampleLeaf(random: Random): Sample {
   }
 }
 
-/** `level` says what may stand without parentheses: 2 an `or`, 1 an `and`, 0 a single condition. */
+/** `level` says what needs no parentheses: 2 an `or`, 1 an `and`, 0 only a single condition. */
 function sample(random: Random, level: number, depth: number): Sample {
   const kind = depth === 0 ? 'leaf' : random.pick(['leaf', 'and', 'or'] as const)
   if (kind === 'leaf') return sampleLeaf(random)
@@ -436,7 +436,7 @@ function sample(random: Random, level: number, depth: number): Sample {
   }
 }
 
-/** The same expression with other white space, and its keywords in other cases. */
+/** The same expression with other white space and quotes, and its keywords in other cases. */
 function disguise(random: Random, text: string): string {
   return text
     .replace(/'[^']*'|[a-z]{2,}| /g, (part) => {
@@ -463,17 +463,17 @@ t.test('random policies are due in the first millisecond in which they hold', as
     const updated = createdMs + random.integer(0, 30 * day)
     const dueAt = dueMs(policy, createdMs, updated)
     if (!holds(dueAt, createdMs, updated)) t.fail('it does not hold when due', { disguised, dueAt, updated })
-    if (holds(dueAt - 1, createdMs, updated)) t.fail('it held before', { disguised, dueAt, updated })
+    if (holds(dueAt - 1, createdMs, updated)) t.fail('it holds before it is due', { disguised, dueAt, updated })
     if (!holds(dueAt + random.integer(0, 90 * day), createdMs, updated))
-      t.fail('it holds no more', { disguised, dueAt, updated })
+      t.fail('it no longer holds after it is due', { disguised, dueAt, updated })
     const later = dueMs(policy, createdMs, updated + random.integer(1, 30 * day))
     if (later < dueAt) t.fail('an update brought it forward', { disguised, dueAt, updated })
     if (later !== dueAt && !tracksUpdates(policy)) t.fail('an update moved it', { disguised, dueAt, updated })
   }
-  t.ok(parsed > 2500, `${parsed} of 3000 are within the number of conditions`)
+  t.ok(parsed > 2500, `${parsed} of 3000 have few enough conditions`)
 })
 
-t.test('random damage is refused in words that fit the answer, or still makes sense', async (t) => {
+t.test('a randomly damaged expression is refused with a problem that fits the answer, or is still valid', async (t) => {
   const random = seeded(t)
   const scraps = [
     'when',
@@ -507,7 +507,7 @@ t.test('random damage is refused in words that fit the answer, or still makes se
     if (!('problem' in policy)) {
       if (!Number.isSafeInteger(dueMs(policy, createdMs, updatedMs))) t.fail('no due time', { text })
     } else if (!/^has a syntax error at character \d+/.test(policy.problem) || policy.problem.length > problemMax) {
-      t.fail('unfit words', { text, problem: policy.problem })
+      t.fail('no such problem', { text, problem: policy.problem })
     }
   }
   t.pass('no exception')
