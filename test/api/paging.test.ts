@@ -103,8 +103,12 @@ await overWorkers(t, async (t, { post, client }) => {
       seen.push(...pathsOf([page]))
       more = page.has_more
       after = page.results.at(-1)?.path
-      // Every other turn adds one topic just ahead of the walk and one behind it; the turns between remove the latter.
-      for (const path of [`${after}/!new`, 't/!new']) await post(turn % 2 === 0 ? 'add' : 'remove', { path })
+      // Each turn adds one topic just ahead of the walk, and another that is removed before the next page; every other
+      // turn adds one behind it, and the turns between remove that.
+      await post('add', { path: `${after}/!new` })
+      await post('add', { path: `${after}/!gone` })
+      await post('remove', { path: `${after}/!gone` })
+      await post(turn % 2 === 0 ? 'add' : 'remove', { path: 't/!new' })
     }
     t.strictSame(
       seen.filter((path) => !path.endsWith('new')),

@@ -62,6 +62,7 @@ for (const workers of [1, 3]) {
     const acknowledged = answers.flatMap((answer, i) =>
       answer.status === 'fulfilled' && answer.value.status === 200 ? [i] : [],
     )
+    t.equal(acknowledged.length, clients.length)
     const again = await startServer(t, { dataDir: server.dataDir, token: server.token })
     for (const i of acknowledged) {
       const { text } = await again.post('fetch', { path: `p/${i}` })

@@ -120,7 +120,7 @@ t.test('a stop during a reload lets the draining worker answer', async (t) => {
   t.strictSame(await server.exited, { code: 0, signal: null })
 })
 
-t.test('a stop waits for a worker that was killed while it drained, so that its directory is free', async (t) => {
+t.test('a stop waits for a worker that was killed during a reload, so that its directory is free', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--drain-ms', '5000'] })
   await startRequest(server, 'held')
   const leaving = first(server.workerPids())

@@ -111,6 +111,7 @@ await overWorkers(
         await connection.write(text + hidden)
         await connection.closed
         t.match(connection.received, /^HTTP\/1.1 400 /, claim)
+        t.notMatch(connection.received, '{', `${claim}: no JSON`)
         refuses(
           t,
           await post('fetch', { path: 'hidden' }),

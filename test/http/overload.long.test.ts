@@ -202,7 +202,7 @@ t.test(
       await Strace.attach(t, pid, 'fdatasync:delay_enter=3s')
       const text = requestText('/topics/addAndSet', server.token, JSON.stringify({ path: 'left', value }))
       const measured = await besideOthers(server, async () => {
-        for (let i = 0; i < 300; i++) {
+        for (let i = 0; i < 600; i++) {
           const socket = await open(server)
           await new Promise((resolve) => socket.write(text, resolve))
           socket.destroy()

@@ -248,7 +248,11 @@ async function disconnections(t: Test, server: Server): Promise<void> {
     else connection.end()
   }
   await barrier(server)
-  t.ok(true, 'writes whose clients had gone ended no worker')
+  t.equal(
+    server.log.filter(({ msg }) => msg === 'worker died').length,
+    0,
+    'writes whose clients had gone ended no worker',
+  )
 
   const halfClosed = await server.raw()
   await halfClosed.write(requestText('/topics/fetch', token, '{"selector":"none"}'))

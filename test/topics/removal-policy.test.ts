@@ -367,10 +367,11 @@ t.test('a text at the bound is parsed in a moment, whatever it contains', async 
     '\ud800',
     '\u00a0',
   ]) {
-    const text = `when no updates for 1s remove "${part.repeat(removalBytesMax)}`.slice(0, removalBytesMax >> 1)
+    const unitsMax = Math.floor((removalBytesMax * part.length) / Buffer.byteLength(part))
+    const text = `when no updates for 1s remove "${part.repeat(unitsMax)}`.slice(0, unitsMax - 1)
     parseRemoval(text)
     parseRemoval(`${text}"`)
-    parseRemoval(part.repeat(removalBytesMax).slice(0, removalBytesMax >> 2))
+    parseRemoval(part.repeat(unitsMax).slice(0, unitsMax))
   }
   t.ok(performance.now() - startMs < 1000)
 })
