@@ -1,5 +1,5 @@
 /**
- * How writes are counted and kept waiting on their way to disk, with promises of the test's own in the place of lmdb's.
+ * How writes are counted, paused and failed on their way to disk. The test's own promises replace those of lmdb.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -10,7 +10,7 @@ import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { CommitFailed, StoreError } from '../../dist/store/store.js'
 import { first } from '../support/only.js'
 
-/** A write that is answered when the test says so. */
+/** A write that completes or fails when the test decides. */
 function pendingWrite(): {
   readonly enqueue: () => Promise<boolean>
   readonly end: (done: boolean) => void
@@ -25,7 +25,7 @@ function pendingWrite(): {
   return { enqueue: () => written, end: (done) => end(done), fail: (error) => fail(error) }
 }
 
-/** What lmdb rejects a write with whose commit failed. */
+/** The error with which lmdb rejects a write whose commit failed. */
 function commitReason(): Error {
   return Object.assign(new Error('Commit failed'), { commitError: Promise.reject(new Error('EIO')) })
 }
@@ -41,19 +41,19 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
-await t.test('a hold and a close at once both resolve when the last write is back', async (t) => {
+await t.test('concurrent pauses and a close all resolve once the last write in flight completes', async (t) => {
   const commits = new Commits(t.fail)
   const write = pendingWrite()
   const written = commits.run('done', write.enqueue)
-  const holds = [commits.pauseWrites(), commits.pauseWrites()]
+  const pauses = [commits.pauseWrites(), commits.pauseWrites()]
   const closed = commits.close()
-  t.notOk(await isSettled(Promise.race([...holds, closed])), 'a write is in flight')
+  t.notOk(await isSettled(Promise.race([...pauses, closed])), 'a write is in flight')
   write.end(true)
   t.equal(await written, 'done')
-  for (const promise of [...holds, closed]) t.ok(await isSettled(promise))
+  for (const promise of [...pauses, closed]) t.ok(await isSettled(promise))
 })
 
-await t.test('a write that cannot be handed over is not in flight', async (t) => {
+await t.test('a write that cannot be enqueued is not counted as in flight', async (t) => {
   const commits = new Commits(t.fail)
   const mistake = new Error('too long a key')
   const throwing = (): Promise<boolean> => {
@@ -61,11 +61,11 @@ await t.test('a write that cannot be handed over is not in flight', async (t) =>
   }
   t.throws(() => commits.run('done', throwing), mistake)
   t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
-  t.ok(await isSettled(commits.pauseWrites()), 'nothing is waited for')
+  t.ok(await isSettled(commits.pauseWrites()), 'a pause does not wait for it')
   await commits.close()
 })
 
-await t.test('a write that waits is carried out on release, and refused on close', async (t) => {
+await t.test('a write that waits during a pause is executed on resume, and rejected on close', async (t) => {
   const commits = new Commits(t.fail)
   await commits.pauseWrites()
   let calls = 0
@@ -81,12 +81,12 @@ await t.test('a write that waits is carried out on release, and refused on close
   const second = commits.run('done', write)
   await commits.close()
   const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
-  t.equal(await second.catch(kindOf), 'unavailable', 'one that waited')
-  t.equal(await commits.run('done', write).catch(kindOf), 'unavailable', 'one that comes later')
+  t.equal(await second.catch(kindOf), 'unavailable', 'a write that waited')
+  t.equal(await commits.run('done', write).catch(kindOf), 'unavailable', 'a later write')
   t.equal(calls, 1, 'neither reached the store')
 })
 
-await t.test('a condition that did not hold is not a failure; a failed commit is reported once', async (t) => {
+await t.test('a condition that does not hold is not a failure; a failed commit is reported once', async (t) => {
   const reasons: Error[] = []
   const commits = new Commits((reason) => reasons.push(reason))
   const writes = [pendingWrite(), pendingWrite(), pendingWrite()]
@@ -108,10 +108,10 @@ await t.test('a defect in a write is not reported as a failed commit', async (t)
   const defect = new TypeError('ours')
   first.fail(defect)
   t.equal(await written[0].catch((error: unknown) => error), defect, 'its caller gets the defect itself')
-  t.match(commits.stats, { inFlight: 1, writes: 1, failed: 0 }, 'it does not count')
+  t.match(commits.stats, { inFlight: 1, writes: 1, failed: 0 }, 'the write is no longer counted')
   second.end(true)
-  t.equal(await written[1], 'done', 'other writes go on')
-  t.equal(await commits.run('done', () => Promise.resolve(true)), 'done', 'and so do later ones')
+  t.equal(await written[1], 'done', 'other writes in flight complete')
+  t.equal(await commits.run('done', () => Promise.resolve(true)), 'done', 'and so do later writes')
   await commits.close()
 })
 
@@ -126,7 +126,7 @@ await t.test("LMDB's own error in a transaction's callback is a failed commit", 
   await commits.close()
 })
 
-await t.test('a callback of lmdb that throws rejects as a defect does, and a later transaction succeeds', async (t) => {
+await t.test('a transaction callback that throws rejects with its error, and later transactions succeed', async (t) => {
   const { root, keys } = openEnvironment(t.testdir())
   const commits = new Commits(t.fail)
   const defect = new TypeError('ours')
@@ -141,22 +141,22 @@ await t.test('a callback of lmdb that throws rejects as a defect does, and a lat
 })
 
 await t.test(
-  'of the rejections that nobody hears, those of a failed commit are ignored, and only where that was asked for',
+  'unhandled rejections of a failed commit are ignored, others are not, and only after ignoreUnheardCommitFailures',
   (t) => {
     const commits = join(import.meta.dirname, '../../dist/store/lmdb/commits.js')
     const log = join(import.meta.dirname, '../../dist/ops/log.js')
     const run = (script: string): { readonly status: number | null; readonly stdout: string } =>
       spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
-    const asked = `
+    const setUp = `
     import { ignoreUnheardCommitFailures } from ${JSON.stringify(commits)}
     import { createLog, logCrashes } from ${JSON.stringify(log)}
     logCrashes(createLog('test'))
     ignoreUnheardCommitFailures()
-    setTimeout(() => console.log('went on'), 50)`
+    setTimeout(() => console.log('continued'), 50)`
     const unheard =
       "Promise.reject(Object.assign(new Error('EIO'), { commitError: Promise.reject(Object.assign(new Error('EIO'), { commitError: 1 })) }))"
-    t.match(run(`${asked}; ${unheard}`), { status: 0, stdout: 'went on\n' })
-    t.match(run(`${asked}; Promise.reject(new Error('ours'))`), { status: 1, stdout: /"crashed"/ })
+    t.match(run(`${setUp}; ${unheard}`), { status: 0, stdout: 'continued\n' })
+    t.match(run(`${setUp}; Promise.reject(new Error('ours'))`), { status: 1, stdout: /"crashed"/ })
     t.match(run(`import ${JSON.stringify(commits)}; console.log(process.listenerCount('unhandledRejection'))`), {
       status: 0,
       stdout: '0\n',

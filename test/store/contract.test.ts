@@ -1,37 +1,27 @@
 /**
- * What the seam promises, held against each engine at the store itself: random operations against a plain Map, many at
- * once on one key, pages to the byte, keys, walks and checks. SEED=… brings a run back.
+ * What the store interface guarantees, tested on each engine directly: random operations (SEED=… replays them) compared
+ * with a plain Map, concurrent writes of one topic, pages to the byte, automatic removal, API keys, walks and checks.
  */
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Plan } from '../../dist/selectors/plan.js'
 import { openStore } from '../../dist/store/open.js'
 import { Cancelled, type Finding, type KeyRecord, type TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { removalOf } from '../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { treeOrder } from '../support/model.js'
 import { at } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
-import { planned } from '../support/store.js'
+import { creation, planned, spin, waiting, watched } from '../support/store.js'
 import { eachStore } from '../support/stores.js'
 
-const waiting = { cancelled: false }
-
 const valueText = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
-const creation = (path: string, type: TopicType = 'json', properties: Properties = {}) => ({
-  path: path as Path,
-  type,
-  properties,
-  removal: removalOf(properties),
-})
 
 await eachStore(t, async (t, address) => {
   const store = await openStore(address, { directory: join(t.testdir(), 'db') })
   t.teardown(() => store.close())
 
-  /** The text of an item, or why there is none. */
+  /** A topic's item as text, or why there is none. */
   async function read(path: string, type: TopicType = 'json'): Promise<string> {
     const found = await store.readTopic(path as Path, type)
     return typeof found === 'string' ? found : Buffer.from(found).toString()
@@ -58,10 +48,10 @@ await eachStore(t, async (t, address) => {
     await store.removeMatches(planned('*.*'), waiting)
   }
 
-  await t.test('random operations do and answer what a Map does', (t) => againstMap(t, store, read, page))
+  await t.test('random operations give the same answers as a Map', (t) => againstMap(t, store, read, page))
   await clear()
 
-  await t.test('of many at once on one path each has its place in an order', async (t) => {
+  await t.test('concurrent writes to one path take effect one after another', async (t) => {
     const outcomes = await Promise.all(
       Array.from({ length: 200 }, (_, i) => store.addAndSet(creation('hot'), valueText(i))),
     )
@@ -74,7 +64,7 @@ await eachStore(t, async (t, address) => {
       sets.every((outcome) => outcome === 'set'),
       'each set finds it',
     )
-    t.match(await read('hot'), /^{"path":"hot","type":"json","value":\d+}$/, 'one of the values stands')
+    t.match(await read('hot'), /^{"path":"hot","type":"json","value":\d+}$/, 'one of the values remains')
     const removals = await Promise.all(Array.from({ length: 50 }, () => store.remove('hot' as Path)))
     t.equal(removals.filter(Boolean).length, 1, 'one removes')
     const adds = await Promise.all(
@@ -90,14 +80,14 @@ await eachStore(t, async (t, address) => {
     t.strictSame(
       mixed,
       ['set', 'incompatible_type', 'incompatible_type', 'updated'],
-      'the wrong type is refused beside the right one',
+      'the wrong type is refused among concurrent writes of the right one',
     )
   })
 
-  await t.test('properties that ask for the same in other words are compatible', async (t) => {
-    const ask = (properties: Properties, value: unknown) =>
+  await t.test("an update may repeat a topic's properties or omit them; others are incompatible", async (t) => {
+    const write = (properties: Properties, value: unknown) =>
       store.addAndSet(creation('props', 'json', properties), valueText(value))
-    t.equal(await ask({ colour: 'red', VALIDATE_VALUES: 'true' }, 1), 'created')
+    t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }, 1), 'created')
     const same: readonly Properties[] = [
       { VALIDATE_VALUES: 'true', colour: 'red' },
       { colour: 'red' },
@@ -105,7 +95,7 @@ await eachStore(t, async (t, address) => {
       {},
     ]
     for (const properties of same) {
-      t.equal(await ask(properties, properties), 'updated', JSON.stringify(properties))
+      t.equal(await write(properties, properties), 'updated', JSON.stringify(properties))
       t.equal(
         await read('props'),
         `{"path":"props","type":"json","value":${JSON.stringify(properties)}}`,
@@ -120,24 +110,24 @@ await eachStore(t, async (t, address) => {
       { shape: 'round' },
     ]
     for (const properties of other) {
-      t.equal(await ask(properties, 0), 'incompatible_properties', JSON.stringify(properties))
+      t.equal(await write(properties, 0), 'incompatible_properties', JSON.stringify(properties))
     }
-    t.equal(await read('props'), before, 'nothing was changed by them')
-    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(at(same, i % 2), i)))
+    t.equal(await read('props'), before, 'they changed nothing')
+    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2), i)))
     t.ok(
       many.every((outcome) => outcome === 'updated'),
-      'many at once, in both words',
+      'many at once, in two of these forms',
     )
   })
 
-  await t.test('a topic that keeps no values has none, however it is written', async (t) => {
+  await t.test('a topic that retains no values has none, whichever way it is written', async (t) => {
     t.equal(await store.addAndSet(creation('none', 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(1)), 'created')
     t.equal(await store.set('none' as Path, 'json', valueText(2)), 'set')
     t.equal(await store.addAndSet(creation('none'), valueText(3)), 'updated')
     t.equal(await read('none'), '{"path":"none","type":"json"}')
   })
 
-  await t.test('what is stored comes back to the byte', async (t) => {
+  await t.test('a value is returned exactly as it was stored', async (t) => {
     for (const text of [
       '1.10',
       '-0',
@@ -152,7 +142,7 @@ await eachStore(t, async (t, address) => {
   })
 
   await clear()
-  await t.test('a page holds its first item, and then as many as fit in its bytes', async (t) => {
+  await t.test('a page has its first item, and then as many as fit into its byte limit', async (t) => {
     for (const [path, length] of [
       ['b/1', 100],
       ['b/2', 200],
@@ -165,56 +155,56 @@ await eachStore(t, async (t, address) => {
     const lengths = (JSON.parse(`[${items}]`) as object[]).map((item) => JSON.stringify(item).length)
     for (const selector of ['*b//', '?b/.', '#>b/1////>b/2////>b/3////>b/4', '*b/.*[1-4]']) {
       let bytes = -1
-      for (const [place, length] of lengths.entries()) {
+      for (const [index, length] of lengths.entries()) {
         bytes += length + 1
-        const whole = { text: items.slice(0, bytes), hasMore: place < lengths.length - 1 }
-        t.strictSame(await page(selector, { bytesMax: bytes }), whole, `${selector}: ${place + 1} fit exactly`)
-        const one = place === 0
-        const less = one ? whole : { text: items.slice(0, bytes - length - 1), hasMore: true }
+        const whole = { text: items.slice(0, bytes), hasMore: index < lengths.length - 1 }
+        t.strictSame(await page(selector, { bytesMax: bytes }), whole, `${selector}: ${index + 1} fit exactly`)
+        const less = index === 0 ? whole : { text: items.slice(0, bytes - length - 1), hasMore: true }
         t.strictSame(
           await page(selector, { bytesMax: bytes - 1 }),
           less,
-          `${selector}: a byte less, and the last has to wait`,
+          `${selector}: with one byte less, the last does not fit`,
         )
       }
     }
   })
 
-  await t.test('a page of many ranges is one page', async (t) => {
+  await t.test('one page can span many key ranges', async (t) => {
     for (let i = 0; i < 40; i++) await store.addAndSet(creation(`r/${String(i).padStart(2, '0')}/x`), valueText(i))
     const selector = `#${Array.from({ length: 40 }, (_, i) => `>r/${String(i).padStart(2, '0')}/x`).join('////')}`
     const paths = ({ text }: { text: string }): string[] =>
       (JSON.parse(`[${text}]`) as { path: string }[]).map((item) => item.path)
     t.equal(paths(await page(selector)).length, 40, 'all of them')
-    t.strictSame(paths(await page(selector, { size: 12, after: 'r/20/x' }))[11], 'r/32/x', 'from the middle')
-    t.equal((await page(selector, { size: 40 })).hasMore, false, 'exactly as many as there are')
-    t.equal((await page(selector, { size: 39 })).hasMore, true, 'one fewer')
+    t.strictSame(paths(await page(selector, { size: 12, after: 'r/20/x' }))[11], 'r/32/x', 'continued from the middle')
+    t.equal((await page(selector, { size: 40 })).hasMore, false, 'as large as the result')
+    t.equal((await page(selector, { size: 39 })).hasMore, true, 'one smaller')
   })
 
-  await t.test('a cancelled reader gets no page, and a cancelled removal stops', async (t) => {
+  await t.test('a cancelled reader gets no page, and a cancelled bulk removal removes nothing', async (t) => {
     const gone = { cancelled: true }
     const query = { plan: planned('*.*nothing.*'), type: 'json', size: 10, bytesMax: 1000, after: undefined } as const
     await Promise.all(Array.from({ length: 3000 }, (_, i) => store.addAndSet(creation(`c/${i}`), valueText(i))))
     const isCancelled = (reason: unknown): boolean => reason instanceof Cancelled
-    const readPage = async (): Promise<unknown> => store.readPage({ ...query, plan: slow(query.plan) }, gone)
+    const slow = watched(query.plan, () => spin(0.05))
+    const readPage = async (): Promise<unknown> => store.readPage({ ...query, plan: slow }, gone)
     t.ok(await readPage().then(() => false, isCancelled), 'a scan')
     t.ok(await store.removeMatches(planned('*c//'), gone).then(() => false, isCancelled), 'a removal')
     t.match(await read('c/0'), /value/, 'nothing was removed')
   })
 
-  await t.test('a removal takes every match of either type, and nothing else', async (t) => {
+  await t.test('a bulk removal removes every match of either type, and nothing else', async (t) => {
     await clear()
     const paths = Array.from({ length: 1500 }, (_, i) => `m/${i % 3}/${i}`)
     await Promise.all(
       paths.map((path, i) => store.addAndSet(creation(path, i % 2 === 0 ? 'json' : 'string'), valueText('x'))),
     )
     t.equal(await store.removeMatches(planned('*m/1//'), waiting), 500, 'a subtree')
-    t.equal(await store.removeMatches(planned('?m/0/.*[05]'), waiting), 100, 'what matches a pattern')
+    t.equal(await store.removeMatches(planned('?m/0/.*[05]'), waiting), 100, 'the matches of a pattern')
     t.equal(await store.removeMatches(planned('*m//'), waiting), 900, 'the rest')
     t.equal(await store.removeMatches(planned('*.*'), waiting), 0, 'nothing is left')
   })
 
-  await t.test('a walk gives every topic whole, in tree order', async (t) => {
+  await t.test('a walk returns every topic complete, in tree order', async (t) => {
     const properties = { colour: 'red', REMOVAL: 'when no updates for 30d' }
     await store.addAndSet(creation('w', 'json', properties), valueText(1))
     await store.add(creation('w/none'))
@@ -233,7 +223,7 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test(
-    'topics are removed when they are due, never before, and a clause removes its matches once',
+    'topics are removed when they are due and not before, and a remove clause is executed once',
     async (t) => {
       await clear()
       const policies: Readonly<Record<string, string>> = {
@@ -251,10 +241,10 @@ await eachStore(t, async (t, address) => {
         await store.set('kept' as Path, 'json', valueText(2))
         await store.removeDue()
         if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
-        if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one went after ${idleGoneMs} ms`)
+        if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one goes after ${idleGoneMs} ms`)
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
-      t.equal(await read('past'), 'no_such_topic', 'the past one is gone')
+      t.equal(await read('past'), 'no_such_topic', 'the past one is removed')
       while ((await read('swept/1')) !== 'no_such_topic') await new Promise((resolve) => setTimeout(resolve, 20))
       t.equal(await read('later'), '{"path":"later","type":"json","value":1}', 'the later one stays')
       t.equal(await read('kept'), '{"path":"kept","type":"json","value":2}', 'the one that is updated stays')
@@ -263,11 +253,11 @@ await eachStore(t, async (t, address) => {
       await store.addAndSet(creation('swept/1'), valueText(1))
       await store.removeDue()
       await new Promise((resolve) => setTimeout(resolve, 200))
-      t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is carried out once')
+      t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is not executed again')
     },
   )
 
-  await t.test('keys are added once, restored, revoked, and every change moves the revision', async (t) => {
+  await t.test('API keys are added once, restored and revoked, and each such change is a new revision', async (t) => {
     const record = (name: string, tokenHash = name): KeyRecord => ({
       name,
       tokenHash,
@@ -290,16 +280,16 @@ await eachStore(t, async (t, address) => {
       ]),
     )
     await store.touchKeys(new Map([['one', 6]]))
-    t.strictSame([...(await store.keyUses())], [['one', 7]], 'the latest use of a key that is there')
-    t.equal(await store.keysRevision(), revisions[2], 'a use is no change')
+    t.strictSame([...(await store.keyUses())], [['one', 7]], 'only existing keys, each with its latest use')
+    t.equal(await store.keysRevision(), revisions[2], 'a use does not change the revision')
     t.equal(await store.revokeKey('one'), true)
     revisions.push(await store.keysRevision())
     t.equal(await store.revokeKey('one'), false)
     t.strictSame([await store.readKeys(), [...(await store.keyUses())]], [[], []])
-    t.equal(new Set(revisions).size, 4, 'four revisions')
+    t.equal(new Set(revisions).size, 4, 'each change has its own revision')
   })
 
-  await t.test('the data are sound after all of this', async (t) => {
+  await t.test('a check finds nothing wrong afterwards', async (t) => {
     const findings: Finding[] = []
     const { records } = await store.check((finding) => findings.push(finding))
     t.strictSame(findings, [])
@@ -309,19 +299,7 @@ await eachStore(t, async (t, address) => {
   })
 })
 
-/** The plan with a matcher that takes long enough for the scan to be cut into slices. */
-function slow({ ranges, matcher }: Plan): Plan {
-  return {
-    ranges,
-    matcher: (path) => {
-      const end = performance.now() + 0.05
-      while (performance.now() < end);
-      return matcher?.(path) ?? true
-    },
-  }
-}
-
-/** Random operations, compared with a Map after each. */
+/** Executes random operations, and compares the answer of each with a Map's. */
 async function againstMap(
   t: Test,
   store: TopicStore,
@@ -340,10 +318,10 @@ async function againstMap(
     const { type, value } = topics.get(path) ?? { type: 'json', value: undefined }
     return `{"path":"${path}","type":"${type}"${value === undefined ? '' : `,"value":${value}`}}`
   }
-  const wrong: string[] = []
+  const differences: string[] = []
   const expect = (what: string, found: unknown, expected: unknown): void => {
     if (JSON.stringify(found) !== JSON.stringify(expected))
-      wrong.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`)
+      differences.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`)
   }
   const matches = (selector: string): string[] => {
     const { ranges, matcher } = planned(selector)
@@ -355,7 +333,7 @@ async function againstMap(
       .sort(treeOrder)
   }
 
-  for (let step = 0; step < 600 && wrong.length === 0; step++) {
+  for (let step = 0; step < 600 && differences.length === 0; step++) {
     const path = random.pick(paths)
     const type = random.pick(types)
     const value = type === 'json' ? String(random.below(1000)) : `"${random.below(1000)}"`
@@ -403,5 +381,5 @@ async function againstMap(
       }
     }
   }
-  t.strictSame(wrong, [], `the same answers to 600 operations (SEED=${random.seed})`)
+  t.strictSame(differences, [], `the same answers to 600 operations (SEED=${random.seed})`)
 }

@@ -1,6 +1,6 @@
 /**
- * The version of the stored format: written into a new store and into one from before versions, and respected. A store that a newer program wrote
- * is refused before anything in it is read or changed.
+ * The version of the stored format: it is written into a new store and into one that has none. A store that a newer
+ * program wrote is refused before anything else in it is read or changed.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -9,7 +9,7 @@ import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { runCommand } from '../support/server.js'
 import { makeDirectory } from '../support/store.js'
 
-/** Opens the databases themselves, for as long as `work` takes. */
+/** Opens the environment itself while `work` runs. */
 async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
   const environment = openEnvironment(directory)
   try {
@@ -27,14 +27,14 @@ function record(version: number): Buffer {
   return bytes
 }
 
-await t.test('a new store has the version, and keeps it', async (t) => {
+await t.test('a new store gets the version of the format, and keeps it', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(directory, ['a'])
   t.equal(await inside(directory, versionOf), 1)
   t.equal(await inside(directory, versionOf), 1)
 })
 
-await t.test('a store from before versions is opened, and gets one', async (t) => {
+await t.test('a store without a version is opened, and gets one', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(directory, ['a', 'a/b'])
   await inside(directory, ({ meta }) => meta.removeSync('format'))
@@ -42,23 +42,23 @@ await t.test('a store from before versions is opened, and gets one', async (t) =
   t.equal(await inside(directory, versionOf), 1)
 })
 
-await t.test('a newer store is refused with what to do, and left as it is', async (t) => {
+await t.test('a store of a newer format is refused with advice, and left unchanged', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(directory, ['a'])
   const before = await inside(directory, ({ meta }) => {
     meta.putSync('format', record(2))
     return meta.get('stretch')
   })
-  const says =
+  const message =
     /topics\/data\.mdb has the format 2 of a newer topicd, and this one knows formats up to 1: run the newer one/
-  t.throws(() => openLmdbStore({ directory }), says)
-  t.throws(() => openLmdbStore({ directory }), says, 'the first attempt left it closed')
-  t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: says })
-  t.equal(await stretchOf(directory), before?.readDoubleBE(), 'no number was taken')
+  t.throws(() => openLmdbStore({ directory }), message)
+  t.throws(() => openLmdbStore({ directory }), message, 'the first attempt closed it')
+  t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: message })
+  t.equal(await idBlockOf(directory), before?.readDoubleBE(), 'no block of version numbers was taken')
 })
 
-/** How many stretches of numbers have been taken, read past the version. */
-async function stretchOf(directory: string): Promise<number | undefined> {
+/** The last block of version numbers that was taken, read without regard to the format's version. */
+async function idBlockOf(directory: string): Promise<number | undefined> {
   const { open } = await import('lmdb')
   const root = open<Buffer, string>({
     path: join(directory, 'topics'),
@@ -66,7 +66,7 @@ async function stretchOf(directory: string): Promise<number | undefined> {
     maxDbs: 16,
     encoding: 'binary',
   })
-  const stretch = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' }).get('stretch')?.readDoubleBE()
+  const idBlock = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' }).get('stretch')?.readDoubleBE()
   await root.close()
-  return stretch
+  return idBlock
 }

@@ -1,5 +1,5 @@
 /**
- * When requests share a snapshot: within one poll of the event loop, and never with the poll after it.
+ * When requests share a snapshot: within one poll of the event loop, and never across two.
  */
 import { stat } from 'node:fs'
 import t from 'tap'
@@ -13,13 +13,14 @@ function inPoll<T>(work: () => T): Promise<T> {
   })
 }
 
-function play() {
+/** Snapshots that count their renewals, for a process with one socket. */
+function countingSnapshots() {
   let renewals = 0
   const snapshots = createSnapshots(
     () => renewals++,
     () => 1,
   )
-  /** How often the snapshot is renewed by the reads of one request. */
+  /** How often one request renews the snapshot. */
   const request = (): number => {
     const before = renewals
     snapshots.forRequest()
@@ -28,24 +29,24 @@ function play() {
   return { request }
 }
 
-t.test('requests of one poll share a snapshot, the next poll has another', async (t) => {
-  const { request } = play()
+t.test('requests of one poll share a snapshot, and the next poll gets another', async (t) => {
+  const { request } = countingSnapshots()
   t.strictSame(await inPoll(() => [request(), request(), request()]), [1, 0, 0])
   t.equal(await inPoll(request), 1)
 })
 
-t.test('the snapshot of a request that is handled after the poll is not that of the next poll', async (t) => {
-  const { request } = play()
+t.test('a request that is handled after the poll does not share its snapshot with the next poll', async (t) => {
+  const { request } = countingSnapshots()
   const next = await new Promise<number>((resolve) => {
     void inPoll(() => {
       afterPoll(() => {
         t.equal(request(), 1, 'it gets a snapshot of its own')
-        t.equal(request(), 1, 'and so does another one like it')
-        // Its end comes with the next poll, before any immediate: the system has answered by then.
+        t.equal(request(), 1, 'and so does the next request in the same immediate')
+        // The system answers during the loop below, so this request comes with the next poll, before any immediate.
         void inPoll(request).then(resolve)
         for (const endMs = performance.now() + 100; performance.now() < endMs; );
       })
     })
   })
-  t.equal(next, 1, 'a request of the next poll sees what was committed since')
+  t.equal(next, 1, 'a request of the next poll gets a fresh snapshot')
 })

@@ -1,5 +1,5 @@
 /**
- * Writing down when keys were used may take as long as the disk likes: revocations are seen meanwhile.
+ * Revoked API keys are refused within a second even while a slow disk delays the write of when keys were last used.
  */
 import { mock } from 'node:test'
 import t from 'tap'
@@ -7,10 +7,10 @@ import { Keyring } from '../../dist/auth/keyring.js'
 import { hashToken } from '../../dist/auth/token.js'
 import type { KeyRecord, TopicStore } from '../../dist/store/store.js'
 
-/** Longer than between two writes of the uses. */
+/** Longer than the interval between two writes of the last uses. */
 const minutes = 3
 
-t.test('a key is refused though the uses are still being written', async (t) => {
+t.test('a revoked key is refused while a write of the last uses is still in flight', async (t) => {
   mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   t.teardown(() => mock.timers.reset())
   const record: KeyRecord = { name: 'a', tokenHash: hashToken('secret'), allow: ['fetch'], under: [], madeMs: 0 }
@@ -29,7 +29,7 @@ t.test('a key is refused though the uses are still being written', async (t) => 
   const failures: unknown[] = []
   const keyring = await Keyring.open(store as TopicStore, (error) => failures.push(error))
 
-  /** Lets the timers go, and what they set off. */
+  /** Advances the timers, and lets what they start run. */
   async function pass(seconds: number): Promise<void> {
     for (let i = 0; i < seconds * 4; i++) {
       mock.timers.tick(250)
@@ -39,18 +39,18 @@ t.test('a key is refused though the uses are still being written', async (t) => 
 
   t.equal(keyring.find('Apikey secret')?.name, 'a')
   await pass(minutes * 60)
-  t.equal(touches, 1, 'its use is being written, once')
-  t.equal(keyring.find('Apikey secret')?.name, 'a', 'it is known still')
+  t.equal(touches, 1, 'one write of its use is in flight')
+  t.equal(keyring.find('Apikey secret')?.name, 'a', 'it is still known')
   records = []
   revision++
   await pass(1)
-  t.equal(keyring.find('Apikey secret'), undefined, 'a second after its revocation it is not')
+  t.equal(keyring.find('Apikey secret'), undefined, 'a second after its revocation it is unknown')
 
   const closed = keyring.close()
   endTouch()
   await new Promise((resolve) => setImmediate(resolve))
   endTouch()
   await closed
-  t.equal(touches, 2, 'what was used since is written at the end')
+  t.equal(touches, 2, 'the uses since then are written on close')
   t.strictSame(failures, [])
 })

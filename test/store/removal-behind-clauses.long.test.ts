@@ -1,10 +1,10 @@
 /**
- * Topics that fall due while the `remove` clauses of other policies are carried out wait for none of them: through the
- * service, on its only worker, over each store.
+ * Topics that fall due while the `remove` clauses of other policies are being executed do not wait for them: tested
+ * through the service, with one worker, over each store.
  *
- * Each clause tries a pattern that is slow by itself on every topic below `many` and finds nothing there; then it
- * removes a topic of its own, which tells that it is done. So the test knows, once the other topics are gone, that
- * clauses were left, and that they were going on.
+ * Each clause tries a slow pattern on every topic below `many`, which matches none of them, and then removes a target
+ * of its own, which shows that the clause has ended. So the test can check, once the due topics are gone, that some
+ * clauses were still waiting and that they continued.
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -15,17 +15,17 @@ import { eachStore } from '../support/stores.js'
 
 const lateMsMax = 5000
 
-/** How long all the clauses take together, at least: a topic that waited for them would be removed far too late. */
+/** The least that all clauses take together: a topic that waited for them would be removed far too late. */
 const clausesMsMin = 3 * lateMsMax
 const clausesMin = 20
 
-/** No automaton of it fits into memory for names like those below, so that it takes about 50 µs on each of them. */
+/** Its automaton does not fit into memory for names like those below, so it takes about 50 µs for each of them. */
 const slow = '*many/.*[0-7].{30}no-such-name'
 const many = Array.from({ length: 3000 }, (_, i) => {
   return `many/${createHash('shake256', { outputLength: 300 }).update(String(i)).digest('hex')}`
 })
 
-/** From when the topics that must not wait are created until they are due: clauses, due at once, run by then. */
+/** From the creation of the topics that must not wait until they are due; the clauses, due at once, run by then. */
 const soonMs = 3000
 
 async function create(client: Client, path: string, removal?: string): Promise<void> {
@@ -34,7 +34,7 @@ async function create(client: Client, path: string, removal?: string): Promise<v
   if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`)
 }
 
-/** How long a clause's scan takes, in ms: the shortest of a few, since a clause may be as quick. */
+/** How long a clause's scan takes, in ms: the shortest of a few, since a clause may be that fast. */
 async function scanMs(client: Client): Promise<number> {
   let shortestMs = Infinity
   for (let scan = 0; scan < 3; scan++) {
@@ -46,7 +46,7 @@ async function scanMs(client: Client): Promise<number> {
   return shortestMs
 }
 
-/** How many clauses are not done: each removes its own target in the end. */
+/** How many clauses have not ended: each removes its own target last. */
 async function clausesLeft(client: Client): Promise<number> {
   const { text } = await client.post('fetch', { selector: '*target/', size: 1000 })
   return (JSON.parse(text) as FetchedPage).results.length
@@ -79,9 +79,9 @@ await eachStore(t, async (t, store) => {
   const idleDueMs = Date.now() + soonMs
   const [timeGoneMs, idleGoneMs] = await Promise.all([goneAt(client, 'plain/time'), goneAt(client, 'plain/idle')])
   const left = await clausesLeft(client)
-  t.ok(timeGoneMs - dueMs <= lateMsMax, `a point in time: gone ${timeGoneMs - dueMs} ms after it`)
-  t.ok(idleGoneMs - idleDueMs <= lateMsMax, `a time without updates: gone ${idleGoneMs - idleDueMs} ms after it`)
-  t.ok(left > 0, `of ${clauses} clauses that take about ${clauseMs.toFixed()} ms each ${left} are left`)
+  t.ok(timeGoneMs - dueMs <= lateMsMax, `the topic with a point in time goes ${timeGoneMs - dueMs} ms late`)
+  t.ok(idleGoneMs - idleDueMs <= lateMsMax, `the topic without updates goes ${idleGoneMs - idleDueMs} ms late`)
+  t.ok(left > 0, `${left} of ${clauses} clauses, each of about ${clauseMs.toFixed()} ms, still wait then`)
   const another = async (): Promise<true | undefined> => ((await clausesLeft(client)) < left ? true : undefined)
-  if (left > 0) await until('another clause carried out', another)
+  if (left > 0) await until('another clause ended', another)
 })

@@ -1,6 +1,6 @@
 /**
- * Random selectors over random trees in a real store, read page by page, against a naive reference. Sizes, bytes and `after`
- * are random, topics of the other type lie in between, and slices end anywhere: also right behind a seek.
+ * Random selectors over random trees in a real store, read page by page, against a naive reference. Page sizes, byte
+ * limits and `after` are random, topics of the other type lie in between, and slices end anywhere, even after a seek.
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -15,7 +15,7 @@ import { load, openStore, planned, readItems, spin, watched } from '../support/s
 
 const types: readonly TopicType[] = ['json', 'string']
 
-/** Two trees in one: each path is of one type. */
+/** A tree of both types: each path has one of them. */
 async function plant(t: Test, random: Random): Promise<{ store: TopicStore; paths: Record<TopicType, string[]> }> {
   const store = openStore(t, join(t.testdir(), 'db'))
   const all = [...new Set(Array.from({ length: 700 }, () => randomPath(random)))]
@@ -28,7 +28,7 @@ async function plant(t: Test, random: Random): Promise<{ store: TopicStore; path
   return { store, paths }
 }
 
-/** What one walk did beside finding topics. */
+/** What a walk found, and what that took. */
 interface Walk {
   readonly found: string[]
   visits: number
@@ -36,7 +36,7 @@ interface Walk {
   pages: number
 }
 
-/** Walks a plan to its end, in pages of random sizes, now and then slowly; the first begins after `after`. */
+/** Walks a plan to its end from `after` on, in pages of random sizes, now and then slowly. */
 async function walk(store: TopicStore, plan: Plan, type: TopicType, random: Random, after?: string): Promise<Walk> {
   const walked: Walk = { found: [], visits: 0, seeks: 0, pages: 0 }
   const slowly = random.oneIn(8)
@@ -49,24 +49,24 @@ async function walk(store: TopicStore, plan: Plan, type: TopicType, random: Rand
     if (typeof verdict === 'object') walked.seeks++
     return verdict
   }
-  // Without the watcher, a plan that needs no matcher is read in the way that is its own.
+  // A plan without a matcher is read in its own way, which a watcher would prevent: half of them go without one.
   const watchedPlan = plan.matcher === undefined && random.oneIn(2) ? plan : { ranges: plan.ranges, matcher }
   for (let last = after; ; walked.pages++) {
     const size = 1 + random.below(random.oneIn(4) ? 200 : 4)
     const bytesMax = random.oneIn(4) ? 1 + random.below(2000) : 2 ** 30
     const { items, hasMore } = await readItems(store, { plan: watchedPlan, type, after: last, size, bytesMax })
     for (const item of items) {
-      if (item.value !== item.path || item.type !== type) throw new Error(`the item of ${item.path} is another's`)
+      if (item.value !== item.path || item.type !== type) throw new Error(`a wrong item for ${item.path}`)
       walked.found.push(item.path)
     }
     if (items.length > size) throw new Error(`a page of ${size} has ${items.length} items`)
     if (!hasMore) return walked
     last = items.at(-1)?.path
-    if (last === undefined) throw new Error('a page that has more is empty')
+    if (last === undefined) throw new Error('a page with has_more is empty')
   }
 }
 
-t.test('random selectors, page by page, find what a naive matcher finds: all of it, once, in order', async (t) => {
+t.test('random selectors, page by page, find every match of a naive matcher once, in tree order', async (t) => {
   const random = seededRandom(t)
   const sum = { matches: 0, visits: 0, seeks: 0, pages: 0 }
   for (let round = 0; round < 6; round++) {
@@ -91,15 +91,15 @@ t.test('random selectors, page by page, find what a naive matcher finds: all of 
     })
   }
   t.comment(JSON.stringify(sum))
-  t.ok(sum.matches > 1000 && sum.seeks > 500 && sum.pages > 500, 'they found much, sought often, in many pages')
+  t.ok(sum.matches > 1000 && sum.seeks > 500 && sum.pages > 500, 'the walks had many matches, seeks and pages')
 })
 
-t.test('a set of thousands of ranges is found whole, in order, by a walk in slices', async (t) => {
+t.test('a set of over a thousand ranges finds all of its topics, in order', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   const paths = ['ab', 'cd', 'ef'].flatMap((start) => Array.from({ length: 60 }, (_, i) => `${start}${i}/x`))
   await load(store, paths)
-  const letters = Array.from({ length: 200 }, (_, i) => `?[a-f][a-f]${i}/x`)
-  const plan = planned(`#${letters.join('////')}`)
+  const members = Array.from({ length: 200 }, (_, i) => `?[a-f][a-f]${i}/x`)
+  const plan = planned(`#${members.join('////')}`)
   t.ok(plan.ranges.length > 1000, `${plan.ranges.length} ranges`)
   for (const matcher of [undefined, () => true]) {
     const { items, hasMore } = await readItems(store, { plan: { ...plan, matcher } })

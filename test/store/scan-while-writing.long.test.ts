@@ -1,6 +1,6 @@
 /**
- * A scan in slices while others write around it: what stands throughout is found exactly once and in order, whatever comes
- * and goes between the slices; and no snapshot is held from one slice to the next, so the file does not grow because of it.
+ * A scan in slices beside concurrent writes: topics that exist throughout are found exactly once and in order, whatever
+ * is added and removed between the slices; and no snapshot is held between slices, so no scan makes the file grow.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,31 +19,28 @@ import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
 import { treeOrder } from '../support/model.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { load, openStore, planned, readItems, spin, watched } from '../support/store.js'
+import { creation, load, openStore, planned, readItems, spin, watched } from '../support/store.js'
 
 const groups = 150
 
-/** Topics that stand throughout: four in each group. */
-function standing(): string[] {
+/** Topics that exist throughout: four in each group. */
+function lasting(): string[] {
   return Array.from({ length: groups }, (_, i) => ['', '/m', '/m/x', '/temp'].map((member) => `g${i}${member}`)).flat()
 }
 
-/** Adds and removes topics beside, below and between those that stand, until told to end; answers how many. */
+/** Adds and removes topics beside, below and between the lasting ones until `ended`; returns the number of writes. */
 async function disturb(store: TopicStore, random: Random, ended: () => boolean): Promise<number> {
   const near = ['/a', '/m/w', '/m/y', '/t', '/temp/x', '!', '/temp!']
-  const there = new Set<string>()
+  const existing = new Set<string>()
   let writes = 0
   while (!ended()) {
     const batch = new Set(Array.from({ length: 8 }, () => `g${random.below(groups)}${random.pick(near)}`))
     await Promise.all(
       [...batch].map(async (path) => {
         writes++
-        if (there.delete(path)) return void (await store.remove(path as Path))
-        there.add(path)
-        await store.addAndSet(
-          { path: path as Path, type: 'json', properties: {}, removal: undefined },
-          Buffer.from(JSON.stringify(path)),
-        )
+        if (existing.delete(path)) return void (await store.remove(path as Path))
+        existing.add(path)
+        await store.addAndSet(creation(path), Buffer.from(JSON.stringify(path)))
       }),
     )
   }
@@ -51,22 +48,22 @@ async function disturb(store: TopicStore, random: Random, ended: () => boolean):
 }
 
 for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp']) {
-  t.test(`while others write, ${selector} finds what stands exactly once, in order`, async (t) => {
+  t.test(`beside concurrent writes, ${selector} finds lasting topics exactly once, in order`, async (t) => {
     const random = seededRandom(t)
     const store = openStore(t, join(t.testdir(), 'db'))
-    const paths = standing()
+    const paths = lasting()
     await load(store, paths)
     const { ranges, matcher } = planned(selector)
     const before = await readItems(store, { plan: { ranges, matcher } })
     const wanted = before.items.map(({ path }) => path)
-    t.ok(wanted.length >= groups, `${wanted.length} stand`)
+    t.ok(wanted.length >= groups, `${wanted.length} lasting topics match`)
 
     let done = false
     const disturbed = disturb(store, random, () => done)
     let slices = 0
     const found: string[] = []
     for (const size of [1000, 1000, 17]) {
-      // The commits of others come back between the slices, so each must have some time to itself.
+      // Commits complete between the slices, so there must be many slices, each long enough.
       const plan = watched({ ranges, matcher }, () => {
         if (!random.oneIn(8)) return
         slices++
@@ -85,7 +82,7 @@ for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp
         `in pages of ${size}, ${found.length} in order, none twice`,
       )
       const missed = wanted.filter((path) => !found.includes(path))
-      t.strictSame(missed, [], 'nothing that stood was missed')
+      t.strictSame(missed, [], 'no lasting topic is missed')
     }
     done = true
     const writes = await disturbed
@@ -93,7 +90,7 @@ for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp
   })
 }
 
-/** The engine's parts, put together as it does itself, with its environment in sight. */
+/** The parts of the engine, assembled as the engine does it, with access to its environment. */
 function openParts(t: Test) {
   const directory = join(t.testdir(), 'db')
   mkdirSync(directory)
@@ -108,46 +105,46 @@ function openParts(t: Test) {
   const { readPage } = new Reads(environment, snapshots, pageScan)
   const writes = new Writes(environment, snapshots, commits, now)
   const { removeMatches } = new BulkRemoval(environment.specifications, snapshots, writes)
-  /** Whether this process holds a snapshot now: a row of LMDB's readers whose transaction is a number. */
-  const holds = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
-  return { environment, readPage, writes, removeMatches, holds }
+  /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
+  const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
+  return { environment, readPage, writes, removeMatches, holdsSnapshot }
 }
 
 t.test('no snapshot is held between the slices of a scan or a bulk removal', async (t) => {
-  const { environment, readPage, writes, removeMatches, holds } = openParts(t)
-  await load(writes as Partial<TopicStore> as TopicStore, standing())
+  const { environment, readPage, writes, removeMatches, holdsSnapshot } = openParts(t)
+  await load(writes as Partial<TopicStore> as TopicStore, lasting())
   await new Promise(setImmediate)
-  t.notOk(holds(), 'nobody reads yet')
+  t.notOk(holdsSnapshot(), 'none is held before the first read')
 
-  /** Looks once a turn, after the slices of the turn have run. */
-  async function snapshotsDuring(work: Promise<unknown>): Promise<{ held: number; looks: number }> {
+  /** Checks once per turn, after the slices of that turn have run. */
+  async function snapshotsDuring(work: Promise<unknown>): Promise<{ held: number; checks: number }> {
     let ended = false
     void work.finally(() => (ended = true))
     let held = 0
-    let looks = 0
-    for (; !ended; looks++) {
+    let checks = 0
+    for (; !ended; checks++) {
       await new Promise((resolve) => setTimeout(resolve, 0))
-      if (holds()) held++
+      if (holdsSnapshot()) held++
     }
-    return { held, looks }
+    return { held, checks }
   }
 
   const slow = watched(planned('*.*/nothing'), () => spin(0.4))
   const scan = await snapshotsDuring(readItems({ readPage }, { plan: slow }))
-  t.ok(scan.looks > 20, `${scan.looks} looks while a scan ran`)
-  t.equal(scan.held, 0, 'none of them saw a snapshot')
+  t.ok(scan.checks > 20, `${scan.checks} checks while a scan ran`)
+  t.equal(scan.held, 0, 'none of them found a snapshot')
 
   const removing = watched(planned('?.*/m'), () => spin(0.4))
   const removal = await snapshotsDuring(removeMatches(removing, { cancelled: false }))
-  t.ok(removal.looks > 20, `${removal.looks} looks while a removal ran`)
-  t.equal(removal.held, 0, 'none of them saw a snapshot')
+  t.ok(removal.checks > 20, `${removal.checks} checks while a removal ran`)
+  t.equal(removal.held, 0, 'none of them found a snapshot')
 
-  await t.test('the look can fail: a walk over a consistent cut is seen to hold its snapshot', async (t) => {
-    const cut = walk(environment, { ranges: [everyTopic], matcher: undefined }, { cancelled: false })
-    await cut.next()
-    t.ok(holds(), 'in the middle of the walk')
-    await cut.return(undefined)
+  await t.test('the check detects the snapshot that a walk holds', async (t) => {
+    const walking = walk(environment, { ranges: [everyTopic], matcher: undefined }, { cancelled: false })
+    await walking.next()
+    t.ok(holdsSnapshot(), 'in the middle of the walk')
+    await walking.return(undefined)
     environment.freshen()
-    t.notOk(holds(), 'after it')
+    t.notOk(holdsSnapshot(), 'after it')
   })
 })

@@ -1,16 +1,13 @@
 /**
- * A service whose standard output is the test's to choose, or to take away: on ports that are known before, with a key that is
- * made before, so that nothing has to be read from its log. Whoever reads the log uses server.ts.
+ * A service whose standard output the test chooses, or closes. Its ports and API key are chosen before it starts, so
+ * nothing has to be read from its log. Tests that read the log use server.ts.
  */
 import { strict as assert } from 'node:assert'
-import { join } from 'node:path'
 import { get } from './metrics.js'
 import { freePorts } from './ports.js'
-import { runCommand, until } from './server.js'
+import { mainFile, runCommand, until } from './server.js'
 
-const mainFile = join(import.meta.dirname, '../../dist/main.js')
-
-/** Starting it, on a machine that is busy with everything else. */
+/** How long a start may take on a busy machine, in ms. */
 const startMsMax = 60_000
 
 export interface BareService {
@@ -22,7 +19,7 @@ export interface BareService {
   readonly ready: () => Promise<unknown>
 }
 
-/** What to run, and what it will be once it runs. */
+/** Prepares a service; the caller runs `command`. */
 export async function bareService(dataDir: string, flags: readonly string[] = []): Promise<BareService> {
   const { code, stdout, stderr } = await runCommand(['keys', 'add', 'tester', '--data', dataDir])
   assert.equal(code, 0, stderr)

@@ -1,10 +1,10 @@
 /**
- * The two things that most tests say of an answer: what it gives, or with which words it refuses.
+ * The two assertions that most tests make about an answer: that it is a certain 200, or a certain refusal.
  */
 import type { Test } from 'tap'
 import type { Answer } from './client.js'
 
-/** The answer is a 200 with exactly this body, named for what it is. */
+/** Asserts that the answer is a 200 with exactly this body. */
 export function gives(t: Test, answer: Answer, body: string, claim: string): void {
   const { status, text } = answer
   t.strictSame(
@@ -15,8 +15,8 @@ export function gives(t: Test, answer: Answer, body: string, claim: string): voi
 }
 
 /**
- * The answer is a refusal with this status and code, in the shape that every refusal has, its message one sentence that
- * mentions what it should.
+ * Asserts that the answer is a refusal with this status and code, in the shape that every refusal has, and that its
+ * message is one sentence with each of `mentions` in it.
  */
 export function refuses(
   t: Test,

@@ -1,13 +1,13 @@
 /**
- * An HTTP client for tests: keep-alive connections opened on purpose, requests that take turns over them, bodies sent to
- * the byte. It never retries, so that an answer that was lost is seen.
+ * An HTTP client for tests: a fixed number of keep-alive connections, which requests use in turn, and bodies sent as
+ * they are. It never retries, so that a lost answer is noticed.
  */
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The body as it came. */
+  /** The body. */
   readonly text: string
   /** The `code` of an answer that is not a 200; empty for one that is. */
   readonly code: string
@@ -30,14 +30,14 @@ export interface PostOptions {
   /** Replaces the client's token; null sends no authorization header. */
   readonly token?: string | null
   readonly method?: string
-  /** Added to, or put in the place of, the client's own headers; undefined leaves one out. */
+  /** Added to the client's own headers, or replacing them; undefined leaves one out. */
   readonly headers?: Readonly<Record<string, string | undefined>>
 }
 
-/** A body: text or bytes go out as they are, anything else as JSON. */
+/** A body: text or bytes are sent as they are, anything else as JSON. */
 export type Body = string | Buffer | object
 
-/** A connection that was idle for this long is not used again: the service closes it after about 10 s. */
+/** A connection that was idle for this long, in ms, is not used again: the service closes it after about 10 s. */
 const idleMsMax = 5000
 
 export class Client {
@@ -46,7 +46,7 @@ export class Client {
   readonly #agents: readonly Agent[]
   #turn = 0
 
-  /** Requests take turns over `connections` connections; each carries one request at a time. */
+  /** Requests use `connections` connections in turn, each for one request at a time. */
   constructor(
     url: string,
     token: string,
@@ -95,7 +95,7 @@ export class Client {
     })
   }
 
-  /** Walks a selector page by page and gives the pages, following `has_more` and `after` as the specification says. */
+  /** Fetches a selector page by page, following `has_more` and `after` as the specification says. */
   async walk(
     selector: string,
     options: { readonly size?: number; readonly type?: string } = {},
@@ -117,12 +117,12 @@ export class Client {
   }
 }
 
-/** All the paths of some pages, in the order of their coming. */
+/** All paths of these pages, in order. */
 export function pathsOf(pages: readonly FetchedPage[]): string[] {
   return pages.flatMap((page) => page.results.map((item) => item.path))
 }
 
-/** The members of an error's body; nothing for a body that is no error's. */
+/** The members of an error's body; none for a body that is not JSON. */
 function problemOf(text: string): { readonly code?: string; readonly message?: string } {
   try {
     return JSON.parse(text) as { code?: string; message?: string }

@@ -1,16 +1,16 @@
 /**
- * The documents as the tests read them: which there are, their headings and links, and the examples that are run.
+ * The documents as tests read them: the list of them, their headings and links, and the examples that are run.
  *
- * An example is a block ```sh. The ```json block that follows it directly is what it prints, to the byte. Blocks of other
+ * An example is a block ```sh. The ```json block directly after it is exactly what it prints. Blocks of other
  * kinds (```console, ```text, ```json alone) are not run.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The directory that holds README.md. */
+/** The directory of README.md. */
 export const root = join(import.meta.dirname, '../..')
 
-/** Every document that links and anchors are checked in, relative to the root. */
+/** Every document whose links and anchors are checked, relative to the root. */
 export const documents: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
@@ -27,10 +27,10 @@ export function readDocument(name: string): string {
 
 /** A block between two lines of three backticks. */
 export interface Block {
-  /** The word behind the opening backticks; empty for none. */
+  /** The word after the opening backticks; empty without one. */
   readonly kind: string
   readonly text: string
-  /** Of its opening line, from 1. */
+  /** The number of its opening line, from 1. */
   readonly line: number
 }
 
@@ -53,7 +53,7 @@ function partsOf(text: string): readonly Part[] {
   return parts
 }
 
-/** A shell example, and what it prints; undefined where nothing is said of that. */
+/** A shell example, and what it prints; undefined if the document does not say. */
 export interface Example {
   readonly line: number
   readonly script: string
@@ -70,8 +70,8 @@ export function examplesOf(text: string): readonly Example[] {
   })
 }
 
-/** The text without its blocks and without the lines that four spaces set apart. */
-export function proseOf(text: string): string {
+/** The text without its blocks and without lines indented by four spaces. */
+function proseOf(text: string): string {
   return partsOf(text)
     .filter((part) => typeof part === 'string' && !part.startsWith('    '))
     .join('\n')
@@ -92,7 +92,7 @@ export function anchorsOf(text: string): readonly string[] {
   })
 }
 
-/** The targets of a document's links and pictures, without those on other hosts. */
+/** The targets of a document's links and images, without those on other hosts. */
 export function linksOf(text: string): readonly string[] {
   return [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)]
     .map((match) => match[1] ?? '')

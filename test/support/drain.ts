@@ -1,13 +1,13 @@
 /**
- * When a worker drains, seen from outside: its health says so, to those who were connected before.
+ * Detects from outside that a worker drains: /healthz says so on connections that were opened before.
  */
 import type { RawConnection } from './raw.js'
 import { type Server, until } from './server.js'
 
-/** Connections that ask for the health one after the other; each answer closes one. */
+/** Connections that request /healthz one after the other, each once. */
 const probesMax = 200
 
-/** Sends SIGTERM to a server of one worker, and resolves once this worker drains, with the answer that said so. */
+/** Sends SIGTERM to a server of one worker; resolves once this worker drains, with the answer that said so. */
 export async function beginDrain(server: Server): ReturnType<RawConnection['answer']> {
   const probes = await Promise.all(Array.from({ length: probesMax }, () => server.raw()))
   server.signal('SIGTERM')

@@ -1,6 +1,6 @@
 /**
- * The link to an engine, with the faults of links: a proxy on a port of its own that refuses, freezes, falls silent after
- * the log-in, or holds back a statement on its way. What it does is for all its connections, those that are open included.
+ * A proxy in front of an engine that simulates the faults of a network: it refuses connections, freezes, falls silent
+ * after the log-in, or delays a statement. A fault applies to all its connections, including those already open.
  */
 import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
@@ -8,14 +8,14 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { Test } from 'tap'
 
 /**
- * - pass: everything goes through, what was held back first
- * - refuse: connections are closed, and no new one is taken
- * - freeze: nothing goes through in either direction until it passes again
- * - silent: connections made now are logged in, and nothing goes through behind that, ever
+ * - pass: everything goes through, what was frozen first
+ * - refuse: open connections are closed, and new ones at once
+ * - freeze: nothing goes through in either direction until `pass`
+ * - silent: connections made from now on are logged in, and nothing ever goes through after that
  */
 export type Fault = 'pass' | 'refuse' | 'freeze' | 'silent'
 
-/** The first bytes of what an engine says when it is ready for a statement. */
+/** The first bytes of the message with which an engine is ready for a statement. */
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
 interface Hold {
@@ -27,7 +27,7 @@ interface Hold {
 class Link {
   #silent = false
   #waiting: (() => void)[] = []
-  /** What is on its way in each direction: nothing overtakes what came before it. */
+  /** What is on its way in each direction, so that the order is kept. */
   #toEngine: Promise<void> = Promise.resolve()
   #toClient: Promise<void> = Promise.resolve()
 
@@ -51,7 +51,7 @@ class Link {
     })
   }
 
-  /** Goes on with what was held back. */
+  /** Forwards what was frozen. */
   release(): void {
     for (const forward of this.#waiting.splice(0)) forward()
   }
@@ -83,7 +83,7 @@ export class FaultProxy {
     })
   }
 
-  /** Stands before the engine at `address`, a postgres:// URL with a host or a directory of sockets, until the test's end. */
+  /** Until the test's end. `address` is the engine's, a postgres:// URL with a host or a directory of sockets. */
   static async start(t: Test, address: string): Promise<FaultProxy> {
     const url = new URL(address.replace('///', '//localhost/'))
     const directory = url.searchParams.get('host')
@@ -96,7 +96,7 @@ export class FaultProxy {
     return proxy
   }
 
-  /** The address of the same database by way of this proxy. */
+  /** The address of the same database through this proxy. */
   addressOf(address: string): string {
     const url = new URL(address.replace('///', '//localhost/'))
     url.searchParams.delete('host')
@@ -120,9 +120,9 @@ export class FaultProxy {
     }
   }
 
-  /** Holds back the next statement whose message has `text` in it, the name of a prepared one for example; resolves once it is held. */
+  /** Delays the next statement whose message contains `text`, such as its prepared name; resolves when it arrives. */
   holdNext(text: string, ms: number): Promise<void> {
-    assert(this.#hold === undefined, 'one at a time')
+    assert(this.#hold === undefined, 'only one statement can be delayed at a time')
     return new Promise((onHeld) => {
       this.#hold = { text: Buffer.from(text), ms, onHeld }
     })

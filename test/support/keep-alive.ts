@@ -1,4 +1,4 @@
-/** One request over an agent's connections, without the retries of `fetch`: what a rolling restart shows is seen. */
+/** One request over an agent's connections, without the retries of `fetch`, so that no broken connection is hidden. */
 import { type Agent, request } from 'node:http'
 
 export interface Reply {
@@ -6,7 +6,7 @@ export interface Reply {
   readonly text: string
 }
 
-/** Rejects with the connection's error, whose `reused` says whether the connection had served before. */
+/** Rejects with the connection's error; its `reused` is true if the connection had carried a request before. */
 export function send(agent: Agent, url: string, token: string, body: object): Promise<Reply> {
   const bytes = Buffer.from(JSON.stringify(body))
   const headers = {

@@ -2,69 +2,70 @@
  * Whether a history of one topic could have come from a single copy of it: each operation takes effect at one instant
  * between its call and its answer (linearizability, for a register that can also be absent).
  *
- * The check walks calls and answers in the order of time, with every state that the topic may be in: its value, and which
- * of the operations in flight have taken effect. When an operation is answered, it must have taken effect in some of
- * them; those alone remain.
+ * The check walks calls and answers in order of time and keeps every state that the topic may be in: its value, and
+ * which of the operations in flight have taken effect. When an operation is answered, only the states in which it has
+ * taken effect remain; there must be one.
  *
- * Operations without an answer may take effect at any time after their call, or never. A write of a value that was read had
- * taken effect by then. The others are not told apart, or there would be too many states: writes of values that nobody read
- * explain no read, only that a topic was found, and may do so as often as they are needed; of removals it is counted how many
- * have taken effect, and of two states that differ in nothing else, the one with fewer can do whatever the other can.
+ * Operations without an answer may take effect at any time after their call, or never. A write whose value was read had
+ * taken effect by then. The others are not distinguished, or there would be too many states. Writes of values that were
+ * never read cannot explain a read, only that a topic was found, and may do so any number of times. Of removals, only
+ * the number that have taken effect counts; of two states that differ only in that, the one with fewer allows
+ * everything that the other does.
  */
 import { at } from './only.js'
 
-/** A value; null where no topic is. */
+/** A value; null if there is no topic. */
 export type Value = string | null
 
 export interface Operation {
   readonly startMs: number
   /** Undefined when no answer came. */
   readonly endMs: number | undefined
-  /** What the answer says stood before; undefined when it says nothing of it. */
+  /** The value before, according to the answer; undefined when the answer does not say. */
   readonly read?: Value
-  /** Whether the answer says that a topic stood before; undefined when it says nothing of it. */
+  /** Whether there was a topic before, according to the answer; undefined when the answer does not say. */
   readonly found?: boolean
-  /** What stands afterwards; undefined when nothing is changed. */
+  /** The value afterwards; undefined when nothing is changed. */
   readonly write?: Value
 }
 
-/** What the first operation was that cannot be explained, and with what it was in flight. */
+/** The first operation that cannot be explained, and those in flight at its answer. */
 export interface Violation {
   readonly operation: Operation
-  readonly underWay: readonly Operation[]
-  /** What may have stood before it, as far as every answer until then tells. */
+  readonly inFlight: readonly Operation[]
+  /** The values that were possible before it, according to all earlier answers. */
   readonly possible: readonly Value[]
 }
 
 interface State {
   readonly value: Value
-  /** The operations in flight that have taken effect, by their places in the history. */
+  /** The operations in flight that have taken effect, by their indexes in the history. */
   readonly done: ReadonlySet<number>
   /** How many removals without an answer have taken effect. */
   readonly removals: number
 }
 
-/** What operations without an answer may do by now. */
+/** What operations without an answer may have done so far. */
 interface Unanswered {
   removals: number
   hasWritten: boolean
 }
 
-/** Stands for every value that nobody read. */
-const unreadValue = '(a value that nobody read)'
+/** Represents every value that was never read. */
+const unreadValue = '(a value that was never read)'
 
 type Event = { readonly atMs: number } & (
-  | { readonly kind: 'call' | 'answer'; readonly place: number }
+  | { readonly kind: 'call' | 'answer'; readonly index: number }
   | { readonly kind: 'unanswered removal' | 'unread write' }
 )
 
 /**
  * @param history the operations of one topic, in any order; no two writes of one value
- * @param initial what stands before all of them
+ * @param initial the value before all of them
  * @returns undefined for a history that is linearizable
  */
 export function findViolation(history: readonly Operation[], initial: Value = null): Violation | undefined {
-  const underWay = new Set<number>()
+  const inFlight = new Set<number>()
   const unanswered: Unanswered = { removals: 0, hasWritten: false }
   let states: readonly State[] = [{ value: initial, done: new Set(), removals: 0 }]
   for (const event of eventsOf(history)) {
@@ -76,18 +77,18 @@ export function findViolation(history: readonly Operation[], initial: Value = nu
         unanswered.hasWritten = true
         break
       case 'call':
-        underWay.add(event.place)
+        inFlight.add(event.index)
         break
       case 'answer': {
-        const next = answered(event.place, states, underWay, unanswered, history)
+        const next = answered(event.index, states, inFlight, unanswered, history)
         if (next.length === 0) {
           return {
-            operation: at(history, event.place),
-            underWay: [...underWay].map((other) => at(history, other)),
+            operation: at(history, event.index),
+            inFlight: [...inFlight].map((other) => at(history, other)),
             possible: [...new Set(states.map(({ value }) => value))],
           }
         }
-        underWay.delete(event.place)
+        inFlight.delete(event.index)
         states = next
       }
     }
@@ -95,18 +96,18 @@ export function findViolation(history: readonly Operation[], initial: Value = nu
   return undefined
 }
 
-/** Calls and answers in the order of time. At one instant calls come first: in doubt both orders are allowed. */
+/** Calls and answers in order of time. Calls precede answers of the same instant, so that both orders are allowed. */
 function eventsOf(history: readonly Operation[]): readonly Event[] {
   const readMs = new Map<Value, number>()
   for (const { read, endMs } of history) {
     if (read !== undefined && endMs !== undefined) readMs.set(read, Math.min(readMs.get(read) ?? Infinity, endMs))
   }
-  const events = history.flatMap(({ startMs, endMs, write }, place): readonly Event[] => {
+  const events = history.flatMap(({ startMs, endMs, write }, index): readonly Event[] => {
     const known = endMs ?? (typeof write === 'string' ? readMs.get(write) : undefined)
     if (known !== undefined) {
       return [
-        { kind: 'call', place, atMs: startMs },
-        { kind: 'answer', place, atMs: Math.max(known, startMs) },
+        { kind: 'call', index, atMs: startMs },
+        { kind: 'answer', index, atMs: Math.max(known, startMs) },
       ]
     }
     if (write === undefined) return []
@@ -115,11 +116,11 @@ function eventsOf(history: readonly Operation[]): readonly Event[] {
   return events.sort((a, b) => a.atMs - b.atMs || Number(a.kind === 'answer') - Number(b.kind === 'answer'))
 }
 
-/** The states after the answer to the operation at `place`: some operations in flight took effect before it, then it did. */
+/** The states after the answer to the operation at `index`; others in flight may have taken effect before it. */
 function answered(
-  place: number,
+  index: number,
   states: readonly State[],
-  underWay: ReadonlySet<number>,
+  inFlight: ReadonlySet<number>,
   unanswered: Unanswered,
   history: readonly Operation[],
 ): readonly State[] {
@@ -127,15 +128,15 @@ function answered(
   const seen = new Map<string, State>()
   const left = [...states]
   for (let state = left.pop(); state !== undefined; state = left.pop()) {
-    if (!isBetter(seen, state)) continue
+    if (!keepIfBetter(seen, state)) continue
     const { value, done, removals } = state
-    if (done.has(place)) {
+    if (done.has(index)) {
       const remaining = new Set(done)
-      remaining.delete(place)
-      isBetter(next, { value, done: remaining, removals })
+      remaining.delete(index)
+      keepIfBetter(next, { value, done: remaining, removals })
       continue
     }
-    for (const other of underWay) {
+    for (const other of inFlight) {
       if (done.has(other)) continue
       const after = effect(at(history, other), value)
       if (after !== undefined) left.push({ value: after, done: new Set(done).add(other), removals })
@@ -146,8 +147,8 @@ function answered(
   return [...next.values()]
 }
 
-/** Whether the state is new, or has used fewer removals than its like; it is kept then. */
-function isBetter(known: Map<string, State>, state: State): boolean {
+/** Keeps the state if it is new, or needs fewer removals than the same state before; returns whether it was kept. */
+function keepIfBetter(known: Map<string, State>, state: State): boolean {
   const name = `${[...state.done].sort((a, b) => a - b).join(',')} ${state.value}`
   const like = known.get(name)
   if (like !== undefined && like.removals <= state.removals) return false
@@ -155,7 +156,7 @@ function isBetter(known: Map<string, State>, state: State): boolean {
   return true
 }
 
-/** What stands after the operation; undefined when its answer contradicts what stood before. */
+/** The value after the operation; undefined when its answer contradicts the value before. */
 function effect({ read, found, write }: Operation, value: Value): Value | undefined {
   if (read !== undefined && read !== value) return undefined
   if (found !== undefined && found !== (value !== null)) return undefined

@@ -1,6 +1,6 @@
 /**
- * Mixed load over many connections that keeps, for every topic, the history of what was asked and answered, so that each
- * answer can be held to account afterwards. It goes on through any death of the service: what got no answer is kept as such.
+ * Mixed load over many connections that records, for every topic, the history of requests and answers, so that each
+ * answer can be checked afterwards. It survives any death of the service, and records requests without an answer too.
  */
 
 import { Client } from './client.js'
@@ -17,7 +17,7 @@ export interface LoadOptions {
   readonly connections: number
   readonly topics: number
   readonly random: Random
-  /** Where a connection, by its number, goes next; undefined while there is no service. */
+  /** Where the connection of this number sends its next request; undefined while there is no service. */
   readonly target: (connection: number) => Target | undefined
 }
 
@@ -31,7 +31,7 @@ export interface Slowest {
 
 const retryMs = 10
 
-/** Codes that promise that nothing was changed. */
+/** Codes that guarantee that nothing was changed. */
 const nothingDone: ReadonlySet<string> = new Set(['store_unavailable', 'write_conflict'])
 
 export class Load {
@@ -42,7 +42,7 @@ export class Load {
   reads = 0
   /** Requests that got no answer: their connection broke. */
   unanswered = 0
-  /** Answers that say neither what stands nor that something was done, by status and code. */
+  /** How many answers say neither what the value is nor that something was done, by status and code. */
   readonly refused = new Map<string, number>()
   slowest: Slowest = { ms: 0, route: '', startMs: 0 }
 
@@ -62,13 +62,13 @@ export class Load {
     for (let i = 0; i < this.#options.connections; i++) this.#loops.push(this.#loop(i))
   }
 
-  /** Lets every request in flight end. */
+  /** Sends no more requests; resolves once those in flight have ended. */
   async stop(): Promise<void> {
     this.#stopping = true
     await Promise.all(this.#loops)
   }
 
-  /** Reads every topic once more, as the last operation of its history; each must be answered. */
+  /** Reads every topic once more, as the last operation of its history; each read must be answered. */
   async readAll(client: Client): Promise<void> {
     for (const path of this.#paths) {
       const before = this.reads
@@ -105,7 +105,7 @@ export class Load {
     client?.close()
   }
 
-  /** One random request; false when it got no answer, or is better made again a little later. */
+  /** Sends one random request; false when the next one should wait a little: no answer came, or nothing was done. */
   async #step(client: Client): Promise<boolean> {
     const { random } = this.#options
     const path = random.pick(this.#paths)
@@ -118,7 +118,7 @@ export class Load {
   }
 
   async #fetch(client: Client, path: string): Promise<boolean> {
-    return this.#ask(client, 'fetch', { path }, [path], {}, (status, code, text) => {
+    return this.#request(client, 'fetch', { path }, [path], {}, (status, code, text) => {
       if (status !== 200 && code !== 'no_such_topic') return undefined
       this.reads++
       return [{ read: status === 200 ? (JSON.parse(text) as { value: string }).value : null }]
@@ -127,7 +127,7 @@ export class Load {
 
   async #fetchAll(client: Client): Promise<boolean> {
     const body = { selector: '*load//', size: this.#paths.length }
-    return this.#ask(client, 'fetch', body, this.#paths, {}, (status, _code, text) => {
+    return this.#request(client, 'fetch', body, this.#paths, {}, (status, _code, text) => {
       if (status !== 200) return undefined
       this.reads++
       const { results } = JSON.parse(text) as { results: { path: string; value: string }[] }
@@ -137,21 +137,21 @@ export class Load {
   }
 
   async #set(client: Client, path: string, value: Value): Promise<boolean> {
-    return this.#ask(client, 'set', { path, value }, [path], { write: value }, (status, code) => {
+    return this.#request(client, 'set', { path, value }, [path], { write: value }, (status, code) => {
       if (code === 'no_such_topic') return [{ found: false }]
       return status === 200 ? this.#acknowledge({ found: true, write: value }) : undefined
     })
   }
 
   async #addAndSet(client: Client, path: string, value: Value): Promise<boolean> {
-    return this.#ask(client, 'addAndSet', { path, value }, [path], { write: value }, (status, _code, text) => {
+    return this.#request(client, 'addAndSet', { path, value }, [path], { write: value }, (status, _code, text) => {
       if (status !== 200) return undefined
       return this.#acknowledge({ found: !(JSON.parse(text) as { created: boolean }).created, write: value })
     })
   }
 
   async #remove(client: Client, path: string): Promise<boolean> {
-    return this.#ask(client, 'remove', { path }, [path], { write: null }, (status, _code, text) => {
+    return this.#request(client, 'remove', { path }, [path], { write: null }, (status, _code, text) => {
       if (status !== 200) return undefined
       return this.#acknowledge({ found: (JSON.parse(text) as { removed: number }).removed === 1, write: null })
     })
@@ -165,10 +165,10 @@ export class Load {
   /**
    * Sends a request and adds an operation to the history of each of the paths.
    *
-   * @param attempt what it is without an answer
-   * @param read what an answer means for each path; undefined for one that leaves the outcome open
+   * @param attempt what to record without an answer
+   * @param read returns what an answer means for each path; undefined when it leaves the outcome open
    */
-  async #ask(
+  async #request(
     client: Client,
     route: string,
     body: object,
@@ -185,7 +185,7 @@ export class Load {
       if (meanings === undefined) {
         const name = `${status} ${code}`
         this.refused.set(name, (this.refused.get(name) ?? 0) + 1)
-        // Kept out of the history, so that a value which such a write left behind after all cannot be explained.
+        // Not recorded, so that a value that such a write nevertheless left behind is found as a violation.
         if (nothingDone.has(code)) return false
       }
       for (const [i, path] of paths.entries()) {

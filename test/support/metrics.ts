@@ -1,5 +1,5 @@
 /**
- * The admin listener as a monitoring system sees it: plain GETs, and Prometheus's text format taken apart by rules of our own.
+ * The admin listener as a monitoring system sees it: plain GETs, and our own parser for Prometheus's text format.
  */
 import { strict as assert } from 'node:assert'
 
@@ -13,7 +13,7 @@ export interface Metrics {
   /** The type of each metric, by its name. */
   readonly types: ReadonlyMap<string, string>
   readonly samples: readonly Sample[]
-  /** The sum of the samples of this name that carry these labels. */
+  /** The sum of the samples of this name with these labels; 0 if there are none. */
   value(name: string, labels?: Readonly<Record<string, string>>): number
 }
 
@@ -30,15 +30,15 @@ export async function scrape(adminUrl: string): Promise<Metrics> {
 
 const sampleLine = /^([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (\S+)$/i
 
-export function parseMetrics(text: string): Metrics {
+function parseMetrics(text: string): Metrics {
   const types = new Map<string, string>()
   const samples: Sample[] = []
   for (const line of text.split('\n')) {
     const [, typed, type] = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line) ?? []
     if (typed !== undefined && type !== undefined) types.set(typed, type)
     if (line === '' || line.startsWith('#')) continue
-    const [, name = '', labelText = '', value = ''] = sampleLine.exec(line) ?? assert.fail(`no sample: ${line}`)
-    const labels = Object.fromEntries([...labelText.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, of]) => [label, of]))
+    const [, name = '', labelText = '', value = ''] = sampleLine.exec(line) ?? assert.fail(`not a sample: ${line}`)
+    const labels = Object.fromEntries([...labelText.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, text]) => [key, text]))
     samples.push({ name, labels, value: Number(value.replace('+Inf', 'Infinity')) })
   }
   const matches = (sample: Sample, labels: Readonly<Record<string, string>>): boolean =>

@@ -1,12 +1,12 @@
 /**
- * What the service does, said again as plainly as can be: a Map, a sort and a filter. It shares no code with the product,
- * above all not the order of keys nor the planning of selectors, so that the two can disagree.
+ * A model of the service that is as simple as possible: a Map, a sort and a filter. It shares no code with the product,
+ * above all neither the order of keys nor the planning of selectors, so that the two can disagree.
  */
 import { at } from './only.js'
 
 export type TopicType = 'json' | 'string'
 
-/** A request's members; a value is JSON text, so that its every byte can be followed. */
+/** A request's members; a value is JSON text, so that every byte of it can be compared. */
 export interface Members {
   readonly path?: string
   readonly selector?: string
@@ -17,7 +17,7 @@ export interface Members {
   readonly after?: string
 }
 
-/** What the service has to answer: the whole body of a 200, or the code of a 400. */
+/** What the service must answer: the whole body of a 200, or the code of a 400. */
 export type Expected = { readonly status: 200; readonly text: string } | { readonly status: 400; readonly code: string }
 
 interface Topic {
@@ -29,7 +29,7 @@ interface Topic {
 /** The defaults of the properties that have one. */
 const propertyDefaults: Readonly<Record<string, string>> = { VALIDATE_VALUES: 'false', DONT_RETAIN_VALUE: 'false' }
 
-/** The request's body, with the value's exact text in it. */
+/** The request's body, with the exact text of the value. */
 export function bodyText(members: Members): string {
   const parts = Object.entries(members).map(([name, member]) =>
     name === 'value' ? `"value":${String(member)}` : `${JSON.stringify(name)}:${JSON.stringify(member)}`,
@@ -73,7 +73,7 @@ export function selects(selector: string, path: string): boolean {
 export class Model {
   readonly topics = new Map<string, Topic>()
 
-  /** Does what the route does and says what it has to answer; the paths in `members` are valid. */
+  /** Does what the route does and returns the expected answer; the paths in `members` must be valid. */
   perform(route: string, members: Members): Expected {
     const path = trimmed(members.path ?? '')
     switch (route) {
@@ -88,7 +88,7 @@ export class Model {
       case 'remove':
         return this.#remove(members)
       default:
-        throw new Error(`the model knows no route ${route}`)
+        throw new Error(`the model has no route ${route}`)
     }
   }
 
@@ -162,24 +162,24 @@ function compatible(existing: Readonly<Record<string, string>>, requested: Reado
   return Object.entries(requested).every(([name, value]) => (existing[name] ?? propertyDefaults[name]) === value)
 }
 
-/** One leading and one trailing slash are dropped. */
+/** The path without one leading and one trailing slash. */
 function trimmed(path: string): string {
   return path.replace(/^\//, '').replace(/\/$/, '')
 }
 
-/** Every path that this one extends by a segment or more. */
+/** The paths of all ancestors. */
 function ancestors(path: string): string[] {
   const segments = path.split('/')
   return segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))
 }
 
-/** A pattern over the whole path, or the path that it spells. */
+/** Matches a pattern against the whole path; the pattern also matches the path that is equal to it. */
 function wholePathMatcher(pattern: string): (path: string) => boolean {
   const expression = new RegExp(`^(?:${pattern})$`, 'su')
   return (path) => path === trimmed(pattern) || expression.test(path)
 }
 
-/** One pattern for each segment. */
+/** Matches one pattern per segment. */
 function segmentMatcher(pattern: string): (path: string) => boolean {
   const expressions = trimmed(pattern)
     .split('/')

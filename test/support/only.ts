@@ -1,4 +1,4 @@
-/** Elements that a test relies on: each is there, or the test fails with what was found instead. */
+/** Access to elements that a test relies on: each exists, or the test fails and says what is missing. And a median. */
 import assert from 'node:assert/strict'
 
 /** The first of a list. */
@@ -8,7 +8,7 @@ export function first<Item>(list: readonly Item[]): Item {
 
 /** The only one of a list. */
 export function only<Item>(list: readonly Item[]): Item {
-  assert.equal(list.length, 1, `one element is expected, there are ${list.length}`)
+  assert.equal(list.length, 1, `expected one element, found ${list.length}`)
   return at(list, 0)
 }
 
@@ -19,7 +19,7 @@ export function at<Item>(list: readonly Item[], index: number): Item {
   return item
 }
 
-/** A value that may be missing and is not. */
+/** The value, which must not be missing. */
 export function present<Value>(value: Value | undefined): Value {
   if (value === undefined) assert.fail('a value is missing')
   return value

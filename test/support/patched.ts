@@ -1,12 +1,12 @@
 /**
- * A copy of the built program with one of its modules replaced, for tests that show that a test can fail. The product has
- * no switch for any fault.
+ * A copy of the built program in which modules are replaced, for tests that plant a fault. The product itself has no
+ * switch for any fault.
  */
 import { cpSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Copies the built program into `directory` and replaces a module of it.
+ * Copies the built program into `directory` and replaces one of its modules; see `replaceModule`.
  *
  * @returns the copy's main.js
  */
@@ -23,7 +23,7 @@ export function patchedProgram(directory: string, module: string, replacement: s
  * Replaces one more module of a copy.
  *
  * @param program the copy's main.js
- * @param module a built module, relative to `dist`; what it was stands beside it then, with `sound-` before its name
+ * @param module a built module, relative to `dist`; the original is kept beside it, with `sound-` before its name
  * @param replacement its new text
  */
 export function replaceModule(program: string, module: string, replacement: string): void {

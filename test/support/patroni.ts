@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL that fails over by itself, as docs/postgresql.md sets it up: etcd, three nodes under Patroni in strict synchronous
- * mode, and HAProxy in front of whichever is the leader. Made from Debian's packages, in directories of its own, on ports of its own.
+ * A PostgreSQL that fails over by itself, set up as in docs/postgresql.md: etcd, three nodes under Patroni in strict
+ * synchronous mode, and HAProxy, which connects to the current leader. It uses Debian's packages, and its own
+ * directory and ports.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -16,21 +17,21 @@ import { execute, findBinaries } from './postgres-cluster.js'
 
 const programs = ['/usr/bin/patroni', '/usr/sbin/haproxy', '/usr/bin/etcd']
 
-/** Why the tests are skipped; false where everything is installed. */
+/** Why the tests are skipped; false if everything is installed. */
 export const patroniSkip =
   process.getuid?.() === 0 && findBinaries() !== undefined && programs.every((program) => existsSync(program))
     ? false
-    : "NO PATRONI: as root, with Debian's packages patroni, haproxy, etcd-server and postgresql"
+    : "NO PATRONI: run as root, with Debian's packages patroni, haproxy, etcd-server and postgresql"
 
 const nodes = [1, 2, 3]
 
-/** A node that was killed may have to be rewound first, in ms. */
+/** How long the cluster may take to become healthy, in ms: a node that was killed may have to be rewound first. */
 const healthyMsMax = 180_000
 
-/** How long a deposed leader's engine lives on beside its successor before its Patroni is there again, in ms. */
+/** How long a deposed leader's engine runs beside its successor before its Patroni is started again, in ms. */
 const deposedMs = 3000
 
-/** Where everything listens; the ports of nodes are by their numbers. */
+/** Where everything listens; `postgres` and `patroni` are indexed by the numbers of the nodes. */
 interface Ports {
   readonly etcd: number
   readonly etcdPeers: number
@@ -42,7 +43,7 @@ interface Ports {
 async function choosePorts(): Promise<Ports> {
   const [etcd = 0, etcdPeers = 0, haproxy = 0, ...others] = await freePorts(3 + 2 * nodes.length)
   const byNode = (from: number): Record<number, number> =>
-    Object.fromEntries(nodes.map((node, place) => [node, at(others, from + place)]))
+    Object.fromEntries(nodes.map((node, index) => [node, at(others, from + index)]))
   return { etcd, etcdPeers, haproxy, postgres: byNode(0), patroni: byNode(nodes.length) }
 }
 
@@ -97,7 +98,7 @@ ${servers.join('\n')}
 `
 }
 
-/** A number of the account that the engine runs as, which must not be root's. */
+/** The user or group id of the account that the engine runs as; PostgreSQL refuses root's. */
 function idOf(which: '-u' | '-g'): number {
   return Number(execFileSync('id', [which, 'postgres'], { encoding: 'utf8' }))
 }
@@ -118,18 +119,18 @@ export class PatroniCluster {
     await chown(directory, idOf('-u'), idOf('-g'))
     const cluster = new PatroniCluster(directory, await choosePorts())
     t.teardown(() => cluster.#remove())
-    // A test that breaks off must not leave a cluster behind.
+    // An aborted test must not leave a cluster behind.
     process.once('exit', () => cluster.#kill())
     await cluster.#startAll(dirname(join(findBinaries() ?? '', 'postgres')))
     return cluster
   }
 
-  /** Whatever is the leader now, by way of HAProxy. */
+  /** The address of the current leader, through HAProxy. */
   address(database: string): string {
     return `postgres://postgres@127.0.0.1:${this.#ports.haproxy}/${database}`
   }
 
-  /** All nodes, without HAProxy. */
+  /** The address of all nodes, without HAProxy. */
   hostsAddress(database: string): string {
     return `postgres://postgres@${nodes.map((node) => `127.0.0.1:${this.#ports.postgres[node]}`).join(',')}/${database}`
   }
@@ -145,7 +146,7 @@ export class PatroniCluster {
     return undefined
   }
 
-  /** Resolves once a node leads, both others follow it, and Patroni would let one of them succeed it. */
+  /** Resolves with the leader once both other nodes follow it and Patroni would let one of them succeed it. */
   async healthy(): Promise<number> {
     for (const endMs = Date.now() + healthyMsMax; Date.now() < endMs; await sleep(500)) {
       const node = await this.leader()
@@ -162,24 +163,24 @@ export class PatroniCluster {
     throw new Error(`the cluster does not become healthy\n${logs.join('\n')}`)
   }
 
-  /** Sends a signal to a node's Patroni, and to its PostgreSQL too. */
+  /** Sends a signal to a node's Patroni, and with 'all' to its PostgreSQL too. */
   signal(node: number, signal: NodeJS.Signals, what: 'all' | 'patroni'): void {
     const patroni = this.#processes.get(`n${node}`)?.pid
-    const pids = patroni === undefined ? [] : [...childrenOf(patroni), patroni]
+    const pids = patroni === undefined ? [] : [...descendantsOf(patroni), patroni]
     const engine = what === 'all' ? this.#engineOf(node) : []
-    // The postmaster comes before its children, so that it makes no new ones.
+    // The postmaster comes before its children, so that it starts no new ones.
     for (const pid of [...engine, ...pids]) {
       try {
         process.kill(pid, signal)
       } catch {
-        // It has ended meanwhile.
+        // It has already ended.
       }
     }
   }
 
   /**
-   * Lets a frozen node's engine go on, and starts its Patroni again as a watchdog would have: Patroni 3.0 that wakes from a long freeze
-   * may take the leader's key from its successor, and undo what that one has committed.
+   * Lets a frozen node's engine continue, and restarts its Patroni as a watchdog would: after a long freeze, Patroni
+   * 3.0 may take the leader key from its successor, and undo what the successor has committed.
    */
   async thaw(node: number): Promise<void> {
     for (const pid of this.#engineOf(node)) process.kill(pid, 'SIGCONT')
@@ -226,7 +227,7 @@ export class PatroniCluster {
     await writeFile(haproxy, haproxyConfig(this.#ports))
     this.#spawn('haproxy', ['haproxy', '-db', '-f', haproxy])
     await this.healthy()
-    // HAProxy looks once a second.
+    // HAProxy checks the nodes once a second.
     for (;;) {
       const answered = await execute(this.address('postgres'), 'select 1').catch(() => undefined)
       if (answered !== undefined) return
@@ -234,7 +235,7 @@ export class PatroniCluster {
     }
   }
 
-  /** Starts a program, which writes to a log file of its name. */
+  /** Starts a program, whose output goes to a log file of this name. */
   #spawn(
     name: string,
     [command, ...args]: readonly [string, ...string[]],
@@ -259,11 +260,11 @@ export class PatroniCluster {
       : { members: [] }
   }
 
-  /** The processes of a node's PostgreSQL, the postmaster first; none where it does not run. */
+  /** The processes of a node's PostgreSQL, the postmaster first; none if it does not run. */
   #engineOf(node: number): number[] {
     const file = join(this.#directory, `n${node}`, 'postmaster.pid')
     const postmaster = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : NaN
-    return Number.isNaN(postmaster) ? [] : [postmaster, ...childrenOf(postmaster)]
+    return Number.isNaN(postmaster) ? [] : [postmaster, ...descendantsOf(postmaster)]
   }
 
   #kill(): void {
@@ -281,9 +282,9 @@ export class PatroniCluster {
   }
 }
 
-/** Every process below this one. */
-function childrenOf(pid: number): number[] {
+/** All descendants of a process. */
+function descendantsOf(pid: number): number[] {
   const file = `/proc/${pid}/task/${pid}/children`
-  const own = existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : []
-  return [...own, ...own.flatMap(childrenOf)]
+  const children = existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : []
+  return [...children, ...children.flatMap(descendantsOf)]
 }

@@ -1,18 +1,18 @@
 /**
- * Ports that nobody uses, for programs that have to be told one.
+ * Free ports, for programs that must be given one.
  */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
 /**
- * Where ports are looked for: below those that Linux gives to outgoing connections (32768 to 60999), one of which could be
- * gone again before the program binds it, and apart from those that a service takes when told 0 (61000 and up).
+ * The range to search: below the ports that Linux gives to outgoing connections (32768 to 60999), one of which could be
+ * taken again before the program binds it, and apart from those that a service takes for port 0 (61000 and up).
  */
 const portMin = 20_000
 const portMax = 32_767
 
-/** Ports of 127.0.0.1 that nobody listens on; all are held until each is known, so that they differ. */
+/** Distinct ports of 127.0.0.1 on which nothing listens. Each is kept open until all are found. */
 export async function freePorts(count: number): Promise<number[]> {
   const held = new Map<number, Server>()
   while (held.size < count) {

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server made from the system's binaries in a directory for temporary files, with everything durable as in
- * production; it ends with this process, however that ends. Nothing here knows tests.
+ * A PostgreSQL server from the system's binaries in a temporary directory, as durable as in production. It ends with
+ * this process, however that ends. Nothing here depends on the test framework.
  */
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -10,20 +10,22 @@ import { chown, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 
-/** The environment variable with the address of a server that one run of many files shares; none that topicd would refuse. */
+/**
+ * The variable with the address of a server that all files of a run share. topicd refuses unknown TOPICD_ variables.
+ */
 export const sharedEngine = 'SHARED_POSTGRES'
 
-/** The oldest major version that is looked for. */
+/** The oldest major version to use. */
 const versionMin = 15
 
-/** How long a server may take to accept connections, in ms: after a crash it reads its log first. */
+/** How long a server may take to accept connections, in ms: after a crash it replays its log first. */
 const startMsMax = 30_000
 
 /** Our own server, which tests may stop and start. */
 export interface Cluster {
-  /** Resolves when it accepts connections again. */
+  /** Resolves when it accepts connections. */
   start(): Promise<void>
-  /** Ends it: SIGINT as an orderly restart does, SIGQUIT or SIGKILL as a crash. Resolves when all its processes are gone. */
+  /** Ends it: SIGINT like an orderly restart, SIGQUIT or SIGKILL like a crash. Resolves when its processes are gone. */
   stop(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>
 }
 
@@ -38,7 +40,7 @@ export function findBinaries(): string | undefined {
   return newest === undefined ? undefined : join(versions, String(newest), 'bin')
 }
 
-/** Carries out one statement over a connection of its own; gives the rows. */
+/** Executes one statement on its own connection; returns the rows. */
 export async function execute(address: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: address })
   client.on('error', () => {})
@@ -50,12 +52,12 @@ export async function execute(address: string, text: string): Promise<Record<str
   }
 }
 
-/** A server of our own in a directory, reached by a socket there and, where it has a port, over TCP. */
+/** A server of our own in a directory, reached over TCP if it has a port, otherwise by a socket there. */
 export class OwnCluster implements Cluster {
   readonly #binaries: string
   readonly #directory: string
   readonly #data: string
-  /** initdb and the server refuse to run as root; the package made this user for them. */
+  /** initdb and the server refuse to run as root; the package creates the user postgres for them. */
   readonly #asUser: readonly [string, ...string[]]
   #process: ChildProcess | undefined
   readonly #port: number | undefined
@@ -77,7 +79,7 @@ export class OwnCluster implements Cluster {
     return `postgres:///${database}?host=${this.#directory}&user=topicd`
   }
 
-  /** Makes this one a standby of another, which streams what that one writes, under a name. */
+  /** Makes this server a standby of another, from which it streams changes under this application name. */
   async follow(primary: OwnCluster, name: string): Promise<void> {
     if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
     this.#run(
@@ -99,7 +101,7 @@ export class OwnCluster implements Cluster {
     this.#run('pg_ctl', '-D', this.#data, '-w', 'promote')
   }
 
-  /** The process that the others are children of. */
+  /** The postmaster, the parent of the server's other processes. */
   get pid(): number {
     return Number(readFileSync(join(this.#data, 'postmaster.pid'), 'utf8').split('\n')[0])
   }
@@ -119,7 +121,7 @@ export class OwnCluster implements Cluster {
 
   async start(): Promise<void> {
     const [command, ...args] = this.#asUser
-    // The shell ends the server when our end of its standard input closes: with us, however we end.
+    // The shell ends the server when our end of its standard input closes, as it does when this process ends.
     const script = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
     const listen =
       this.#port === undefined ? ['listen_addresses='] : ['listen_addresses=127.0.0.1', `port=${this.#port}`]
@@ -174,7 +176,7 @@ export class OwnCluster implements Cluster {
   }
 }
 
-/** Not a zombie either: the shell reaps the server only once it is told to. */
+/** Whether the process runs; a zombie does not: the shell reaps the server only after its standard input has ended. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -1,6 +1,6 @@
 /**
- * A primary and its synchronous standby, as an administrator would set them up by hand: a write is acknowledged when both
- * have it. Either can be ended, frozen and started again, and the standby promoted.
+ * A primary and its synchronous standby, set up as an administrator would by hand: a write is acknowledged when both
+ * have it. Either can be stopped, frozen and started again, and the standby promoted.
  */
 
 import { mkdtemp } from 'node:fs/promises'
@@ -15,16 +15,16 @@ import { execute, findBinaries, OwnCluster } from './postgres-cluster.js'
 export interface Pair {
   readonly primary: OwnCluster
   readonly standby: OwnCluster
-  /** The database with the schema, at both hosts: whichever is the primary is used. */
+  /** The database with the schema, at both hosts; the one that is the primary is used. */
   readonly address: string
-  /** The same at one of them. */
+  /** The same database at one of them. */
   addressAt(cluster: OwnCluster): string
 }
 
-/** Whether PostgreSQL is installed here. */
+/** Whether PostgreSQL is installed. */
 export const hasPostgres = findBinaries() !== undefined
 
-const name = 'second'
+const standbyName = 'second'
 const database = 'topicd'
 
 /** Starts both, until the test's end. */
@@ -40,9 +40,9 @@ export async function startPair(t: Test, settings: readonly string[] = []): Prom
   await execute(primary.address('postgres'), `create database ${database}`)
   const addressAt = (cluster: OwnCluster): string => cluster.address(database)
   await migratePostgresStore(addressAt(primary))
-  await standby.follow(primary, name)
+  await standby.follow(primary, standbyName)
   await standby.start()
-  await execute(primary.address('postgres'), `alter system set synchronous_standby_names = '${name}'`)
+  await execute(primary.address('postgres'), `alter system set synchronous_standby_names = '${standbyName}'`)
   await execute(primary.address('postgres'), 'select pg_reload_conf()')
   for (;;) {
     const [row] = await execute(

@@ -1,8 +1,8 @@
 /**
- * A PostgreSQL for tests: the server that TOPICD_TEST_POSTGRES names, else the one that a run of many files shares, else a
- * cluster of this process's own. A test gets databases of its own in it, with the schema in them.
+ * A PostgreSQL for tests: the server that TOPICD_TEST_POSTGRES names, else the one that the files of a run share, else
+ * a cluster of this process. Each test gets its own databases in it.
  *
- * Where there is neither, `postgres()` gives undefined, and a test that is skipped for that reports it.
+ * Without any of them, `postgres()` resolves with undefined, and tests are skipped with `skipReason`.
  */
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,13 +12,13 @@ import { migratePostgresStore } from '../../dist/store/postgres/open.js'
 import { type Cluster, execute, findBinaries, OwnCluster, sharedEngine } from './postgres-cluster.js'
 
 export interface Postgres {
-  /** The address of a new, empty database, with the schema or bare; it is dropped at the end. */
+  /** The address of a new, empty database, with the schema or bare. */
   database(kind?: 'migrated' | 'bare'): Promise<string>
-  /** Undefined where the server is not ours to stop. */
+  /** Undefined if the server must not be stopped by a test. */
   readonly cluster: Cluster | undefined
 }
 
-/** Why the half of a test that needs PostgreSQL is skipped. */
+/** Why tests that need PostgreSQL are skipped. */
 export const skipReason =
   'NO POSTGRESQL: install Debian\'s package "postgresql", or name a server in TOPICD_TEST_POSTGRES'
 
@@ -49,9 +49,9 @@ async function find(): Promise<Postgres | undefined> {
 }
 
 /**
- * The databases that this process made on a server.
+ * Makes databases for this process on a server.
  *
- * @param isKept whether the server outlives the tests, so that databases have to be dropped
+ * @param isKept whether the server outlives the tests, so that the databases must be dropped at the end
  */
 function serverAt(address: string, cluster: Cluster | undefined, isKept: boolean): Postgres {
   const prefix = `topicd_test_${process.pid}_`

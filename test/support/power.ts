@@ -1,7 +1,8 @@
 /**
- * A disk whose power can be cut: an ext4 file system in an image file that lies on XFS, both mounted through loop devices. A
- * reflink copy of the image is, in an instant, what the disk holds at that moment: everything that was written to it, and
- * nothing that the system still keeps in memory. The copy is then mounted as a machine would after the power is back.
+ * A disk whose power can be cut: an ext4 file system in an image file on XFS, both mounted through loop devices. A
+ * reflink copy of the image is instantaneous, and has what the disk has at that moment: everything that was written to
+ * it, and nothing that the system still keeps in memory. The copy is then mounted as a machine would mount its disk
+ * after a power cut.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -9,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** Why this machine cannot do it; false when it can. */
+/** Why this machine cannot simulate power cuts; false if it can. */
 export function whyNoPowerCuts(): string | false {
   if (process.getuid?.() !== 0) return 'power cuts need root'
   if (!existsSync('/dev/loop-control')) return 'power cuts need loop devices'
@@ -25,13 +26,13 @@ const diskBytes = 8 * imageBytes
 export interface Disk {
   /** Where its file system is mounted. */
   readonly directory: string
-  /** Cuts the power, for a copy: mounts what was on the disk at that moment, until `forget`. */
+  /** Mounts a copy of what is on the disk at this moment, as after a power cut, until `forget`. */
   cut(): { readonly directory: string; forget(): void }
 }
 
-/** Makes a disk for this test, and takes it away at its end. */
+/** Makes a disk for this test, and removes it at the test's end. */
 export function makeDisk(t: Test): Disk {
-  // Not a directory of tap's, which would be emptied while things are mounted in it.
+  // Not tap's test directory, which would be emptied while file systems are mounted in it.
   const base = mkdtempSync(join(tmpdir(), 'topicd-power-'))
   const mounted: string[] = []
   let copies = 0

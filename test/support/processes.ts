@@ -1,12 +1,12 @@
 /** Processes of this machine as /proc shows them. */
 import { readFileSync } from 'node:fs'
 
-/** The processes that a process has started and that live, in order of their start. */
+/** The living children of a process, in order of their start. */
 export function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 }
 
-/** What a process has used of the processor, in ms. */
+/** The processor time that a process has used, in ms. */
 export function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
   // User and system time, in hundredths of a second.

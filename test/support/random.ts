@@ -1,5 +1,5 @@
 /**
- * Seeded random numbers for tests. The seed is printed once a process; `SEED=<number>` in the environment brings a run back.
+ * Seeded random numbers for tests. Each test prints its seed; `SEED=<number>` in the environment replays it.
  */
 import type { Test } from 'tap'
 
@@ -15,15 +15,15 @@ export interface Random {
 
 /** A generator that reports its seed as a comment of the test, so that a failure can be replayed. */
 export function seededRandom(t: Pick<Test, 'comment'>): Random {
-  const asked = process.env.SEED
-  const seed = asked === undefined ? (Math.random() * 2 ** 32) >>> 0 : Number(asked)
+  const given = process.env.SEED
+  const seed = given === undefined ? (Math.random() * 2 ** 32) >>> 0 : Number(given)
   if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32)
-    throw new Error(`SEED=${asked} is not a whole number below 2^32`)
+    throw new Error(`SEED=${given} is not a whole number below 2^32`)
   t.comment(`SEED=${seed}`)
   return randomFrom(seed)
 }
 
-/** The generator of a seed: splitmix32, whose every seed is a good one. */
+/** The generator of a seed: splitmix32, for which every seed is good. */
 export function randomFrom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {

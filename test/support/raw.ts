@@ -1,6 +1,6 @@
 /**
- * A bare TCP connection for tests of HTTP itself: what is sent goes out byte for byte, what comes back is kept as text.
- * Answers are cut apart by their content-length alone, which every answer of the service carries.
+ * A bare TCP connection for tests of HTTP itself: bytes are sent as they are, and what comes back is kept as text.
+ * Answers are separated by their content-length alone, which every answer of the service has.
  */
 
 import { once } from 'node:events'
@@ -14,9 +14,9 @@ export interface RawAnswer {
 }
 
 export class RawConnection {
-  /** Everything that came so far, as latin1, so that one character is one byte. */
+  /** Everything received so far, as latin1, so that one character is one byte. */
   received = ''
-  /** Resolves when the connection is closed, however it came to be. */
+  /** Resolves when the connection is closed, for whatever reason. */
   readonly closed: Promise<void>
   isClosed = false
 
@@ -36,9 +36,9 @@ export class RawConnection {
       this.received += text
       this.#notify()
     })
-    // A reset is one of the ways to be closed; 'close' follows.
+    // A reset also closes the connection: 'close' follows.
     socket.on('error', () => {})
-    // Our half is closed once the server has closed its own, as a client's would be.
+    // Closes our half once the server has closed its own, as clients do.
     socket.on('end', () => socket.end())
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
@@ -54,7 +54,7 @@ export class RawConnection {
     return new Promise((resolve) => this.#socket.write(data, () => resolve()))
   }
 
-  /** Reads nothing until `resume`, as a client does that sends everything first: what comes waits in the kernel. */
+  /** Reads nothing until `resume`, like a client that sends everything first: what arrives waits in the kernel. */
   pause(): void {
     this.#socket.pause()
   }
@@ -63,7 +63,7 @@ export class RawConnection {
     this.#socket.resume()
   }
 
-  /** Closes our half: nothing more will be sent, answers can still come. */
+  /** Closes our half: nothing more will be sent, but answers can still arrive. */
   end(): void {
     this.#socket.end()
   }
@@ -77,7 +77,7 @@ export class RawConnection {
     this.#socket.destroy()
   }
 
-  /** The first `count` whole answers; fewer when the connection closes before. */
+  /** The first `count` complete answers; fewer if the connection closes before. */
   async answers(count: number): Promise<RawAnswer[]> {
     return new Promise((resolve) => {
       const watcher = () => {
@@ -91,7 +91,7 @@ export class RawConnection {
     })
   }
 
-  /** The first answer; undefined when the connection closes without one. */
+  /** The first answer; undefined if the connection closes without one. */
   async answer(): Promise<RawAnswer | undefined> {
     return (await this.answers(1)).at(0)
   }
@@ -101,7 +101,7 @@ export class RawConnection {
   }
 }
 
-/** The text of a request that is well formed unless `headers` makes it otherwise. */
+/** The text of a request that is well formed unless `headers` make it malformed. */
 export function requestText(route: string, token: string, body: string, headers: readonly string[] = []): string {
   const bytes = Buffer.byteLength(body)
   const lines = [
@@ -113,7 +113,7 @@ export function requestText(route: string, token: string, body: string, headers:
   return [...lines, `content-length: ${bytes}`, ...headers, '', body].join('\r\n')
 }
 
-/** The whole answers at the beginning of `received`. */
+/** The complete answers at the beginning of `received`. */
 function parseAnswers(received: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   for (let start = 0; ; ) {

@@ -1,14 +1,15 @@
 /**
  * Runs test files without coverage, a few at a time, after a build:
  *
- *     node dist-test/support/run.js quick              every file that is not long
- *     node dist-test/support/run.js long               the others
+ *     node dist-test/support/run.js quick              every file that is neither long nor an architecture check
+ *     node dist-test/support/run.js long               the long files
  *     node dist-test/support/run.js paging http topics files and folders by name, quick and long
  *
- * tap's own runner puts a loader into each process that a test starts, the service's workers among them. That is what coverage
- * needs, and it doubles the time; so only `npm run test:coverage` uses it.
+ * tap's own runner puts a loader into each process that a test starts, including the service's workers. Coverage needs
+ * that, but it doubles the time, so only `npm run test:coverage` uses it.
  *
- * A file that passes is one line; a file that fails is shown whole. The exit status is 1 if any failed, or if none ran.
+ * A file that passes is one line; of a file that fails, the whole output is shown. The exit status is 1 if any failed,
+ * or none ran.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,12 +26,12 @@ const tests = readdirSync(directory, { recursive: true, encoding: 'utf8' })
   .map((file) => file.replace(/\.test\.js$/, ''))
   .sort()
 
-/** A test beyond this is given up, in seconds, unless `--timeout` says otherwise. */
+/** The time limit of a file, in seconds, without `--timeout`. */
 const timeoutSDefault = 600
 
-/** The tests that a name means: `crash` is durability/crash.long and postgres/crash.long. */
+/** The tests of a name: `crash` means durability/crash.long and postgres/crash.long. */
 function testsOf(name: string): string[] {
-  // `npm run check` has run those of the architecture.
+  // `npm run check` runs the architecture checks.
   if (name === 'quick') return tests.filter((test) => !/\.(long|extra\.js)$|^architecture\//.test(test))
   if (name === 'long') return tests.filter((test) => test.endsWith('.long'))
   return tests.filter((test) => {
@@ -55,7 +56,7 @@ async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => output.push(piece))
   const [code] = (await once(child, 'close')) as [number | null]
   const text = Buffer.concat(output).toString()
-  // tap ends with its totals: "# { total: 73, pass: 71, skip: 2 }"
+  // tap ends with its totals, as in "# { total: 73, pass: 71, skip: 2 }"
   const totals = /^# \{ total: \d.*\}$/m.exec(text)?.[0] ?? ''
   const count = (name: string): number => Number(new RegExp(`${name}: (\\d+)`).exec(totals)?.[1] ?? 0)
   const outcome = { test, passed: count('pass'), failed: count('fail'), skipped: count('skip'), ok: code === 0 }
@@ -66,7 +67,7 @@ async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
   return { ...outcome, ok: outcome.ok && totals !== '' }
 }
 
-/** One PostgreSQL for all files, instead of one for each; undefined where none is installed, or one is named. */
+/** Starts one PostgreSQL for all files; undefined if none is installed, or TOPICD_TEST_POSTGRES names one. */
 async function startEngine(): Promise<OwnCluster | undefined> {
   const binaries = findBinaries()
   if (binaries === undefined || process.env.TOPICD_TEST_POSTGRES !== undefined) return
@@ -100,7 +101,7 @@ const env: NodeJS.ProcessEnv = {
 }
 if (engine !== undefined) env[sharedEngine] = engine.address('postgres')
 
-// One more than there are cores, since the quick ones often wait; long ones measure time, and need what they have.
+// Quick files often wait, so one more than there are cores may run; others measure time, and only two run at once.
 const waiting = [...chosen]
 const outcomes: Outcome[] = []
 async function work(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Random selectors, each with a naive reference for what it matches: JavaScript's RegExp, anchored over whole segments or
- * paths. Patterns are put together from pieces that both engines read alike, and harmless ones; paths from few names, so
- * that selectors find something.
+ * Random selectors, each with a naive reference for what it matches: JavaScript's RegExp, anchored to whole segments or
+ * paths. Patterns are made of harmless pieces that have the same meaning in both engines, and paths of a few names, so
+ * that selectors match something.
  */
 
 import type { Scope } from '../../dist/selectors/scope.js'
@@ -9,7 +9,7 @@ import { parsePath } from '../../dist/topics/path.js'
 import { at } from './only.js'
 import type { Random } from './random.js'
 
-/** Pieces of patterns: as a selector has them, and as the built-in engine reads the same. */
+/** Pieces of patterns: as written in a selector, and as written for RegExp. */
 const pieces: readonly (readonly [string, string])[] = [
   ['a', 'a'],
   ['b', 'b'],
@@ -60,7 +60,7 @@ const names = [
 /** Whether a path is a match. */
 export type Reference = (path: string) => boolean
 
-/** The whole path and its ancestors, as a qualifier asks for them. */
+/** The paths whose match selects `path`: itself, its ancestors or both, according to the scope. */
 function candidates(path: string, scope: Scope): string[] {
   const parts = path.split('/')
   const ancestors = parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'))
@@ -73,10 +73,10 @@ export function randomPath(random: Random): string {
   return Array.from({ length: depth }, () => random.pick(names)).join('/')
 }
 
-/** A selector of any kind; one for a set is no set itself. */
+/** A random selector of any kind; a member of a set is not a set itself. */
 export function randomSelector(random: Random, inSet = false): { readonly text: string; readonly matches: Reference } {
-  const randomPattern = (extra: readonly (readonly [string, string])[], most: number) => {
-    const chosen = Array.from({ length: 1 + random.below(most) }, () => random.pick([...pieces, ...extra]))
+  const randomPattern = (extra: readonly (readonly [string, string])[], piecesMax: number) => {
+    const chosen = Array.from({ length: 1 + random.below(piecesMax) }, () => random.pick([...pieces, ...extra]))
     return { text: chosen.map(([text]) => text).join(''), js: chosen.map(([, js]) => js).join('') }
   }
   const scope = random.pick<Scope>(['self', 'descendants', 'subtree'])
@@ -101,12 +101,12 @@ export function randomSelector(random: Random, inSet = false): { readonly text: 
   }
   if (kind <= 4) {
     const { text, js } = randomPattern(wholePathPieces, 5)
-    // Runs of slashes would be read as separators and qualifiers.
+    // Runs of slashes would be separators or qualifiers.
     const withoutRuns = (source: string) => source.replace(/\/+$/, '').replace(/\/{2,}/g, '/') || 'a'
     const body = withoutRuns(text)
     const whole = new RegExp(`^(?:${withoutRuns(js)})$`, 'su')
     const literal = parsePath(body)
-    // Only `//` takes the text as a path too.
+    // Only with `//` does the pattern's text also match as a path.
     const fits = (path: string) => whole.test(path) || (scope === 'subtree' && path === literal)
     return { text: `*${body}${qualifier}`, matches: (path) => candidates(path, scope).some(fits) }
   }

@@ -1,10 +1,10 @@
 /**
- * The built server as a process of its own: on a port of its own, in a data directory of its own, over as many workers as
- * the test asks for. Nothing of the product is imported here, only started, so that a test sees what a user sees; only the
- * data that a service leaves behind are walked in this process.
+ * The built server as a separate process with its own port and data directory and any number of workers, so that a test
+ * sees what a user sees. In the test's own process, product code only adds API keys and checks the data that a service
+ * leaves.
  *
- * In order: spawn, wait for the line that says "listening", hand the test a `Server`; at the test's end stop it, hold its
- * exit status to what was expected, and walk its data. What the server printed is shown on failure only.
+ * In order: spawn; wait for the log line "listening"; give the test a `Server`; at the test's end stop it, compare its
+ * exit status with the expected one, and check its data. What the server printed is shown only on failure.
  */
 
 import { strict as assert } from 'node:assert'
@@ -26,10 +26,10 @@ import { eachStore, type StoreAddress } from './stores.js'
 /** The built program. */
 export const mainFile = join(import.meta.dirname, '../../dist/main.js')
 
-/** A test that hangs says so after this long: ample for a machine that is busy with everything else, and then it fails with the server's output. */
+/** How long a test waits, in ms, before it fails with the server's output: ample even for a busy machine. */
 const deadlineMs = 90_000
 
-/** Connections of the client that every server comes with: enough that the kernel spreads them over all the workers. */
+/** For the client of every `Server`: enough connections that the kernel spreads them over all workers. */
 const connectionsPerWorker = 6
 
 /** What an API key may do. */
@@ -41,27 +41,27 @@ interface KeyRights {
 const everything: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
 export interface StartOptions {
-  /** Worker processes; 1 unless told. */
+  /** Worker processes; 1 by default. */
   readonly workers?: number
-  /** Whether their number is given as a flag; yes unless a settings file says it. */
+  /** Whether their number is given as a flag; true by default. False if a settings file gives it. */
   readonly workersFlag?: boolean
   /** Further flags of `serve`. */
   readonly flags?: readonly string[]
-  /** The main.js of another build; the one of `dist` unless told. */
+  /** The main.js of another build; that of `dist` by default. */
   readonly program?: string
-  /** How many files the service may have open, each of its processes; the system's own limit unless told. */
+  /** How many open files each process of the service may have; the system's limit by default. */
   readonly descriptorsMax?: number
-  /** Further environment. */
+  /** Further environment variables. */
   readonly env?: Readonly<Record<string, string>>
-  /** Where the topics are: an address as `--store` takes it, of a store that is there; lmdb unless told. */
+  /** The address of an existing store, as for `--store`; lmdb by default. */
   readonly store?: StoreAddress
-  /** The data directory of an earlier server; a fresh one unless told. */
+  /** The data directory of an earlier server; a fresh one by default. */
   readonly dataDir?: string
-  /** A token that the data directory knows already; else the server is asked to make a first key. */
+  /** The token of an existing key; by default, the server makes a first key. */
   readonly token?: string
-  /** The exit code that tear-down holds the server to: 0 unless told; undefined for a server that the test ends itself. */
+  /** The exit code that the tear-down expects: 0 by default; undefined for a server that the test ends itself. */
   readonly exitCode?: number | undefined
-  /** Whether tear-down walks the data; yes unless told. */
+  /** Whether the tear-down checks the data; true by default. */
   readonly check?: boolean
 }
 
@@ -70,7 +70,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** What a command that ran to its end left behind. */
+/** The exit code and output of a command that has ended. */
 export interface CommandResult {
   readonly code: number | null
   readonly stdout: string
@@ -89,14 +89,14 @@ export async function startServer(t: Test, options: StartOptions = {}): Promise<
   return server
 }
 
-/** Runs the same claims against a server of one worker and one of several, over each store unless the options name one. */
+/** Runs the same tests with one worker and with several, over each store unless the options name one. */
 export async function overWorkers(
   t: Test,
   claims: (t: Test, server: Server) => Promise<void>,
   options: Omit<StartOptions, 'workers'> = {},
 ): Promise<void> {
   const over = async (t: Test, store: StoreAddress): Promise<void> => {
-    // Processes that share another engine are all alike to it, so that one worker has nothing to add there.
+    // To another engine, all processes are alike, so a run with one worker would add nothing.
     for (const workers of store === 'lmdb' ? [1, 3] : [3]) {
       await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
         await claims(t, await startServer(t, { ...options, workers, store }))
@@ -114,7 +114,7 @@ export async function runCommand(
   withinMs = deadlineMs,
 ): Promise<CommandResult> {
   const child = spawn(process.execPath, [mainFile, ...args], { env: { ...cleanEnv(), ...env }, stdio: 'pipe' })
-  // A command that ends before it has read everything says why itself.
+  // A command may end before it has read everything; its own output says why.
   child.stdin.on('error', () => {}).end(input)
   let stdout = ''
   let stderr = ''
@@ -127,7 +127,7 @@ export async function runCommand(
   return { code: child.exitCode, stdout, stderr }
 }
 
-/** Polls until `probe` answers something other than undefined: for what no event tells of. */
+/** Polls until `probe` returns something other than undefined: for conditions that no event reports. */
 export async function until<T>(what: string, probe: () => Promise<T | undefined>, withinMs = deadlineMs): Promise<T> {
   for (const endMs = Date.now() + withinMs; ; ) {
     const found = await probe()
@@ -139,7 +139,7 @@ export async function until<T>(what: string, probe: () => Promise<T | undefined>
 
 /** A running server, and everything that a test does to it. */
 export class Server {
-  /** Where the routes are, base path included. */
+  /** Where the routes are, including the base path. */
   url = ''
   adminUrl = ''
   /** An API key that may do everything. */
@@ -173,7 +173,7 @@ export class Server {
       ...flags,
       ...(options.flags ?? []),
     ]
-    // The shell becomes the service, so the process id stays.
+    // `exec` replaces the shell by the service, so the process id stays the same.
     if (options.descriptorsMax !== undefined)
       command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
     this.#child = spawn(command[0], command.slice(1), {
@@ -191,7 +191,7 @@ export class Server {
     })
   }
 
-  /** What tells the product, beside the data directory, where the topics are. */
+  /** Tells the service and its commands which store to use. */
   get #storeEnv(): Readonly<Record<string, string>> {
     return { TOPICD_STORE: this.#options.store ?? 'lmdb' }
   }
@@ -210,7 +210,7 @@ export class Server {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** Everything that the server printed so far. */
+  /** Everything that the server has printed so far. */
   get output(): string {
     return this.#output
   }
@@ -219,7 +219,7 @@ export class Server {
     return Number(new URL(this.url).port)
   }
 
-  /** Resolves once the server listens and every connection of its client meets a worker that knows the token. */
+  /** Resolves once the server listens and every worker that its client is connected to knows the token. */
   async listening(): Promise<void> {
     const line = await this.logged('listening')
     this.url = String(line.url).replace(/\/$/, '')
@@ -228,7 +228,7 @@ export class Server {
     await this.knows(this.token)
   }
 
-  /** Resolves once every connection of the client meets a worker that knows the token: a new one takes up to a second. */
+  /** Resolves once every worker that the client is connected to knows the token: a new one takes up to a second. */
   async knows(token: string): Promise<void> {
     await until('a new key is known', async () => {
       const requests = Array.from({ length: this.client.connections }, () => this.post('fetch', {}, { token }))
@@ -237,19 +237,19 @@ export class Server {
     })
   }
 
-  /** The first line of the log with this message, or the next one to come. */
+  /** The first line of the log with this message; waits until there is one. */
   async logged(msg: string, matches: (line: LogLine) => boolean = () => true): Promise<LogLine> {
     const find = () => this.log.find((line) => line.msg === msg && matches(line))
     await this.#when(`the log line "${msg}"`, () => find() !== undefined)
     return find() as LogLine
   }
 
-  /** The process ids of the workers that live now. */
+  /** The process ids of the living workers. */
   workerPids(): number[] {
     return childrenOf(this.pid)
   }
 
-  /** Connections of their own, in the order in which they are used; one connection unless told. */
+  /** A client with its own connections, by default one, which its requests use in turn. */
   connect(connections = 1, token = this.token): Client {
     const client = new Client(this.url, token, connections)
     this.#connections.add(client)
@@ -263,7 +263,7 @@ export class Server {
     return connection
   }
 
-  /** A client whose requests take turns over enough connections to meet every worker. */
+  /** The server's own client, with enough connections to reach every worker. */
   get client(): Client {
     this.#client ??= this.connect(this.workers === 1 ? 1 : connectionsPerWorker * this.workers)
     return this.#client
@@ -272,7 +272,7 @@ export class Server {
   /** Posts with the server's own client; see `Client.post`. */
   readonly post: Client['post'] = (route, body, options) => this.client.post(route, body, options)
 
-  /** Makes an API key beside the running server and gives its token, which every worker then knows. */
+  /** Adds an API key beside the running server; returns its token once every worker knows it. */
   readonly addKey = async (name: string, { allow = everything, under = [] }: KeyRights = {}): Promise<string> => {
     const token = makeToken()
     const paths = under.map((path) => parsePath(path) as Path)
@@ -283,23 +283,23 @@ export class Server {
     return token
   }
 
-  /** Runs a command of the built program on this server's topics, to its end. */
+  /** Runs a command of the built program on this server's data, to its end. */
   command(...args: readonly string[]): Promise<CommandResult> {
     return runCommand([...args, '--data', this.dataDir], this.#storeEnv)
   }
 
-  /** Asks the server to end and waits until it has. */
+  /** Sends the signal and waits until the server has ended. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     if (this.running) this.#child.kill(signal)
     return within(deadlineMs, this.exited, () => `the server did not end after ${signal}; it printed\n${this.#output}`)
   }
 
-  /** Sends a signal to the primary without waiting for anything. */
+  /** Sends a signal to the primary, without waiting. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal)
   }
 
-  /** Stops, then holds the exit status and the data to what was expected. Run by the test's own tear-down. */
+  /** Stops the server, then checks its exit status and data. Called by the test's tear-down. */
   async tearDown(): Promise<void> {
     try {
       await this.#tearDown()
@@ -332,9 +332,9 @@ export class Server {
     for (const watcher of this.#watchers) watcher()
   }
 
-  /** Waits, from one line of output to the next, until `holds`. */
+  /** Waits until `holds`, which is evaluated after each line of output. */
   async #when(what: string, holds: () => boolean): Promise<void> {
-    const told = new Promise<void>((resolve, reject) => {
+    const held = new Promise<void>((resolve, reject) => {
       const watcher = () => {
         if (holds()) resolve()
         else if (!this.running) reject(new Error(`the server ended before ${what} came; it printed\n${this.#output}`))
@@ -344,19 +344,19 @@ export class Server {
       this.#watchers.add(watcher)
       watcher()
     })
-    await within(deadlineMs, told, () => `${what} did not come; the server printed\n${this.#output}`)
+    await within(deadlineMs, held, () => `${what} did not come; the server printed\n${this.#output}`)
   }
 }
 
-/** This process's environment without settings that a developer's shell may carry. */
+/** This process's environment without topicd settings from a developer's shell. */
 export function cleanEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TOPICD_')))
 }
 
-async function within<T>(ms: number, promise: Promise<T>, words: () => string): Promise<T> {
+async function within<T>(ms: number, promise: Promise<T>, message: () => string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(words())), ms)
+    timer = setTimeout(() => reject(new Error(message())), ms)
   })
   return Promise.race([promise, deadline]).finally(() => clearTimeout(timer))
 }

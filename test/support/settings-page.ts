@@ -1,6 +1,6 @@
 /**
- * The table of docs/settings.md, made from the table of settings. Run as a program (`npm run docs:settings`) it writes the
- * table into the page; test/docs/documents.test.ts holds the page to it.
+ * Makes the table of docs/settings.md from the table of settings. As a program (`npm run docs:settings`) it writes the
+ * table into the page; test/docs/documents.test.ts compares the two.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export const settingsPage = 'docs/settings.md'
 const begin = '<!-- The table is made by `npm run docs:settings`. -->\n'
 const end = '<!-- End of the table. -->\n'
 
-/** A default depends on the machine only here. */
+/** The only default that depends on the machine. */
 const defaultInWords: Readonly<Record<string, string>> = { workers: 'the number of cores, at least 2' }
 
 function boundsOf({ kind, min, max }: Setting): string {
@@ -33,7 +33,7 @@ function rowOf(name: string, setting: Setting): string {
   return `| ${cells.join(' | ')} |`
 }
 
-/** The page with its table as it has to be. */
+/** The page with the current table. */
 export function withTable(page: string): string {
   const from = page.indexOf(begin)
   const to = page.indexOf(end)

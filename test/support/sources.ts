@@ -1,4 +1,4 @@
-/** The source files of this repository, parsed: what the architecture checks read. Nothing here runs any of them. */
+/** The source files of this repository, parsed for the architecture checks. None of them is executed here. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import ts from 'typescript'
@@ -8,24 +8,24 @@ export const root = resolve(import.meta.dirname, '../..')
 export type Tree = 'src' | 'test' | 'bench'
 
 export interface Source {
-  /** From the root of the repository: src/http/server.ts. */
+  /** Relative to the root of the repository, such as src/http/server.ts. */
   readonly path: string
   readonly parsed: ts.SourceFile
 }
 
 export interface Import {
-  /** A package by its name, a file of ours by its path from the root, as in src/http/server.ts. */
+  /** The name of a package, or the path of a file of ours relative to the root, such as src/http/server.ts. */
   readonly from: string
-  /** What is taken of it by name; undefined where that may be anything. */
+  /** The names that are imported; undefined if that can be any. */
   readonly names: readonly string[] | undefined
 }
 
-/** @param text what a file of ours holds, or what a test plants */
+/** @param text of a file of ours, or planted by a test */
 export function parse(path: string, text: string): Source {
   return { path, parsed: ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true) }
 }
 
-/** Every file below `tree`, in order of its path. */
+/** Every file below `tree`, in order of path. */
 export function sourcesOf(tree: Tree): Source[] {
   return readdirSync(join(root, tree), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.m?ts$|\.mjs$/.test(name))
@@ -33,7 +33,7 @@ export function sourcesOf(tree: Tree): Source[] {
     .map((name) => parse(`${tree}/${name}`, readFileSync(join(root, tree, name), 'utf8')))
 }
 
-/** What a file imports, exports again or loads later. Types count too: they are knowledge. */
+/** What a file imports, re-exports or imports dynamically. Types count too: they are a dependency as well. */
 export function importsOf(source: Source): Import[] {
   const found: Import[] = []
   const add = (from: ts.Expression, names: readonly string[] | undefined): void => {
@@ -58,7 +58,7 @@ function namesOf(bindings: ts.NamedImportBindings | ts.NamedExportBindings | und
   return bindings.elements.map(({ name, propertyName }) => (propertyName ?? name).text)
 }
 
-/** Tests and benchmarks import what was built from src/; here that is the source. */
+/** The source file behind an import: tests and benchmarks import what was built from src/. */
 function target(importer: string, specifier: string): string {
   if (!specifier.startsWith('.')) return specifier
   const path = relative(root, resolve(root, dirname(importer), specifier)).replace(/^dist\//, 'src/')
@@ -69,7 +69,7 @@ function target(importer: string, specifier: string): string {
 export function commentsOf({ parsed }: Source): string[] {
   const found = new Map<number, string>()
   const visit = (node: ts.Node): void => {
-    // A token's own children are none, and what stands before the first token of a node stands before the node.
+    // A token has no children, and a comment before a node's first token is also before the node.
     for (const range of [
       ...(ts.getLeadingCommentRanges(parsed.text, node.pos) ?? []),
       ...(ts.getTrailingCommentRanges(parsed.text, node.end) ?? []),
@@ -82,7 +82,7 @@ export function commentsOf({ parsed }: Source): string[] {
   return [...found.values()]
 }
 
-/** Whether there is a file at a path from the root of the repository. */
+/** Whether a file exists at a path relative to the root of the repository. */
 export function isFile(path: string): boolean {
   return existsSync(join(root, path))
 }

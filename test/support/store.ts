@@ -1,6 +1,6 @@
 /**
- * A real store in a directory of the test's own, without a server around it; and the few things that tests ask of one.
- * Its data are walked with `check` when the test ends.
+ * A real store without a server, in the test's own directory, and the few operations that tests need of one. `check`
+ * walks its data when the test ends.
  */
 import { strict as assert } from 'node:assert'
 import { existsSync, mkdirSync } from 'node:fs'
@@ -11,12 +11,14 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { dataFile } from '../../dist/store/lmdb/files.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { openStore as openStoreAt } from '../../dist/store/open.js'
-import type { Finding, PageQuery, TopicStore } from '../../dist/store/store.js'
+import type { Creation, Finding, PageQuery, TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import type { TopicType } from '../../dist/topics/topic.js'
+import { removalOf } from '../../dist/topics/properties.js'
+import type { Properties, TopicType } from '../../dist/topics/topic.js'
+import { at } from './only.js'
 import type { StoreAddress } from './stores.js'
 
-/** Nobody gives up waiting. */
+/** A reader that is never cancelled. */
 export const waiting = { cancelled: false }
 
 /** Opens a store in `directory` until the test's end. */
@@ -33,15 +35,15 @@ export function openStore(t: Test, directory: string): TopicStore {
 }
 
 /**
- * Walks what a service has left behind, as `topicd check` does, in this process: another would take half a second to start, after
- * each service of each test.
+ * Walks the data that a service has left, as `topicd check` does, but in this process: starting another would take half
+ * a second after each service of each test.
  */
 export async function checkStore(address: StoreAddress, directory: string): Promise<void> {
   if (address !== 'lmdb') return walkStore(address, directory)
-  // Opening would make an empty store where none is, and find nothing wrong with it.
+  // Opening a missing store would create an empty one, which passes the check.
   assert(existsSync(dataFile(directory)), `no store is left in ${directory}`)
   const lock = await lockDirectory(directory, deadlineMs)
-  assert(lock !== undefined, `somebody still has the store in ${directory}`)
+  assert(lock !== undefined, `another process still has the store in ${directory} open`)
   await walkStore(address, directory).finally(lock.release)
 }
 
@@ -58,10 +60,10 @@ async function walkStore(address: StoreAddress, directory: string): Promise<void
   }
 }
 
-/** A worker that outlives its service for longer than this hangs. */
+/** A worker that outlives its service by more than this hangs. */
 const deadlineMs = 60_000
 
-/** Makes a data directory with these topics, and closes it again, for a server to start on. */
+/** Makes a data directory with these topics, for a server to start on. */
 export async function makeDirectory(directory: string, paths: readonly string[]): Promise<void> {
   mkdirSync(directory, { recursive: true })
   const store = openLmdbStore({ directory })
@@ -69,33 +71,35 @@ export async function makeDirectory(directory: string, paths: readonly string[])
   await store.close()
 }
 
-/** Writes in flight at once while loading: enough to fill the commits. */
+/** Writes in flight while loading: enough to fill the commits. */
 const loadsAtOnce = 4000
 
-/** Creates topics, the value of each its own path. */
+/** What a topic is created with, its REMOVAL parsed. */
+export function creation(path: string, type: TopicType = 'json', properties: Properties = {}): Creation {
+  return { path: path as Path, type, properties, removal: removalOf(properties) }
+}
+
+/** Creates topics; the value of each is its own path. */
 export async function load(store: TopicStore, paths: readonly string[], type: TopicType = 'json'): Promise<void> {
   let next = 0
   const lane = async (): Promise<void> => {
     while (next < paths.length) {
-      const path = paths[next++]
+      const path = at(paths, next++)
       const valueText = Buffer.from(JSON.stringify(path))
-      assert.equal(
-        await store.addAndSet({ path: path as Path, type, properties: {}, removal: undefined }, valueText),
-        'created',
-      )
+      assert.equal(await store.addAndSet(creation(path, type), valueText), 'created')
     }
   }
   await Promise.all(Array.from({ length: Math.min(loadsAtOnce, paths.length) }, lane))
 }
 
-/** The plan of a selector that is one. */
+/** The plan of a valid selector. */
 export function planned(selector: string): Plan {
   const plan = planSelector(selector)
-  assert(!('problem' in plan), `${selector} is no selector`)
+  assert(!('problem' in plan), `${selector} is not a valid selector`)
   return plan
 }
 
-/** The plan with a watcher that sees each key before its matcher does. */
+/** The plan with a matcher that passes each key to `see` first. */
 export function watched({ ranges, matcher }: Plan, see: (path: string) => void): Plan {
   return {
     ranges,
@@ -106,7 +110,7 @@ export function watched({ ranges, matcher }: Plan, see: (path: string) => void):
   }
 }
 
-/** A page's items, and whether there are more. */
+/** Reads a page; returns its items, and whether there are more. */
 export async function readItems(
   store: Pick<TopicStore, 'readPage'>,
   query: Pick<PageQuery, 'plan'> & { readonly after?: string } & Partial<Omit<PageQuery, 'after'>>,
@@ -121,7 +125,7 @@ export async function readItems(
   return { items: JSON.parse(`[${text}]`) as { path: string; type: string }[], hasMore: page.hasMore }
 }
 
-/** Keeps the event loop busy: what a matcher that takes long does. */
+/** Blocks the event loop, as a slow matcher does. */
 export function spin(ms: number): void {
   const end = performance.now() + ms
   while (performance.now() < end);

@@ -1,13 +1,15 @@
 /**
- * The stores that the service can keep its topics in: the same claims are made of each.
+ * The stores that the service can use. Tests make the same claims about each.
  */
 import type { Test } from 'tap'
 import { postgres, skipReason } from './postgres.js'
 
-/** An address as `--store` takes it. */
+/** An address as for `--store`. */
 export type StoreAddress = string
 
-/** Makes the same claims of each store, a fresh one for each; one that is not here is skipped, loudly. */
+/**
+ * Runs the same tests over each store, a fresh one each time; without PostgreSQL, its half is skipped with a reason.
+ */
 export async function eachStore(t: Test, claims: (t: Test, store: StoreAddress) => Promise<void>): Promise<void> {
   await t.test('over lmdb', (t) => claims(t, 'lmdb'))
   const server = await postgres()

@@ -1,13 +1,13 @@
 /**
- * A process whose system calls fail or take long, by strace attached to it while it runs. What it cannot do on a machine
- * (no strace, no right to trace) it says, so that a test can skip itself out loud.
+ * Makes system calls of a running process fail or take long, by attaching strace to it. `whyNoStrace` gives the reason
+ * with which a test is skipped on a machine that cannot do that: no strace, or no right to trace.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 
-/** Why this machine cannot trace; undefined when it can. */
+/** Why this machine cannot trace; false if it can. */
 export function whyNoStrace(): string | false {
   const { status, error, stderr } = spawnSync('strace', ['-o', '/dev/null', 'true'], { encoding: 'utf8' })
   if (error !== undefined) return 'strace is not installed'
@@ -24,7 +24,7 @@ export class Strace {
   /**
    * Attaches to every thread of a process until the test ends, or until `detach`.
    *
-   * @param injection what happens to calls, as strace's `--inject` takes it, such as `fdatasync:error=EIO`
+   * @param injection what happens to which calls, as for strace's `--inject`, such as `fdatasync:error=EIO`
    */
   static async attach(t: Test, pid: number, injection: string): Promise<Strace> {
     const calls = injection.slice(0, injection.indexOf(':'))
@@ -45,7 +45,7 @@ export class Strace {
     return strace
   }
 
-  /** Lets the process go on as it likes, delayed calls included: a strace that is killed lets go of everything. */
+  /** Lets the process continue, even from delayed calls: killing strace detaches it from every thread. */
   async detach(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     this.#child.kill('SIGKILL')

@@ -1,13 +1,13 @@
 /**
- * A program on a terminal: its standard output and standard error are a pseudo-terminal that python3 opens, and that can be
- * taken away under it. The program has no controlling terminal, so that a closed one sends it no signal.
+ * A program on a terminal: its standard output and standard error are a pseudo-terminal that python3 opens, and that a
+ * test can close. The program has no controlling terminal, so that closing this one sends it no signal.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import { until } from './server.js'
 
-/** Why nothing can be run on a terminal here; false if it can. */
+/** Why this machine cannot run a program on a terminal; false if it can. */
 export function whyNoTerminal(): string | false {
   return spawnSync('python3', ['--version']).error === undefined
     ? false
@@ -34,9 +34,9 @@ sys.exit(status if status >= 0 else 128 - status)
 export interface Terminal {
   /** The program's process id. */
   readonly pid: number
-  /** Everything that the terminal has shown. */
+  /** Everything that the terminal has shown so far. */
   readonly shown: () => string
-  /** Takes the terminal away; the program goes on. */
+  /** Closes the terminal; the program continues. */
   close(): void
   /** The program's exit code. */
   readonly ended: Promise<number | null>
@@ -63,7 +63,7 @@ export async function onTerminal(
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has ended, as it should have.
+      // It has already ended.
     }
   })
   return { pid, shown: () => shown, close: () => child.stdin.end(), ended }

@@ -1,28 +1,25 @@
 /**
- * A command whose output is in the test's hands: read, left unread, or closed; and the processes that work for it.
+ * A command whose output a test reads, leaves unread or closes; and the processes that work for it.
  */
 
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { childrenOf } from './processes.js'
-import { type CommandResult, until } from './server.js'
-
-const mainFile = join(import.meta.dirname, '../../dist/main.js')
+import { type CommandResult, mainFile, until } from './server.js'
 
 export interface Running {
   readonly child: ChildProcess
-  /** Its standard output, which nobody reads unless the test does. */
+  /** Its standard output, which is left unread unless the test reads it. */
   readonly stdout: Readable
-  /** Resolves when it has ended and everything it said has come. */
+  /** Resolves when it has exited, with what has been read from its standard error by then. */
   readonly ended: Promise<Omit<CommandResult, 'stdout'>>
 }
 
-/** Starts a command; it is killed at the test's end if it still runs. */
+/** Starts a command, which is killed at the test's end if it still runs. */
 export function startCommand(
   t: Test,
   args: readonly string[],
@@ -40,14 +37,14 @@ export function startCommand(
   return { child, stdout: child.stdout, ended }
 }
 
-/** Resolves once some of its output has come; the rest stays unread. */
+/** Resolves once some of its output has arrived, all of which stays unread. */
 export async function begun({ stdout }: Running): Promise<void> {
   await once(stdout, 'readable')
 }
 
 /** The process that does a tool's work: the child of `parent` that runs cluster/tool-process.js. */
 export async function toolOf(parent: number): Promise<number> {
-  return until('a tool at work', async () => childrenOf(parent).find(isTool))
+  return until('a process for the tool', async () => childrenOf(parent).find(isTool))
 }
 
 /** Resolves when the process is gone. */
@@ -59,7 +56,7 @@ function isTool(pid: number): boolean {
   return commandLine(pid).includes('/cluster/tool-process.js')
 }
 
-/** Empty for a process that is gone, or only waits to be reaped. */
+/** Empty for a process that is gone, or a zombie. */
 function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8')

@@ -1,6 +1,6 @@
 /**
- * Kills a service over and over, under load: workers one after another, then the primary, then the same again with a new
- * service on the same data. What the load was told is what has to be there afterwards.
+ * Kills a service over and over, under load: workers one after another, then the primary, then the same again with a
+ * new service on the same data. The caller checks the data afterwards against the answers that the load received.
  */
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -12,7 +12,7 @@ export interface TortureOptions {
   readonly seconds: number
   /** The main.js of another build. */
   readonly program?: string
-  /** Where the topics are; lmdb unless told. */
+  /** The store's address; lmdb by default. */
   readonly store?: string
   /** Ends the torture early. */
   readonly enough?: (load: Load) => boolean
@@ -52,11 +52,11 @@ export async function torture(
   }
 
   let server = await start()
-  // The first start is no part of the torture, however busy the machine.
+  // The first start does not count: it takes long on a busy machine.
   endMs = performance.now() + seconds * 1000
   load.start()
   while (!isOver()) {
-    // Fewer than the deaths in a row after which a service gives up.
+    // Fewer than the failed starts in a row after which a service gives up.
     for (let left = 2 + random.below(6); left > 0 && !isOver(); left--) {
       await new Promise((resolve) => setTimeout(resolve, 50 + random.below(600)))
       const pids = server.workerPids()
@@ -72,8 +72,8 @@ export async function torture(
     server = await start()
   }
   await load.stop()
-  // The last kills may have left no worker at all for a moment.
-  await until('every worker serves again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
+  // The last kills may have left no worker for a moment.
+  await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
   await load.readAll(server.client)
   t.comment(
     `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
