@@ -1,6 +1,6 @@
 /**
- * A disk that fills up: writes that add bytes are answered 507 before it is full, while fetches and removes go on; no worker
- * dies of it; and when there is room again, writes are carried out without anybody's help.
+ * A disk that fills up: writes that add bytes are answered 507 before it is full, while fetches and removes continue;
+ * no worker dies; and once there is room again, writes succeed without intervention.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -33,7 +33,7 @@ function mountSmallDisk(t: Test, bytes: number): { readonly directory: string; r
   return { directory, resize: (size) => mount('-o', `remount,size=${size}`, directory) }
 }
 
-/** True when even a small write is refused for longer than any write in flight is counted. */
+/** True when even small writes are refused for longer than a write in flight counts as used space. */
 async function staysFull(post: Server['post']): Promise<true | undefined> {
   for (const endMs = performance.now() + 500; performance.now() < endMs; ) {
     if ((await post('set', { path: 'none', value: 1 })).status !== 507) return undefined
@@ -41,74 +41,75 @@ async function staysFull(post: Server['post']): Promise<true | undefined> {
   return true
 }
 
-t.test('a disk that fills up', { skip: whyNoSmallDisk() }, async (t) => {
-  const disk = mountSmallDisk(t, 96 * mebibyte)
-  const flags = ['--disk-free-bytes-min', String(16 * mebibyte)]
-  const server = await startServer(t, { workers: 2, dataDir: join(disk.directory, 'db'), flags })
-  const { post } = server
-  const value = 'x'.repeat(200_000)
-  const acknowledged: string[] = []
-  const last: number[] = []
-  await Promise.all(
-    Array.from({ length: 16 }, async (_, i) => {
-      const client = server.connect()
-      for (let next = 0; ; next++) {
-        const path = `fill/${i}/${next}`
-        const { status } = await client.post('addAndSet', { path, value })
-        if (status !== 200) return last.push(status)
-        acknowledged.push(path)
+t.test(
+  'on a disk that fills up, only writes that add bytes are refused, until there is room again',
+  { skip: whyNoSmallDisk() },
+  async (t) => {
+    const disk = mountSmallDisk(t, 96 * mebibyte)
+    const flags = ['--disk-free-bytes-min', String(16 * mebibyte)]
+    const server = await startServer(t, { workers: 2, dataDir: join(disk.directory, 'db'), flags })
+    const { post } = server
+    const value = 'x'.repeat(200_000)
+    const acknowledged: string[] = []
+    const last: number[] = []
+    await Promise.all(
+      Array.from({ length: 16 }, async (_, i) => {
+        const client = server.connect()
+        for (let next = 0; ; next++) {
+          const path = `fill/${i}/${next}`
+          const { status } = await client.post('addAndSet', { path, value })
+          if (status !== 200) return last.push(status)
+          acknowledged.push(path)
+        }
+      }),
+    )
+    t.ok(
+      last.every((status) => status === 507),
+      `then they are answered ${[...new Set(last)].join()}`,
+    )
+    // Writes in flight counted as used space. Once they have completed, there is room for a few more.
+    await until('it stays full', async () => {
+      const path = `fill/slowly/${acknowledged.length}`
+      if ((await post('addAndSet', { path, value })).status === 200) acknowledged.push(path)
+      else return await staysFull(post)
+      return undefined
+    })
+    t.ok(acknowledged.length > 50, `${acknowledged.length} writes filled it`)
+
+    await t.test('writes that add bytes are refused, and the message says what still works', async (t) => {
+      const [path] = acknowledged
+      for (const answer of [
+        await post('addAndSet', { path: 'more', value: 1 }),
+        await post('add', { path: 'more' }),
+        await post('set', { path, value: 1 }),
+      ]) {
+        refuses(t, answer, 507, 'disk_nearly_full', 'a write', 'disk', 'fetch and remove')
       }
-    }),
-  )
-  t.ok(
-    last.every((status) => status === 507),
-    `from then on they are answered ${[...new Set(last)].join()}`,
-  )
-  // Writes in flight counted as used space; once they have completed, the rest is filled little by little.
-  await until('it stays full', async () => {
-    const path = `fill/slowly/${acknowledged.length}`
-    if ((await post('addAndSet', { path, value })).status === 200) acknowledged.push(path)
-    else return await staysFull(post)
-    return undefined
-  })
-  t.ok(acknowledged.length > 50, `${acknowledged.length} writes filled it`)
+      await until('it is not ready', async () => (await fetch(`${server.adminUrl}/readyz`)).status === 503 || undefined)
+    })
 
-  await t.test('writes that add bytes are refused, in words', async (t) => {
-    const [path] = acknowledged
-    for (const answer of [
-      await post('addAndSet', { path: 'more', value: 1 }),
-      await post('add', { path: 'more' }),
-      await post('set', { path, value: 1 }),
-    ]) {
-      refuses(t, answer, 507, 'disk_nearly_full', 'a write', 'disk', 'fetch and remove')
-    }
-    await until(
-      'it is not ready for more',
-      async () => (await fetch(`${server.adminUrl}/readyz`)).status === 503 || undefined,
-    )
-  })
+    await t.test('fetches and removes continue', async (t) => {
+      const pages = await server.client.walk('*fill//', { size: 100 })
+      const found = new Set(pages.flatMap(({ results }) => results.map(({ path }) => path)))
+      t.strictSame(
+        acknowledged.filter((path) => !found.has(path)),
+        [],
+        'everything acknowledged is there',
+      )
+      t.match(await post('remove', { path: acknowledged[0] }), { status: 200, text: '{"removed":1}' }, 'a remove')
+      t.match(await post('remove', { selector: '*fill/3//' }), { status: 200 }, 'a remove by selector')
+    })
 
-  await t.test('fetches and removes go on', async (t) => {
-    const pages = await server.client.walk('*fill//', { size: 100 })
-    const found = new Set(pages.flatMap(({ results }) => results.map(({ path }) => path)))
-    t.strictSame(
-      acknowledged.filter((path) => !found.has(path)),
-      [],
-      'everything acknowledged is there',
-    )
-    t.match(await post('remove', { path: acknowledged[0] }), { status: 200, text: '{"removed":1}' }, 'a remove')
-    t.match(await post('remove', { selector: '*fill/3//' }), { status: 200 }, 'a remove by selector')
-  })
+    await t.test('once there is room again, writes succeed', async (t) => {
+      disk.resize(192 * mebibyte)
+      await until(
+        'a write succeeds',
+        async () => (await post('addAndSet', { path: 'more', value: 1 })).status === 200 || undefined,
+      )
+      await until('it is ready', async () => (await fetch(`${server.adminUrl}/readyz`)).status === 200 || undefined)
+      t.match(await post('fetch', { path: 'more' }), { status: 200 }, 'and is visible')
+    })
 
-  await t.test('with room again writes are carried out', async (t) => {
-    disk.resize(192 * mebibyte)
-    await until(
-      'a write is carried out',
-      async () => (await post('addAndSet', { path: 'more', value: 1 })).status === 200 || undefined,
-    )
-    await until('it is ready', async () => (await fetch(`${server.adminUrl}/readyz`)).status === 200 || undefined)
-    t.match(await post('fetch', { path: 'more' }), { status: 200 }, 'and seen')
-  })
-
-  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
-})
+    t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
+  },
+)
