@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { refuses } from '../support/claims.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { startServer, until } from '../support/server.js'
 
 const mebibyte = 1024 * 1024
 
@@ -33,10 +33,10 @@ function mountSmallDisk(t: Test, bytes: number): { readonly directory: string; r
   return { directory, resize: (size) => mount('-o', `remount,size=${size}`, directory) }
 }
 
-/** True when even small writes are refused for longer than a write in flight counts as used space. */
-async function staysFull(post: Server['post']): Promise<true | undefined> {
+/** True when every write is refused for longer than a write in flight counts as used space. */
+async function staysFull(write: () => Promise<number>): Promise<true | undefined> {
   for (const endMs = performance.now() + 500; performance.now() < endMs; ) {
-    if ((await post('set', { path: 'none', value: 1 })).status !== 507) return undefined
+    if ((await write()) !== 507) return undefined
   }
   return true
 }
@@ -67,13 +67,16 @@ t.test(
       last.every((status) => status === 507),
       `then they are answered ${[...new Set(last)].join()}`,
     )
-    // Writes in flight counted as used space. Once they have completed, there is room for a few more.
-    await until('it stays full', async () => {
+    const fill = async (value: string): Promise<number> => {
       const path = `fill/slowly/${acknowledged.length}`
-      if ((await post('addAndSet', { path, value })).status === 200) acknowledged.push(path)
-      else return await staysFull(post)
-      return undefined
-    })
+      const { status } = await post('addAndSet', { path, value })
+      if (status === 200) acknowledged.push(path)
+      return status
+    }
+    // Writes in flight counted as used space. Once they complete, there is room for a few more, then for small ones.
+    await until('it stays full', async () =>
+      (await fill(value)) === 200 ? undefined : staysFull(() => fill('x'.repeat(4096))),
+    )
     t.ok(acknowledged.length > 50, `${acknowledged.length} writes filled it`)
 
     await t.test('writes that add bytes are refused, and the message says what still works', async (t) => {
