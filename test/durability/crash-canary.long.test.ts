@@ -1,6 +1,6 @@
 /**
- * The crash test can fail: a service that acknowledges writes before they are committed is caught by it. The fault is
- * planted in a copy of the built files.
+ * The crash test can fail: it catches a service that acknowledges writes before they are committed. The fault is
+ * planted in a copy of the build.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -25,7 +25,7 @@ export class Commits extends SoundCommits {
 `,
 )
 
-await t.test('the planted fault', async (t) => {
+await t.test('a build that acknowledges writes before they are committed is caught', async (t) => {
   const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000
   const { load } = await torture(t, { seconds: 20, program, enough })
   const violations = load.violations()

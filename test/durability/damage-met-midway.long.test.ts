@@ -1,6 +1,6 @@
 /**
- * Damage that no look at the files can find before they are opened: the native code that reads it may end its process by a
- * signal. That is a process of its own, and the command says what happened, and where.
+ * Damage that cannot be found before the store is opened: the native code that reads it may be killed by a signal. It
+ * runs in a process of its own, and the command reports what happened, and where.
  */
 import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import t from 'tap'
 import { runCommand, startServer } from '../support/server.js'
 import { begun, startCommand, toolOf } from '../support/tool-client.js'
 
-/** More than the pipes hold, so that an export waits in its middle for the test to read on. */
+/** More than the pipes hold, so that an export blocks midway until the test reads on. */
 const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`).join('')
 
 const directory = t.testdir()
@@ -23,7 +23,7 @@ async function filled(name: string): Promise<string> {
 const fileOf = (data: string): string => join(data, 'topics', 'data.mdb')
 
 await t.test(
-  'without a service, a file that is cut short under a command is called damaged, with its name',
+  'without a service, a command whose file is truncated while it runs reports damage, and names the file',
   async (t) => {
     const data = await filled('alone')
     const running = startCommand(t, ['export', '--data', data])
@@ -40,7 +40,7 @@ await t.test(
 )
 
 await t.test(
-  'beside a service the command says that its process ended, and that the store may be damaged',
+  'beside a service, the command reports that its process ended and that the store may be damaged',
   async (t) => {
     const data = await filled('served')
     const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
@@ -55,7 +55,7 @@ await t.test(
   },
 )
 
-await t.test('a process that is killed is said to have been', async (t) => {
+await t.test('a command whose process is killed reports that, and leaves the directory unlocked', async (t) => {
   const data = await filled('killed')
   const running = startCommand(t, ['export', '--data', data])
   await begun(running)

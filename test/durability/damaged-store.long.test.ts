@@ -1,7 +1,6 @@
 /**
- * A store whose files are not what they should be is refused with a sentence that names the file, before lmdb can end the
- * process; and files that look odd although they are sound are opened. Damage inside a tree is held by
- * damaged-pages.long.test.ts.
+ * A store with damaged or foreign files is refused with a message that names the file, before lmdb can end the process;
+ * sound files that look unusual are opened. Damage inside a tree is the subject of damaged-pages.long.test.ts.
  */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
@@ -38,7 +37,7 @@ await makeDirectory(
 
 let copies = 0
 
-/** A copy of the sound store, with what `damage` does to its data file. */
+/** A copy of the sound store, after `damage` was applied to its data file. */
 function copy(damage: (file: string) => void): string {
   const store = join(directory, `copy-${++copies}`)
   cpSync(sound, store, { recursive: true })
@@ -52,7 +51,6 @@ function overwrite(file: string, offset: number, bytes: Buffer): void {
 
 /** Offsets in a meta page. */
 const meta = {
-  magic: 24,
   version: 28,
   pageSize: 48,
   freeRoot: 88,
@@ -68,7 +66,7 @@ function latestMeta(file: string): number {
   return transactionAt(pageBytes) > transactionAt(0) ? pageBytes : 0
 }
 
-/** Where the root of the first tree stands that the main tree's root page, a leaf, names. */
+/** The offset of the root's page number in the first entry of `page`, which is the main tree's root and a leaf. */
 function namedRoot(file: string, page: number): number {
   const bytes = readFileSync(file)
   const node = page * pageBytes + pageHeaderBytes + bytes.readUInt16LE(page * pageBytes + pageHeaderBytes)
@@ -88,7 +86,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     says: /is empty\. If nothing was ever stored here, .*remove the file/,
   },
   {
-    what: 'one page, as of a first start that was cut off',
+    what: 'one page, as an interrupted first start leaves it',
     damage: (file) => truncateSync(file, pageBytes),
     says: /ends after 4096 bytes, .*\. If nothing was ever stored here, .*remove the file/,
   },
@@ -138,7 +136,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     says: /first page is all zeros/,
   },
   {
-    what: 'a zeroed second page, behind which a commit would be lost',
+    what: 'a zeroed second page, without which a commit would be lost',
     damage: (file) => overwrite(file, pageBytes, Buffer.alloc(pageBytes)),
     says: /its second page is not a meta page/,
   },
@@ -148,7 +146,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     says: /its page size as 0/,
   },
   {
-    what: 'a page size that is no power of two',
+    what: 'a page size that is not a power of two',
     damage: (file) => overwrite(file, meta.pageSize, Buffer.from([0, 0x18, 0, 0])),
     says: /its page size as 6144/,
   },
@@ -158,7 +156,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
     says: /data format 3; this program reads format 2/,
   },
   {
-    what: "meta pages in each other's place",
+    what: 'swapped meta pages',
     damage(file) {
       const bytes = readFileSync(file).subarray(0, 2 * pageBytes)
       overwrite(file, 0, Buffer.concat([bytes.subarray(pageBytes), bytes.subarray(0, pageBytes)]))
@@ -249,7 +247,7 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
   },
 ]
 
-await t.test('what lmdb cannot open safely is refused with a sentence that names the file', async (t) => {
+await t.test('files that lmdb cannot open safely are refused with a message that names the file', async (t) => {
   for (const { what, damage, says } of damages) {
     const store = copy(damage)
     const { code, stderr, stdout } = await runCommand(['check', '--data', store])
@@ -260,7 +258,7 @@ await t.test('what lmdb cannot open safely is refused with a sentence that names
   }
 })
 
-await t.test('a service does not start on a damaged store, and says why', async (t) => {
+await t.test('a service does not start on a damaged store, and reports why', async (t) => {
   const store = copy((file) => truncateSync(file, 3 * pageBytes))
   const flags = ['--port', '0', '--admin-port', '0', '--host', '127.0.0.1', '--workers', '1']
   const { code, stderr } = await runCommand(['serve', '--data', store, ...flags], {}, '', 60_000)
@@ -303,7 +301,7 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   const path = 'big' as Path
   const big = Buffer.from(JSON.stringify('x'.repeat(300_000)))
   await opened.addAndSet({ path, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
-  // Of one commit: pages that are taken at the end of the file and freed again are never written.
+  // In one commit: pages that are allocated at the end of the file and freed again are never written.
   await Promise.all([opened.set(path, 'json', big), opened.remove(path)])
   await opened.close()
   const bytes = readFileSync(dataFile(store))
@@ -314,11 +312,11 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   t.match(
     await runCommand(['check', '--data', store]),
     { code: 1, stderr: /is (truncated|damaged)/ },
-    'a page less is too little',
+    'with one page less it is refused',
   )
 })
 
-await t.test('a meta page with a torn content is left to LMDB, which uses the other one', async (t) => {
+await t.test('a meta page with torn content is accepted, since LMDB uses the other one', async (t) => {
   const store = copy((file) => {
     const older = latestMeta(file) === 0 ? pageBytes : 0
     overwrite(file, older + meta.mainRoot, word(2n ** 40n))
@@ -333,7 +331,7 @@ await t.test('a store without its lock file, and a new one, are opened', async (
   examine(dataFile(join(directory, 'new')))
 })
 
-await t.test('looking takes no noticeable time', (t) => {
+await t.test('examining a sound store takes less than 5 ms', (t) => {
   const rounds = 200
   const start = performance.now()
   for (let i = 0; i < rounds; i++) examine(dataFile(sound))

@@ -1,6 +1,6 @@
 /**
- * A 200 to a write comes after its data is on disk, and nobody sees the write before that: with fdatasync slowed down, both
- * the answer and the visibility wait for it.
+ * A write is answered 200 only after its data is on disk, and no request sees it before that: with fdatasync slowed
+ * down, the answer and the visibility both wait for it.
  */
 import t from 'tap'
 import { startServer } from '../support/server.js'
@@ -9,7 +9,7 @@ import { Strace, whyNoStrace } from '../support/strace.js'
 const slowMs = 800
 
 for (const workers of [1, 3]) {
-  const name = `a write is answered, and seen, after the disk has it: over ${workers} ${workers === 1 ? 'worker' : 'workers'}`
+  const name = `a write is answered and visible only after it is on disk: over ${workers} ${workers === 1 ? 'worker' : 'workers'}`
   t.test(name, { skip: whyNoStrace() }, async (t) => {
     const server = await startServer(t, { workers })
     await server.post('addAndSet', { path: 'durable', value: 'old' })
@@ -36,15 +36,15 @@ for (const workers of [1, 3]) {
         reads++
         if (text !== before) t.fail(`${route}: a read saw ${text} before it was on disk`)
       }
-      t.ok(reads > 0, `${route}: ${reads} reads meanwhile saw what was before`)
-      t.equal((await written).status, 200, `${route}: it is answered in the end`)
-      t.ok(answeredMs >= slowMs, `${route}: it was answered after the disk had it: ${answeredMs.toFixed(0)} ms`)
+      t.ok(reads > 0, `${route}: ${reads} reads meanwhile saw the old value`)
+      t.equal((await written).status, 200, `${route}: it is answered`)
+      t.ok(answeredMs >= slowMs, `${route}: it was answered only after it was on disk: ${answeredMs.toFixed(0)} ms`)
       const { text } = await server.post('fetch', { path: 'durable' })
-      t.equal(text, `{"path":"durable","type":"json","value":"${value}"}`, `${route}: from then on it is seen`)
+      t.equal(text, `{"path":"durable","type":"json","value":"${value}"}`, `${route}: then it is visible`)
     }
 
     const startMs = performance.now()
     t.equal((await server.post('remove', { path: 'durable' })).status, 200, 'a removal is answered')
-    t.ok(performance.now() - startMs >= slowMs, 'a removal too is answered after the disk has it')
+    t.ok(performance.now() - startMs >= slowMs, 'a removal too is answered only after it is on disk')
   })
 }

@@ -1,6 +1,6 @@
 /**
- * A power cut takes no acknowledged write back, and leaves the store sound. The control, a build that does not wait for the
- * disk, has to lose some. POWER_CUTS=20 cuts more often.
+ * A power cut loses no acknowledged write and leaves the store sound. The control, a build that does not wait for the
+ * disk, must lose some. POWER_CUTS=20 cuts more often.
  */
 
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ t.setTimeout((60 + 15 * cuts) * 1000)
 
 /** Writes without pause: new topics, each once, and a counter for each connection. */
 class Writers {
-  /** How many topics each connection was told are there; its counter stands at least as high. */
+  /** How many new topics of each connection were acknowledged; its counter is at least as high. */
   readonly acknowledged: number[] = Array.from({ length: connections }, () => 0)
   #stopping = false
   readonly #loops: Promise<void>[]
@@ -67,10 +67,10 @@ async function lostAfter(t: Test, directory: string, token: string, acknowledged
 async function cutOften(t: Test, times: number, program?: string): Promise<{ lost: number; acknowledged: number }> {
   const disk = makeDisk(t)
   const options = { workers: 2, dataDir: join(disk.directory, 'db'), flags, check: false }
-  // The API key is made by the sound build: it has to be there after each cut.
-  const first = await startServer(t, options)
-  await first.stop()
-  const server = await startServer(t, { ...options, token: first.token, program })
+  // The sound build makes the API key, which has to survive each cut.
+  const sound = await startServer(t, options)
+  await sound.stop()
+  const server = await startServer(t, { ...options, token: sound.token, program })
   const writers = new Writers(server)
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
   let lost = 0
@@ -104,7 +104,7 @@ export function openEnvironment(directory) {
 }
 `,
   )
-  await t.test('under the same cuts', async (t) => {
+  await t.test('at the first cut', async (t) => {
     const { lost, acknowledged } = await cutOften(t, 1, program)
     t.not(lost, 0, `${lost} lost of ${acknowledged} writes`)
   })

@@ -1,8 +1,8 @@
 /**
  * A write that one worker has acknowledged is in the very next fetch from any other.
  *
- * Every lane writes to topics of its own and, as soon as a write is answered, asks over the next connection. Many lanes at
- * once keep the workers busy, for a worker that is never idle is the one that might hold on to an old snapshot.
+ * Every lane writes to a topic of its own and, as soon as a write is answered, fetches over the next connection. Many
+ * lanes at once keep the workers busy, since a worker that is never idle might keep an old snapshot.
  */
 import t from 'tap'
 import { overWorkers } from '../support/server.js'
@@ -36,8 +36,8 @@ await overWorkers(t, async (t, server) => {
     }
   }
 
-  await t.test('over several connections at once', async (t) => {
+  await t.test('a fetch over any connection sees every acknowledged write', async (t) => {
     await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)))
-    t.strictSame(stale, [], `${lanes * roundsPerLane * 2} writes, each followed by a fetch elsewhere`)
+    t.strictSame(stale, [], `${lanes * roundsPerLane * 2} writes, each followed by a fetch over another connection`)
   })
 })

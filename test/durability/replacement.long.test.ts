@@ -1,13 +1,12 @@
 /**
- * The open hazard: a process that opens the store while another one writes can lose what that one has acknowledged. So every
- * opening waits until all others hold their writes. Here workers are killed and replaced, and `keys` and `check` and `backup`
- * run, beside writers at full speed, and every acknowledged write is read back. HAZARD_SECONDS=300 goes on for longer.
+ * A process that opens the store while another one writes can lose acknowledged writes of the other. So all others
+ * pause their writes during an opening. Here workers are killed and replaced, and `keys`, `check` and `backup` run,
+ * beside writers at full speed, and every acknowledged write is read back. HAZARD_SECONDS=300 runs longer.
  *
- * Such a loss is rare, some in a million writes, so a short run without one shows little. What shows at once is whether
- * anybody committed between the beginning and the end of an opening, which is when it would happen: a copy of the built
- * program tells the number of the last commit before and after each opening. With the hold nobody does. In the control,
- * whose members do not hold, somebody does, and that is the end of it: a store that was opened so may do anything after.
- * HAZARD_SECONDS=600 lets it go on, and loses writes with some luck.
+ * Such a loss is rare, a few in a million writes, so a short run without one proves little. A copy of the build
+ * therefore prints how many commits were made during each opening, which is when a loss can happen: with the pause,
+ * none by others. In the control, whose processes do not pause, there are some, and the control ends then: a store that
+ * was opened that way may do anything afterwards. With HAZARD_SECONDS=600 the control continues, and may lose writes.
  */
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +19,7 @@ const hazardSeconds = process.env.HAZARD_SECONDS
 const seconds = Number(hazardSeconds ?? 8)
 const connections = 24
 
-/** A slow machine takes longer for as many openings. */
+/** A slow machine runs longer, until it has made this many openings. */
 const openingsMin = 10
 
 t.setTimeout((3 * seconds + 120) * 1000)
@@ -42,7 +41,7 @@ class Writers {
             if (status === 200) this.acknowledged.push(path)
           }
         } catch {
-          // Its worker was killed: on to another one.
+          // Its worker was killed: the next connection goes to another one.
         }
         client.close()
       }
@@ -62,7 +61,7 @@ async function missing(server: Server, acknowledged: readonly string[]): Promise
   return acknowledged.filter((path) => !found.has(path))
 }
 
-/** Tells, for each opening, how many commits were made while it lasted, its own included. */
+/** Prints, for each opening, how many commits were made during it, its own included. */
 const measuredOpening = `import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { openEnvironment as openSoundEnvironment } from './sound-environment.js'
@@ -92,7 +91,7 @@ export function openEnvironment(directory, ...rest) {
 `
 
 /** Lets every process open the store at once, while others write. */
-const openingWithoutHold = `export class StoreOpener {
+const openingWithoutPause = `export class StoreOpener {
   async open(child) {
     const opened = child.waitFor('opened', 10_000)
     child.send({ kind: 'open' })
@@ -106,7 +105,7 @@ function workersOf(server: Server): number[] {
   return server.workerPids().filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('worker.js'))
 }
 
-/** Resolves once the log has said so that many times; fails if the service ends before. */
+/** Resolves once the log has that many lines with this message; fails if the service ends before. */
 async function logged(server: Server, msg: string, times: number): Promise<void> {
   await until(`"${msg}", ${times} times`, async () => {
     if (!server.running) throw new Error(`the service ended before "${msg}", ${times} times`)
@@ -114,7 +113,7 @@ async function logged(server: Server, msg: string, times: number): Promise<void>
   })
 }
 
-/** A service beside whose writers the store is opened again and again. */
+/** A service with writers, beside which the store is opened again and again. */
 interface Trial {
   readonly server: Server
   readonly writers: Writers
@@ -122,7 +121,7 @@ interface Trial {
   readonly own: number
   /** The commits made during each opening beside the writers so far. */
   openings(): readonly number[]
-  /** Resolves once no opening is in progress and `isOver` has said so. */
+  /** Resolves once `isOver` has returned true and no opening is in progress. */
   readonly done: Promise<void>
 }
 
@@ -137,7 +136,7 @@ async function openOften(
     server.log
       .filter(({ msg, directory }) => msg === 'store opened' && directory === server.dataDir)
       .map((line) => Number(line.commits))
-  // Two of the three workers opened a store that was there, before anybody wrote.
+  // Two of the three workers opened an existing store, before the writers began.
   const first = commits()
   const own = Math.max(...first)
   const openings = () => commits().slice(first.length)
@@ -163,7 +162,7 @@ async function openOften(
 
   async function replacements(): Promise<void> {
     while (!over()) {
-      // Workers that die young are replaced ever later; those that are rolled over are not.
+      // Workers that die young are replaced after longer and longer delays; those of a rolling restart are not.
       if (counts.kill < 2) {
         process.kill(random.pick(workersOf(server)), 'SIGKILL')
         await logged(server, 'worker replaced', ++counts.kill)
@@ -179,9 +178,9 @@ async function openOften(
   return { server, writers, own, openings, done }
 }
 
-t.test('workers are replaced and tools run beside writers: nobody commits meanwhile, nothing is lost', async (t) => {
+t.test('no other process commits during an opening, and no acknowledged write is lost', async (t) => {
   const program = patchedProgram(join(t.testdir(), 'measured'), 'store/lmdb/environment.js', measuredOpening)
-  await t.test('with the hold', async (t) => {
+  await t.test('with the pause', async (t) => {
     const endMs = performance.now() + seconds * 1000
     const isOver = (openings: readonly number[]): boolean => performance.now() > endMs && openings.length >= openingsMin
     const { server, writers, own, openings, done } = await openOften(t, { program }, isOver)
@@ -189,15 +188,15 @@ t.test('workers are replaced and tools run beside writers: nobody commits meanwh
     const { acknowledged } = writers
     t.strictSame(await missing(server, acknowledged), [], `${acknowledged.length} acknowledged writes are there`)
     t.ok(openings().length >= openingsMin, `the store was opened beside writers, ${openings().length} times`)
-    t.equal(Math.max(...openings()), own, 'nobody else committed during any of them')
+    t.equal(Math.max(...openings()), own, 'no other process committed during any of them')
   })
 })
 
-t.test('without the hold others commit during openings, so that the hazard is real', async (t) => {
-  const program = patchedProgram(join(t.testdir(), 'unheld'), 'store/lmdb/environment.js', measuredOpening)
-  replaceModule(program, 'cluster/store-opening.js', openingWithoutHold)
+t.test('without the pause other processes commit during openings, so the hazard is real', async (t) => {
+  const program = patchedProgram(join(t.testdir(), 'unpaused'), 'store/lmdb/environment.js', measuredOpening)
+  replaceModule(program, 'cluster/store-opening.js', openingWithoutPause)
   await t.test('the control', async (t) => {
-    // What such a store does afterwards is nobody's claim: it is not asked, not checked, and ended with force.
+    // Such a store may do anything afterwards, so it is not read or checked, and the service is killed.
     const unsound = { program, check: false, exitCode: undefined }
     const disturbed = (openings: readonly number[], own: number): number =>
       openings.filter((commits) => commits > own).length
@@ -210,7 +209,7 @@ t.test('without the hold others commit during openings, so that the hazard is re
       (error: Error) => t.comment(`an unsound store: ${error.message}`),
     )
     try {
-      await until('an opening that others disturbed', async () => isOver(openings(), own) || undefined)
+      await until('an opening during which others committed', async () => isOver(openings(), own) || undefined)
       t.not(
         disturbed(openings(), own),
         0,

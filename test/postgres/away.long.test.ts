@@ -1,6 +1,6 @@
 /**
- * An engine that is away: at the start, in the middle, and at the stop. The service waits for it, says so once, goes on telling its
- * other figures, and serves within two seconds of its return.
+ * An engine that cannot be reached at the start, in the middle, and at the stop. The service waits for it, logs that
+ * once, keeps reporting its other metrics, and serves again within two seconds of the engine's return.
  */
 
 import pg from 'pg'
@@ -16,8 +16,8 @@ import { runCommand, type Server, startServer, until } from '../support/server.j
 const engine = await postgres()
 const skip = !hasPostgres && skipReason
 
-/** The message of every line of the log about the store. */
-function told(log: readonly Readonly<Record<string, unknown>>[]): unknown[] {
+/** The log's messages about the store. */
+function storeMessages(log: readonly Readonly<Record<string, unknown>>[]): unknown[] {
   return log.map(({ msg }) => msg).filter((msg) => /the store/.test(String(msg)))
 }
 
@@ -32,15 +32,15 @@ await t.test('a service that starts while its engine is away waits for it', { sk
     token: 'none',
     flags: ['--first-key'],
   })
-  refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'nobody knows the keys')
+  refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'no key is known yet')
   await until('/readyz says why', async () => {
     const ready = await fetch(`${server.adminUrl}/readyz`)
     return ready.status === 503 && /the engine cannot be reached/.test(await ready.text()) ? true : undefined
   })
-  // Longer than the young life of a worker, and than the patience of a command.
+  // Longer than a command would wait for the engine.
   await new Promise((resolve) => setTimeout(resolve, 8000))
-  t.ok(server.running, 'it goes on waiting')
-  t.strictSame(told(server.log), ['the store is unavailable'], 'it says so once')
+  t.ok(server.running, 'it still waits')
+  t.strictSame(storeMessages(server.log), ['the store is unavailable'], 'it logs that once')
   t.match(await server.command('reload'), { code: 0 }, 'a reload does not wait for the first key')
   const pids = server.workerPids()
   await primary.start()
@@ -50,15 +50,15 @@ await t.test('a service that starts while its engine is away waits for it', { sk
   )
   t.ok(
     performance.now() - startedMs < 2000,
-    `back ${(performance.now() - startedMs).toFixed(0)} ms after it took connections`,
+    `it serves again ${(performance.now() - startedMs).toFixed(0)} ms after the engine accepted connections`,
   )
   await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
   await server.logged('the store is back')
-  t.strictSame(server.workerPids(), pids, 'by the same workers')
+  t.strictSame(server.workerPids(), pids, 'the workers are the same')
 })
 
 await t.test(
-  'an engine that goes away while it is used, and a stop meanwhile',
+  'a service whose engine goes away refuses requests, keeps its metrics, recovers, and stops without an error',
   { skip, timeout: 180_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
@@ -67,69 +67,69 @@ await t.test(
     const { post } = server
     gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
     const metrics = async (): Promise<string> => (await fetch(`${server.adminUrl}/metrics`)).text()
-    await until('the figures', async () => (/^topicd_topics 1$/m.test(await metrics()) ? true : undefined))
+    await until('the number of topics', async () => (/^topicd_topics 1$/m.test(await metrics()) ? true : undefined))
     proxy.set('refuse')
     refuses(t, await post('fetch', { path: 'a' }), 503, 'store_unavailable', 'a fetch')
     await server.logged('the store is unavailable')
     const text = await metrics()
-    t.match(text, /^topicd_topics 1$/m, 'what was stored is still told')
-    t.match(text, /^topicd_event_loop_delay_max_seconds/m, 'and so are the other figures')
+    t.match(text, /^topicd_topics 1$/m, 'the number of topics is still reported')
+    t.match(text, /^topicd_event_loop_delay_max_seconds/m, 'and so are the other metrics')
     await new Promise((resolve) => setTimeout(resolve, 3000))
-    t.strictSame(told(server.log), ['the store is unavailable'], 'it is said once')
+    t.strictSame(storeMessages(server.log), ['the store is unavailable'], 'it is logged once')
     proxy.set('pass')
     const startedMs = performance.now()
     await until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
-    t.ok(performance.now() - startedMs < 2000, `back after ${(performance.now() - startedMs).toFixed(0)} ms`)
+    t.ok(performance.now() - startedMs < 2000, `it serves again after ${(performance.now() - startedMs).toFixed(0)} ms`)
     proxy.set('refuse')
     await server.stop()
-    const loud = server.log.filter(({ level, msg }) => Number(level) >= 50 && msg !== 'the store is unavailable')
-    t.strictSame(loud, [], 'a stop without the engine is no error')
+    const errors = server.log.filter(({ level, msg }) => Number(level) >= 50 && msg !== 'the store is unavailable')
+    t.strictSame(errors, [], 'a stop without the engine logs no error')
   },
 )
 
-await t.test('an engine that does not let the service in', { skip, timeout: 60_000 }, async (t) => {
-  const address = (await engine?.database()) ?? ''
-  const flags = ['--port', '0', '--admin-port', '0', '--data', t.testdir()]
-  const nowhere = address.replace(/topicd_test_\w+/, 'nowhere')
-  const nobody = address.replace(/user=\w+/, 'user=nobody')
-  for (const [store, reason] of [
-    [nowhere, 'database "nowhere" does not exist'],
-    [nobody, 'role "nobody" does not exist'],
-  ] as const) {
-    const startedMs = performance.now()
-    const { code, stderr } = await runCommand(['serve', '--store', store, ...flags])
-    t.not(code, 0)
-    t.match(stderr, `the engine refuses access: ${reason}`)
-    t.ok(performance.now() - startedMs < 10_000, 'it does not wait for what will not change')
-  }
-})
-
 await t.test(
-  'the lease of a holder that the clock has left behind is no obstacle',
+  'a service whose engine refuses access ends at once, and prints the reason',
   { skip, timeout: 60_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
-    await execute(
-      address,
-      `update topicd.leases set holder = 'another', expires = floor(extract(epoch from now()) * 1000)::bigint + 3600000`,
-    )
-    const { post } = await startServer(t, { store: address, workers: 1 })
-    const removal = `when time after ${Date.now() - 1000}`
-    gives(
-      t,
-      await post('addAndSet', { path: 'a', value: 1, properties: { REMOVAL: removal } }),
-      '{"path":"a","created":true}',
-      'a topic that is due',
-    )
-    const startedMs = performance.now()
-    await until('it is gone', async () =>
-      (await post('fetch', { path: 'a' })).code === 'no_such_topic' ? true : undefined,
-    )
-    t.ok(performance.now() - startedMs < 5000, `after ${(performance.now() - startedMs).toFixed(0)} ms`)
+    const flags = ['--port', '0', '--admin-port', '0', '--data', t.testdir()]
+    const nowhere = address.replace(/topicd_test_\w+/, 'nowhere')
+    const nobody = address.replace(/user=\w+/, 'user=nobody')
+    for (const [store, reason] of [
+      [nowhere, 'database "nowhere" does not exist'],
+      [nobody, 'role "nobody" does not exist'],
+    ] as const) {
+      const startedMs = performance.now()
+      const { code, stderr } = await runCommand(['serve', '--store', store, ...flags])
+      t.not(code, 0)
+      t.match(stderr, `the engine refuses access: ${reason}`)
+      t.ok(performance.now() - startedMs < 10_000, 'it does not wait for the engine')
+    }
   },
 )
 
-/** Posts over 64 connections, each of them `count` times a write and a fetch; answers the statuses with their numbers. */
+await t.test('a lease that ends later than any new one could is taken over', { skip, timeout: 60_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await execute(
+    address,
+    `update topicd.leases set holder = 'another', expires = floor(extract(epoch from now()) * 1000)::bigint + 3600000`,
+  )
+  const { post } = await startServer(t, { store: address, workers: 1 })
+  const removal = `when time after ${Date.now() - 1000}`
+  gives(
+    t,
+    await post('addAndSet', { path: 'a', value: 1, properties: { REMOVAL: removal } }),
+    '{"path":"a","created":true}',
+    'a topic that is due',
+  )
+  const startedMs = performance.now()
+  await until('its removal', async () =>
+    (await post('fetch', { path: 'a' })).code === 'no_such_topic' ? true : undefined,
+  )
+  t.ok(performance.now() - startedMs < 5000, `removed after ${(performance.now() - startedMs).toFixed(0)} ms`)
+})
+
+/** Sends `count` writes and as many fetches over each of 64 connections; returns how often each status was answered. */
 async function statusesOf(server: Server, count: number): Promise<[number, number][]> {
   const statuses = new Map<number, number>()
   const client = server.connect(64)
@@ -149,7 +149,7 @@ async function statusesOf(server: Server, count: number): Promise<[number, numbe
 }
 
 await t.test(
-  'two hosts with eight workers each, and an engine as it is installed',
+  'two hosts with eight workers each use few enough sessions for the default max_connections',
   { skip, timeout: 180_000 },
   async (t) => {
     const { primary, addressAt } = await startPair(t, ['max_connections=100'])
@@ -164,26 +164,30 @@ await t.test(
         `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
       ),
     )
-    t.ok(Number(row.count) <= 78, `${String(row.count)} sessions of the 97 are theirs`)
+    t.ok(Number(row.count) <= 78, `they use ${String(row.count)} of the 97 sessions`)
   },
 )
 
-await t.test('an engine without a slot for one more session', { skip, timeout: 180_000 }, async (t) => {
-  const { primary, addressAt } = await startPair(t, ['max_connections=100'])
-  const server = await startServer(t, { store: addressAt(primary), workers: 2, check: false })
-  t.strictSame(await statusesOf(server, 1), [[200, 128]], 'each worker has a session')
-  const others: pg.Client[] = []
-  t.teardown(() => Promise.all(others.map((client) => client.end())))
-  for (;;) {
-    const client = new pg.Client({ connectionString: addressAt(primary) })
-    client.on('error', () => {})
-    try {
-      await client.connect()
-      others.push(client)
-    } catch {
-      break
+await t.test(
+  'requests are answered while the engine has no slot for one more session',
+  { skip, timeout: 180_000 },
+  async (t) => {
+    const { primary, addressAt } = await startPair(t, ['max_connections=100'])
+    const server = await startServer(t, { store: addressAt(primary), workers: 2, check: false })
+    t.strictSame(await statusesOf(server, 1), [[200, 128]], 'each worker has a session')
+    const others: pg.Client[] = []
+    t.teardown(() => Promise.all(others.map((client) => client.end())))
+    for (;;) {
+      const client = new pg.Client({ connectionString: addressAt(primary) })
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        others.push(client)
+      } catch {
+        break
+      }
     }
-  }
-  t.ok(others.length > 50, `others have the ${others.length} slots that were left`)
-  t.strictSame(await statusesOf(server, 40), [[200, 64 * 40 * 2]], 'every request was answered')
-})
+    t.ok(others.length > 50, `other clients use the ${others.length} slots that were left`)
+    t.strictSame(await statusesOf(server, 40), [[200, 64 * 40 * 2]], 'every request was answered')
+  },
+)

@@ -1,19 +1,19 @@
-/** What is gathered into one statement, in which order it goes out, and what happens to it when it cannot. */
+/** The batcher: what is gathered into one statement, in which order statements are sent, and what is rejected. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { Batcher, type Request } from '../../dist/store/postgres/batcher.js'
 import { StoreError } from '../../dist/store/store.js'
 import { at, only } from '../support/only.js'
 
-interface Played extends Request {
+interface NamedRequest extends Request {
   readonly name: string
-  /** Why it was refused. */
+  /** Why it was rejected. */
   reason?: unknown
 }
 
-/** @param name its first letter is its key; a capital one can share no change with another */
-function request(name: string, { bytes = 1, sinceMs = performance.now() } = {}): Played {
-  const made: Played = {
+/** @param name its first letter is its key; if that is a capital, it cannot share a change with earlier requests */
+function request(name: string, { bytes = 1, sinceMs = performance.now() } = {}): NamedRequest {
+  const made: NamedRequest = {
     name,
     id: name.charAt(0).toLowerCase(),
     bytes,
@@ -30,15 +30,15 @@ interface Statement {
   fail(reason: Error): void
 }
 
-interface Play {
-  readonly batcher: Batcher<Played>
-  /** Those that were sent, in order. */
+interface Simulation {
+  readonly batcher: Batcher<NamedRequest>
+  /** The statements that were sent, in order. */
   readonly statements: Statement[]
 }
 
-function play({ inFlightMax = 1, groupsMax = 10, waitMsMax = 60_000 } = {}): Play {
+function simulate({ inFlightMax = 1, groupsMax = 10, waitMsMax = 60_000 } = {}): Simulation {
   const statements: Statement[] = []
-  const batcher = new Batcher<Played>({
+  const batcher = new Batcher<NamedRequest>({
     canShare: (_, { name }) => name === name.toLowerCase(),
     execute: (groups) =>
       new Promise((end, fail) => {
@@ -52,8 +52,8 @@ function play({ inFlightMax = 1, groupsMax = 10, waitMsMax = 60_000 } = {}): Pla
   return { batcher, statements }
 }
 
-/** Ends every statement until no more come; gives the texts of all. */
-async function endAll({ statements }: Play): Promise<string[]> {
+/** Ends every statement until no more are sent; returns the texts of all. */
+async function endAll({ statements }: Simulation): Promise<string[]> {
   for (let ended = 0; ended < statements.length; ended++) {
     at(statements, ended).end()
     await nextTurn()
@@ -62,93 +62,93 @@ async function endAll({ statements }: Play): Promise<string[]> {
   return statements.map(({ text }) => text)
 }
 
-t.test('requests of one turn go out together, those for one key in one group', async (t) => {
-  const played = play()
-  for (const name of ['a1', 'b1', 'a2', 'c1', 'b2']) played.batcher.add(request(name))
-  t.equal(played.statements.length, 0, 'at the end of the turn')
+t.test('requests of one turn are sent together, those for one key in one group', async (t) => {
+  const simulation = simulate()
+  for (const name of ['a1', 'b1', 'a2', 'c1', 'b2']) simulation.batcher.add(request(name))
+  t.equal(simulation.statements.length, 0, 'not before the end of the turn')
   await nextTurn()
-  t.strictSame(await endAll(played), ['a1+a2 b1+b2 c1'])
+  t.strictSame(await endAll(simulation), ['a1+a2 b1+b2 c1'])
 })
 
-t.test('a request that cannot share the change waits for a later statement, and so does what follows it', async (t) => {
-  const played = play({ inFlightMax: 1 })
-  for (const name of ['a1', 'A2', 'b1', 'A3']) played.batcher.add(request(name))
+t.test('requests that cannot share a change are sent in later statements, one after another', async (t) => {
+  const simulation = simulate({ inFlightMax: 1 })
+  for (const name of ['a1', 'A2', 'b1', 'A3']) simulation.batcher.add(request(name))
   await nextTurn()
-  t.strictSame(await endAll(played), ['a1 b1', 'A2', 'A3'])
+  t.strictSame(await endAll(simulation), ['a1 b1', 'A2', 'A3'])
 })
 
-t.test('while as many statements as are allowed are in flight, requests are gathered', async (t) => {
-  const played = play({ inFlightMax: 2 })
+t.test('while the maximum of statements is in flight, requests are gathered', async (t) => {
+  const simulation = simulate({ inFlightMax: 2 })
   for (const name of ['a1', 'b1', 'c1', 'd1']) {
-    played.batcher.add(request(name))
+    simulation.batcher.add(request(name))
     await nextTurn()
   }
   t.strictSame(
-    played.statements.map(({ text }) => text),
+    simulation.statements.map(({ text }) => text),
     ['a1', 'b1'],
   )
-  t.strictSame(await endAll(played), ['a1', 'b1', 'c1 d1'])
+  t.strictSame(await endAll(simulation), ['a1', 'b1', 'c1 d1'])
 })
 
-t.test('a statement has so many groups, and a new one begins beyond 4 MiB', async (t) => {
-  const many = play({ groupsMax: 2 })
+t.test('a statement has a bounded number of groups, and takes no further one beyond 4 MiB', async (t) => {
+  const many = simulate({ groupsMax: 2 })
   for (const name of ['a1', 'b1', 'c1', 'a2']) many.batcher.add(request(name))
   await nextTurn()
   t.strictSame(await endAll(many), ['a1+a2 b1', 'c1'])
-  const large = play()
+  const large = simulate()
   large.batcher.add(request('a1', { bytes: 4 * 1024 * 1024 }))
   for (const name of ['b1', 'c1']) large.batcher.add(request(name))
   await nextTurn()
-  t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'the limit has room for one more, and no more')
+  t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'at the limit one more group is taken, beyond it none')
 })
 
-t.test('what a statement left over goes ahead of what came meanwhile', async (t) => {
-  const played = play()
-  played.batcher.add(request('a1'))
+t.test('requests that are added ahead are sent before those that arrived meanwhile', async (t) => {
+  const simulation = simulate()
+  simulation.batcher.add(request('a1'))
   await nextTurn()
-  played.batcher.add(request('b1'))
-  played.batcher.addAhead([request('a2'), request('b0')])
-  t.strictSame(await endAll(played), ['a1', 'a2 b0+b1'])
+  simulation.batcher.add(request('b1'))
+  simulation.batcher.addAhead([request('a2'), request('b0')])
+  t.strictSame(await endAll(simulation), ['a1', 'a2 b0+b1'])
 })
 
-t.test('what has waited for too long is refused when its statement would go out', async (t) => {
-  const played = play({ waitMsMax: 1000 })
+t.test('a request that has waited too long is rejected when its statement would be sent', async (t) => {
+  const simulation = simulate({ waitMsMax: 1000 })
   const late = request('a1', { sinceMs: performance.now() - 1001 })
-  played.batcher.add(late)
-  played.batcher.add(request('a2'))
+  simulation.batcher.add(late)
+  simulation.batcher.add(request('a2'))
   await nextTurn()
-  t.strictSame(await endAll(played), ['a2'])
+  t.strictSame(await endAll(simulation), ['a2'])
   t.ok(late.reason instanceof StoreError)
   t.match(late.reason, { kind: 'unavailable' })
 })
 
-t.test('a statement that fails refuses all its requests, and the next one goes out', async (t) => {
-  const played = play()
+t.test('a statement that fails rejects all its requests, and the next one is sent', async (t) => {
+  const simulation = simulate()
   const failing = ['a1', 'a2', 'b1'].map((name) => request(name))
-  for (const one of failing) played.batcher.add(one)
+  for (const one of failing) simulation.batcher.add(one)
   await nextTurn()
   const next = request('c1')
-  played.batcher.add(next)
+  simulation.batcher.add(next)
   const reason = new Error('the connection is lost')
-  only(played.statements).fail(reason)
+  only(simulation.statements).fail(reason)
   await nextTurn()
   await nextTurn()
   t.ok(failing.every((one) => one.reason === reason))
-  at(played.statements, 1).end()
+  at(simulation.statements, 1).end()
   t.equal(next.reason, undefined)
 })
 
-t.test('it is drained once nothing is gathered or in flight', async (t) => {
-  const played = play()
-  await played.batcher.drained()
-  for (const name of ['a1', 'A2']) played.batcher.add(request(name))
+t.test('the batcher is drained once no request is gathered or in flight', async (t) => {
+  const simulation = simulate()
+  await simulation.batcher.drained()
+  for (const name of ['a1', 'A2']) simulation.batcher.add(request(name))
   let isDrained = false
-  const drained = played.batcher.drained().then(() => (isDrained = true))
+  const drained = simulation.batcher.drained().then(() => (isDrained = true))
   await nextTurn()
-  at(played.statements, 0).end()
+  at(simulation.statements, 0).end()
   await nextTurn()
   t.notOk(isDrained, 'a request waits for the second statement')
   await nextTurn()
-  at(played.statements, 1).end()
+  at(simulation.statements, 1).end()
   await drained
 })

@@ -1,6 +1,6 @@
 /**
- * What one client can take of the engine and of a worker: big values are read a few at a time, and an export that nobody reads does
- * not keep the engine's transaction open for ever.
+ * What one client can consume of the engine and of a worker: big values are read a few at a time, and an export whose
+ * output is not read does not keep the engine's transaction open forever.
  */
 
 import { once } from 'node:events'
@@ -21,16 +21,16 @@ const skip = engine === undefined && skipReason
 
 const mebibyte = 1024 * 1024
 
-/** What many fetches of big values may take of a worker: without a bound, all of them lie in its memory twice. */
+/** How far concurrent fetches of big values may grow a worker: without a bound, all values are in its memory twice. */
 const bytesMax = 640 * mebibyte
 
-/** The most memory that a process ever had, in bytes. */
+/** The peak memory of a process, in bytes. */
 function peakBytes(pid: number): number {
   const [, kibibytes] = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
   return Number(kibibytes) * 1024
 }
 
-/** Topics big/1, big/2, … with values of as many bytes, or below another root. */
+/** Creates topics big/1, big/2, …, or the same below another root, with values of `valueBytes` bytes. */
 async function insertBig(store: string, topics: number, valueBytes: number, root = 'big'): Promise<void> {
   await execute(
     store,
@@ -41,19 +41,19 @@ async function insertBig(store: string, topics: number, valueBytes: number, root
   )
 }
 
-/** Fetches a topic and answers how many bytes came, without keeping them. */
+/** Fetches a topic and returns how many bytes were received, without keeping them; 0 for a refusal. */
 async function fetchedBytes({ url, token }: Server, agent: Agent, path: string): Promise<number> {
   const headers = { authorization: `Apikey ${token}`, 'content-type': 'application/json' }
-  const asked = request(`${url}/topics/fetch`, { method: 'POST', headers, agent })
-  asked.end(JSON.stringify({ path }))
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  const req = request(`${url}/topics/fetch`, { method: 'POST', headers, agent })
+  req.end(JSON.stringify({ path }))
+  const [answer] = (await once(req, 'response')) as [IncomingMessage]
   let bytes = 0
   for await (const chunk of answer) bytes += (chunk as Buffer).length
   return answer.statusCode === 200 ? bytes : 0
 }
 
 await t.test(
-  'as many fetches of big values at once as there are connections',
+  'concurrent fetches of big values grow a worker by a bounded amount',
   { skip, timeout: 300_000 },
   async (t) => {
     const [topics, valueBytes] = [128, 16 * mebibyte]
@@ -67,16 +67,16 @@ await t.test(
     const fetched = await Promise.all(
       Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)),
     )
-    t.ok(Math.min(...fetched) > valueBytes, `each came whole, ${Math.min(...fetched)} bytes at least`)
+    t.ok(Math.min(...fetched) > valueBytes, `each is complete: ${Math.min(...fetched)} bytes or more`)
     const grown = peakBytes(worker) - before
     t.ok(
       grown < bytesMax,
-      `${topics} of ${valueBytes} bytes took ${Math.round(grown / mebibyte)} MiB of the worker at most`,
+      `${topics} values of ${valueBytes} bytes grew the worker by ${Math.round(grown / mebibyte)} MiB`,
     )
   },
 )
 
-await t.test('big values that many ask for have their turns', { skip, timeout: 120_000 }, async (t) => {
+await t.test('concurrent reads of big values are served about equally often', { skip, timeout: 120_000 }, async (t) => {
   const store = (await engine?.database()) ?? ''
   await insertBig(store, 6, 9 * mebibyte)
   const opened = await openPostgresStore(store)
@@ -89,58 +89,66 @@ await t.test('big values that many ask for have their turns', { skip, timeout: 1
       return count
     }),
   )
-  t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `${answered.join(', ')} times`)
+  t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
 })
 
-await t.test('pages of large items that are read side by side', { skip, timeout: 120_000 }, async (t) => {
-  const store = (await engine?.database()) ?? ''
-  const roots = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
-  for (const root of roots) await insertBig(store, 12, 200_000, root)
-  const opened = await openPostgresStore(store)
-  t.teardown(() => opened.close())
-  const readPage = async (
-    root: string,
-    bytesMax: number,
-  ): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
-    const plan = planSelector(`*${root}//`)
-    if ('problem' in plan) throw new Error(plan.problem)
-    const query = { plan, type: 'json', after: undefined, size: 20, bytesMax } as const
-    const { buffer, start, end, hasMore } = await opened.readPage(query, { cancelled: false })
-    return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
-  }
-  for (const [bytesMax, items] of [
-    [300_000, 1],
-    [1_500_000, 7],
-    [16 * mebibyte, 12],
-  ] as const) {
-    const pages = await Promise.all(roots.map((root) => readPage(root, bytesMax)))
-    const found = pages.map(([hasMore, some]) => [hasMore, some.length, first(some).path.split('/')[0]])
-    t.same(
-      found,
-      roots.map((root) => [items < 12, items, root]),
-      `of ${bytesMax} bytes at most`,
-    )
-  }
-})
+await t.test(
+  'concurrent pages of large items are correct, and within their limit of bytes',
+  { skip, timeout: 120_000 },
+  async (t) => {
+    const store = (await engine?.database()) ?? ''
+    const roots = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    for (const root of roots) await insertBig(store, 12, 200_000, root)
+    const opened = await openPostgresStore(store)
+    t.teardown(() => opened.close())
+    const readPage = async (
+      root: string,
+      bytesMax: number,
+    ): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
+      const plan = planSelector(`*${root}//`)
+      if ('problem' in plan) throw new Error(plan.problem)
+      const query = { plan, type: 'json', after: undefined, size: 20, bytesMax } as const
+      const { buffer, start, end, hasMore } = await opened.readPage(query, { cancelled: false })
+      return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
+    }
+    for (const [bytesMax, items] of [
+      [300_000, 1],
+      [1_500_000, 7],
+      [16 * mebibyte, 12],
+    ] as const) {
+      const pages = await Promise.all(roots.map((root) => readPage(root, bytesMax)))
+      const found = pages.map(([hasMore, some]) => [hasMore, some.length, first(some).path.split('/')[0]])
+      t.same(
+        found,
+        roots.map((root) => [items < 12, items, root]),
+        `pages of at most ${bytesMax} bytes`,
+      )
+    }
+  },
+)
 
-await t.test('an export whose process stands still', { skip, timeout: 180_000 }, async (t) => {
-  const store = (await engine?.database()) ?? ''
-  const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)
-  const { code, stderr } = await runCommand(['import'], { TOPICD_STORE: store }, lines.join(''))
-  t.equal(code, 0, stderr)
-  const running = startCommand(t, ['export'], undefined, { TOPICD_STORE: store })
-  await begun(running)
-  const tool = await toolOf(running.child.pid ?? 0)
-  t.teardown(() => process.kill(tool, 'SIGKILL'))
-  process.kill(tool, 'SIGSTOP')
-  const idle = (): Promise<readonly unknown[]> =>
-    execute(
-      store,
-      `select 1 from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
-    )
-  t.equal((await idle()).length, 1, 'its transaction is open')
-  const startedMs = performance.now()
-  await until('the engine ends it', async () => ((await idle()).length === 0 ? true : undefined))
-  const seconds = (performance.now() - startedMs) / 1000
-  t.ok(seconds > 30 && seconds < 90, `after ${seconds.toFixed(0)} s`)
-})
+await t.test(
+  'the engine ends the transaction of an export whose process is stopped',
+  { skip, timeout: 180_000 },
+  async (t) => {
+    const store = (await engine?.database()) ?? ''
+    const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)
+    const { code, stderr } = await runCommand(['import'], { TOPICD_STORE: store }, lines.join(''))
+    t.equal(code, 0, stderr)
+    const running = startCommand(t, ['export'], undefined, { TOPICD_STORE: store })
+    await begun(running)
+    const tool = await toolOf(running.child.pid ?? 0)
+    t.teardown(() => process.kill(tool, 'SIGKILL'))
+    process.kill(tool, 'SIGSTOP')
+    const idle = (): Promise<readonly unknown[]> =>
+      execute(
+        store,
+        `select 1 from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
+      )
+    t.equal((await idle()).length, 1, 'its transaction is open')
+    const startedMs = performance.now()
+    await until('the engine ends it', async () => ((await idle()).length === 0 ? true : undefined))
+    const seconds = (performance.now() - startedMs) / 1000
+    t.ok(seconds > 30 && seconds < 90, `it ended after ${seconds.toFixed(0)} s`)
+  },
+)

@@ -1,6 +1,6 @@
 /**
- * What PostgreSQL refuses, and what that becomes: a conflict is tried again, and only one that does not end is told; a full
- * disk, an engine that only reads and one that is lost in the middle each have their word. Triggers make it refuse.
+ * How a refusal by PostgreSQL is answered: a conflict is retried, and reported only if it persists; a full disk, a
+ * read-only engine and a connection lost in a commit each have a code of their own. Triggers plant the refusals.
  */
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -12,11 +12,14 @@ import { startServer } from '../support/server.js'
 
 const engine = await postgres()
 
-await t.test('failures', { skip: engine === undefined && skipReason, timeout: 60_000 }, async (t) => {
-  const store = (await engine?.database()) ?? ''
-  await execute(
-    store,
-    `create table faults (text text primary key, state text not null, times int not null);
+await t.test(
+  'each refusal by the engine has its own answer',
+  { skip: engine === undefined && skipReason, timeout: 60_000 },
+  async (t) => {
+    const store = (await engine?.database()) ?? ''
+    await execute(
+      store,
+      `create table faults (text text primary key, state text not null, times int not null);
      create sequence refusals;
      create function refuse() returns trigger language plpgsql as $$
      declare fault faults;
@@ -26,53 +29,54 @@ await t.test('failures', { skip: engine === undefined && skipReason, timeout: 60
        return new;
      end $$;
      create trigger refuse before insert or update on topicd.topics for each row execute function refuse()`,
-  )
-  const fault = (text: string, state: string, times: number) =>
-    execute(
-      store,
-      `alter sequence refusals restart; delete from faults; insert into faults values ('${text}', '${state}', ${times})`,
     )
-  const { post } = await startServer(t, { store, workers: 1 })
-  const write = (path: string) => post('addAndSet', { path, value: 1 })
+    const fault = (text: string, state: string, times: number) =>
+      execute(
+        store,
+        `alter sequence refusals restart; delete from faults; insert into faults values ('${text}', '${state}', ${times})`,
+      )
+    const { post } = await startServer(t, { store, workers: 1 })
+    const write = (path: string) => post('addAndSet', { path, value: 1 })
 
-  await t.test('a conflict is tried again until it is won', async (t) => {
-    for (const [path, state] of [
-      ['won/a', '40001'],
-      ['won/b', '40P01'],
-    ] as const) {
-      await fault(path, state, 4)
-      gives(t, await write(path), `{"path":"${path}","created":true}`, `${state}, four times`)
-    }
-  })
+    await t.test('a write that loses conflicts is retried until it succeeds', async (t) => {
+      for (const [path, state] of [
+        ['won/a', '40001'],
+        ['won/b', '40P01'],
+      ] as const) {
+        await fault(path, state, 4)
+        gives(t, await write(path), `{"path":"${path}","created":true}`, `${state}, four times`)
+      }
+    })
 
-  await t.test('a conflict that does not end is told, and nothing was changed', async (t) => {
-    await fault('lost', '40001', 1000)
-    refuses(t, await write('lost'), 503, 'write_conflict', 'every time')
-    await fault('none', '40001', 0)
-    refuses(t, await post('fetch', { path: 'lost' }), 400, 'no_such_topic', 'nothing stands there')
-  })
+    await t.test('a conflict that persists is answered 503, and nothing is changed', async (t) => {
+      await fault('lost', '40001', 1000)
+      refuses(t, await write('lost'), 503, 'write_conflict', 'a conflict at each attempt')
+      await fault('none', '40001', 0)
+      refuses(t, await post('fetch', { path: 'lost' }), 400, 'no_such_topic', 'it was not created')
+    })
 
-  await t.test('a full disk is 507', async (t) => {
-    await fault('full', '53100', 1)
-    refuses(t, await write('full'), 507, 'disk_nearly_full', 'disk full')
-    gives(t, await write('full'), '{"path":"full","created":true}', 'when there is room again')
-  })
+    await t.test('a full disk is answered 507', async (t) => {
+      await fault('full', '53100', 1)
+      refuses(t, await write('full'), 507, 'disk_nearly_full', 'disk full')
+      gives(t, await write('full'), '{"path":"full","created":true}', 'once there is room again')
+    })
 
-  await t.test('an engine that only reads is 503, and goes on when it writes again', async (t) => {
-    await fault('reads', '25006', 1)
-    refuses(t, await write('reads'), 503, 'store_unavailable', 'read only')
-    gives(t, await write('reads'), '{"path":"reads","created":true}', 'over another connection')
-  })
+    await t.test('a read-only engine is answered 503, until it is writable again', async (t) => {
+      await fault('reads', '25006', 1)
+      refuses(t, await write('reads'), 503, 'store_unavailable', 'read only')
+      gives(t, await write('reads'), '{"path":"reads","created":true}', 'once it is writable again')
+    })
 
-  await t.test('what nobody foresaw is 500 and logged', async (t) => {
-    await fault('odd', 'P0001', 1)
-    refuses(t, await write('odd'), 500, 'internal_error', 'an error of no kind')
-    gives(t, await write('odd'), '{"path":"odd","created":true}', 'and the service goes on')
-  })
-})
+    await t.test('an unknown error is answered 500', async (t) => {
+      await fault('odd', 'P0001', 1)
+      refuses(t, await write('odd'), 500, 'internal_error', 'an unknown error')
+      gives(t, await write('odd'), '{"path":"odd","created":true}', 'the service continues')
+    })
+  },
+)
 
 await t.test(
-  'a connection lost in a commit is an unknown outcome',
+  'a connection lost in a commit is an unknown outcome, and a read whose connection is lost is retried',
   { skip: engine === undefined && skipReason, timeout: 60_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
@@ -80,14 +84,14 @@ await t.test(
     const socketFile = searchParams.get('host')
     const upstream = (): Socket =>
       socketFile === null ? connect(Number(port || 5432), hostname) : connect(join(socketFile, '.s.PGSQL.5432'))
-    let isCut: (bytes: Buffer) => boolean = () => false
+    let shouldCut: (bytes: Buffer) => boolean = () => false
     const open = new Set<Socket>()
     const proxy = createServer((client) => {
       const server = upstream()
       for (const socket of [client, server]) {
         open.add(socket)
         socket.on('error', () => {})
-        // Ended, not destroyed: what was sent is to arrive.
+        // Ended, not destroyed, so that what was sent arrives.
         socket.on('close', () => {
           client.end()
           server.end()
@@ -95,8 +99,8 @@ await t.test(
       }
       client.on('data', (bytes: Buffer) => {
         server.write(bytes)
-        // The engine gets the whole statement and carries it out; nobody hears of it.
-        if (isCut(bytes)) client.destroy()
+        // The engine gets the whole statement and executes it; its answer is lost.
+        if (shouldCut(bytes)) client.destroy()
       })
       server.on('data', (bytes: Buffer) => client.write(bytes))
     })
@@ -110,22 +114,23 @@ await t.test(
     const store = `postgres://${user}@127.0.0.1:${proxyPort}${pathname}`
     const { post } = await startServer(t, { store, workers: 1 })
 
-    isCut = (bytes) => bytes.includes('"path":"cut"')
-    refuses(t, await post('addAndSet', { path: 'cut', value: 1 }), 503, 'unknown_outcome', 'lost in the middle')
-    isCut = () => false
+    shouldCut = (bytes) => bytes.includes('"path":"cut"')
+    refuses(
+      t,
+      await post('addAndSet', { path: 'cut', value: 1 }),
+      503,
+      'unknown_outcome',
+      'a write whose answer is lost',
+    )
+    shouldCut = () => false
     gives(
       t,
       await post('addAndSet', { path: 'other', value: 1 }),
       '{"path":"other","created":true}',
-      'the service goes on',
+      'the service continues',
     )
     let cuts = 1
-    isCut = (bytes) => bytes.includes('read_items') && cuts-- > 0
-    gives(
-      t,
-      await post('fetch', { path: 'other' }),
-      '{"path":"other","type":"json","value":1}',
-      'a read is made again by itself',
-    )
+    shouldCut = (bytes) => bytes.includes('read_items') && cuts-- > 0
+    gives(t, await post('fetch', { path: 'other' }), '{"path":"other","type":"json","value":1}', 'a read is retried')
   },
 )

@@ -1,6 +1,6 @@
 /**
- * The proof that a fenced read waits for, over an engine that is only played: it counts for the primary that was read from and for no
- * other, and one proof serves all that wait when it begins.
+ * Fenced reads on a simulated engine: a proof counts only for the primary that was read from, and one proof serves all
+ * reads that wait when it begins.
  */
 import t from 'tap'
 import { createFencedRead } from '../../dist/store/postgres/fence.js'
@@ -9,8 +9,8 @@ import { StoreError } from '../../dist/store/store.js'
 
 const statement: Statement<{ value: string }> = { name: 'any', text: '' }
 
-/** An engine whose primaries follow one another as `onProof` says; each read tells from which one it came. */
-function play(onProof: (engine: { timeline: number; proofs: number }) => readonly unknown[]) {
+/** A simulated engine: `onProof` gives each proof, and may change the primary. A read returns its primary's timeline. */
+function simulate(onProof: (engine: { timeline: number; proofs: number }) => readonly unknown[]) {
   const engine = { timeline: 1, proofs: 0, reads: 0 }
   const fenced = createFencedRead({
     timeline: () => engine.timeline,
@@ -29,23 +29,23 @@ function play(onProof: (engine: { timeline: number; proofs: number }) => readonl
 
 const proof = [{ lsn: '0/0' }]
 
-t.test('a read from the primary that proves itself counts', async (t) => {
-  const { engine, fenced } = play(() => proof)
+t.test('a read is returned after a proof by the same primary', async (t) => {
+  const { engine, fenced } = simulate(() => proof)
   t.strictSame(await fenced(statement, []), [{ value: '1' }])
   t.strictSame(engine, { timeline: 1, proofs: 1, reads: 1 })
 })
 
-t.test('a proof by a successor is none for what was read from its predecessor', async (t) => {
-  const { engine, fenced } = play((engine) => {
+t.test('a read from a primary whose successor gives the proof is repeated on the successor', async (t) => {
+  const { engine, fenced } = simulate((engine) => {
     engine.timeline = 2
     return proof
   })
-  t.strictSame(await fenced(statement, []), [{ value: '2' }], 'it is read again, from the successor')
+  t.strictSame(await fenced(statement, []), [{ value: '2' }], 'the rows come from the successor')
   t.equal(engine.reads, 2)
 })
 
-t.test('while one primary follows another nothing counts', async (t) => {
-  const { fenced } = play((engine) => {
+t.test('a read is refused if the primary changes at each attempt', async (t) => {
+  const { fenced } = simulate((engine) => {
     engine.timeline++
     return proof
   })
@@ -56,13 +56,13 @@ t.test('while one primary follows another nothing counts', async (t) => {
 })
 
 t.test('an engine without a synchronous standby proves nothing', async (t) => {
-  const { fenced } = play(() => [])
+  const { fenced } = simulate(() => [])
   const message = 'the engine did not prove that it is the primary: it has no synchronous standby any more'
   await t.rejects(fenced(statement, []), { kind: 'unavailable', message })
 })
 
 t.test('an engine that does not answer proves nothing', async (t) => {
-  const { fenced } = play(() => {
+  const { fenced } = simulate(() => {
     throw new StoreError('unknown_outcome', 'the engine was lost')
   })
   await t.rejects(fenced(statement, []), {
@@ -71,13 +71,13 @@ t.test('an engine that does not answer proves nothing', async (t) => {
   })
 })
 
-t.test('a proof serves all that wait when it begins', async (t) => {
-  const { engine, fenced } = play(() => proof)
+t.test('one proof serves all reads that wait when it begins, and no later read', async (t) => {
+  const { engine, fenced } = simulate(() => proof)
   await Promise.all(Array.from({ length: 100 }, () => fenced(statement, [])))
   t.equal(engine.proofs, 1)
   await Promise.all([
     fenced(statement, []),
     new Promise((resolve) => setTimeout(resolve, 2)).then(() => fenced(statement, [])),
   ])
-  t.equal(engine.proofs, 3, 'and not one that comes later')
+  t.equal(engine.proofs, 3, 'a later read needs a proof of its own')
 })

@@ -1,6 +1,6 @@
 /**
- * The sessions of one process over an engine that is only played: how many there are, who gets them, and what is said when none can be
- * made.
+ * The pool of one process's sessions, on a simulated engine: how many there are, which request gets one, and when a
+ * request is rejected.
  */
 
 import t from 'tap'
@@ -10,7 +10,7 @@ import type { Session } from '../../dist/store/postgres/session.js'
 import { StoreError } from '../../dist/store/store.js'
 import { at } from '../support/only.js'
 
-class PlayedSession {
+class SimulatedSession {
   destroyed = false
   onAnswer = (): void => {}
   #onEnd = (): void => {}
@@ -30,10 +30,10 @@ class PlayedSession {
   }
 }
 
-/** An engine that opens sessions, or fails as `failure` says. */
-class PlayedEngine {
+/** An engine that opens sessions, or fails with `failure`. */
+class SimulatedEngine {
   failure: StoreError | undefined
-  readonly sessions: PlayedSession[] = []
+  readonly sessions: SimulatedSession[] = []
   deposed = false
   onSuccessor(): void {}
   onReached(): void {}
@@ -44,14 +44,14 @@ class PlayedEngine {
 
   async open(): Promise<Session> {
     if (this.failure !== undefined) throw this.failure
-    const session = new PlayedSession()
+    const session = new SimulatedSession()
     this.sessions.push(session)
     return session as unknown as Session
   }
 }
 
-function play(sizeMax: number) {
-  const engine = new PlayedEngine()
+function simulate(sizeMax: number) {
+  const engine = new SimulatedEngine()
   const pool = new Pool(engine as unknown as Engine, () => sizeMax, 1000)
   t.teardown(() => pool.close())
   return { engine, pool }
@@ -60,8 +60,8 @@ function play(sizeMax: number) {
 const away = new StoreError('unavailable', 'the engine cannot be reached: it is away')
 const full = new NoSlot('unavailable', 'the engine has no connection left')
 
-t.test('no more sessions than may be, handed on in the order of asking', async (t) => {
-  const { engine, pool } = play(2)
+t.test('sessions are bounded, and handed out in the order of requests', async (t) => {
+  const { engine, pool } = simulate(2)
   const [first, second] = await Promise.all([pool.acquire(), pool.acquire()])
   const order: string[] = []
   const acquire = async (name: string): Promise<Session> => {
@@ -79,32 +79,32 @@ t.test('no more sessions than may be, handed on in the order of asking', async (
   t.equal(engine.sessions.length, 2)
 })
 
-t.test('a session that was given up counts until it is answered', async (t) => {
-  const { engine, pool } = play(1)
+t.test('a session that was given up counts as open until it is answered', async (t) => {
+  const { engine, pool } = simulate(1)
   const session = await pool.acquire()
   pool.giveUp(session)
   t.strictSame(pool.givenUp, [session])
   const next = pool.acquire()
-  t.equal(engine.sessions.length, 1, 'none is made in its place')
+  t.equal(engine.sessions.length, 1, 'none is opened in its place')
   at(engine.sessions, 0).onAnswer()
   t.equal(await next, session, 'it is used again')
   t.strictSame(pool.givenUp, [])
 })
 
-t.test('while none can be made, requests are refused at once', async (t) => {
-  const { engine, pool } = play(2)
+t.test('while no session can be opened, requests are rejected at once', async (t) => {
+  const { engine, pool } = simulate(2)
   engine.failure = away
   await t.rejects(pool.acquire(), away)
   t.equal(pool.failure, away)
   await t.rejects(pool.acquire(), away)
   engine.failure = undefined
   await new Promise((resolve) => setTimeout(resolve, 700))
-  t.equal(pool.failure, undefined, 'one was made behind them')
+  t.equal(pool.failure, undefined, 'one was opened in the background')
   await pool.acquire()
 })
 
-t.test('one more that cannot be made is no failure while others live', async (t) => {
-  const { engine, pool } = play(2)
+t.test('failing to open one more session is no failure of the pool while others are open', async (t) => {
+  const { engine, pool } = simulate(2)
   const session = await pool.acquire()
   engine.failure = away
   const next = pool.acquire()
@@ -112,28 +112,28 @@ t.test('one more that cannot be made is no failure while others live', async (t)
   t.equal(pool.failure, undefined)
   engine.failure = full
   await new Promise((resolve) => setTimeout(resolve, 700))
-  t.equal(pool.failure, undefined, 'nor when there is no slot for it later')
+  t.equal(pool.failure, undefined, 'nor when the engine has no slot for it later')
   pool.release(session)
   t.equal(await next, session)
 })
 
-t.test('a session on a primary of the past is not used again', async (t) => {
-  const { engine, pool } = play(1)
+t.test('a session on a deposed primary is not used again', async (t) => {
+  const { engine, pool } = simulate(1)
   const session = await pool.acquire()
   engine.deposed = true
   pool.release(session)
   t.ok(at(engine.sessions, 0).destroyed)
 })
 
-t.test('closing waits for nobody for long', async (t) => {
-  const { engine, pool } = play(3)
+t.test('closing ends given-up sessions at once, and those in use after a moment', async (t) => {
+  const { engine, pool } = simulate(3)
   const [first, second, third] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
   pool.giveUp(first)
   const closed = pool.close()
-  t.ok(at(engine.sessions, 0).destroyed, 'what was given up is ended')
+  t.ok(at(engine.sessions, 0).destroyed, 'the one that was given up is ended')
   pool.giveUp(second)
-  t.ok(at(engine.sessions, 1).destroyed, 'and what is given up then')
-  t.notOk(at(engine.sessions, 2).destroyed, 'what is in use has a moment')
+  t.ok(at(engine.sessions, 1).destroyed, 'and so is one that is given up meanwhile')
+  t.notOk(at(engine.sessions, 2).destroyed, 'the one in use is not ended yet')
   await closed
   t.ok(at(engine.sessions, 2).destroyed)
   pool.release(third)

@@ -1,4 +1,4 @@
-/** No password of a PostgreSQL address is ever shown: not in the log, not in a message, not however it is written. */
+/** No password of a PostgreSQL address is ever shown, in the log or in a message, however the address is written. */
 import { join } from 'node:path'
 import t from 'tap'
 import { addressProblem, redactAddress } from '../../dist/store/address.js'
@@ -23,13 +23,13 @@ const shown: Readonly<Record<string, string>> = {
   'postgres://h/d?PASSWORD=s3cret': 'postgres://h/d?PASSWORD=***',
   'postgres://h/d?sslpassword=s3cret': 'postgres://h/d?sslpassword=***',
   'postgres://u:p@h/d?password=s3cret': 'postgres://u:***@h/d?password=***',
-  // Where a password with a character of its own ends is anybody's guess: nothing behind the scheme is shown.
+  // Where a password with an unescaped special character ends is unknown, so only the scheme is shown.
   'postgres://u:12#s3cret@h/d': 'postgres://***',
   'postgres://u:12/s3cret@h/d': 'postgres://***',
   'postgres://u:12?s3cret@h/d': 'postgres://***',
   'postgres://u:s3/cret@h/d': 'postgres://***',
   'postgres://u:s3 cret@h:port/d': 'postgres://***',
-  // Not an address of ours, but somebody may have meant one.
+  // Not a valid address, but possibly meant as one.
   'mysql://u:s3cret@h/d': 'mysql://***',
   'postgres:/u:s3cret@h/d': '***',
   'u:s3cret@h/d': '***',
@@ -37,21 +37,21 @@ const shown: Readonly<Record<string, string>> = {
   sqlite: 'sqlite',
 }
 
-t.test('what is shown of an address', (t) => {
+t.test('an address is shown without its password', (t) => {
   for (const [address, expected] of Object.entries(shown)) t.equal(redactAddress(address), expected, address)
   t.end()
 })
 
-t.test('an address whose password could be read in two ways is refused', (t) => {
-  const right = [
+t.test('ambiguous and malformed addresses are invalid, others are valid', (t) => {
+  const valid = [
     'lmdb',
     'postgres://u:p@s@h/d',
     'postgres://u:p@/d?host=/run/p',
     'postgres:///d?host=/run/p',
     'postgresql://h?user=a@b',
   ]
-  for (const address of right) t.equal(addressProblem(address), undefined, address)
-  const wrong = [
+  for (const address of valid) t.equal(addressProblem(address), undefined, address)
+  const invalid = [
     '',
     'LMDB',
     'sqlite',
@@ -63,17 +63,17 @@ t.test('an address whose password could be read in two ways is refused', (t) => 
     'postgres://u:12?s@h/d',
     'postgres://h:port/d',
   ]
-  for (const address of wrong) t.type(addressProblem(address), 'string', address)
+  for (const address of invalid) t.type(addressProblem(address), 'string', address)
   t.end()
 })
 
-/** A command has some patience with an engine that is away, and here many of them try at once. */
+/** A command waits some seconds for an engine that is away, and here many commands run at once. */
 const engineAwayMsMax = 120_000
 
 const wrong = ['postgres://u:12#s3cret@h/d', 'mysql://u:s3cret@h/d', 'postgres://u:s3cret@h:port/d']
 const away = ['postgres://u:s3cret@127.0.0.1:1/d', 'postgres://u@127.0.0.1:1/d?password=s3cret']
 
-t.test('no command repeats a password, of a wrong address or of an engine that is away', async (t) => {
+t.test('no command prints the password of an invalid address, or of an engine that is away', async (t) => {
   const data = join(t.testdir(), 'db')
   const commands = [['migrate'], ['keys', 'list'], ['check']]
   const serve = ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']
@@ -96,7 +96,7 @@ t.test('no command repeats a password, of a wrong address or of an engine that i
   )
 })
 
-t.test('a service that waits for its engine repeats no password', async (t) => {
+t.test('a service that waits for its engine prints no password', async (t) => {
   for (const [i, store] of away.entries()) {
     const server = await startServer(t, {
       store,

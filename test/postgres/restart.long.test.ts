@@ -1,6 +1,6 @@
 /**
- * PostgreSQL itself goes away under load, in order and by crashes, and comes back: meanwhile requests are answered 503,
- * afterwards the service goes on by itself, and no acknowledged write is lost.
+ * PostgreSQL is stopped and crashed under load, and started again: meanwhile requests are answered 503, then the
+ * service recovers by itself, and no acknowledged write is lost.
  */
 
 import t from 'tap'
@@ -20,7 +20,7 @@ const skip =
     ? skipReason
     : cluster === undefined && 'THE POSTGRESQL OF TOPICD_TEST_POSTGRES IS NOT OURS TO STOP'
 
-await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, async (t) => {
+await t.test('restarts of PostgreSQL under load lose no acknowledged write', { skip, timeout: 150_000 }, async (t) => {
   if (engine === undefined || cluster === undefined) return
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2, store: await engine.database() })
@@ -32,11 +32,11 @@ await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, asyn
   })
   load.start()
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
-    await t.test(`after ${signal}`, async (t) => {
+    await t.test(`after ${signal} requests are answered 503 until PostgreSQL is back`, async (t) => {
       const before = load.acknowledged
       await until('load', async () => (load.acknowledged > before + 50 ? true : undefined))
       await cluster.stop(signal)
-      const refusedMs = performance.now()
+      const stoppedMs = performance.now()
       const refusals = [
         await server.post('fetch', { path: 'load/0' }),
         await server.post('fetch', { selector: '*load//' }),
@@ -45,11 +45,11 @@ await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, asyn
       ]
       for (const { status, code, headers } of refusals) {
         t.equal(status, 503, `meanwhile the answer is 503 (${code})`)
-        t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `with a word for it: ${code}`)
-        t.equal(headers['retry-after'], '1', 'and when to come back')
+        t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `with a code for it: ${code}`)
+        t.equal(headers['retry-after'], '1', 'and when to retry')
       }
-      t.equal(first(refusals).code, 'store_unavailable', 'a read that cannot be made changes nothing')
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, awayMs - (performance.now() - refusedMs))))
+      t.equal(first(refusals).code, 'store_unavailable', 'the outcome of a read is never unknown')
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, awayMs - (performance.now() - stoppedMs))))
       await cluster.start()
       const startedMs = performance.now()
       const recovered = load.acknowledged
@@ -64,15 +64,11 @@ await t.test('PostgreSQL restarted under load', { skip, timeout: 150_000 }, asyn
     `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, slowest answer ${load.slowest.ms.toFixed(0)} ms`,
   )
-  t.strictSame(
-    load.violations(),
-    [],
-    'every history is that of one copy: nothing lost, nothing stale, nothing resurrected',
-  )
+  t.strictSame(load.violations(), [], 'every history is linearizable: nothing lost, nothing stale, nothing resurrected')
   t.equal(load.unanswered, 0, 'every request was answered')
   t.ok(
     [...load.refused.keys()].every((name) => /^503 (store_unavailable|unknown_outcome)$/.test(name)),
-    'by nothing else than 503',
+    'refusals were 503 only',
   )
-  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died of it')
+  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
 })

@@ -1,6 +1,6 @@
 /**
- * Two hosts on one PostgreSQL: what one acknowledges the other shows, a key revoked on one is refused on the other within a
- * second, and exactly one of them evaluates removals, whichever lives.
+ * Two hosts on one PostgreSQL: each shows what the other has acknowledged, a key revoked on one is refused on the other
+ * within a second, and exactly one of them evaluates removals. If that host is killed, the other one does.
  */
 
 import { join } from 'node:path'
@@ -13,15 +13,16 @@ import { type Server, startServer, until } from '../support/server.js'
 
 const engine = await postgres()
 
-/** How long after it is due a topic may still be there, in ms. */
+/** How long after it is due a topic may still exist, in ms. */
 const lateMsMax = 5000
 
-await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: 120_000 }, async (t) => {
+await t.test('two hosts serve one tree', { skip: engine === undefined && skipReason, timeout: 120_000 }, async (t) => {
   const store = (await engine?.database()) ?? ''
+  const directory = t.testdir()
   let token: string | undefined
 
   async function start(host: string): Promise<Server> {
-    const dataDir = join(t.testdir(), host)
+    const dataDir = join(directory, host)
     const server = await startServer(t, { workers: 2, store, dataDir, token, exitCode: undefined, check: false })
     token = server.token
     return server
@@ -49,7 +50,7 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: 1
     t.strictSame(stale, [])
   })
 
-  await t.test('of writers on both hosts that create one topic exactly one does', async (t) => {
+  await t.test('when writers on both hosts create one topic at once, exactly one of them creates it', async (t) => {
     for (let round = 0; round < 20; round++) {
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, i) =>
@@ -61,30 +62,30 @@ await t.test('two hosts', { skip: engine === undefined && skipReason, timeout: 1
   })
 
   await t.test(
-    'a key made on one host works on the other, and revoked there it is refused here within a second',
+    'a key made on one host works on the other, and one revoked there is refused by both within a second',
     async (t) => {
       const key = await first.addKey('shared')
       const client = second.connect(6, key)
-      const claim = async (): Promise<true | undefined> =>
+      const isKnown = async (): Promise<true | undefined> =>
         (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
-      await until('the key to be known', claim)
+      await until('the key to be known', isKnown)
       const revoked = await second.command('keys', 'revoke', 'shared')
-      t.equal(revoked.code, 0, 'revoked beside the other host')
+      t.equal(revoked.code, 0, 'it is revoked on the second host')
       const revokedMs = Date.now()
-      const stillKnown = async (server: Server): Promise<number> => {
+      const refusedAfterMs = async (server: Server): Promise<number> => {
         const own = server.connect(6, key)
         await until('the key to be refused', async () =>
           (await own.post('fetch', { selector: '>none' })).status === 401 ? true : undefined,
         )
         return Date.now() - revokedMs
       }
-      for (const ms of await Promise.all([stillKnown(first), stillKnown(second)]))
+      for (const ms of await Promise.all([refusedAfterMs(first), refusedAfterMs(second)]))
         t.ok(ms < 5000, `refused after ${ms} ms`)
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, revokedMs + 1000 - Date.now())))
       for (const server of [first, second]) {
         const own = server.connect(12, key)
         const answers = await Promise.all(Array.from({ length: 12 }, () => own.post('fetch', { selector: '>none' })))
-        for (const answer of answers) refuses(t, answer, 401, 'unauthorized', 'a second later by every worker')
+        for (const answer of answers) refuses(t, answer, 401, 'unauthorized', 'refused by every worker a second later')
       }
     },
   )
@@ -100,9 +101,9 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
       .filter(({ msg }) => msg === 'topics removed by their policies')
       .reduce((sum, { removed }) => sum + Number(removed), 0)
 
-  /** Creates topics that are due soon, over both hosts; gives how late the last of them went. */
+  /** Creates topics that are due soon, over these hosts; returns how late the last of them was removed, in ms. */
   async function round(name: string, servers: readonly Server[]): Promise<number> {
-    // Connections that have waited for long may be closed any moment.
+    // New ones, since connections that were idle for long may be closed at any moment.
     const clients = servers.map((server) => server.connect(4))
     const createdMs = Date.now()
     const properties = { REMOVAL: 'when no updates for 1s' }
@@ -112,13 +113,14 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
       ),
     )
     const early = await at(clients, 0).post('fetch', { selector: `*due/${name}//`, size: 1000 })
-    if (Date.now() - createdMs < 1000) t.equal(JSON.parse(early.text).results.length, 20, `${name}: none goes early`)
+    if (Date.now() - createdMs < 1000)
+      t.equal(JSON.parse(early.text).results.length, 20, `${name}: none is removed early`)
     const answeredMs = Date.now()
     const empty = '{"has_more":false,"results":[]}'
     await until('removal', async () =>
       (await at(clients, 0).post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
     )
-    t.ok(Date.now() - createdMs >= 1000, `${name}: they went after ${Date.now() - createdMs} ms`)
+    t.ok(Date.now() - createdMs >= 1000, `${name}: they were removed after ${Date.now() - createdMs} ms`)
     return Date.now() - answeredMs - 1000
   }
 
@@ -141,7 +143,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
   const lateMs = await round('after its end', [other])
   t.ok(lateMs < lateMsMax, `after its end: ${lateMs} ms late`)
   await until('the log', async () => (removals(other) === 20 ? true : undefined))
-  t.notOk(holders.has(await holder()), 'the other one has the lease now')
+  t.notOk(holders.has(await holder()), 'the other one holds the lease now')
   gives(
     t,
     await other.connect().post('fetch', { selector: '*due//' }),
