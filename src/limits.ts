@@ -25,8 +25,9 @@ export const groupDepthMax = 100
 export const repeatMax = 1000
 
 /**
- * The size of one pattern, in instructions: about one per character, times the repetitions. A pattern with more characters
- * than the longest path has bytes matches nothing. Each instruction may cost a step for each character of each topic scanned.
+ * The size of one pattern, in instructions: about one per character, times the repetitions. A pattern with more
+ * characters than the longest path has bytes matches nothing. Each instruction may cost a step for each character of
+ * each topic scanned.
  */
 export const patternSizeMax = 2000
 
@@ -42,13 +43,18 @@ export const selectorEnginesMax = 32
  */
 export const enginesSizeMax = 1200
 
-/** The states that the linear-time engine may keep for one pattern; beyond that it drops them and starts over, which is slower. */
+/**
+ * The states that the linear-time engine may keep for one pattern; beyond that it drops them and starts over, which is
+ * slower.
+ */
 export const automatonBytesMax = 512 * kibibyte
 
 /** After this many resets a pattern runs without its automaton: rebuilding the states costs more than it saves. */
 export const automatonResetsMax = 8
 
-/** Literal prefixes of one pattern that bound a scan. A pattern with more alternatives is bounded by shorter prefixes. */
+/**
+ * Literal prefixes of one pattern that bound a scan. A pattern with more alternatives is bounded by shorter prefixes.
+ */
 export const prefixesMax = 64
 
 /** Key ranges in the plan of one pattern: each needs a seek, so many narrow ranges cost more than a wide one. */
@@ -60,10 +66,15 @@ export const planCacheBytesMax = 64 * 1024 * kibibyte
 assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
 assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
 
-/** Nesting of arrays and objects in a value: where the parsers of common clients give up, far beyond any useful depth. */
+/**
+ * Nesting of arrays and objects in a value: where the parsers of common clients give up, far beyond any useful depth.
+ */
 export const valueLevelsMax = 1000
 
-/** A topic's properties, names and values together: they are settings, not data, and are always read and compared as a whole. */
+/**
+ * A topic's properties, names and values together: they are settings, not data, and are always read and compared as a
+ * whole.
+ */
 export const propertiesBytesMax = 16 * kibibyte
 
 /** The longest REMOVAL expression: a longest selector in its remove clause and ample room for the conditions. */
@@ -79,8 +90,8 @@ export const removalDepthMax = removalConditionsMax
 export const removalPeriodMsMax = 36_500 * 24 * 60 * 60 * 1000
 
 /**
- * The latest time that a REMOVAL expression can name, 9999-12-31T23:59:59.999Z: the last year of an RFC 1123 date, and low
- * enough to refuse a present time that was sent in microseconds by mistake.
+ * The latest time that a REMOVAL expression can name, 9999-12-31T23:59:59.999Z: the last year of an RFC 1123 date, and
+ * low enough to refuse a present time that was sent in microseconds by mistake.
  */
 export const removalTimeMsMax = 253_402_300_799_999
 
@@ -106,16 +117,23 @@ export const commitDeadlineMs = 10_000
  */
 export const conflictsMax = 64
 
-/** Removals in one transaction of a bulk removal: it holds the write lock for a few ms, then lets other writes go first. */
+/**
+ * Removals in one transaction of a bulk removal: it holds the write lock for a few ms, then lets other writes go first.
+ */
 export const removalsInOneCommitMax = 500
 
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 
-/** One in this many requests that are answered at once is timed, because reading the clock twice costs 0.1 µs each time. */
+/**
+ * One in this many requests that are answered at once is timed, because reading the clock twice costs 0.1 µs each time.
+ */
 export const answersPerTiming = 16
 
-/** Open connections of one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed at once. */
+/**
+ * Open connections of one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed at
+ * once.
+ */
 export const connectionsMax = 20_000
 
 /** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
@@ -127,7 +145,9 @@ export const requestsWaitingMax = 10_000
 /** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
 export const bodyBytesWaitingMax = 64 * 1024 * kibibyte
 
-/** Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out. */
+/**
+ * Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out.
+ */
 export const bodyBytesSmallMax = 4 * kibibyte
 
 /**
@@ -142,7 +162,10 @@ export const bodyBytesKeptMin = 4 * kibibyte
  */
 export const bodyBytesDroppedMax = 32 * 1024 * kibibyte
 
-/** How long a connection that closes after its answer waits for the next piece of a body: a lost packet is resent sooner. */
+/**
+ * How long a connection that closes after its answer waits for the next piece of a body: a lost packet is resent
+ * sooner.
+ */
 export const lingerSilenceMsMax = 1000
 
 /** How long it waits in total: a client that sends everything before it reads can send 12 MB at 10 Mbit/s. */

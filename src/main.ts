@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command line as a program: runs what commands/dispatch.ts finds, and turns an error into one line on standard error and
- * an exit code.
+ * The command line as a program: runs what commands/dispatch.ts finds, and turns an error into one line on standard
+ * error and an exit code.
  */
 import { helpHint, runCommand, textFor } from './commands/dispatch.js'
 import { OutputClosed, print } from './commands/stdout.js'

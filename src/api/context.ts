@@ -54,8 +54,9 @@ export function pathProblem(access: Access, path: Path): Problem | undefined {
 }
 
 /**
- * Why this key may not create such a topic; undefined when it may. A REMOVAL that removes what a selector matches needs the
- * right to remove, and must stay within the key's subtrees. A selector that does not parse is a problem of the property.
+ * Why this key may not create such a topic; undefined when it may. A REMOVAL that removes what a selector matches needs
+ * the right to remove, and must stay within the key's subtrees. A selector that does not parse is a problem of the
+ * property.
  */
 export function creationProblem(access: Access, { path, removal }: Creation): Problem | undefined {
   const outside = pathProblem(access, path)

@@ -27,7 +27,10 @@ export function jsonProblem(text: Uint8Array, levelsMax: number): string | undef
 }
 
 function findWrong(text: Uint8Array, levelsMax: number): Wrong | undefined {
-  /** The state after a value, which says which bracket is open; `outer` has those of the brackets around it, the outermost first. */
+  /**
+   * The state after a value, which says which bracket is open; `outer` has those of the brackets around it, the
+   * outermost first.
+   */
   let after = afterAll
   const outer: number[] = []
   let state = value
@@ -92,7 +95,8 @@ const afterMember = addState('"," or "}"')
 const afterElement = addState('"," or "]"')
 const afterAll = addState('the end')
 
-// Actions in place of a next state that depends on the open bracket, or has something to remember. Larger than any state.
+// Actions in place of a next state that depends on the open bracket, or has something to remember. Larger than any
+// state.
 const wrong = 0xf0
 const openObject = 0xf1
 const openArray = 0xf2

@@ -17,7 +17,10 @@ export interface Members {
   value: Uint8Array | undefined
   size: Uint8Array | undefined
   properties: Uint8Array | undefined
-  /** The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing after it was examined. */
+  /**
+   * The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing after it was
+   * examined.
+   */
   tooDeep: Uint8Array | undefined
 }
 

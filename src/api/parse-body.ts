@@ -126,7 +126,10 @@ function problemOf(error: ValidationError, input: object, { names, sizeMax, size
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
 }
 
-/** The parameter that a validator's path leads to, escaped as in JSON: `$input.size`, `$input["a b"]`, `$input.properties["a b"]`. */
+/**
+ * The parameter that a validator's path leads to, escaped as in JSON: `$input.size`, `$input["a b"]`,
+ * `$input.properties["a b"]`.
+ */
 function parameterName(path: string): string {
   const rest = path.slice('$input'.length)
   return rest.startsWith('[') ? rest.slice(2, -2) : rest.slice(1)

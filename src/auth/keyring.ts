@@ -109,7 +109,9 @@ export class Keyring {
     this.#isFailing = true
   }
 
-  /** Starts to write the uses, one such write at a time. It is not awaited: a slow disk must not delay the next poll. */
+  /**
+   * Starts to write the uses, one such write at a time. It is not awaited: a slow disk must not delay the next poll.
+   */
   #startTouch(): void {
     if (this.#touching !== undefined || Date.now() - this.#touchedMs < touchMs) return
     this.#touchedMs = Date.now()

@@ -2,8 +2,8 @@
  * A service from its start to its stop: the workers, the admin listener, the control socket, and the signals.
  *
  * Start: admin listener → control socket → workers → log the addresses. Reload: read the settings again, replace the
- * workers; if anything fails, the former settings stay or are restored. Stop: workers drain and tools end → admin listener and
- * control socket close → end. Every step of a stop runs, even if an earlier one failed.
+ * workers; if anything fails, the former settings stay or are restored. Stop: workers drain and tools end → admin
+ * listener and control socket close → end. Every step of a stop runs, even if an earlier one failed.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -73,8 +73,8 @@ export class Supervisor {
 
   /**
    * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the
-   * reason when anything fails; the former settings then stay or are restored. When this settles, systemd has been notified of the
-   * end.
+   * reason when anything fails; the former settings then stay or are restored. When this settles, systemd has been
+   * notified of the end.
    */
   readonly reload: () => Promise<Reloaded>
 

@@ -1,6 +1,6 @@
 /**
- * What a command line names: a command, help, or the version. A command's code is loaded on demand: `serve` runs the primary,
- * which must not load the engines that other commands import. Nothing here prints or ends the process.
+ * What a command line names: a command, help, or the version. A command's code is loaded on demand: `serve` runs the
+ * primary, which must not load the engines that other commands import. Nothing here prints or ends the process.
  */
 import { UsageError } from '../config.js'
 import { suggestion } from '../nearest.js'
@@ -110,7 +110,8 @@ export async function textFor(words: readonly string[]): Promise<string | undefi
 /**
  * Runs the command that a command line names.
  *
- * @throws UsageError when the arguments, the environment or the settings file are wrong; another Error when the command fails
+ * @throws UsageError when the arguments, the environment or the settings file are wrong; another Error when the command
+ *   fails
  */
 export async function runCommand(words: readonly string[]): Promise<void> {
   const found = findCommand(words)

@@ -59,9 +59,9 @@ export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
   /**
-   * When it began to wait for its answer. If it did not wait: when its headers arrived, for the one in `timedOneIn` that is
-   * timed, and NaN for the others. In ms of performance.now(). Most requests are untimed because reading the clock
-   * costs as much as all other accounting of a request.
+   * When it began to wait for its answer. If it did not wait: when its headers arrived, for the one in `timedOneIn`
+   * that is timed, and NaN for the others. In ms of performance.now(). Most requests are untimed because reading the
+   * clock costs as much as all other accounting of a request.
    */
   readonly startMs: number
   /** Whether its handler returned a promise. */
@@ -76,8 +76,9 @@ export interface Service<Caller> {
   readonly routes: readonly Route<Caller>[]
   readonly pages: readonly Page[]
   /**
-   * Who is calling, by the value of the authorization header; undefined for an unknown caller. Called before any of the body is
-   * read, and again when the end of a body arrives later than the headers: the key may have been revoked meanwhile.
+   * Who is calling, by the value of the authorization header; undefined for an unknown caller. Called before any of the
+   * body is read, and again when the end of a body arrives later than the headers: the key may have been revoked
+   * meanwhile.
    */
   authenticate(authorization: string): Caller | undefined
   /**

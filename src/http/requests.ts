@@ -118,7 +118,8 @@ export class Requests<Caller extends object> {
       if (refused !== undefined) return this.#exchanges.finishLater(exchange, refused)
       afterPoll(() => {
         this.#bodies.releaseBody(exchange)
-        // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's size.
+        // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's
+        // size.
         if (!exchange.done)
           exchange.res.cork(() => this.#handleChunks(exchange, route, Buffer.from(body ?? []), authorization))
       })

@@ -153,7 +153,8 @@ export class Responses {
   #sendAndClose(receiver: Receiver, body: Uint8Array, total = body.length): void {
     const { res } = receiver
     res.writeHeader('connection', 'close')
-    // The first call writes the content-length, so it passes the right total; it leaves the last byte for the next call.
+    // The first call writes the content-length, so it passes the right total; it leaves the last byte for the next
+    // call.
     res.tryEnd(body.subarray(0, Math.max(body.length - 1, 0)), total)
     const rest = this.#keep(res, body)
     let isTaken = false

@@ -68,7 +68,9 @@ function readSet(text: string, reader: SelectorReader): Selector | SelectorProbl
   return { kind: 'set', members }
 }
 
-/** Where each member of a set begins and ends: they are separated by the last four slashes of every run of four or more. */
+/**
+ * Where each member of a set begins and ends: they are separated by the last four slashes of every run of four or more.
+ */
 function memberBounds(text: string): [from: number, to: number][] {
   const members: [number, number][] = []
   let from = 1

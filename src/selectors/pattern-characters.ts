@@ -27,7 +27,9 @@ export interface NamedClass {
   readonly at: number
 }
 
-/** Reads classes and escapes at a cursor, and moves it past them. Throws a `PatternError` where there is a syntax error. */
+/**
+ * Reads classes and escapes at a cursor, and moves it past them. Throws a `PatternError` where there is a syntax error.
+ */
 export class CharacterReader {
   readonly #cursor: Cursor
   readonly #named: NamedClass[] = []

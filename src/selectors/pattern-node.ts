@@ -4,8 +4,8 @@
 import type { Ranges } from './character-classes.js'
 
 /**
- * A part of a pattern; `size` is about the number of instructions that an engine needs for it. A class without ranges is one
- * that only the engine knows in full: a Unicode class, or characters under case folding.
+ * A part of a pattern; `size` is about the number of instructions that an engine needs for it. A class without ranges
+ * is one that only the engine knows in full: a Unicode class, or characters under case folding.
  */
 export type Node =
   | { readonly kind: 'text'; readonly text: string; readonly size: number }

@@ -1,9 +1,10 @@
 /**
- * What is known about a pattern's matches without an engine: the literal texts that they begin with, and what may follow.
+ * What is known about a pattern's matches without an engine: the literal texts that they begin with, and what may
+ * follow.
  *
- * A prefix with rest `none` is one whole match; `any` and `nonEmpty` stand for every continuation (`nonEmpty`: except the
- * empty one); `unknown` stands for continuations that only an engine can test. Together the prefixes cover every match. When
- * none of them is `unknown`, they ARE the pattern, and no engine is needed.
+ * A prefix with rest `none` is one whole match; `any` and `nonEmpty` stand for every continuation (`nonEmpty`: except
+ * the empty one); `unknown` stands for continuations that only an engine can test. Together the prefixes cover every
+ * match. When none of them is `unknown`, they ARE the pattern, and no engine is needed.
  */
 import { prefixesMax } from '../limits.js'
 import type { Ranges } from './character-classes.js'
@@ -15,8 +16,8 @@ export interface Prefix {
 }
 
 /**
- * The prefixes of a pattern: sorted by UTF-8 bytes, and disjoint (if one may continue, no other begins with its text). At most
- * `prefixesMax`; a pattern with more alternatives gets fewer, shorter prefixes.
+ * The prefixes of a pattern: sorted by UTF-8 bytes, and disjoint (if one may continue, no other begins with its text).
+ * At most `prefixesMax`; a pattern with more alternatives gets fewer, shorter prefixes.
  */
 export function prefixesOf(node: Node): readonly Prefix[] {
   return disjoint(prefixesIn(withoutAnchors(node)))

@@ -152,7 +152,10 @@ class SyntaxReader {
     this.#flags = outerFlags
   }
 
-  /** Moves past a group's opening and sets its flags. Returns whether that is all of the group, which then has no content. */
+  /**
+   * Moves past a group's opening and sets its flags. Returns whether that is all of the group, which then has no
+   * content.
+   */
   #groupOpening(): boolean {
     const cursor = this.#cursor
     const from = cursor.index

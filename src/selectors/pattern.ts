@@ -36,8 +36,8 @@ export interface Budget {
 export type Test = (text: string) => boolean
 
 /**
- * Parses and checks one pattern, and charges it to the budget. Compiles only what the engine alone can check: names of Unicode
- * classes, and a pattern that may exceed the engine's own limits.
+ * Parses and checks one pattern, and charges it to the budget. Compiles only what the engine alone can check: names of
+ * Unicode classes, and a pattern that may exceed the engine's own limits.
  */
 export function readPattern(text: string, budget: Budget): Pattern | SyntaxProblem {
   const syntax = readSyntax(text)
@@ -62,7 +62,10 @@ export function readPattern(text: string, budget: Budget): Pattern | SyntaxProbl
   return { source, prefixes, node }
 }
 
-/** Whether a full-path pattern needs no engine. To find only the descendants of a match, the end of the match must be known. */
+/**
+ * Whether a full-path pattern needs no engine. To find only the descendants of a match, the end of the match must be
+ * known.
+ */
 export function rangesAreExact(pattern: Pattern, scope: Scope): boolean {
   return scope === 'descendants' ? areFinite(pattern.prefixes) : isExact(pattern.prefixes)
 }

@@ -1,6 +1,6 @@
 /**
- * Full-path patterns: one pattern for the whole path, planned into the ranges of its literal prefixes. Where those are not
- * exact, the compiled pattern is the matcher; it never skips. Pure.
+ * Full-path patterns: one pattern for the whole path, planned into the ranges of its literal prefixes. Where those are
+ * not exact, the compiled pattern is the matcher; it never skips. Pure.
  */
 import { pathBytesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'

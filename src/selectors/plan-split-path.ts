@@ -1,8 +1,8 @@
 /**
  * Split-path patterns: one pattern for each segment, planned into ranges and a matcher that skips. Pure.
  *
- * Leading segments with finitely many texts are multiplied out into prefixes; the next segment narrows those ranges by its
- * literal prefixes. The matcher (split-path-matcher.ts) examines the segments from that one on.
+ * Leading segments with finitely many texts are multiplied out into prefixes; the next segment narrows those ranges by
+ * its literal prefixes. The matcher (split-path-matcher.ts) examines the segments from that one on.
  */
 import { pathBytesMax, patternRangesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'
@@ -53,7 +53,9 @@ function segmentOf(pattern: Pattern): Segment | undefined {
   return { prefixes, least: first.text, test: isExact(prefixes) ? undefined : remembering(compileTest(pattern)) }
 }
 
-/** A test that remembers its last answer: in key order, most topics share their upper segments with the topic before. */
+/**
+ * A test that remembers its last answer: in key order, most topics share their upper segments with the topic before.
+ */
 function remembering(test: Test): Test {
   let last = ''
   let answer = test(last)
@@ -66,7 +68,10 @@ function remembering(test: Test): Test {
   }
 }
 
-/** Every text of the leading `depth` segments, each with a slash at its end; `depth` is as large as `patternRangesMax` allows. */
+/**
+ * Every text of the leading `depth` segments, each with a slash at its end; `depth` is as large as `patternRangesMax`
+ * allows.
+ */
 function multiplyOut(segments: readonly Segment[]): { readonly bases: readonly string[]; readonly depth: number } {
   let bases: readonly string[] = ['']
   let depth = 0

@@ -7,8 +7,8 @@ import type { KeyRange } from '../topics/range.js'
 /**
  * Decides about one topic inside a plan's ranges.
  *
- * `true`: it matches. `false`: it does not match. A key: neither the topic nor any key up to, but not including, the returned
- * one matches, so a scan may seek to it. The returned key sorts after the topic's own.
+ * `true`: it matches. `false`: it does not match. A key: neither the topic nor any key up to, but not including, the
+ * returned one matches, so a scan may seek to it. The returned key sorts after the topic's own.
  */
 export type Matcher = (path: string) => boolean | Buffer
 

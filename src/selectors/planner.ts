@@ -1,8 +1,10 @@
 /**
- * From a selector to its plan (plan.ts). Pure except for the cache: plans are immutable, and the same text gives the same plan.
+ * From a selector to its plan (plan.ts). Pure except for the cache: plans are immutable, and the same text gives the
+ * same plan.
  *
- * Full-path patterns are planned in plan-full-path.ts, split-path patterns in plan-split-path.ts, sets in plan-union.ts. The
- * bounds of a range and the keys that a matcher returns are at most one byte longer than the longest key.
+ * Full-path patterns are planned in plan-full-path.ts, split-path patterns in plan-split-path.ts, sets in
+ * plan-union.ts. The bounds of a range and the keys that a matcher returns are at most one byte longer than the longest
+ * key.
  */
 import { LRUCache } from 'lru-cache'
 import { automatonBytesMax, planCacheBytesMax } from '../limits.js'

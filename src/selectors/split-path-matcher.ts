@@ -81,7 +81,10 @@ export function splitPathMatcher(
   }
 }
 
-/** The position of the last prefix that does not sort after the segment, or -1. If any prefix begins the segment, this one does. */
+/**
+ * The position of the last prefix that does not sort after the segment, or -1. If any prefix begins the segment, this
+ * one does.
+ */
 function locate(prefixes: readonly Prefix[], path: string, from: number, to: number): number {
   let low = 0
   let high = prefixes.length

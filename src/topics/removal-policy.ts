@@ -8,7 +8,10 @@
 /** A checked REMOVAL expression. */
 export interface RemovalPolicy {
   readonly condition: RemovalCondition
-  /** The text of the remove clause without its quotes and escapes. It is NOT checked to be a selector; the caller does that. */
+  /**
+   * The text of the remove clause without its quotes and escapes. It is NOT checked to be a selector; the caller does
+   * that.
+   */
   readonly selector: string | undefined
 }
 
@@ -41,8 +44,8 @@ function conditionDueMs(condition: RemovalCondition, createdMs: number, updatedM
     case 'time':
       return condition.afterMs + 1
     case 'idle':
-      // Without a grace period the creation must not count: after a clock step it can be far in the future, and the next
-      // update has to correct that.
+      // Without a grace period the creation must not count: after a clock step it can be far in the future, and the
+      // next update has to correct that.
       if (condition.graceMs === 0) return updatedMs + condition.idleMs
       return Math.max(updatedMs, createdMs + condition.graceMs) + condition.idleMs
     case 'all':

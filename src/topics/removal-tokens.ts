@@ -1,6 +1,6 @@
 /**
- * The tokens of a REMOVAL expression: words, quoted texts and parentheses, separated by white space where needed. What they
- * mean is decided in parse-removal.ts. Pure; reading all tokens takes time in proportion to the text's length.
+ * The tokens of a REMOVAL expression: words, quoted texts and parentheses, separated by white space where needed. What
+ * they mean is decided in parse-removal.ts. Pure; reading all tokens takes time in proportion to the text's length.
  */
 
 export interface Token {

@@ -1,6 +1,6 @@
 /**
- * Dates in the form of Java's RFC_1123_DATE_TIME, which Diffusion's documentation refers to: the weekday and the seconds are
- * optional, and the zone is GMT or ±hhmm. Pure.
+ * Dates in the form of Java's RFC_1123_DATE_TIME, which Diffusion's documentation refers to: the weekday and the
+ * seconds are optional, and the zone is GMT or ±hhmm. Pure.
  */
 
 export const dateExample = "'Sun, 3 Jun 2018 11:05:30 GMT'"

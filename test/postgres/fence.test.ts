@@ -9,7 +9,9 @@ import { StoreError } from '../../dist/store/store.js'
 
 const statement: Statement<{ value: string }> = { name: 'any', text: '' }
 
-/** A simulated engine: `onProof` gives each proof, and may change the primary. A read returns its primary's timeline. */
+/**
+ * A simulated engine: `onProof` gives each proof, and may change the primary. A read returns its primary's timeline.
+ */
 function simulate(onProof: (engine: { timeline: number; proofs: number }) => readonly unknown[]) {
   const engine = { timeline: 1, proofs: 0, reads: 0 }
   const fenced = createFencedRead({

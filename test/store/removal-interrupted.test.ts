@@ -1,4 +1,6 @@
-/** Automatic removal that is interrupted, by the end of its process or by an update: what is late, and what is repeated. */
+/**
+ * Automatic removal that is interrupted, by the end of its process or by an update: what is late, and what is repeated.
+ */
 import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'

@@ -13,7 +13,7 @@ export interface Metrics {
   /** The type of each metric, by its name. */
   readonly types: ReadonlyMap<string, string>
   readonly samples: readonly Sample[]
-  /** The sum of the samples of this name with these labels; 0 if there are none. */
+  /** The sum of the samples of this name with these labels; 0 if there are none of a metric that is there. */
   value(name: string, labels?: Readonly<Record<string, string>>): number
 }
 
@@ -46,9 +46,11 @@ function parseMetrics(text: string): Metrics {
   return {
     types,
     samples,
-    value: (name, labels = {}) =>
-      samples
+    value(name, labels = {}) {
+      assert(types.has(name.replace(/_(sum|count|bucket)$/, '')) || types.has(name), `there is no metric ${name}`)
+      return samples
         .filter((sample) => sample.name === name && matches(sample, labels))
-        .reduce((sum, { value }) => sum + value, 0),
+        .reduce((sum, { value }) => sum + value, 0)
+    },
   }
 }

@@ -18,7 +18,7 @@ import { ask } from '../../dist/commands/store-client.js'
 import type { Operation } from '../../dist/store/store.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import { Client } from './client.js'
-import { childrenOf } from './processes.js'
+import { childrenOf, commandLine } from './processes.js'
 import { RawConnection } from './raw.js'
 import { checkStore } from './store.js'
 import { eachStore, type StoreAddress } from './stores.js'
@@ -244,9 +244,9 @@ export class Server {
     return find() as LogLine
   }
 
-  /** The process ids of the living workers. */
+  /** The process ids of the living workers; the primary has other children, such as the program that takes the lock. */
   workerPids(): number[] {
-    return childrenOf(this.pid)
+    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/worker.js'))
   }
 
   /** A client with its own connections, by default one, which its requests use in turn. */

@@ -5,10 +5,9 @@
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
-import { childrenOf } from './processes.js'
+import { childrenOf, commandLine } from './processes.js'
 import { type CommandResult, mainFile, until } from './server.js'
 
 export interface Running {
@@ -54,13 +53,4 @@ export async function gone(pid: number): Promise<void> {
 
 function isTool(pid: number): boolean {
   return commandLine(pid).includes('/cluster/tool-process.js')
-}
-
-/** Empty for a process that is gone, or a zombie. */
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    return ''
-  }
 }

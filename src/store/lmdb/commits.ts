@@ -86,8 +86,9 @@ export class Commits {
    * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn.
    *
    * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
-   * @throws CommitFailed when the commit failed (one that never completes settles nothing: it ends the worker); StoreError of the kind `unavailable` when the store
-   *   has been closed; any other error of `enqueue`, or of a transaction's callback in it, unchanged
+   * @throws CommitFailed when the commit failed (one that never completes settles nothing: it ends the worker);
+   *   StoreError of the kind `unavailable` when the store has been closed; any other error of `enqueue`, or of a
+   *   transaction's callback in it, unchanged
    */
   run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))

@@ -1,7 +1,8 @@
 /**
- * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. A topic is removed,
- * or its entry moved, under the condition that neither its specification nor its last update has changed since the
- * evaluation, so an update that comes first always wins. What to do with an evaluated entry is decided in expiry.ts.
+ * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. A topic is
+ * removed, or its entry moved, under the condition that neither its specification nor its last update has changed since
+ * the evaluation, so an update that comes first always wins. What to do with an evaluated entry is decided in
+ * expiry.ts.
  */
 import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'

@@ -19,7 +19,9 @@ import { isAfterPoll } from '../../after-poll.js'
 const socketsInOnePollMax = 900
 
 export interface Snapshots {
-  /** To be called before the reads of a request that is handled as it arrives, or after the poll that brought its end. */
+  /**
+   * To be called before the reads of a request that is handled as it arrives, or after the poll that brought its end.
+   */
   forRequest(): void
   /** For reads at any other time: they see every earlier commit, and leave no snapshot to later reads. */
   alone<T>(read: () => T): T

@@ -19,7 +19,9 @@ export class Commits {
     this.#write = write
   }
 
-  /** Counts are live. `writes` has those that failed, as with LMDB, and not those in flight, which may change nothing. */
+  /**
+   * Counts are live. `writes` has those that failed, as with LMDB, and not those in flight, which may change nothing.
+   */
   get stats(): CommitStats {
     return this.#stats
   }
