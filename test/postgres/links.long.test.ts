@@ -7,14 +7,14 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { Path } from '../../dist/topics/path.js'
-import { removalOf } from '../../dist/topics/properties.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { gives, refuses } from '../support/claims.js'
 import { FaultProxy } from '../support/fault-proxy.js'
 import { at, only } from '../support/only.js'
 import { postgres, skipReason } from '../support/postgres.js'
 import { execute } from '../support/postgres-cluster.js'
-import { startServer, until } from '../support/server.js'
+import { type Server, startServer, until } from '../support/server.js'
+import { creation } from '../support/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
@@ -25,6 +25,13 @@ async function startBehindProxy(t: Parameters<typeof startServer>[0]) {
   const proxy = await FaultProxy.start(t, store)
   const server = await startServer(t, { store: proxy.addressOf(store), workers: 1, check: false })
   return { store, proxy, server, post: server.post }
+}
+
+const paths = ['a', 'b', 'c']
+
+async function createAll(t: Test, post: Server['post']): Promise<void> {
+  for (const path of paths)
+    gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
 }
 
 async function timed<T>(work: Promise<T>): Promise<readonly [ms: number, result: T]> {
@@ -114,9 +121,7 @@ await t.test(
   { skip, timeout: 60_000 },
   async (t) => {
     const { proxy, server, post } = await startBehindProxy(t)
-    const paths = ['a', 'b', 'c']
-    for (const path of paths)
-      gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
+    await createAll(t, post)
     proxy.set('freeze')
     const writes: ReturnType<typeof post>[] = []
     for (const path of paths) {
@@ -140,9 +145,7 @@ await t.test(
   { skip, timeout: 60_000 },
   async (t) => {
     const { proxy, server, post } = await startBehindProxy(t)
-    const paths = ['a', 'b', 'c']
-    for (const path of paths)
-      gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
+    await createAll(t, post)
     const answers: ReturnType<typeof post>[] = []
     // Two batches are delayed by 2.6 s each; the third waits for one of them, and is then delayed by 2 s.
     for (const [path, ms] of [
@@ -175,8 +178,7 @@ async function startClause(t: Test) {
   })
   const create = (path: string, removal?: string) => {
     const properties: Properties = removal === undefined ? {} : { REMOVAL: removal }
-    const creation = { path: path as Path, type: 'json', properties, removal: removalOf(properties) } as const
-    return quick.addAndSet(creation, Buffer.from('1'))
+    return quick.addAndSet(creation(path, 'json', properties), Buffer.from('1'))
   }
   await create('a/1')
   await create('policy', `when time after ${Date.now() - 1000} remove ">a/1"`)

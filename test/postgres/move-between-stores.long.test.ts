@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openStore } from '../../dist/store/open.js'
 import type { Path } from '../../dist/topics/path.js'
-import { removalOf } from '../../dist/topics/properties.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { at } from '../support/only.js'
 import { postgres, skipReason } from '../support/postgres.js'
+import { creation } from '../support/store.js'
 
 const main = join(import.meta.dirname, '../../dist/main.js')
 const engine = await postgres()
@@ -45,12 +45,13 @@ await t.test(
     ]
     const writes: Promise<unknown>[] = []
     for (let i = 0; i < 1200; i++) {
-      const path = `tree/${i % 7}/é ${i}` as Path
+      const path = `tree/${i % 7}/é ${i}`
       const properties: Properties = i % 5 === 0 ? { colour: `${i}`, REMOVAL: 'when no updates for 30d' } : {}
-      const settings = { properties, removal: removalOf(properties) }
-      if (i % 11 === 0) writes.push(source.add({ path, type: 'string', ...settings }))
-      else
-        writes.push(source.addAndSet({ path, type: 'json', ...settings }, Buffer.from(at(values, i % values.length))))
+      if (i % 11 === 0) writes.push(source.add(creation(path, 'string', properties)))
+      else {
+        const value = Buffer.from(at(values, i % values.length))
+        writes.push(source.addAndSet(creation(path, 'json', properties), value))
+      }
     }
     await Promise.all(writes)
     await source.addKey({

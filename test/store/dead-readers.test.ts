@@ -42,13 +42,8 @@ async function startReader(t: Test, directory: string): Promise<ChildProcess> {
   return reader
 }
 
-async function overwriteAll(store: TopicStore): Promise<void> {
-  await Promise.all(Array.from({ length: topics }, (_, i) => store.set(`t/${i}` as Path, 'json', value)))
-}
-
-const bytesOf = async (store: TopicStore): Promise<number> => (await store.stats()).bytes
-
-await t.test('after a reader is killed, the file stops growing although no process opens it again', async (t) => {
+/** A store of many topics, with a reader in another process that has read the first of them. */
+async function startBoth(t: Test): Promise<{ readonly reader: ChildProcess; readonly store: TopicStore }> {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(
     directory,
@@ -57,6 +52,17 @@ await t.test('after a reader is killed, the file stops growing although no proce
   const reader = await startReader(t, directory)
   const store = openLmdbStore({ directory })
   t.teardown(() => store.close())
+  return { reader, store }
+}
+
+async function overwriteAll(store: TopicStore): Promise<void> {
+  await Promise.all(Array.from({ length: topics }, (_, i) => store.set(`t/${i}` as Path, 'json', value)))
+}
+
+const bytesOf = async (store: TopicStore): Promise<number> => (await store.stats()).bytes
+
+await t.test('after a reader is killed, the file stops growing although no process opens it again', async (t) => {
+  const { reader, store } = await startBoth(t)
   for (let round = 0; round < 5; round++) await overwriteAll(store)
   const before = await bytesOf(store)
   await overwriteAll(store)
@@ -76,14 +82,7 @@ await t.test('after a reader is killed, the file stops growing although no proce
 })
 
 await t.test('a living reader keeps its snapshot for as long as it reads', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await makeDirectory(
-    directory,
-    Array.from({ length: topics }, (_, i) => `t/${i}`),
-  )
-  const reader = await startReader(t, directory)
-  const store = openLmdbStore({ directory })
-  t.teardown(() => store.close())
+  const { reader, store } = await startBoth(t)
   for (const end = performance.now() + 3500; performance.now() < end; ) await overwriteAll(store)
   reader.send('continue')
   const [{ count, lengths }] = (await once(reader, 'message')) as [{ count: number; lengths: number[] }]

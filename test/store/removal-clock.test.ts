@@ -8,35 +8,11 @@ import t, { type Test } from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
+import { Clocks } from '../support/clocks.js'
 import { creation } from '../support/store.js'
 
 const minute = 60_000
 const hour = 60 * minute
-
-/** A machine's clocks, moved by hand. */
-class Clocks {
-  wallMs = Date.parse('2030-01-01T00:00:00Z')
-  steadyMs = 1_000_000
-  boot = 'first'
-  readonly read = () => ({ wallMs: this.wallMs, steadyMs: this.steadyMs, boot: this.boot })
-
-  pass(ms: number): void {
-    this.wallMs += ms
-    this.steadyMs += ms
-  }
-
-  /** Somebody sets the wall clock. */
-  step(ms: number): void {
-    this.wallMs += ms
-  }
-
-  /** The machine is off for this long. */
-  restart(offMs: number): void {
-    this.wallMs += offMs
-    this.steadyMs = 5000
-    this.boot = `after ${this.boot}`
-  }
-}
 
 const value = Buffer.from('1')
 

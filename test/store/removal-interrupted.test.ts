@@ -5,23 +5,25 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
-import type { Creation, TopicStore } from '../../dist/store/store.js'
+import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { removalOf } from '../../dist/topics/properties.js'
 import type { Properties } from '../../dist/topics/topic.js'
+import { Clocks } from '../support/clocks.js'
+import { creation } from '../support/store.js'
 
 const minute = 60_000
 const hour = 60 * minute
 const value = Buffer.from('1')
 
-/** What a topic is created with; without a REMOVAL where none is given. */
-function creation(path: string, removal?: string): Creation {
-  const properties: Properties = removal === undefined ? {} : { REMOVAL: removal }
-  return { path: path as Path, type: 'json', properties, removal: removalOf(properties) }
-}
+/** A topic's properties: its REMOVAL, if there is one. */
+const withRemoval = (removal: string | undefined): Properties => (removal === undefined ? {} : { REMOVAL: removal })
 
 function createMany(store: TopicStore, count: number, removal?: string): Promise<unknown> {
-  return Promise.all(Array.from({ length: count }, (_, i) => store.addAndSet(creation(`many/${i}`, removal), value)))
+  return Promise.all(
+    Array.from({ length: count }, (_, i) =>
+      store.addAndSet(creation(`many/${i}`, 'json', withRemoval(removal)), value),
+    ),
+  )
 }
 
 /** Resolves once `holds` does, asked in every turn; rejects after 20 s. */
@@ -34,16 +36,13 @@ async function until(holds: () => boolean): Promise<void> {
 const topicCount = (store: TopicStore): number => (store.stats() as { topics: number }).topics
 
 await t.test('a step of the clock is seen by the next process if this one ends while it moves entries', async (t) => {
-  let moment = { wallMs: Date.parse('2030-01-01T00:00:00Z'), steadyMs: 1_000_000, boot: 'first' }
-  const pass = (ms: number): void => {
-    moment = { ...moment, wallMs: moment.wallMs + ms, steadyMs: moment.steadyMs + ms }
-  }
-  const options = { directory: join(t.testdir(), 'db'), clock: () => moment }
+  const clocks = new Clocks()
+  const options = { directory: join(t.testdir(), 'db'), clock: clocks.read }
   const topics = 5000
   const first = openLmdbStore(options)
   await first.removeDue()
   await createMany(first, topics, 'when no updates for 10m')
-  moment = { ...moment, wallMs: moment.wallMs - 5 * hour }
+  clocks.step(-5 * hour)
   const writes = first.commits?.writes ?? 0
   const sweep = first.removeDue()
   await until(() => (first.commits?.writes ?? 0) > writes)
@@ -54,21 +53,18 @@ await t.test('a step of the clock is seen by the next process if this one ends w
 
   const second = openLmdbStore(options)
   await second.removeDue()
-  pass(10 * minute)
+  clocks.pass(10 * minute)
   t.equal((await second.removeDue()).removed, topics, 'all are removed in time')
   await second.close()
 })
 
 await t.test('a clause is executed once, even if its topic is updated meanwhile', async (t) => {
-  let moment = { wallMs: Date.parse('2030-01-01T00:00:00Z'), steadyMs: 1_000_000, boot: 'first' }
-  const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: () => moment })
-  const pass = (ms: number): void => {
-    moment = { ...moment, wallMs: moment.wallMs + ms, steadyMs: moment.steadyMs + ms }
-  }
+  const clocks = new Clocks()
+  const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: clocks.read })
   const topics = 5000
-  await store.addAndSet(creation('guard', "when no updates for 10m remove '*many//'"), value)
+  await store.addAndSet(creation('guard', 'json', withRemoval("when no updates for 10m remove '*many//'")), value)
   await createMany(store, topics)
-  pass(10 * minute)
+  clocks.pass(10 * minute)
   await store.removeDue()
   await until(() => topicCount(store) <= topics)
   t.equal(await store.set('guard' as Path, 'json', value), 'set')
@@ -76,7 +72,7 @@ await t.test('a clause is executed once, even if its topic is updated meanwhile'
   await until(() => topicCount(store) === 1)
   await createMany(store, 1)
   for (let i = 0; i < 20; i++) {
-    pass(minute)
+    clocks.pass(minute)
     await store.removeDue()
     await sleep(10)
   }
