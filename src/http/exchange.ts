@@ -8,6 +8,7 @@
  * overwrite costs 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
+import { turnMs } from '../turn-clock.js'
 import type { Answer, Answered, Cancellation, Route, Service } from './answer.js'
 import type { Arriving } from './body.js'
 import type { Receiver, Responses } from './response.js'
@@ -15,6 +16,7 @@ import type { Receiver, Responses } from './response.js'
 /** One request and its state. `res` must not be touched once it is done. */
 export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, Cancellation {
   startMs: number
+  endMs: number
   /** What its headers announce; for a chunked body, or one that no route takes, what has arrived so far. */
   bytesIn: number
   /** Whether the connection ends with its answer: what follows on it cannot be trusted. */
@@ -39,6 +41,8 @@ export class Exchanges<Caller extends object> {
   /** Exchanges whose handlers have answered with a promise, the oldest first. */
   readonly #waiting = new Set<Exchange<Caller>>()
   #ready: Ready<Caller>[] = []
+  /** The one that `#sendReady` is sending; undefined outside it. */
+  #next: Ready<Caller> | undefined
   #requests = 0
   #unanswered = 0
   #working = 0
@@ -69,7 +73,7 @@ export class Exchanges<Caller extends object> {
   /** Opens the exchange of a request whose headers have arrived. */
   open(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
     this.#unanswered++
-    const startMs = ++this.#requests % this.#timedOneIn === 0 ? performance.now() : NaN
+    const startMs = ++this.#requests % this.#timedOneIn === 0 ? performance.now() : Number.NaN
     return {
       res,
       route,
@@ -77,6 +81,7 @@ export class Exchanges<Caller extends object> {
       closing: false,
       continued: false,
       startMs,
+      endMs: Number.NaN,
       caller: undefined,
       waited: false,
       done: false,
@@ -91,10 +96,8 @@ export class Exchanges<Caller extends object> {
   /** Sends the answer, unless the exchange is done. Must be called within the library's handler or a cork. */
   finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
-    exchange.done = true
-    this.#unanswered--
-    this.#responses.send(exchange, answer, exchange.closing)
-    this.#service.answered(exchange, answer)
+    if (!Number.isNaN(exchange.startMs)) exchange.endMs = performance.now()
+    this.#send(exchange, answer)
   }
 
   /**
@@ -110,7 +113,7 @@ export class Exchanges<Caller extends object> {
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     exchange.waited = true
     // What its body took to arrive is its client's time: neither a reason to expire it nor part of what is measured.
-    exchange.startMs = performance.now()
+    exchange.startMs = turnMs()
     this.#waiting.add(exchange)
     this.#working++
     this.#workingBytes += exchange.bytesIn
@@ -141,9 +144,28 @@ export class Exchanges<Caller extends object> {
   readonly #sendReady = (): void => {
     const ready = this.#ready
     this.#ready = []
-    for (const { exchange, answer } of ready) {
-      if (!exchange.done) exchange.res.cork(() => this.finish(exchange, answer))
+    const endMs = performance.now()
+    for (const next of ready) {
+      if (next.exchange.done) continue
+      next.exchange.endMs = endMs
+      this.#next = next
+      next.exchange.res.cork(this.#sendNext)
     }
+    // Else a large answer would be kept until the next one.
+    this.#next = undefined
+  }
+
+  /** One function for all answers: making one for each costs more. */
+  readonly #sendNext = (): void => {
+    const { exchange, answer } = this.#next as Ready<Caller>
+    this.#send(exchange, answer)
+  }
+
+  #send(exchange: Exchange<Caller>, answer: Answer): void {
+    exchange.done = true
+    this.#unanswered--
+    this.#responses.send(exchange, answer, exchange.closing)
+    this.#service.answered(exchange, answer)
   }
 
   #settle(exchange: Exchange<Caller>, answer: Answer | undefined): void {

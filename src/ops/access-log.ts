@@ -9,8 +9,8 @@ import { otherRoute } from './request-stats.js'
 
 /** Returns the function that logs an answer. */
 export function createAccessLog(log: Logger): (request: Answered<Access>, answer: Answer) => void {
-  return ({ route, startMs, bytesIn, caller }, { status, body, cause }) => {
-    const ms = Math.round((performance.now() - startMs) * 1000) / 1000
+  return ({ route, startMs, endMs, bytesIn, caller }, { status, body, cause }) => {
+    const ms = Math.round((endMs - startMs) * 1000) / 1000
     const bytesOut = Buffer.byteLength(body)
     log.info({ route: route?.path ?? otherRoute, status, cause, ms, bytesIn, bytesOut, key: caller?.name }, 'request')
   }

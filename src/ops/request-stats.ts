@@ -52,8 +52,8 @@ function emptyCounts(): RouteCounts {
   return { statuses: new Float64Array(statusesMax), seconds, bytesIn: 0, bytesOut: 0, untimed: 0, lastSeconds: 0 }
 }
 
-function time(counts: RouteCounts, startMs: number, waited: boolean): void {
-  const seconds = (performance.now() - startMs) / 1000
+function time(counts: RouteCounts, ms: number, waited: boolean): void {
+  const seconds = ms / 1000
   if (waited) return counts.seconds.record(seconds)
   counts.seconds.record(seconds, counts.untimed + 1)
   counts.untimed = 0
@@ -78,14 +78,14 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
   }
 
   return {
-    answered({ route, startMs, waited, bytesIn }, { status, body, cause }) {
+    answered({ route, startMs, endMs, waited, bytesIn }, { status, body, cause }) {
       const counts = (route && byPath.get(route.path)) ?? other
       // Every status is below `statusesMax`.
       ;(counts.statuses[status] as number)++
       counts.bytesIn += bytesIn
       counts.bytesOut += typeof body === 'string' ? Buffer.byteLength(body) : body.length
       if (Number.isNaN(startMs)) counts.untimed++
-      else time(counts, startMs, waited)
+      else time(counts, endMs - startMs, waited)
       if (cause !== undefined) reject(cause)
     },
     closed: reject,

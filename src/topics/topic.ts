@@ -21,23 +21,40 @@ const encoder = new TextEncoder()
 const valueMember = encoder.encode(',"value":')
 const closingBrace = 0x7d
 
+/** What an item has beside its path and value: member names, quotes and braces, in bytes. */
+const itemOverheadMax = 64
+
 /**
  * The fetch result item of a topic, UTF-8: `{"path":…,"type":…,"value":…}`, or without `value` if there is none.
  *
  * @param valueText the value's JSON text as bytes of UTF-8, copied; undefined for a topic without a value
  */
 export function encodeItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): Buffer {
-  const head = `{"path":${JSON.stringify(path)},"type":"${type}"`
-  const room = head.length * 3 + valueMember.length + (valueText?.length ?? 0) + 1
-  const item = Buffer.allocUnsafe(room)
-  let end = item.write(head, 0, 'utf8')
+  const item = Buffer.allocUnsafe(itemBytesMax(path, valueText))
+  return item.subarray(0, writeItem(item, 0, path, type, valueText))
+}
+
+/** A bound on the bytes of an item: JSON writes a UTF-16 unit in at most six bytes. */
+export function itemBytesMax(path: Path, valueText: Uint8Array | undefined): number {
+  return 6 * path.length + itemOverheadMax + (valueText?.length ?? 0)
+}
+
+/** Writes the item that `encodeItem` makes into `target`, which has room for it; returns the position after it. */
+export function writeItem(
+  target: Buffer,
+  start: number,
+  path: Path,
+  type: TopicType,
+  valueText: Uint8Array | undefined,
+): number {
+  let end = start + target.write(`{"path":${JSON.stringify(path)},"type":"${type}"`, start, 'utf8')
   if (valueText !== undefined) {
-    item.set(valueMember, end)
-    item.set(valueText, end + valueMember.length)
+    target.set(valueMember, end)
+    target.set(valueText, end + valueMember.length)
     end += valueMember.length + valueText.length
   }
-  item[end] = closingBrace
-  return item.subarray(0, end + 1)
+  target[end] = closingBrace
+  return end + 1
 }
 
 /** The value's JSON text in an item that `encodeItem` made, as a view; undefined if the item has no value. */

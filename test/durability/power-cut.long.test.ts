@@ -100,7 +100,7 @@ t.test('a build that does not wait for the disk loses what it acknowledged', { s
 export * from './sound-environment.js'
 
 export function openEnvironment(directory) {
-  return openSoundEnvironment(directory, true)
+  return openSoundEnvironment(directory, { noSync: true })
 }
 `,
   )

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
+import { gateTurnsMax } from '../../dist/limits.js'
 import { Commits } from '../../dist/store/lmdb/commits.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { CommitFailed, StoreError } from '../../dist/store/store.js'
@@ -30,6 +31,11 @@ function commitReason(): Error {
   return Object.assign(new Error('Commit failed'), { commitError: Promise.reject(new Error('EIO')) })
 }
 
+/** Resolves once every write that waits at the gate has been passed to the store. */
+async function gateOpened(): Promise<void> {
+  for (let turn = 0; turn <= gateTurnsMax; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** Whether the promise is settled once everything that can run has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
@@ -53,13 +59,49 @@ await t.test('concurrent pauses and a close all resolve once the last write in f
   for (const promise of [...pauses, closed]) t.ok(await isSettled(promise))
 })
 
+await t.test('a pause and a close wait for writes that are still at the gate', async (t) => {
+  const commits = new Commits(t.fail)
+  const inFlight = pendingWrite()
+  const first = commits.run('first', inFlight.enqueue)
+  let isEnqueued = false
+  const waiting = commits.run('second', () => {
+    isEnqueued = true
+    return Promise.resolve(true)
+  })
+  let ends = 0
+  const ended = [commits.pauseWrites(), commits.close()]
+  for (const end of ended) void end.then(() => ends++)
+  inFlight.end(true)
+  t.equal(await first, 'first')
+  t.notOk(isEnqueued, 'the second is at the gate')
+  t.match(commits.stats, { inFlight: 1, writes: 2 })
+  t.equal(ends, 0, 'neither has ended')
+  t.equal(await waiting, 'second', 'it passes, although the store is closing')
+  await Promise.all(ended)
+})
+
+await t.test('when its condition does not hold, a write resolves with what follows then', async (t) => {
+  const commits = new Commits(t.fail)
+  const unmet = (): Promise<boolean> => Promise.resolve(false)
+  t.equal(await commits.run('done', unmet), undefined)
+  t.equal(await commits.run('done', unmet, () => Promise.resolve('otherwise')), 'otherwise')
+  const mistake = new Error('mistake')
+  await t.rejects(
+    commits.run('done', unmet, () => Promise.reject(mistake)),
+    mistake,
+  )
+  const never = (): Promise<string> => Promise.reject(new Error('called although the condition held'))
+  t.equal(await commits.run('done', () => Promise.resolve(true), never), 'done')
+  await commits.close()
+})
+
 await t.test('a write that cannot be enqueued is not counted as in flight', async (t) => {
   const commits = new Commits(t.fail)
   const mistake = new Error('too long a key')
   const throwing = (): Promise<boolean> => {
     throw mistake
   }
-  t.throws(() => commits.run('done', throwing), mistake)
+  await t.rejects(commits.run('done', throwing), mistake)
   t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
   t.ok(await isSettled(commits.pauseWrites()), 'a pause does not wait for it')
   await commits.close()
@@ -91,6 +133,7 @@ await t.test('a condition that does not hold is not a failure; a failed commit i
   const commits = new Commits((reason) => reasons.push(reason))
   const writes = [pendingWrite(), pendingWrite(), pendingWrite()]
   const [unmet, ...failed] = writes.map(({ enqueue }) => commits.run('done', enqueue))
+  await gateOpened()
   first(writes).end(false)
   t.equal(await unmet, undefined)
   for (const { fail } of writes.slice(1)) fail(commitReason())
@@ -101,11 +144,29 @@ await t.test('a condition that does not hold is not a failure; a failed commit i
   await commits.close()
 })
 
+await t.test(
+  'once a commit has failed, writes at the gate and later ones are rejected and never reach lmdb',
+  async (t) => {
+    const commits = new Commits(() => {})
+    const inFlight = pendingWrite()
+    const never = (): Promise<boolean> => Promise.reject(new Error('it reached lmdb'))
+    const writes = [commits.run('first', inFlight.enqueue), commits.run('second', never)]
+    inFlight.fail(commitReason())
+    const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
+    const reasons = await Promise.all(writes.map(reasonOf))
+    reasons.push(await reasonOf(commits.run('third', never)))
+    for (const reason of reasons) t.ok(reason instanceof CommitFailed)
+    t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 }, 'only the first is counted')
+    await commits.close()
+  },
+)
+
 await t.test('a defect in a write is not reported as a failed commit', async (t) => {
   const commits = new Commits(t.fail)
   const first = pendingWrite()
   const second = pendingWrite()
   const written = [commits.run('done', first.enqueue), commits.run('done', second.enqueue)] as const
+  await gateOpened()
   const defect = new TypeError('ours')
   first.fail(defect)
   t.equal(await written[0].catch((error: unknown) => error), defect, 'its caller gets the defect itself')

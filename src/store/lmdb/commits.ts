@@ -1,16 +1,20 @@
 /**
  * Every write to disk passes through here: it is counted while in flight, delayed while writes are paused, and watched.
  *
- * States: open (writes are passed to lmdb, which gathers those of one turn into one transaction) → paused (writes in
- * flight finish, later ones wait) → open again; from either, closed (writes in flight finish, all others are rejected).
+ * States: open (writes pass the gate to lmdb, which makes one transaction of what passes in one turn) → paused (writes
+ * in flight, those at the gate included, finish; later ones wait) → open again; from either, closed (writes in flight
+ * finish, all others are rejected).
  *
  * A commit that fails, or never completes, breaks the store for good: retrying a failed fsync proves nothing.
- * `onBroken` is then called once, and the process is expected to end. A defect in a write's own code is not a failed
- * commit: the write is rejected with that error, and the store continues.
+ * `onBroken` is then called once, writes that have not been passed to lmdb are rejected, and the process is expected to
+ * end. A defect in a write's own code is not a failed commit: the write is rejected with that error, and the store
+ * continues.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
+import { turnMs } from '../../turn-clock.js'
 import { batchBounds, CommitFailed, type CommitStats, StoreError } from '../store.js'
+import { Gate } from './gate.js'
 
 /**
  * A failed commit rejects more promises than can be handled here: that of each write, that of the turn's batch, which
@@ -43,6 +47,10 @@ export function ignoreUnheardCommitFailures(): void {
   })
 }
 
+function brokenError(): CommitFailed {
+  return new CommitFailed('the store no longer commits')
+}
+
 interface Pause {
   readonly ended: Promise<void>
   readonly end: () => void
@@ -56,6 +64,7 @@ export class Commits {
   #batch = 0
   readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
   #progressAt = 0
+  readonly #gate = new Gate()
   #pause: Pause | undefined
   #waitingForDrain: (() => void)[] = []
   #closed = false
@@ -83,26 +92,38 @@ export class Commits {
   }
 
   /**
-   * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn.
+   * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn; it is called in this turn
+   * or a later one (gate.ts).
    *
-   * @returns `outcome` once the write is on disk; undefined when its condition did not hold, so that nothing happened
+   * @returns `outcome` once the write is on disk; when its condition did not hold, so that nothing happened, what
+   *   `otherwise` then returns, or undefined without one
    * @throws CommitFailed when the commit failed (one that never completes settles nothing: it ends the worker);
    *   StoreError of the kind `unavailable` when the store has been closed; any other error of `enqueue`, or of a
-   *   transaction's callback in it, unchanged
+   *   transaction's callback in it, unchanged; whatever `otherwise` rejects with
    */
-  run<T>(outcome: T, enqueue: () => Promise<boolean>): Promise<T | undefined> {
+  run<T, U = undefined>(outcome: T, enqueue: () => Promise<boolean>, otherwise?: () => Promise<U>): Promise<T | U> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
-    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue))
-    const startedAt = performance.now()
-    if (this.#stats.inFlight++ === 0) this.#progressAt = startedAt
+    if (this.#broken) return Promise.reject(brokenError())
+    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue, otherwise))
+    const startedAt = turnMs()
+    const inFlight = this.#stats.inFlight++ > 0
+    if (!inFlight) this.#progressAt = startedAt
     this.#stats.writes++
-    return this.#enqueue(enqueue).then(
-      (done) => {
+    return new Promise((resolve, reject) => {
+      const onDone = (done: boolean): void => {
         this.#settle(startedAt)
-        return done ? outcome : undefined
-      },
-      (cause: unknown) => this.#fail(startedAt, cause),
-    )
+        resolve(done ? outcome : (otherwise?.() as Promise<U>))
+      }
+      const onFailed = (cause: unknown): void => reject(this.#errorFor(startedAt, cause))
+      this.#gate.pass(() => {
+        if (this.#broken) return reject(this.#withdrawn())
+        try {
+          void enqueue().then(onDone, onFailed)
+        } catch (error) {
+          onFailed(error)
+        }
+      }, inFlight)
+    })
   }
 
   /** Later writes wait until `resumeWrites`; resolves once no write is in flight. */
@@ -131,20 +152,10 @@ export class Commits {
     clearInterval(this.#watch)
   }
 
-  /** A write that cannot be enqueued was never in flight: that is a defect of the caller, not a failed commit. */
-  #enqueue(enqueue: () => Promise<boolean>): Promise<boolean> {
-    try {
-      return enqueue()
-    } catch (error) {
-      this.#withdraw()
-      throw error
-    }
-  }
-
   /** The writes of one commit settle in one turn, the one that has waited longest first. */
   #settle(startedAt: number): void {
-    this.#progressAt = performance.now()
     if (this.#batch++ === 0) {
+      this.#progressAt = performance.now()
       this.#seconds.record((this.#progressAt - startedAt) / 1000)
       setImmediate(this.#endBatch)
     }
@@ -156,20 +167,27 @@ export class Commits {
     this.#batch = 0
   }
 
-  #fail(startedAt: number, cause: unknown): never {
+  /** What the caller of a write that failed gets; it is counted as failed unless the failure is a defect of ours. */
+  #errorFor(startedAt: number, cause: unknown): unknown {
     if (!isCommitReason(cause) && !isLmdbError(cause)) {
       this.#withdraw()
-      throw cause
+      return cause
     }
     this.#settle(startedAt)
     this.#stats.failed++
     if (isCommitReason(cause)) cause.commitError.catch(() => {})
     const error = new CommitFailed('a commit failed', { cause })
     this.#reportOnce(error)
-    throw error
+    return error
   }
 
-  /** Takes back the count of a write that failed by a defect of ours. */
+  /** The error of a write that was still at the gate when the store broke; it is no longer counted. */
+  #withdrawn(): CommitFailed {
+    this.#withdraw()
+    return brokenError()
+  }
+
+  /** Takes back the count of a write that failed by a defect of ours, or that never reached lmdb. */
   #withdraw(): void {
     this.#stats.writes--
     this.#leave()

@@ -8,9 +8,12 @@
  *   may write while another opens: see cluster/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts
  *   (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
- * - Inside a condition block that failed, a nested condition of the kind "does not exist" holds, and its writes are
- *   executed. Conditions on versions nest correctly, so "does not exist" is only used outermost.
+ * - A condition block that fails does not protect everything in it: writes that follow a nested `ifNoExists` block in
+ *   it are executed, and so is a put with `noOverwrite`. So "does not exist" is only used outermost, conditions within
+ *   a block are on versions, and all writes are in the innermost block.
  * - A block's promise resolves with its own condition, not with that of a nested one.
+ * - `transactionSync` commits an asynchronous transaction that is being gathered, even half of a block. So nothing
+ *   within a block may call it (versions.ts).
  * - The same files are never opened twice in one process, nor on a network file system.
  */
 import { mkdirSync } from 'node:fs'
@@ -22,7 +25,9 @@ import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { StoreUnusable } from '../store.js'
 import { dataFile } from './files.js'
+import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
+import { Versions } from './versions.js'
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
@@ -53,6 +58,7 @@ export interface Environment {
   readonly keys: Table
   readonly keyUses: Table
   readonly meta: Table
+  readonly versions: Versions
   /** A number for a version; no call in any process returns it twice. */
   nextVersion(): number
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
@@ -81,28 +87,29 @@ const formatVersion = 1
 
 const formatName = 'format'
 
-/** Version numbers in a block; a process takes the next block when one is used up. */
-const idBlockSize = 2 ** 28
-
-/** In `meta`: the last block that any process took. */
-const idBlockName = 'stretch'
-
 /** The version of an item whose topic has no properties: a write of it needs only its type and existence. */
 export const plainVersion = 1
 
 /** The version of an item whose topic has properties: a write of it must read the specification. */
 export const propertiedVersion = 2
 
+/** What only tests change. */
+interface ForTests {
+  /** For the control of the power-cut test: commits that are not on disk when they are acknowledged. */
+  readonly noSync?: boolean
+  /** Version numbers in a block (versions.ts). */
+  readonly versionsInBlock?: number
+}
+
 /**
  * Opens (and on first use creates) the environment in `directory`. No other process may be writing to it meanwhile.
  *
  * The first block of version numbers is taken here too, so that a process writes on its own only while it opens.
  *
- * @param noSync only for the control of the power-cut test: commits that are not on disk when they are acknowledged
  * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are
  *   unchanged
  */
-export function openEnvironment(directory: string, noSync = false): Environment {
+export function openEnvironment(directory: string, { noSync = false, versionsInBlock }: ForTests = {}): Environment {
   const file = dataFile(directory)
   const path = dirname(file)
   mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -128,7 +135,7 @@ export function openEnvironment(directory: string, noSync = false): Environment 
     throw error
   }
   const specifications = tree('specifications')
-  const nextVersion = createVersions(meta)
+  const versions = new Versions(meta, versionsInBlock)
   return {
     root,
     specifications,
@@ -138,7 +145,8 @@ export function openEnvironment(directory: string, noSync = false): Environment 
     keys: table('keys'),
     keyUses: table('keyUses'),
     meta,
-    nextVersion,
+    versions,
+    nextVersion: versions.next,
     freshen: () => specifications.resetReadTxn(),
   }
 }
@@ -176,33 +184,3 @@ export function writeStoredKey(key: StoredKey, target: Buffer, position: number)
 }
 
 const treeKeys = { writeKey: writeStoredKey, readKey: decodeKey }
-
-/** Version numbers, from blocks that are each taken in a transaction of its own, so that no two processes share one. */
-function createVersions(meta: Table): () => number {
-  let next = takeIdBlock(meta)
-  let left = idBlockSize
-  return () => {
-    if (left === 0) {
-      next = takeIdBlock(meta)
-      left = idBlockSize
-    }
-    left--
-    return next++
-  }
-}
-
-/** The first number of the next block. */
-function takeIdBlock(meta: Table): number {
-  return meta.transactionSync(() => {
-    const idBlock = (meta.get(idBlockName)?.readDoubleBE() ?? 0) + 1
-    meta.putSync(idBlockName, numberRecord(idBlock))
-    return idBlock * idBlockSize
-  })
-}
-
-/** A number as a record, which `readDoubleBE` reads. */
-export function numberRecord(value: number): Buffer {
-  const record = Buffer.allocUnsafe(8)
-  record.writeDoubleBE(value)
-  return record
-}

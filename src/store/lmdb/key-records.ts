@@ -7,8 +7,9 @@
  */
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
-import { type Environment, numberRecord } from './environment.js'
+import type { Environment } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
+import { numberRecord } from './number-record.js'
 
 type KeyRecords = Pick<
   TopicStore,

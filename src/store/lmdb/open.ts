@@ -4,17 +4,18 @@
  */
 import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
-import type { TopicStore } from '../store.js'
+import { StoreError, type TopicStore } from '../store.js'
 import { backup } from './backup.js'
 import { BulkRemoval } from './bulk-removal.js'
 import { check } from './check.js'
 import { Commits } from './commits.js'
 import { clearDeadReaders } from './dead-readers.js'
-import { bytesUsed, numberRecord, openEnvironment } from './environment.js'
+import { bytesUsed, openEnvironment } from './environment.js'
 import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
 import { createSnapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
+import { numberRecord } from './number-record.js'
 import { PageScan } from './page-scan.js'
 import { Reads } from './reads.js'
 import { entryCount } from './snapshot.js'
@@ -30,6 +31,8 @@ export interface LmdbOptions {
   readonly onBroken?: (reason: Error) => void
   /** The machine's by default. Tests give another, which can step or skip time. */
   readonly clock?: Clock
+  /** Tests give a small one; see versions.ts. */
+  readonly versionsInBlock?: number
 }
 
 /** In `meta`: when the last backup was completed, in ms since the epoch. */
@@ -41,12 +44,16 @@ const backupName = 'backup'
  * @throws StoreUnusable as `openEnvironment` does
  */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
-  const { directory, socketCount = () => 0, onBroken = () => {}, clock = now } = options
-  const environment = openEnvironment(directory)
+  const { directory, socketCount = () => 0, onBroken = () => {}, clock = now, versionsInBlock } = options
+  const environment = openEnvironment(directory, { versionsInBlock })
   const pageScan = new PageScan(environment)
   const { root, specifications, meta, freshen } = environment
   const stopClearing = clearDeadReaders(root)
   const commits = new Commits(onBroken)
+  const { versions } = environment
+  // It may be called within a condition block: never in the turn in which the gate passes that block's write, since
+  // that write is in flight.
+  versions.whenLow(() => void commits.run(true, () => versions.takeReserve()).catch(ignoreStoreError))
   const snapshots = createSnapshots(freshen, socketCount)
   const { readTopic, readPage } = new Reads(environment, snapshots, pageScan)
   const writes = new Writes(environment, snapshots, commits, clock)
@@ -97,4 +104,9 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       await root.close()
     },
   }
+}
+
+/** A store that is closing or broken needs no further version numbers. */
+function ignoreStoreError(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error
 }

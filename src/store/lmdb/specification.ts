@@ -33,8 +33,16 @@ export interface StoredSpecification extends Specification {
 
 const typeBytes: Readonly<Record<TopicType, number>> = { json: 0x6a, string: 0x73 }
 
+/** The records of topics without properties. */
+const plainRecords: Readonly<Record<TopicType, Buffer>> = {
+  json: Buffer.from([typeBytes.json]),
+  string: Buffer.from([typeBytes.string]),
+}
+
+/** The record of a specification; the caller must not change it. */
 export function encodeSpecification({ type, details }: Specification): Buffer {
-  const rest = details === undefined ? '' : JSON.stringify(details)
+  if (details === undefined) return plainRecords[type]
+  const rest = JSON.stringify(details)
   const record = Buffer.allocUnsafe(1 + Buffer.byteLength(rest))
   record[0] = typeBytes[type]
   record.write(rest, 1)

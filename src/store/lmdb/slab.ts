@@ -1,0 +1,61 @@
+/**
+ * Items on their way to lmdb, which reads a value's bytes at the commit, from the address that it looks up once for
+ * each ArrayBuffer by a native call. So small items share one large ArrayBuffer, a slab. A slab is never reused: the
+ * collector frees it when no write refers to it any more.
+ */
+import { itemInSlabBytesMax, slabBytes } from '../../limits.js'
+import type { Path } from '../../topics/path.js'
+import { itemBytesMax, type TopicType, writeItem } from '../../topics/topic.js'
+import type { Tree } from './environment.js'
+
+/** A value as lmdb also accepts it: the bytes of a buffer from `start` to `end`. */
+interface Slab extends Buffer {
+  start: number
+  end: number
+}
+
+/** The bytes of an item, in a slab or alone. */
+export interface ItemBytes {
+  readonly slab: Slab
+  readonly start: number
+  readonly end: number
+}
+
+export class Slabs {
+  #slab = newSlab(slabBytes)
+  #end = 0
+
+  /** The fetch result item of a topic, as `encodeItem` makes it. */
+  item(path: Path, type: TopicType, valueText: Uint8Array | undefined): ItemBytes {
+    const bytesMax = itemBytesMax(path, valueText)
+    if (bytesMax > itemInSlabBytesMax) {
+      const slab = newSlab(bytesMax)
+      return { slab, start: 0, end: writeItem(slab, 0, path, type, valueText) }
+    }
+    if (this.#end + bytesMax > slabBytes) {
+      this.#slab = newSlab(slabBytes)
+      this.#end = 0
+    }
+    const start = this.#end
+    this.#end = writeItem(this.#slab, start, path, type, valueText)
+    return { slab: this.#slab, start, end: this.#end }
+  }
+}
+
+/** Passes an item to lmdb; the versions are those of lmdb's `put`. */
+export function putItem(
+  tree: Tree,
+  path: Path,
+  item: ItemBytes,
+  version: number,
+  ifVersion?: number,
+): Promise<boolean> {
+  const { slab } = item
+  slab.start = item.start
+  slab.end = item.end
+  return tree.put(path, slab, version, ifVersion)
+}
+
+function newSlab(bytes: number): Slab {
+  return Object.assign(Buffer.allocUnsafeSlow(bytes), { start: 0, end: 0 })
+}
