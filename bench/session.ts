@@ -5,17 +5,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stopChildren } from './contenders/child.js'
-import type { Contender } from './contenders/contender.js'
+import type { Contender, Running } from './contenders/contender.js'
 import { autocannonDriver } from './drivers/autocannon.js'
 import type { Driver } from './drivers/driver.js'
 import { wrkDriver } from './drivers/wrk.js'
 import { type MeasureOptions, measure } from './measure/interleave.js'
 import { type Machine, machine } from './measure/machine.js'
 import { hasProblem, type Result } from './measure/result.js'
-import { removeUnused } from './measure/sandbox.js'
+import { openSandbox, removeUnused } from './measure/sandbox.js'
 import { type Options, UsageError } from './options.js'
 import { resultLines } from './report/table.js'
-import { topicsOfBytes } from './work/tree.js'
+import { Tree, topicsOfBytes } from './work/tree.js'
 import type { Scale, Workload } from './work/workload.js'
 
 /** Topics of a tree in a smoke run, and of one with big values. */
@@ -23,8 +23,8 @@ const smokeTopics = 500
 const smokeBigTopics = 50
 const bigBytesMin = 10_000
 
-/** Most bytes of values in a tree: the disk holds two copies for each contender, the template and the sandbox. */
-const treeBytesMax = 250_000_000
+/** Most bytes of big values in a tree: the disk holds two copies for each contender, the template and the sandbox. */
+const bigTreeBytesMax = 250_000_000
 
 /** What a run shares among its workloads. */
 export interface Session {
@@ -82,6 +82,25 @@ export async function measureAll(
   return results
 }
 
+/** A contender that runs on the tree of a workload. */
+interface Opened {
+  readonly running: Running
+  readonly tree: Tree
+  readonly scale: Scale
+  /** Stops the contender and removes its data. */
+  close(): Promise<void>
+}
+
+/** Starts a contender on the tree of a workload, for verbs that do not measure rounds of bursts. */
+export async function openOn(contender: Contender, workload: Workload, session: Session): Promise<Opened> {
+  const { options, measureOptions } = session
+  const scale = scaleOf(workload, options)
+  const tree = new Tree(scale.topics, scale.valueBytes)
+  const setting = { workers: options.workers, responseBytes: 2 }
+  const { running, close } = await openSandbox(contender, tree, setting, measureOptions.sandboxes)
+  return { running, tree, scale, close }
+}
+
 /** Whether no contender had a problem: every answer was correct. */
 export function allCorrect(results: readonly Result[]): boolean {
   return !results.some(hasProblem)
@@ -91,10 +110,10 @@ export function allCorrect(results: readonly Result[]): boolean {
 export function scaleOf(workload: Workload, options: Options): Scale {
   const { scale } = workload
   const valueBytes = options.valueBytes ?? scale.valueBytes
-  const small = valueBytes >= bigBytesMin ? smokeBigTopics : smokeTopics
-  const topics = options.topics ?? (options.smoke ? small : scale.topics)
+  const isBig = valueBytes >= bigBytesMin
+  const topics = options.topics ?? (options.smoke ? (isBig ? smokeBigTopics : smokeTopics) : scale.topics)
   return {
-    topics: Math.min(topics, topicsOfBytes(treeBytesMax, valueBytes)),
+    topics: isBig ? Math.min(topics, topicsOfBytes(bigTreeBytesMax, valueBytes)) : topics,
     connections: options.connections ?? (options.smoke ? Math.min(scale.connections, 16) : scale.connections),
     valueBytes,
     pageSize: options.pageSize ?? scale.pageSize,

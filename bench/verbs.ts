@@ -66,6 +66,15 @@ ${json}`,
     },
   ],
   [
+    'idle',
+    {
+      synopsis: '[--idle N]',
+      summary: 'what do many connections cost that are idle most of the time?',
+      details: '  --idle N              how many idle connections (default 10,000)',
+      load: () => import('./verbs/idle.js'),
+    },
+  ],
+  [
     'profile',
     {
       synopsis: 'WORKLOAD [--output DIR]',

@@ -8,16 +8,15 @@
  * of equal intervals are compared: a leak raises those too. File-backed memory is the mapped store, which the kernel
  * caches: it grows to the size of the data and can be reclaimed at any time.
  */
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Running } from '../contenders/contender.js'
 import { thisBuild, topicd } from '../contenders/topicd.js'
 import { runBurst } from '../measure/burst.js'
-import { openSandbox } from '../measure/sandbox.js'
+import { type ResidentSet, residentSet } from '../measure/memory.js'
 import { median, regression } from '../measure/statistics.js'
 import { flag, positive, readCommandLine, text, UsageError } from '../options.js'
-import { type Session, scaleOf, withSession } from '../session.js'
-import { Tree } from '../work/tree.js'
+import { openOn, type Session, withSession } from '../session.js'
+import type { Tree } from '../work/tree.js'
 import type { Scale } from '../work/workload.js'
 import { mixed } from '../workloads/mixed.js'
 
@@ -44,10 +43,8 @@ const growthMax = 0.1
 
 const mebibyte = 1024 ** 2
 
-interface Sample {
+interface Sample extends ResidentSet {
   readonly seconds: number
-  readonly anonymous: number
-  readonly fileBacked: number
 }
 
 /** The load's result, and the samples of each worker. */
@@ -63,11 +60,8 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   const minutes = positive('minutes', own.minutes) ?? (options.smoke ? smokeMinutes : defaultMinutes)
   const contender = await topicd(thisBuild)
   return withSession(options, [contender], async (session) => {
-    const { measureOptions, print } = session
-    const scale = scaleOf(mixed, options)
-    const tree = new Tree(scale.topics, scale.valueBytes)
-    const setting = { workers: options.workers, responseBytes: 2 }
-    const { running, close } = await openSandbox(contender, tree, setting, measureOptions.sandboxes)
+    const { print } = session
+    const { running, tree, scale, close } = await openOn(contender, mixed, session)
     const observed = await observe(running, tree, scale, minutes * 60, session).finally(close)
     const { requests, problem, workers } = observed
     print(`${requests.toLocaleString('en')} requests in ${minutes} minutes, ${scale.connections} connections`)
@@ -143,10 +137,4 @@ function lowPoints(samples: readonly Sample[]): [seconds: number, bytes: number]
     const low = part.reduce((least, sample) => (sample.anonymous < least.anonymous ? sample : least))
     return [low.seconds, low.anonymous]
   })
-}
-
-function residentSet(pid: number): Omit<Sample, 'seconds'> {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const kibibytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
-  return { anonymous: kibibytes('RssAnon') * 1024, fileBacked: (kibibytes('RssFile') + kibibytes('RssShmem')) * 1024 }
 }

@@ -18,11 +18,9 @@ import { binaries, query } from '../contenders/postgres-engine.js'
 import { thisBuild, topicd } from '../contenders/topicd.js'
 import { runBurst } from '../measure/burst.js'
 import type { Result, Round } from '../measure/result.js'
-import { openSandbox } from '../measure/sandbox.js'
 import { median } from '../measure/statistics.js'
 import { type Options, readCommandLine, UsageError, workloadsNamed } from '../options.js'
-import { allCorrect, measureAll, type Session, scaleOf, withSession } from '../session.js'
-import { Tree } from '../work/tree.js'
+import { allCorrect, measureAll, openOn, type Session, withSession } from '../session.js'
 import { overwrite256 } from '../workloads/overwrite.js'
 
 /** Requests per second that batching must reach, as a multiple of those without it. */
@@ -89,11 +87,9 @@ function gainOf({ workload, outcomes }: Result): Gain[] {
 }
 
 /** The requests per commit, and pgbench, on one engine that holds the tree of the overwrites. */
-async function showFloor({ options, measureOptions, print }: Session): Promise<void> {
-  const scale = scaleOf(overwrite256, options)
-  const tree = new Tree(scale.topics, scale.valueBytes)
-  const setting = { workers: options.workers, responseBytes: 0 }
-  const { running, close } = await openSandbox(postgres(), tree, setting, measureOptions.sandboxes)
+async function showFloor(session: Session): Promise<void> {
+  const { options, measureOptions, print } = session
+  const { running, tree, scale, close } = await openOn(postgres(), overwrite256, session)
   try {
     const { address } = running as PostgresRunning
     // Only transactions that write are given an id, one each.

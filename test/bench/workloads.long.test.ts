@@ -82,7 +82,7 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), groups.flat().toSorted())
 })
 
-const verbs = ['growth', 'compare', 'memory', 'profile', 'postgres', 'fenced']
+const verbs = ['growth', 'compare', 'memory', 'idle', 'profile', 'postgres', 'fenced']
 
 test('help lists every verb, and each verb has help of its own', async (t) => {
   const overview = await help()
@@ -108,7 +108,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
   }
 })
 
-test('growth measures every series, and profile and memory print their figures', { jobs: 3 }, async (t) => {
+test('growth measures every series, and profile, memory and idle print their figures', { jobs: 3 }, async (t) => {
   const run = async (t: Test, ...args: string[]): Promise<string> => {
     const directory = t.testdir()
     const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
@@ -127,6 +127,11 @@ test('growth measures every series, and profile and memory print their figures',
   })
   void t.test('memory prints a verdict for a worker', async (t) => {
     t.match(await run(t, 'memory'), /^worker 1: /m)
+  })
+  void t.test('idle prints the memory of a connection and the latencies beside them', async (t) => {
+    const stdout = await run(t, 'idle')
+    t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)
+    t.notMatch(stdout, 'WRONG')
   })
 })
 

@@ -1,0 +1,78 @@
+/**
+ * A crowd: many connections that are idle most of the time. Each sends one request in every interval, at a moment of
+ * its own, and every answer is checked. The driver of a burst measures beside it.
+ */
+import { connect, type Socket } from 'node:net'
+import type { Exchange, Running } from '../contenders/contender.js'
+
+/** Connections that are being opened at the same time. */
+const openingMax = 100
+
+export interface Crowd {
+  /** What went wrong first: a wrong answer or a lost connection; undefined if nothing did. */
+  problem(): string | undefined
+  /** Answers so far. */
+  answers(): number
+  close(): void
+}
+
+/** Opens `count` connections, each of which then performs `exchange` once every `intervalMs`. */
+export async function openCrowd(
+  { port, headers }: Running,
+  exchange: Exchange,
+  count: number,
+  intervalMs: number,
+): Promise<Crowd> {
+  const sockets: Socket[] = []
+  const timers: NodeJS.Timeout[] = []
+  let answers = 0
+  let problem: string | undefined
+  let isClosing = false
+  const request = requestText(port, headers, exchange)
+  const openOne = async (index: number): Promise<void> => {
+    const socket = await opened(port)
+    sockets.push(socket)
+    let received = ''
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      received += text
+      if (!exchange.expected.some((body) => received.endsWith(`\r\n\r\n${body}`))) return
+      if (!received.startsWith('HTTP/1.1 200 OK\r\n')) problem ??= `wrong answer: ${received.slice(0, 300)}`
+      received = ''
+      answers++
+    })
+    socket.on('close', () => {
+      if (!isClosing) problem ??= `a connection was lost${received === '' ? '' : ` after ${received.slice(0, 300)}`}`
+    })
+    const send = (): void => void socket.write(request)
+    send()
+    const offsetMs = (index / count) * intervalMs
+    timers.push(setTimeout(() => timers.push(setInterval(send, intervalMs)), offsetMs))
+  }
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next < count) await openOne(next++)
+  }
+  await Promise.all(Array.from({ length: Math.min(openingMax, count) }, lane))
+  return {
+    problem: () => problem,
+    answers: () => answers,
+    close() {
+      isClosing = true
+      for (const timer of timers) clearTimeout(timer)
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+function opened(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(socket))
+    socket.once('error', reject)
+  })
+}
+
+function requestText(port: number, headers: Running['headers'], { method, path, body }: Exchange): string {
+  const all = { host: `127.0.0.1:${port}`, ...headers, 'content-length': String(Buffer.byteLength(body)) }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}
