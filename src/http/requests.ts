@@ -83,7 +83,9 @@ export class Requests<Caller extends object> {
 
   #receive(exchange: Exchange<Caller>, route: Route<Caller>): void {
     const { authorization } = seen
-    this.#onPiece(exchange, (piece, isLast) => {
+    exchange.res.onAborted(() => this.#onAbort(exchange))
+    exchange.res.onData((piece, isLast) => {
+      if (this.#isDropped(exchange, isLast)) return
       if (isLast && exchange.kept === undefined) return this.#handle(exchange, route, Buffer.from(piece))
       const body = this.#bodies.add(exchange, piece, exchange.bytesIn)
       if (body === undefined) return this.#refuse(exchange, this.#service.refusal('overloaded'))
@@ -195,15 +197,22 @@ export class Requests<Caller extends object> {
 
   /** Receives the body: its pieces go to `take` until the request is answered; later ones are dropped. */
   #onPiece(exchange: Exchange<Caller>, take: (piece: ArrayBuffer, isLast: boolean) => void): void {
-    exchange.res.onAborted(() => {
-      this.#exchanges.abort(exchange)
-      this.#bodies.releaseBody(exchange)
-    })
+    exchange.res.onAborted(() => this.#onAbort(exchange))
     exchange.res.onData((piece, isLast) => {
-      exchange.bodyEnded = isLast
-      if (exchange.done) exchange.onDropped?.()
-      else take(piece, isLast)
+      if (!this.#isDropped(exchange, isLast)) take(piece, isLast)
     })
+  }
+
+  #onAbort(exchange: Exchange<Caller>): void {
+    this.#exchanges.abort(exchange)
+    this.#bodies.releaseBody(exchange)
+  }
+
+  /** To be asked about every piece of a body: whether it comes after the answer. */
+  #isDropped(exchange: Exchange<Caller>, isLast: boolean): boolean {
+    exchange.bodyEnded = isLast
+    if (exchange.done) exchange.onDropped?.()
+    return exchange.done
   }
 }
 

@@ -12,16 +12,15 @@ type View = (bytes: Buffer, size: number) => Uint8Array
 
 /** A function that makes views, with a cache of its own. */
 export function createView(): View {
-  let buffer: ArrayBufferLike | undefined
-  let offset = 0
+  // Asking a Buffer for its memory costs as much as the rest, so what is compared is the Buffer itself.
+  let cached: Buffer | undefined
   let views: Uint8Array[] = []
   return (bytes, size) => {
     if (size > cachedBytesMax) return new Uint8Array(bytes.buffer, bytes.byteOffset, size)
-    if (bytes.buffer !== buffer || bytes.byteOffset !== offset) {
-      buffer = bytes.buffer
-      offset = bytes.byteOffset
+    if (bytes !== cached) {
+      cached = bytes
       views = []
     }
-    return (views[size] ??= new Uint8Array(bytes.buffer, offset, size))
+    return (views[size] ??= new Uint8Array(bytes.buffer, bytes.byteOffset, size))
   }
 }
