@@ -29,7 +29,8 @@ const json = '  --json                results as JSON on stdout; everything else
 export const usual: Verb = {
   synopsis: '[WORKLOAD…]',
   summary: 'what does each workload cost, compared with other servers?',
-  details: `  --contenders NAMES    bare,topicd,fastify,redis,etcd, separated by commas (default: all that are installed)
+  details: `  --contenders NAMES    bare,file,topicd,fastify,redis,etcd, separated by commas (default: all that
+                        are installed)
 ${json}`,
   load: () => import('./verbs/run.js'),
 }
@@ -51,6 +52,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map([
       synopsis: 'BASE CHANGE [WORKLOAD…]',
       summary: 'is one revision faster than another?',
       details: `  BASE, CHANGE          git revisions, or "." for the working tree as last built
+  --peers NAMES         of fastify,redis,etcd, separated by commas, that take part too (default: none)
 ${json}`,
       load: () => import('./verbs/compare.js'),
     },

@@ -7,8 +7,9 @@
  * read written topics back after each burst, stop everything. A contender that has a problem is not measured any more.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bare, meanResponseBytes } from '../contenders/bare.js'
+import { bare } from '../contenders/bare.js'
 import type { Contender, Running } from '../contenders/contender.js'
+import { meanResponseBytes } from '../contenders/floor.js'
 import type { Driver } from '../drivers/driver.js'
 import type { Script } from '../work/operation.js'
 import { Tree } from '../work/tree.js'
@@ -123,7 +124,7 @@ class Measurement {
       bursts.set(participant, measured)
       const { problem, answered } = measured.burst
       participant.problem = problem
-      if (participant.contender !== bare && answered !== undefined)
+      if (!participant.contender.isFloor && answered !== undefined)
         participant.problem ??= await lostWrite(running, scripts, answered)
     }
     const floor = [...bursts].find(([{ contender }]) => contender === bare)?.[1]

@@ -4,7 +4,8 @@
  *
  *     npm run bench -- compare BASE CHANGE [WORKLOAD…] [options]
  *
- * A revision is anything that git accepts as one; a dot is the working tree as last built.
+ * A revision is anything that git accepts as one; a dot is the working tree as last built. With `--peers`, other servers
+ * take part in the same run.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
@@ -12,11 +13,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { bare } from '../contenders/bare.js'
 import type { Contender } from '../contenders/contender.js'
+import { contendersNamed, peers } from '../contenders/peers.js'
 import { topicd } from '../contenders/topicd.js'
 import { root } from '../measure/machine.js'
 import type { Outcome, Result } from '../measure/result.js'
 import { spread } from '../measure/statistics.js'
-import { flag, readCommandLine, UsageError, workloadsNamed } from '../options.js'
+import { flag, readCommandLine, text, UsageError, workloadsNamed } from '../options.js'
 import { figure, markdown, summary } from '../report/table.js'
 import { allCorrect, measureAll, withSession } from '../session.js'
 
@@ -29,10 +31,11 @@ const buildMsMax = 600_000
 const differenceMin = 0.02
 
 export async function run(argv: readonly string[]): Promise<boolean> {
-  const { options, words } = readCommandLine(argv, { json: flag })
+  const { options, words, own } = readCommandLine(argv, { json: flag, peers: text })
   const [base, change, ...names] = words
   if (base === undefined || change === undefined) throw new UsageError('compare needs two revisions: BASE and CHANGE')
   const workloads = workloadsNamed(names, [options.smoke ? 'all' : 'usual'])
+  const besides = typeof own.peers === 'string' ? contendersNamed(peers, own.peers.split(',')) : []
   const directory = await mkdtemp(join(options.directory, 'topicd-compare-'))
   const worktrees: string[] = []
   try {
@@ -40,9 +43,12 @@ export async function run(argv: readonly string[]): Promise<boolean> {
       bare,
       await builtContender('base', base, join(directory, 'base'), worktrees),
       await builtContender('change', change, join(directory, 'change'), worktrees),
+      ...besides,
     ]
     return await withSession(options, contenders, async (session) => {
-      const results = await measureAll(session, workloads, () => contenders)
+      const results = await measureAll(session, workloads, ({ contenders: which }) =>
+        which === 'all' ? contenders : contenders.filter((contender) => !besides.includes(contender)),
+      )
       const { machine, print } = session
       if (options.json) console.log(JSON.stringify({ machine, base, change, results }, undefined, 2))
       else print(`\n${comparison(results).join('\n')}`)

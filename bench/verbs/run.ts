@@ -10,24 +10,24 @@
  */
 import { bare } from '../contenders/bare.js'
 import type { Contender } from '../contenders/contender.js'
-import { etcd } from '../contenders/etcd.js'
-import { fastify } from '../contenders/fastify.js'
-import { redis } from '../contenders/redis.js'
+import { file } from '../contenders/file.js'
+import { contendersNamed, peers } from '../contenders/peers.js'
 import { thisBuild, topicd } from '../contenders/topicd.js'
 import { checkGuarantees, type GuaranteeRow } from '../measure/guarantees.js'
 import type { Result } from '../measure/result.js'
-import { flag, readCommandLine, text, UsageError, workloadsNamed } from '../options.js'
+import { flag, readCommandLine, text, workloadsNamed } from '../options.js'
 import { guaranteeTable, ratioTable, verdicts } from '../report/table.js'
 import { allCorrect, measureAll, type Session, withSession } from '../session.js'
+import type { Workload } from '../work/workload.js'
 
 export async function run(argv: readonly string[]): Promise<boolean> {
   const { options, words, own } = readCommandLine(argv, { contenders: text, json: flag })
   const workloads = workloadsNamed(words, [options.smoke ? 'all' : 'usual'])
   const names = typeof own.contenders === 'string' ? own.contenders.split(',') : undefined
-  const contenders = chosen([bare, await topicd(thisBuild), fastify, redis, etcd], names)
+  const contenders = contendersNamed([bare, file, await topicd(thisBuild), ...peers], names, thisBuild.name)
   return withSession(options, contenders, async (session) => {
     const results = await measureAll(session, workloads, (workload) =>
-      contenders.filter(({ name }) => workload.contenders === 'all' || name === 'bare' || name === 'topicd'),
+      contenders.filter((contender) => takesPart(workload, contender)),
     )
     const storing = contenders.filter(({ dataFormat }) => dataFormat !== undefined)
     const comparable = storing.length > 1 ? storing : []
@@ -37,26 +37,10 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   })
 }
 
-/**
- * The named contenders; without names, all that can run, and a line on standard error for each that cannot.
- *
- * @throws UsageError when a name is unknown, or a named contender or topicd cannot run
- */
-function chosen(all: readonly Contender[], names: readonly string[] | undefined): Contender[] {
-  for (const name of names ?? []) {
-    if (!all.some((contender) => hasName(contender, name))) throw new UsageError(`unknown contender "${name}"`)
-  }
-  const wanted = names === undefined ? all : all.filter((contender) => names.some((name) => hasName(contender, name)))
-  for (const { name, missing } of wanted) {
-    if (missing === undefined) continue
-    if (name === 'topicd' || names !== undefined) throw new UsageError(`${name} cannot run: ${missing}`)
-    console.error(`LEFT OUT: ${name}: ${missing}`)
-  }
-  return wanted.filter(({ missing }) => missing === undefined)
-}
-
-function hasName(contender: Contender, name: string): boolean {
-  return contender.name === name || contender.name.split(' ')[0] === name
+/** Which contenders take part in a workload. */
+function takesPart({ contenders, besideFile }: Workload, contender: Contender): boolean {
+  if (contender === file) return besideFile === true
+  return contenders === 'all' || contender === bare || contender.name === thisBuild.name
 }
 
 function show(session: Session, results: readonly Result[], guarantees: readonly GuaranteeRow[]): void {

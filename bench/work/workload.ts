@@ -21,6 +21,8 @@ export interface Workload {
   readonly scale: Scale
   /** `all` if other stores can do the same work; otherwise only topicd and the floor are measured. */
   readonly contenders: 'all' | 'floor only'
+  /** Whether it is also compared with writing the same bytes to a file. */
+  readonly besideFile?: true
   /** Whether answers depend on a connection's earlier requests, which wrk cannot check. */
   readonly ordered: boolean
   /** Target: the most that topicd may cost, as a multiple of the floor. */

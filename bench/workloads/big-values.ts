@@ -18,6 +18,7 @@ export const bigOverwrite: Workload = {
   question: 'What does a durable addAndSet of a value of 100 KB cost?',
   scale,
   contenders: 'all',
+  besideFile: true,
   ordered: false,
   scripts: overwrites,
 }

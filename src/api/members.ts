@@ -16,7 +16,7 @@ export interface Members {
   count: number
   value: Uint8Array | undefined
   size: Uint8Array | undefined
-  properties: Uint8Array | undefined
+  properties: Buffer | undefined
   /**
    * The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing after it was
    * examined.
@@ -30,7 +30,7 @@ export function firstByte(text: Uint8Array): number | undefined {
 }
 
 /** @param body UTF-8 of one JSON object; for any other text nothing is found */
-export function scanMembers(body: Uint8Array): Members {
+export function scanMembers(body: Buffer): Members {
   const members: Members = { count: 0, value: undefined, size: undefined, properties: undefined, tooDeep: undefined }
   eachMember(body, (nameStart, nameEnd, start, end) => {
     members.count++
@@ -44,12 +44,11 @@ export function scanMembers(body: Uint8Array): Members {
 }
 
 /** The first name that an object has more than once, however it is escaped; undefined when there is none. */
-export function repeatedName(object: Uint8Array): string | undefined {
-  const bytes = Buffer.from(object.buffer, object.byteOffset, object.length)
+export function repeatedName(object: Buffer): string | undefined {
   const names = new Set<string>()
   let repeated: string | undefined
   eachMember(object, (nameStart, nameEnd) => {
-    const name = spelt(bytes, nameStart, nameEnd)
+    const name = spelt(object, nameStart, nameEnd)
     // A set that already has the name does not grow.
     const known = names.size
     if (names.add(name).size === known) repeated = name
@@ -77,7 +76,7 @@ type Visit = (nameStart: number, nameEnd: number, start: number, end: number | t
 /** In place of a value's end: the value has too many levels, and was not read further. */
 const tooDeep = -1
 
-function eachMember(body: Uint8Array, visit: Visit): void {
+function eachMember(body: Buffer, visit: Visit): void {
   let at = skipSpace(body, 0)
   if (body[at] !== openBrace) return
   at = skipSpace(body, at + 1)
@@ -96,19 +95,39 @@ function skipSpace(body: Uint8Array, at: number): number {
   return at
 }
 
+/**
+ * Bytes of a string that are looked at one by one, before Buffer's search for the closing quote, and again after an
+ * escaped quote. That search is a hundred times as fast on a long string, and costs as much as twenty such steps.
+ */
+const bytesPerSearch = 32
+
 /** @returns the position after the closing quote of the string that begins at `at` */
-function skipString(body: Uint8Array, at: number): number {
+function skipString(body: Buffer, at: number): number {
   const { length } = body
-  for (let end = at + 1; end < length; end++) {
-    const byte = body[end]
-    if (byte === quote) return end + 1
-    if (byte === backslash) end++
+  let end = at + 1
+  while (end < length) {
+    for (const near = end + bytesPerSearch; end < near; end++) {
+      const byte = body[end]
+      if (byte === quote) return end + 1
+      if (byte === backslash) end++
+    }
+    const found = body.indexOf(quote, end)
+    if (found === -1) return length
+    if (!isEscaped(body, end, found)) return found + 1
+    end = found + 1
   }
   return length
 }
 
+/** Whether an odd number of backslashes is before `at`; `from` is not in the middle of an escape. */
+function isEscaped(body: Buffer, from: number, at: number): boolean {
+  let start = at
+  while (start > from && body[start - 1] === backslash) start--
+  return (at - start) % 2 === 1
+}
+
 /** @returns the position after the value that begins at `at`, or `tooDeep` */
-function skipValue(body: Uint8Array, at: number): number | typeof tooDeep {
+function skipValue(body: Buffer, at: number): number | typeof tooDeep {
   const { length } = body
   const first = body[at]
   if (first === quote) return skipString(body, at)

@@ -25,7 +25,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  *
  * @param sizeMax the upper bound of `size`, where a body has one
  */
-export function parseBody<Body>(bytes: Uint8Array, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
+export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
   let text: string
   try {
     text = decoder.decode(bytes)
@@ -75,7 +75,7 @@ function levelsProblem(name: Uint8Array): Problem {
 }
 
 /** A name that is repeated, in the body or in its properties: JSON.parse would silently use the last value. */
-function repetitionProblem(bytes: Uint8Array, members: Members, input: object): Problem | undefined {
+function repetitionProblem(bytes: Buffer, members: Members, input: object): Problem | undefined {
   if (members.count !== Object.keys(input).length) {
     return problem('duplicate_parameter', { name: repeatedName(bytes) ?? '' })
   }

@@ -78,7 +78,7 @@ function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
   return isProblem(parsed) ? parsed : parsed.body
 }
 
-export function parseSet(bytes: Uint8Array): SetRequest | Problem {
+export function parseSet(bytes: Buffer): SetRequest | Problem {
   const parsed = parseBody(bytes, setShape)
   if (isProblem(parsed)) return parsed
   const { type = 'json', value } = parsed.body
@@ -88,7 +88,7 @@ export function parseSet(bytes: Uint8Array): SetRequest | Problem {
   return isProblem(valueText) ? valueText : { path, type, valueText }
 }
 
-export function parseAdd(bytes: Uint8Array): Creation | Problem {
+export function parseAdd(bytes: Buffer): Creation | Problem {
   const parsed = parseBody(bytes, addShape)
   if (isProblem(parsed)) return parsed
   const { type = 'json', properties = {} } = parsed.body
@@ -98,7 +98,7 @@ export function parseAdd(bytes: Uint8Array): Creation | Problem {
   return isProblem(checked) ? checked : { path, type, properties, removal: checked.removal }
 }
 
-export function parseAddAndSet(bytes: Uint8Array): AddAndSetRequest | Problem {
+export function parseAddAndSet(bytes: Buffer): AddAndSetRequest | Problem {
   const parsed = parseBody(bytes, addAndSetShape)
   if (isProblem(parsed)) return parsed
   const { type = 'json', properties = {}, value } = parsed.body
@@ -110,7 +110,7 @@ export function parseAddAndSet(bytes: Uint8Array): AddAndSetRequest | Problem {
   return isProblem(checked) ? checked : { creation: { path, type, properties, removal: checked.removal }, valueText }
 }
 
-export function parseRemove(bytes: Uint8Array): RemoveRequest | Problem {
+export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   const parsed = parseBody(bytes, removeShape)
   if (isProblem(parsed)) return parsed
   const { path, selector } = parsed.body

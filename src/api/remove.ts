@@ -7,7 +7,7 @@ import { isProblem } from './problems.js'
 
 export function handleRemove(
   { store }: ApiContext,
-  bytes: Uint8Array,
+  bytes: Buffer,
   access: Access,
   cancellation: Cancellation,
 ): Answer | Promise<Answer> {

@@ -34,11 +34,12 @@ export type ImportLine = ImportedTopic | ImportedKey
  *
  * @throws WrongLine when it is not a valid line
  */
-export function parseImportLine(line: Uint8Array): ImportLine {
+export function parseImportLine(bytes: Uint8Array): ImportLine {
+  const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   return keyPrefix.equals(line.subarray(0, keyPrefix.length)) ? parseKey(line) : parseTopic(line)
 }
 
-function parseTopic(line: Uint8Array): ImportedTopic {
+function parseTopic(line: Buffer): ImportedTopic {
   const parsed = parseBody(line, topicLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
   const { type = 'json', properties = {}, value } = parsed.body
@@ -54,7 +55,7 @@ function parseTopic(line: Uint8Array): ImportedTopic {
   return { kind: 'topic', path, type, properties, removal, valueText: valueText && Buffer.from(valueText) }
 }
 
-function parseKey(line: Uint8Array): ImportedKey {
+function parseKey(line: Buffer): ImportedKey {
   const parsed = parseBody(line, keyLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
   const { key } = parsed.body

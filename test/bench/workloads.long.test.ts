@@ -140,6 +140,12 @@ test('all answers of bare and fastify are right too', async (t) => {
   checkResults(t, await smoke(t, '--contenders', 'bare,topicd,fastify', 'mixed-90-10', 'deep-cursor'), contenders)
 })
 
+test('all answers of the file, and of a peer beside two revisions, are right', async (t) => {
+  checkResults(t, await smoke(t, '--contenders', 'bare,file,topicd', 'big-overwrite'), ['bare', 'file', 'topicd'])
+  const compared = await smoke(t, 'compare', '.', '.', 'overwrite-64', '--peers', 'fastify')
+  checkResults(t, compared, ['bare', 'base', 'change', 'fastify + lmdb'])
+})
+
 test('all answers of two workers are right', async (t) => {
   checkResults(t, await smoke(t, '--contenders', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
 })

@@ -1,0 +1,73 @@
+/**
+ * The floor of a big durable write: uWebSockets.js receives the body, one file gets its bytes, and after fdatasync comes
+ * a JSON constant of a given size. Bodies that arrive during a flush share the next one. No routes, no keys, no parsing,
+ * and nothing that could be read back: the file is a ring.
+ *
+ *     node file-server.js PORT BYTES FILE
+ */
+
+import uWS, { type HttpResponse } from 'uWebSockets.js'
+import { open } from 'node:fs/promises'
+
+const [port = '0', bytes = '2', file = ''] = process.argv.slice(2)
+
+/** A JSON string of exactly that many bytes, quotes included. */
+const answer = `"${'x'.repeat(Number(bytes) - 2)}"`
+
+/** The file is written again from its beginning, as a store reuses its pages. */
+const fileBytesMax = 64 * 1024 * 1024
+
+interface Waiting {
+  readonly res: HttpResponse
+  readonly body: Buffer
+  gone: boolean
+}
+
+const handle = await open(file, 'w')
+// A store overwrites pages that the file has: without this, every flush would also have to write the file's size.
+for (let at = 0; at < fileBytesMax; at += 1024 * 1024) await handle.write(Buffer.alloc(1024 * 1024), 0, 1024 * 1024, at)
+await handle.sync()
+
+let waiting: Waiting[] = []
+let isFlushing = false
+let position = 0
+
+async function flush(): Promise<void> {
+  isFlushing = true
+  while (waiting.length > 0) {
+    const batch = waiting
+    waiting = []
+    const bodies = batch.map(({ body }) => body)
+    const size = bodies.reduce((sum, { length }) => sum + length, 0)
+    if (position + size > fileBytesMax) position = 0
+    await handle.writev(bodies, position)
+    position += size
+    await handle.datasync()
+    for (const { res, gone } of batch) {
+      if (!gone) res.cork(() => res.writeHeader('content-type', 'application/json').end(answer))
+    }
+  }
+  isFlushing = false
+}
+
+uWS
+  .App()
+  .any('/*', (res, req) => {
+    const body = Buffer.allocUnsafeSlow(Number(req.getHeader('content-length')))
+    const own: Waiting = { res, body, gone: false }
+    let filled = 0
+    res.onAborted(() => {
+      own.gone = true
+    })
+    res.onData((chunk, isLast) => {
+      body.set(new Uint8Array(chunk), filled)
+      filled += chunk.byteLength
+      if (!isLast) return
+      waiting.push(own)
+      if (!isFlushing) void flush()
+    })
+  })
+  .listen('127.0.0.1', Number(port), (socket) => {
+    if (socket === false) throw new Error(`cannot listen on port ${port}`)
+    console.log('listening')
+  })
