@@ -77,6 +77,15 @@ ${json}`,
     },
   ],
   [
+    'cores',
+    {
+      synopsis: '[--json]',
+      summary: 'what would a machine with more cores do? (measured costs, computed rates)',
+      details: json,
+      load: () => import('./verbs/cores.js'),
+    },
+  ],
+  [
     'profile',
     {
       synopsis: 'WORKLOAD [--output DIR]',

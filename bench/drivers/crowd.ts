@@ -64,14 +64,16 @@ export async function openCrowd(
   }
 }
 
-function opened(port: number): Promise<Socket> {
+/** Connects to a server on 127.0.0.1. */
+export function opened(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => resolve(socket))
     socket.once('error', reject)
   })
 }
 
-function requestText(port: number, headers: Running['headers'], { method, path, body }: Exchange): string {
+/** The bytes of a request, as one connection sends them again and again. */
+export function requestText(port: number, headers: Running['headers'], { method, path, body }: Exchange): string {
   const all = { host: `127.0.0.1:${port}`, ...headers, 'content-length': String(Buffer.byteLength(body)) }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`

@@ -22,20 +22,22 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2
 }
 
-/** The slope of a straight line through points, by least squares. */
-interface Slope {
+/** A straight line through points, by least squares. */
+interface Line {
   readonly slope: number
+  /** Its `y` where `x` is 0. */
+  readonly intercept: number
   /** Standard error of the slope. */
   readonly slopeError: number
 }
 
 /** @param points at least two with different `x` */
-export function regression(points: readonly (readonly [x: number, y: number])[]): Slope {
+export function regression(points: readonly (readonly [x: number, y: number])[]): Line {
   const n = points.length
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / n
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / n
   const squares = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0)
   const slope = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0) / squares
   const residuals = points.reduce((sum, [x, y]) => sum + (y - meanY - slope * (x - meanX)) ** 2, 0)
-  return { slope, slopeError: Math.sqrt(residuals / Math.max(1, n - 2) / squares) }
+  return { slope, intercept: meanY - slope * meanX, slopeError: Math.sqrt(residuals / Math.max(1, n - 2) / squares) }
 }

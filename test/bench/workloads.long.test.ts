@@ -82,7 +82,7 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), groups.flat().toSorted())
 })
 
-const verbs = ['growth', 'compare', 'memory', 'idle', 'profile', 'postgres', 'fenced']
+const verbs = ['growth', 'compare', 'memory', 'idle', 'cores', 'profile', 'postgres', 'fenced']
 
 test('help lists every verb, and each verb has help of its own', async (t) => {
   const overview = await help()
@@ -98,6 +98,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
     [['--rounds', '0'], '--rounds must be a number above 0, not 0'],
     [['growth', 'nothing'], 'unknown series "nothing"'],
     [['memory', 'fetch-path'], 'unexpected argument "fetch-path"'],
+    [['cores', 'fetch-path'], 'unexpected argument "fetch-path"'],
     [['compare', 'main'], 'compare needs two revisions'],
     [['profile'], 'profile needs the name of one workload'],
   ] as const) {
@@ -108,7 +109,9 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
   }
 })
 
-test('growth measures every series, and profile, memory and idle print their figures', { jobs: 3 }, async (t) => {
+test('growth measures every series, and profile, memory, idle and cores print their figures', {
+  jobs: 3,
+}, async (t) => {
   const run = async (t: Test, ...args: string[]): Promise<string> => {
     const directory = t.testdir()
     const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
@@ -132,6 +135,18 @@ test('growth measures every series, and profile, memory and idle print their fig
     const stdout = await run(t, 'idle')
     t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)
     t.notMatch(stdout, 'WRONG')
+  })
+  void t.test('cores prints what it measured and what it computed', async (t) => {
+    const stdout = await run(t, 'cores')
+    t.notMatch(stdout, /NO FIGURES|WRONG/, 'every answer is right, and no acknowledged write is lost')
+    for (const row of [
+      /^\| overwrite-256 \| [\d.,]+ \([\d.]+ ×\) \| [\d.,]+ \([\d.]+ ×\) \|$/m,
+      /^\| 256 \| [\d.,]+ \[[\d.,]+–[\d.,]+\] \| [\d.,]+ \|$/m,
+      /^\| 1 \| 4 \| .* \| — \| [\d.,]+ \[[\d.,]+\] \|$/m,
+      /^### COMPUTED, not measured/m,
+      /^\| 32 \| .*(CPU|write lock), 8 a commit\)/m,
+    ])
+      t.match(stdout, row, String(row))
   })
 })
 
