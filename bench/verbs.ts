@@ -30,7 +30,7 @@ export const usual: Verb = {
   synopsis: '[WORKLOAD…]',
   summary: 'what does each workload cost, compared with other servers?',
   details: `  --contenders NAMES    bare,file,topicd,fastify,redis,etcd, separated by commas (default: all that
-                        are installed)
+                        are installed; file only takes part in big-overwrite)
 ${json}`,
   load: () => import('./verbs/run.js'),
 }
@@ -52,7 +52,8 @@ export const verbs: ReadonlyMap<string, Verb> = new Map([
       synopsis: 'BASE CHANGE [WORKLOAD…]',
       summary: 'is one revision faster than another?',
       details: `  BASE, CHANGE          git revisions, or "." for the working tree as last built
-  --peers NAMES         of fastify,redis,etcd, separated by commas, that take part too (default: none)
+  --peers NAMES         of fastify,redis,etcd, separated by commas, that take part too (default: none); their figures
+                        are in the lines of each workload
 ${json}`,
       load: () => import('./verbs/compare.js'),
     },

@@ -10,6 +10,6 @@ export const bare: Contender = {
   name: 'bare',
   version: `uWebSockets.js ${packageVersion('@uwsjs/linux-x64-20') ?? packageVersion('uWebSockets.js')}`,
   durability: 'stores nothing',
-  isFloor: true,
+  answersConstants: true,
   start: (setting) => startFloor(program, setting),
 }

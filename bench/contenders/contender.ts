@@ -55,8 +55,8 @@ export interface Contender {
    * Whether a write is on disk before it is answered, in words; other guarantees are probed (measure/guarantees.ts).
    */
   readonly durability: string
-  /** Whether it only answers constants, so that what it was given cannot be read back. */
-  readonly isFloor?: true
+  /** Whether it only answers constants: what it was given cannot be read back. */
+  readonly answersConstants?: true
   start(setting: Setting): Promise<Running>
   /** Fills an empty directory, if there is a quicker way than to create every topic over HTTP. */
   readonly load?: (tree: Tree, directory: string) => Promise<void>

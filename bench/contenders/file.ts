@@ -1,4 +1,7 @@
-/** The floor of big durable writes, as a contender: what receiving, copying and flushing the bytes costs (file-server.ts). */
+/**
+ * What receiving and flushing the bytes of big durable writes costs by itself, as a contender (file-server.ts). With
+ * several workers there are as many files, each flushed on its own, while every store has one.
+ */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Contender } from './contender.js'
@@ -9,7 +12,7 @@ const program = fileURLToPath(new URL('file-server.js', import.meta.url))
 export const file: Contender = {
   name: 'file',
   version: undefined,
-  durability: 'fsync before the answer, of a file that cannot be read back',
-  isFloor: true,
+  durability: 'fdatasync before the answer, of a file that cannot be read back',
+  answersConstants: true,
   start: (setting) => startFloor(program, setting, (worker) => [join(setting.directory, `bytes-${worker}`)]),
 }

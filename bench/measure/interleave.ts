@@ -124,7 +124,7 @@ class Measurement {
       bursts.set(participant, measured)
       const { problem, answered } = measured.burst
       participant.problem = problem
-      if (!participant.contender.isFloor && answered !== undefined)
+      if (!participant.contender.answersConstants && answered !== undefined)
         participant.problem ??= await lostWrite(running, scripts, answered)
     }
     const floor = [...bursts].find(([{ contender }]) => contender === bare)?.[1]

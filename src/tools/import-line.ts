@@ -30,9 +30,9 @@ interface ImportedKey {
 export type ImportLine = ImportedTopic | ImportedKey
 
 /**
- * Parses a line, without its end.
+ * Parses the bytes of a line, without its end.
  *
- * @throws WrongLine when it is not a valid line
+ * @throws WrongLine when they are not a valid line
  */
 export function parseImportLine(bytes: Uint8Array): ImportLine {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)

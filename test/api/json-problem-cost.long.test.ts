@@ -1,5 +1,6 @@
 /**
- * Finding what is wrong with a long body costs about as much as JSON.parse does, whatever the body consists of.
+ * The pass over a long body, and finding what is wrong with it, cost about as much as JSON.parse does, whatever the
+ * body consists of.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -21,13 +22,19 @@ function cpuMsOf(work: () => void): number {
 /** Passes over the bytes that the search may cost more than JSON.parse: fewer than two were measured. */
 const sweepsMax = 5
 
-/** What it costs to check a text of 4 MiB that is wrong only at its end, in ms of CPU, each the least of five runs. */
-function costsOf(
-  start: string,
-  piece: string,
-  end: string,
-): { readonly problemMs: number; readonly parseMs: number; readonly sweepMs: number } {
+/** In ms of CPU, each the least of five runs. */
+interface Costs {
+  readonly problemMs: number
+  readonly scanMs: number
+  readonly parseMs: number
+  /** One pass over the bytes. */
+  readonly sweepMs: number
+}
+
+/** What it costs to find what is wrong with a text of 4 MiB, and its members. */
+function costsOf(start: string, piece: string, end: string): Costs {
   const script = `
+    import { scanMembers } from '${join(import.meta.dirname, '../../dist/api/members.js')}'
     import { jsonProblem } from '${join(import.meta.dirname, '../../dist/api/json-problem.js')}'
     const [start, piece, end] = ${JSON.stringify([start, piece, end])}
     const text = start + piece.repeat(Math.floor((4 * 1024 * 1024) / piece.length)) + end
@@ -38,7 +45,8 @@ function costsOf(
     let sum = 0
     const sweep = () => { for (let i = 0; i < bytes.length; i++) sum += table[bytes[i]] }
     const problemMs = cpuMsOf(() => jsonProblem(bytes, 1000))
-    console.log(JSON.stringify({ problemMs, parseMs: cpuMsOf(parse), sweepMs: cpuMsOf(sweep), sum }))`
+    const scanMs = cpuMsOf(() => scanMembers(bytes))
+    console.log(JSON.stringify({ problemMs, scanMs, parseMs: cpuMsOf(parse), sweepMs: cpuMsOf(sweep), sum }))`
   return measured(script)
 }
 
@@ -64,11 +72,34 @@ t.test(
     ] as const) {
       const { problemMs, parseMs, sweepMs } = costsOf(start, piece, end)
       // JSON.parse reads some texts a word at a time; the search has to read every byte, on any machine.
-      const figures = `${piece}: ${problemMs.toFixed(1)} ms of CPU, JSON.parse ${parseMs.toFixed(1)} ms, a pass over the bytes ${sweepMs.toFixed(1)} ms`
-      t.ok(problemMs < parseMs + sweepsMax * sweepMs, figures)
+      t.ok(problemMs < parseMs + sweepsMax * sweepMs, `${piece}: ${inWords(problemMs, parseMs, sweepMs)}`)
     }
   },
 )
+
+/** Passes over the bytes that finding the members may cost more than JSON.parse: fewer than three were measured. */
+const scanSweepsMax = 8
+
+t.test('finding the members of a long body costs about as much as JSON.parse does', async (t) => {
+  for (const piece of ['\\"', '\\\\', 'x', `${'x'.repeat(33)}\\"`, `${'\\'.repeat(9998)}\\"`]) {
+    const { scanMs, parseMs, sweepMs } = costsOf(`{"value":"`, piece, '"}')
+    t.ok(
+      scanMs < parseMs + scanSweepsMax * sweepMs,
+      `a string of ${piece.slice(-3)}: ${inWords(scanMs, parseMs, sweepMs)}`,
+    )
+  }
+  for (const piece of ['\t', '\n  {"a": 1},', '"",', '[],']) {
+    const { scanMs, parseMs, sweepMs } = costsOf(`{"value":[`, piece, '1]}')
+    t.ok(
+      scanMs < parseMs + scanSweepsMax * sweepMs,
+      `an array of ${JSON.stringify(piece)}: ${inWords(scanMs, parseMs, sweepMs)}`,
+    )
+  }
+})
+
+function inWords(ms: number, parseMs: number, sweepMs: number): string {
+  return `${ms.toFixed(1)} ms of CPU, JSON.parse ${parseMs.toFixed(1)} ms, a pass over the bytes ${sweepMs.toFixed(1)} ms`
+}
 
 t.test('the search for a repeated name ends at the first one and costs less than twice JSON.parse', async (t) => {
   const members = Array.from({ length: 80_000 }, (_, i) => `"name${i}":1`)

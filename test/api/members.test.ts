@@ -1,4 +1,4 @@
-/** The pass over a body's members finds the same texts as a plain reader, wherever quotes and backslashes are. */
+/** The pass over a body's members finds their texts, wherever quotes and backslashes are. */
 import t from 'tap'
 import { scanMembers } from '../../dist/api/members.js'
 import { type Random, seededRandom } from '../support/random.js'
@@ -54,6 +54,11 @@ t.test('backslashes up to the closing quote are counted, at every distance', (t)
 
 t.test('the pass over a text that is cut off anywhere ends', (t) => {
   const body = `{"value":"${'x'.repeat(40)}\\"${'y'.repeat(40)}\\\\","path":"${'z'.repeat(70)}\\\\\\""}`
-  for (let end = 0; end < body.length; end++) t.ok(scanMembers(Buffer.from(body.slice(0, end))).count <= 2)
+  const firstEnd = body.indexOf(',"path"')
+  for (let end = 0; end < body.length; end++) {
+    const { count, value } = scanMembers(Buffer.from(body.slice(0, end)))
+    t.ok(count <= 2)
+    if (end >= firstEnd) t.equal(textOf(value), body.slice('{"value":'.length, firstEnd), `of ${end} bytes`)
+  }
   t.end()
 })

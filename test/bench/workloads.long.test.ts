@@ -101,6 +101,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
     [['cores', 'fetch-path'], 'unexpected argument "fetch-path"'],
     [['compare', 'main'], 'compare needs two revisions'],
     [['profile'], 'profile needs the name of one workload'],
+    [['--contenders', 'bare,file,topicd', 'fetch-path'], 'file takes part in none of these workloads'],
   ] as const) {
     const failure = await promisify(execFile)(process.execPath, [main, ...args], { env: plainEnvironment }).catch(
       (error: { code?: number; stderr?: string }) => error,
@@ -155,7 +156,7 @@ test('all answers of bare and fastify are right too', async (t) => {
   checkResults(t, await smoke(t, '--contenders', 'bare,topicd,fastify', 'mixed-90-10', 'deep-cursor'), contenders)
 })
 
-test('all answers of the file, and of a peer beside two revisions, are right', async (t) => {
+test('the file takes part, and all answers of a peer beside two revisions are right', async (t) => {
   checkResults(t, await smoke(t, '--contenders', 'bare,file,topicd', 'big-overwrite'), ['bare', 'file', 'topicd'])
   const compared = await smoke(t, 'compare', '.', '.', 'overwrite-64', '--peers', 'fastify')
   checkResults(t, compared, ['bare', 'base', 'change', 'fastify + lmdb'])

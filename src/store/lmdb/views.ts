@@ -12,7 +12,7 @@ type View = (bytes: Buffer, size: number) => Uint8Array
 
 /** A function that makes views, with a cache of its own. */
 export function createView(): View {
-  // Asking a Buffer for its memory costs as much as the rest, so what is compared is the Buffer itself.
+  // A Buffer never changes its memory, and asking for it costs as much as the rest: so the Buffer itself is compared.
   let cached: Buffer | undefined
   let views: Uint8Array[] = []
   return (bytes, size) => {
