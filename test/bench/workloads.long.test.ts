@@ -26,10 +26,11 @@ const plainEnvironment = { ...process.env, NODE_OPTIONS: '' }
 
 const stdoutBytesMax = 64 * 1024 * 1024
 
+/** @param args a verb, if there is one, comes first */
 async function smoke(t: Test, ...args: string[]): Promise<Report['results']> {
   const directory = t.testdir()
   const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
-  const command = [main, '--smoke', '--json', ...directories, ...args]
+  const command = [main, ...args, '--smoke', '--json', ...directories]
   const { stdout } = await promisify(execFile)(process.execPath, command, {
     env: plainEnvironment,
     maxBuffer: stdoutBytesMax,
