@@ -9,9 +9,10 @@
  * not.
  */
 import { bare } from '../contenders/bare.js'
+import { contendersNamed } from '../contenders/chosen.js'
 import type { Contender } from '../contenders/contender.js'
 import { file } from '../contenders/file.js'
-import { contendersNamed, peers } from '../contenders/peers.js'
+import { peers } from '../contenders/peers.js'
 import { thisBuild, topicd } from '../contenders/topicd.js'
 import { checkGuarantees, type GuaranteeRow } from '../measure/guarantees.js'
 import type { Result } from '../measure/result.js'
