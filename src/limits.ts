@@ -144,6 +144,12 @@ export const conflictsMax = 64
  */
 export const removalsInOneCommitMax = 500
 
+/**
+ * Operations of batches that one callback of a transaction decides before a further batch waits for the next one:
+ * meanwhile this process does nothing else, and no other writes.
+ */
+export const operationsInOneCallbackMax = 500
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

@@ -124,9 +124,9 @@ export class WorkerLife {
   }
 
   async #serve({ config, port }: Start, { store, keyring, disk }: Opened): Promise<void> {
-    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
+    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, batchOperationsMax, host, tlsCert, tlsKey } = config
     const tryReserveDisk = disk?.tryReserve ?? (() => true)
-    const context = { store, pageSizeMax, pageBytesMax, tryReserveDisk }
+    const context = { store, pageSizeMax, pageBytesMax, batchOperationsMax, tryReserveDisk }
     const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
     const service = createService({
       context,
