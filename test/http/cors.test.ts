@@ -267,6 +267,17 @@ await t.test('a preflight ends its connection, and nothing behind it is executed
   }
 })
 
+await t.test('a 403 carries the headers too, and so does the answer to HEAD', async (t) => {
+  const token = await server.addKey('reader', { allow: ['fetch'] })
+  const answer = await send(server, { path: '/topics/add', token, body: '{"path":"b"}' }, `origin: ${origin}`)
+  t.equal(answer.status, 403)
+  t.strictSame(corsLines(answer), allowedLines)
+  const connection = await server.raw()
+  await connection.write(`HEAD /healthz HTTP/1.1\r\nhost: topicd\r\norigin: ${origin}\r\n\r\n`)
+  await connection.closed
+  t.strictSame(corsLines({ status: 0, head: connection.received.trim().toLowerCase(), body: '' }), allowedLines)
+})
+
 await t.test('an answer after a 100 carries the headers too', async (t) => {
   const connection = await server.raw()
   const lines = ['host: topicd', `authorization: Apikey ${server.token}`, 'content-type: application/json']
