@@ -107,7 +107,7 @@ export interface BackupDone {
 }
 
 /**
- * What this process has committed since its start; counts are live. `writes` includes those that failed; whether it
+ * What this process has committed since its start; counts are live. A batch counts as all its operations. `writes` includes those that failed; whether it
  * includes those in flight depends on the engine.
  */
 export interface CommitStats {

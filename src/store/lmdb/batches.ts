@@ -72,17 +72,17 @@ export class Batches implements Pick<TopicStore, 'write'> {
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
   readonly write = async (operations: readonly WriteOperation[]): Promise<BatchResult> => {
     const batch: Batch = { operations: operations.map((operation) => this.#prepare(operation)), result: undefined }
-    await this.#commits.run(true, () => this.#enqueue(batch))
+    await this.#commits.run(true, () => this.#enqueue(batch), undefined, operations.length)
     assert(batch.result !== undefined, 'a transaction was committed before its batches were decided')
     return batch.result
   }
 
   /** Copies everything that is a view into the request. */
-  #prepare({ valueText, ...action }: WriteOperation): Prepared {
-    const { path, type, constraint } = action
+  /** Copies everything that is a view into the request. */
+  #prepare({ kind, path, type, creation, valueText, constraint }: WriteOperation): Prepared {
     const item = type && this.#slabs.item(path, type, valueText)
-    if (constraint?.kind !== 'value') return { ...action, item }
-    return { ...action, constraint: { kind: 'value', text: Buffer.from(constraint.text) }, item }
+    const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
+    return { kind, path, type, creation, constraint: copied, item } as Prepared
   }
 
   #enqueue(batch: Batch): Promise<boolean> {
