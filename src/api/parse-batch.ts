@@ -2,9 +2,10 @@
  * From the bytes of a batch to its operations, each checked as the body of its route, or to the first problem. Nothing
  * here knows what the operations would do.
  */
+
 import { strict as assert } from 'node:assert'
 import { valueLevelsMax } from '../limits.js'
-import type { WriteOperation } from '../store/batch.js'
+import type { WriteOperation } from '../store/store.js'
 import { batchShape, operationShapes } from '../validators.js'
 import { eachElement, scanMembers } from './members.js'
 import { addAndSetRequest, addRequest, removeOneRequest, setRequest } from './parse.js'

@@ -13,16 +13,9 @@ import { getLastVersion } from 'lmdb'
 import { operationsInOneCallbackMax } from '../../limits.js'
 import type { Path } from '../../topics/path.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
-import {
-  BatchDecisions,
-  type BatchResult,
-  type Change,
-  type StoredTopic,
-  type WriteAction,
-  type WriteOperation,
-} from '../batch.js'
+import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock } from '../clock.js'
-import type { Creation, TopicStore } from '../store.js'
+import type { BatchResult, Creation, TopicStore, WriteAction, WriteOperation } from '../store.js'
 import type { Commits } from './commits.js'
 import { type Environment, plainVersion } from './environment.js'
 import type { PlainTopics } from './plain-topics.js'

@@ -11,15 +11,8 @@ import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { retainsValue } from '../../topics/properties.js'
 import { encodeItem, valueOfItem } from '../../topics/topic.js'
-import {
-  BatchDecisions,
-  type BatchResult,
-  type Change,
-  isRefused,
-  type StoredTopic,
-  type WriteOperation,
-} from '../batch.js'
-import type { Creation, TopicStore } from '../store.js'
+import { BatchDecisions, type Change, isRefused, type StoredTopic } from '../batch.js'
+import type { BatchResult, Creation, TopicStore, WriteOperation } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
 import { changeTopics, lockKeys, readTopics } from './batch-statements.js'
 import { Batcher, type Request, type RequestGroup } from './batcher.js'
