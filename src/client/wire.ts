@@ -1,0 +1,75 @@
+/**
+ * The requests on the wire, as the client's callers write them: the API's own body types, with values that may also be
+ * texts. Members that those types do not have yet are declared here. Types only.
+ */
+import type { AddAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type {
+  AddAndSetBody,
+  AddBody,
+  FetchByPath,
+  FetchBySelector,
+  RemoveByPath,
+  RemoveBySelector,
+  SetBody,
+} from '../api/bodies.js'
+import type { TopicType } from '../topics/topic.js'
+
+/** What must hold for a write to happen; otherwise it is refused with 409 `unsatisfied_constraint`. */
+export type Constraint =
+  /** The topic's value is this one, compared as text; white space between tokens does not count. */
+  | { readonly value: unknown }
+  /** The topic exists and has no value. */
+  | { readonly no_value: true }
+  /** There is no topic. */
+  | { readonly no_topic: true }
+
+interface Constrained {
+  readonly constraint?: Constraint
+}
+
+interface DryRun {
+  /** Answers how many topics would be removed, and removes none. */
+  readonly dry_run?: boolean
+}
+
+interface ItemParts {
+  /** json when absent; `any` for both types. */
+  readonly type?: TopicType | 'any'
+  /** Whether items carry their properties. */
+  readonly with_properties?: boolean
+  /** Whether items carry their values; true when absent. */
+  readonly with_values?: boolean
+}
+
+interface DeepBranches {
+  /** Of each branch whose root has this many segments, at most `deep_branch_limit` results are returned. */
+  readonly deep_branch_depth?: number
+  readonly deep_branch_limit?: number
+}
+
+export type FetchTopicMembers = Omit<FetchByPath, 'path' | 'type'> & ItemParts
+export type FetchPageMembers = Omit<FetchBySelector, 'selector' | 'type'> & ItemParts & DeepBranches
+export type SetMembers = Omit<SetBody, 'path' | 'value'> & Constrained
+export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'> & Constrained
+export type AddMembers = Omit<AddBody, 'path'> & Constrained
+export type RemoveMembers = Omit<RemoveByPath, 'path'> & Constrained & DryRun
+export type RemoveMatchesMembers = Omit<RemoveBySelector, 'selector'> & DryRun
+
+/** One operation of a batch: the members of its route, and `op`, the route's name. */
+export type Operation =
+  | ({ readonly op: 'set' } & SetBody & Constrained)
+  | ({ readonly op: 'addAndSet' } & AddAndSetBody & Constrained)
+  | ({ readonly op: 'add' } & AddBody & Constrained)
+  | ({ readonly op: 'remove' } & RemoveByPath & Constrained)
+
+/** What the route of an operation answers. */
+type AnswerTo<Op extends Operation['op']> = Op extends 'set'
+  ? SetAnswer
+  : Op extends 'remove'
+    ? RemoveAnswer
+    : AddAnswer
+
+/** The answer to each operation of a batch, at its index. */
+export type BatchAnswers<Operations extends readonly Operation[]> = {
+  readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']>
+}
