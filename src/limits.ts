@@ -144,6 +144,12 @@ export const conflictsMax = 64
  */
 export const removalsInOneCommitMax = 500
 
+/**
+ * Operations of batches that one callback of a transaction decides before a further batch waits for the next one:
+ * meanwhile this process does nothing else, and no other writes.
+ */
+export const operationsInOneCallbackMax = 500
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 
@@ -160,6 +166,9 @@ export const connectionsMax = 20_000
 
 /** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
 export const descriptorsReserved = 200
+
+/** Origins in the setting: far more than one service's pages have, and a line that can still be read. */
+export const originsMax = 64
 
 /** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
 export const requestsWaitingMax = 10_000

@@ -7,17 +7,31 @@
  * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file depends on typia.
  */
 import typia, { type IValidation } from 'typia'
-import type { AddAnswer, ErrorAnswer, FetchItem, FetchPage, RemoveAnswer, SetAnswer } from './api/answers.js'
+import type {
+  AddAnswer,
+  BatchAnswer,
+  ErrorAnswer,
+  FetchItem,
+  FetchPage,
+  RemoveAnswer,
+  SetAnswer,
+} from './api/answers.js'
 import type {
   AddAndSetBody,
+  AddAndSetOperation,
   AddBody,
+  AddOperation,
+  BatchBody,
   FetchBody,
   FetchByPath,
   FetchBySelector,
   RemoveBody,
   RemoveByPath,
   RemoveBySelector,
+  RemoveOperation,
   SetBody,
+  SetOperation,
+  UncheckedBatch,
 } from './api/bodies.js'
 import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from './cluster/control-messages.js'
 import type { KeyLine, TopicLine } from './tools/export-format.js'
@@ -55,6 +69,30 @@ export const removeShape: BodyShape<RemoveBody> = {
   names: typia.misc.literals<keyof RemoveBody>(),
 }
 
+/** A batch, and its operations by their `op`. */
+export const batchShape: BodyShape<UncheckedBatch> = {
+  validate: typia.createValidateEquals<UncheckedBatch>(),
+  names: typia.misc.literals<keyof UncheckedBatch>(),
+}
+export const operationShapes = {
+  set: {
+    validate: typia.createValidateEquals<SetOperation>(),
+    names: typia.misc.literals<keyof SetOperation>(),
+  } satisfies BodyShape<SetOperation>,
+  addAndSet: {
+    validate: typia.createValidateEquals<AddAndSetOperation>(),
+    names: typia.misc.literals<keyof AddAndSetOperation>(),
+  } satisfies BodyShape<AddAndSetOperation>,
+  add: {
+    validate: typia.createValidateEquals<AddOperation>(),
+    names: typia.misc.literals<keyof AddOperation>(),
+  } satisfies BodyShape<AddOperation>,
+  remove: {
+    validate: typia.createValidateEquals<RemoveOperation>(),
+    names: typia.misc.literals<keyof RemoveOperation>(),
+  } satisfies BodyShape<RemoveOperation>,
+}
+
 /** The lines of an import. */
 export const topicLineShape: BodyShape<TopicLine> = {
   validate: typia.createValidateEquals<TopicLine>(),
@@ -81,12 +119,12 @@ export const isProgressLine: (input: unknown) => input is ProgressLine = typia.c
 
 /** The JSON schemas of request bodies, by the names of their types. */
 export const requestSchemas: object | undefined = typia.json.schemas<
-  [FetchByPath, FetchBySelector, SetBody, AddAndSetBody, AddBody, RemoveByPath, RemoveBySelector],
+  [FetchByPath, FetchBySelector, SetBody, AddAndSetBody, AddBody, RemoveByPath, RemoveBySelector, BatchBody],
   '3.1'
 >().components.schemas
 
 /** The JSON schemas of answers, by the names of their types. */
 export const answerSchemas: object | undefined = typia.json.schemas<
-  [FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, ErrorAnswer],
+  [FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, BatchAnswer, ErrorAnswer],
   '3.1'
 >().components.schemas

@@ -4,21 +4,28 @@ import type { Answer } from '../http/answer.js'
 import {
   type ApiContext,
   absentProblem,
+  constraintProblem,
   creationProblem,
   ok,
   operationProblem,
   refuse,
   roomProblem,
 } from './context.js'
+import { writeOne } from './operations.js'
 import { parseAddAndSet } from './parse.js'
 import { isProblem, problem } from './problems.js'
 
 export function handleAddAndSet(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const request = operationProblem(access, 'set', 'add') ?? parseAddAndSet(bytes)
   if (isProblem(request)) return refuse(request)
-  const { creation, valueText } = request
-  const refused = creationProblem(access, creation) ?? roomProblem(context, bytes)
+  const { creation, valueText, constraint } = request
+  const refused =
+    creationProblem(access, creation) ?? constraintProblem(access, constraint) ?? roomProblem(context, bytes)
   if (refused) return refuse(refused)
+  if (constraint !== undefined) {
+    const { path, type } = creation
+    return writeOne(context, { kind: 'addAndSet', path, type, creation, constraint, valueText })
+  }
   return context.store.addAndSet(creation, valueText).then((outcome) => {
     const { path, type } = creation
     switch (outcome) {

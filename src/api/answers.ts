@@ -43,10 +43,22 @@ export interface RemoveAnswer {
   readonly removed: number
 }
 
+/** All operations of a batch were carried out. */
+export interface BatchAnswer {
+  /** For each operation, in order, the answer of its route. */
+  readonly results: readonly (SetAnswer | AddAnswer | RemoveAnswer)[]
+}
+
 /** Every answer that is not a 200. */
 export interface ErrorAnswer {
   /** Stable; clients may match on it. */
   readonly code: ProblemCode
   /** One sentence: what is wrong, where, what is allowed. */
   readonly message: string
+  /**
+   * In the answer to a batch, if one of its operations is refused: its index.
+   *
+   * @type uint32
+   */
+  readonly operation?: number
 }

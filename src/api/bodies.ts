@@ -33,6 +33,16 @@ export interface FetchBySelector {
 /** The body of POST /topics/fetch: one of the two, which parse.ts distinguishes. */
 export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, 'type'>> {}
 
+/** What must hold for the topic before the operation: exactly one of the members. */
+export interface ConstraintBody {
+  /** The topic has this value, white space between tokens aside. Needs the right to fetch. */
+  readonly value?: unknown
+  /** The topic exists and has no value. */
+  readonly no_value?: true
+  /** There is no topic. */
+  readonly no_topic?: true
+}
+
 /** The body of POST /topics/set. */
 export interface SetBody {
   /** Path of the topic. */
@@ -41,6 +51,8 @@ export interface SetBody {
   readonly value: unknown
   /** json when absent. */
   readonly type?: TopicType
+  /** None when absent. */
+  readonly constraint?: ConstraintBody
 }
 
 /** The body of POST /topics/addAndSet. */
@@ -53,6 +65,8 @@ export interface AddAndSetBody {
   readonly type?: TopicType
   /** Empty when absent. */
   readonly properties?: Properties
+  /** None when absent. */
+  readonly constraint?: ConstraintBody
 }
 
 /** The body of POST /topics/add. */
@@ -63,19 +77,62 @@ export interface AddBody {
   readonly type?: TopicType
   /** Empty when absent. */
   readonly properties?: Properties
+  /** None when absent. */
+  readonly constraint?: ConstraintBody
 }
 
 /** The body of POST /topics/remove for one topic. */
 export interface RemoveByPath {
   /** Path of the topic, which is removed without its descendants. */
   readonly path: string
+  /** None when absent. */
+  readonly constraint?: ConstraintBody
+  /** Whether only the answer is wanted: nothing is removed then. */
+  readonly dry_run?: boolean
 }
 
 /** The body of POST /topics/remove for many topics. */
 export interface RemoveBySelector {
   /** What selects the topics, which are removed whatever their type. */
   readonly selector: string
+  /** Whether only the count is wanted: nothing is removed then. */
+  readonly dry_run?: boolean
 }
 
 /** The body of POST /topics/remove: one of the two, which parse.ts distinguishes. */
 export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelector> {}
+
+/** One operation of a batch that sets a value. */
+export interface SetOperation extends SetBody {
+  readonly op: 'set'
+}
+
+/** One operation of a batch that creates a topic if it does not exist, and sets its value. */
+export interface AddAndSetOperation extends AddAndSetBody {
+  readonly op: 'addAndSet'
+}
+
+/** One operation of a batch that creates a topic without a value. */
+export interface AddOperation extends AddBody {
+  readonly op: 'add'
+}
+
+/** One operation of a batch that removes a topic. */
+export interface RemoveOperation {
+  readonly op: 'remove'
+  /** Path of the topic, which is removed without its descendants. */
+  readonly path: string
+  /** None when absent. */
+  readonly constraint?: ConstraintBody
+}
+
+/** The body of POST /topics/batch. */
+export interface BatchBody {
+  /** Carried out in this order, all or none, a later one seeing the earlier ones. */
+  readonly operations: readonly (SetOperation | AddAndSetOperation | AddOperation | RemoveOperation)[]
+}
+
+/** The same before its operations are checked one by one. */
+export interface UncheckedBatch {
+  readonly operations: readonly unknown[]
+}

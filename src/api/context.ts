@@ -1,11 +1,12 @@
 /**
- * What the five handlers share: the store and the settings they use, the checks of permissions and disk space, and the
+ * What the handlers share: the store and the settings they use, the checks of permissions and disk space, and the
  * making of answers. A handler works in this order: may the key use this operation → parse → may it touch these topics
  * → is there room on the disk → store → answer.
  */
 import { type Access, covers, mayTouch } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
 import type { Absent, Awaitable, Creation, Operation, TopicStore } from '../store/store.js'
+import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
 import { planRemoveClause } from './parse.js'
@@ -15,6 +16,7 @@ export interface ApiContext {
   readonly store: TopicStore
   readonly pageSizeMax: number
   readonly pageBytesMax: number
+  readonly batchOperationsMax: number
   /**
    * Reserves disk space for a write with a body of this size; false if the disk is nearly full and the write must be
    * refused.
@@ -28,8 +30,8 @@ export function ok(body: string): Answer {
 }
 
 /** The answer for a problem, with the headers that its status requires. */
-export function refuse({ status, code, message }: Problem): Answer {
-  const answer = { status, body: JSON.stringify({ code, message }), cause: code }
+export function refuse({ status, code, message, operation }: Problem): Answer {
+  const answer = { status, body: JSON.stringify({ code, message, operation }), cause: code }
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
   if (status === 503) return { ...answer, headers: [['retry-after', '1']] }
   return answer
@@ -51,6 +53,11 @@ export function operationProblem(access: Access, ...operations: readonly Operati
 /** Why this key may not touch the topic at `path`; undefined when it may. */
 export function pathProblem(access: Access, path: Path): Problem | undefined {
   return mayTouch(access, path) ? undefined : problem('forbidden_path')
+}
+
+/** Why this key may not make a write depend on this; undefined when it may. The answer tells whether a value is right. */
+export function constraintProblem(access: Access, constraint: Constraint | undefined): Problem | undefined {
+  return constraint?.kind === 'value' ? operationProblem(access, 'fetch') : undefined
 }
 
 /**

@@ -17,10 +17,9 @@ export interface Members {
   value: Uint8Array | undefined
   size: Uint8Array | undefined
   properties: Buffer | undefined
-  /**
-   * The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing after it was
-   * examined.
-   */
+  constraint: Buffer | undefined
+  operations: Buffer | undefined
+  /** The name, quoted, of the first member whose value has too many levels; nothing after it was examined. */
   tooDeep: Uint8Array | undefined
 }
 
@@ -29,15 +28,28 @@ export function firstByte(text: Uint8Array): number | undefined {
   return text[skipSpace(text, 0)]
 }
 
-/** @param body UTF-8 of one JSON object; for any other text nothing is found */
-export function scanMembers(body: Buffer): Members {
-  const members: Members = { count: 0, value: undefined, size: undefined, properties: undefined, tooDeep: undefined }
-  eachMember(body, (nameStart, nameEnd, start, end) => {
+/**
+ * @param body UTF-8 of one JSON object; for any other text nothing is found
+ * @param levelsMax how deep a member's value may nest; a constraint one level deeper, since a value is in it
+ */
+export function scanMembers(body: Buffer, levelsMax = valueLevelsMax): Members {
+  const members: Members = {
+    count: 0,
+    value: undefined,
+    size: undefined,
+    properties: undefined,
+    constraint: undefined,
+    operations: undefined,
+    tooDeep: undefined,
+  }
+  eachMember(body, levelsMax, (nameStart, nameEnd, start, end) => {
     members.count++
     if (end === tooDeep) members.tooDeep = body.subarray(nameStart, nameEnd)
     else if (spells(body, nameStart, nameEnd, valueName)) members.value = withoutSpace(body.subarray(start, end))
     else if (spells(body, nameStart, nameEnd, sizeName)) members.size = body.subarray(start, end)
     else if (spells(body, nameStart, nameEnd, propertiesName)) members.properties = body.subarray(start, end)
+    else if (spells(body, nameStart, nameEnd, constraintName)) members.constraint = body.subarray(start, end)
+    else if (spells(body, nameStart, nameEnd, operationsName)) members.operations = body.subarray(start, end)
     return true
   })
   return members
@@ -47,7 +59,7 @@ export function scanMembers(body: Buffer): Members {
 export function repeatedName(object: Buffer): string | undefined {
   const names = new Set<string>()
   let repeated: string | undefined
-  eachMember(object, (nameStart, nameEnd) => {
+  eachMember(object, Infinity, (nameStart, nameEnd) => {
     const name = spelt(object, nameStart, nameEnd)
     // A set that already has the name does not grow.
     const known = names.size
@@ -76,17 +88,34 @@ type Visit = (nameStart: number, nameEnd: number, start: number, end: number | t
 /** In place of a value's end: the value has too many levels, and was not read further. */
 const tooDeep = -1
 
-function eachMember(body: Buffer, visit: Visit): void {
+function eachMember(body: Buffer, levelsMax: number, visit: Visit): void {
   let at = skipSpace(body, 0)
   if (body[at] !== openBrace) return
   at = skipSpace(body, at + 1)
   while (at < body.length && body[at] !== closeBrace) {
     const nameEnd = skipString(body, at)
     const start = skipSpace(body, skipSpace(body, nameEnd) + 1)
-    const end = skipValue(body, start)
+    let end = skipValue(body, start, levelsMax)
+    if (end === tooDeep && spells(body, at, nameEnd, constraintName)) end = skipValue(body, start, levelsMax + 1)
     if (!visit(at, nameEnd, start, end) || end === tooDeep) return
     at = skipSpace(body, end)
     if (body[at] === comma) at = skipSpace(body, at + 1)
+  }
+}
+
+/**
+ * Calls `visit` with each element of an array, a view.
+ *
+ * @param array UTF-8 of one JSON array
+ * @param visit returns whether to go on
+ */
+export function eachElement(array: Buffer, visit: (element: Buffer) => boolean): void {
+  let at = skipSpace(array, skipSpace(array, 0) + 1)
+  while (at < array.length && array[at] !== closeBracket) {
+    const end = skipValue(array, at, Infinity)
+    if (end === tooDeep || !visit(array.subarray(at, end))) return
+    at = skipSpace(array, end)
+    if (array[at] === comma) at = skipSpace(array, at + 1)
   }
 }
 
@@ -127,12 +156,12 @@ function isEscaped(body: Buffer, at: number): boolean {
 }
 
 /** @returns the position after the value that begins at `at`, or `tooDeep` */
-function skipValue(body: Buffer, at: number): number | typeof tooDeep {
+function skipValue(body: Buffer, at: number, levelsMax: number): number | typeof tooDeep {
   const { length } = body
   const first = body[at]
   if (first === quote) return skipString(body, at)
   if (first !== openBrace && first !== openBracket) {
-    while (body[at] !== comma && body[at] !== closeBrace && (body[at] as number) > space) at++
+    while (isScalar[body[at] as number] === 1) at++
     return at
   }
   let levels = 0
@@ -143,7 +172,7 @@ function skipValue(body: Buffer, at: number): number | typeof tooDeep {
     else {
       at++
       if (byte === openBrace || byte === openBracket) {
-        if (++levels > valueLevelsMax) return tooDeep
+        if (++levels > levelsMax) return tooDeep
       } else if (--levels === 0) return at
     }
   }
@@ -154,9 +183,15 @@ function skipValue(body: Buffer, at: number): number | typeof tooDeep {
 const isStructural = new Uint8Array(256)
 for (const byte of [quote, openBrace, closeBrace, openBracket, closeBracket]) isStructural[byte] = 1
 
+/** 1 at each byte that can be within a number or a literal; the end of a text reads as undefined, and is none. */
+const isScalar = new Uint8Array(256).fill(1, space + 1)
+for (const byte of [comma, closeBrace, closeBracket]) isScalar[byte] = 0
+
 const valueName = Buffer.from('value')
 const sizeName = Buffer.from('size')
 const propertiesName = Buffer.from('properties')
+const constraintName = Buffer.from('constraint')
+const operationsName = Buffer.from('operations')
 
 const letterU = 0x75
 

@@ -49,13 +49,23 @@ export const examples = {
       request: { path: 'plant/7/temp', value: { celsius: 21.75, at: '2030-01-01T12:00:00Z' } },
       answer: { path: 'plant/7/temp' },
     },
+    {
+      name: 'compareAndSet',
+      summary: 'A new value, if no one has changed the last one',
+      request: {
+        path: 'plant/7/temp',
+        value: { celsius: 22, at: '2030-01-01T12:01:00Z' },
+        constraint: { value: { celsius: 21.75, at: '2030-01-01T12:00:00Z' } },
+      },
+      answer: { path: 'plant/7/temp' },
+    },
   ],
   fetch: [
     {
       name: 'byPath',
       summary: 'One topic',
       request: { path: 'plant/7/temp' },
-      answer: { path: 'plant/7/temp', type: 'json', value: { celsius: 21.75, at: '2030-01-01T12:00:00Z' } },
+      answer: { path: 'plant/7/temp', type: 'json', value: { celsius: 22, at: '2030-01-01T12:01:00Z' } },
     },
     {
       name: 'firstPage',
@@ -69,7 +79,7 @@ export const examples = {
       request: { selector: '*plant//', size: 1, after: 'plant/7/humidity' },
       answer: {
         has_more: false,
-        results: [{ path: 'plant/7/temp', type: 'json', value: { celsius: 21.75, at: '2030-01-01T12:00:00Z' } }],
+        results: [{ path: 'plant/7/temp', type: 'json', value: { celsius: 22, at: '2030-01-01T12:01:00Z' } }],
       },
     },
   ],
@@ -81,10 +91,32 @@ export const examples = {
       answer: { removed: 1 },
     },
     {
+      name: 'dryRun',
+      summary: 'How many topics a subtree has, of both types; nothing is removed',
+      request: { selector: '*plant//', dry_run: true },
+      answer: { removed: 2 },
+    },
+    {
       name: 'bySelector',
       summary: 'A subtree, both types',
       request: { selector: '*plant//' },
       answer: { removed: 2 },
+    },
+  ],
+  batch: [
+    {
+      name: 'transfer',
+      summary: 'Two accounts change together, or neither',
+      request: {
+        operations: [
+          { op: 'addAndSet', path: 'accounts/1', value: 70, constraint: { no_topic: true } },
+          { op: 'addAndSet', path: 'accounts/2', value: 30, constraint: { no_topic: true } },
+          { op: 'remove', path: 'accounts/0' },
+        ],
+      },
+      answer: {
+        results: [{ path: 'accounts/1', created: true }, { path: 'accounts/2', created: true }, { removed: 0 }],
+      },
     },
   ],
 } as const satisfies Record<string, readonly Example[]>

@@ -35,10 +35,26 @@ function tidy(json: Json): Json {
   return tidied
 }
 
+/** The bounds that are settings. */
+export interface SettableBounds {
+  /** The largest `size` of a page. */
+  readonly pageSizeMax: number
+  readonly batchOperationsMax: number
+}
+
+/** For members whose types say everything. */
+const none = { description: '' }
+
+/** For objects that must have exactly one of their members. */
+const oneMember: Readonly<Record<string, JsonObject>> = { ConstraintBody: { minProperties: 1, maxProperties: 1 } }
+
 /**
  * The bounds of a request's members that the types cannot express; limits in bytes of UTF-8 are in the descriptions.
  */
-function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject & { readonly description: string }>> {
+function boundsByName({
+  pageSizeMax,
+  batchOperationsMax,
+}: SettableBounds): Readonly<Record<string, JsonObject & { readonly description: string }>> {
   const slashes = 'one leading and one trailing slash are dropped'
   // In characters; those slashes do not count towards the bytes.
   const path = {
@@ -56,12 +72,18 @@ function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject &
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },
     properties: { description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.` },
+    operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
+    dry_run: { default: false, description: '' },
+    constraint: none,
+    no_value: none,
+    no_topic: none,
+    op: none,
   }
 }
 
 /** Every schema by its name, those of requests with their bounds. */
-export function describeSchemas(pageSizeMax: number): JsonObject {
-  const bounds = boundsByName(pageSizeMax)
+export function describeSchemas(settable: SettableBounds): JsonObject {
+  const bounds = boundsByName(settable)
   const bounded = Object.entries(tidied(requestSchemas)).map(([name, schema]) => {
     const members = Object.entries(schema.properties as Record<string, JsonObject>).map(([member, described]) => {
       const bound = bounds[member]
@@ -69,7 +91,7 @@ export function describeSchemas(pageSizeMax: number): JsonObject {
       const description = `${described.description} ${bound.description}`.trim()
       return [member, { ...described, ...bound, description }] as const
     })
-    return [name, { ...schema, properties: Object.fromEntries(members) }] as const
+    return [name, { ...schema, ...oneMember[name], properties: Object.fromEntries(members) }] as const
   })
   return { ...Object.fromEntries(bounded), ...tidied(answerSchemas) }
 }

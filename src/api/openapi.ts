@@ -4,7 +4,7 @@
  */
 
 import { type Example, examples } from './openapi-examples.js'
-import { describeSchemas, type JsonObject } from './openapi-schemas.js'
+import { describeSchemas, type JsonObject, type SettableBounds } from './openapi-schemas.js'
 import { type ProblemCode, problemTable } from './problems.js'
 
 type SchemaNames = readonly [string, ...string[]]
@@ -111,6 +111,15 @@ const operations: readonly Operation[] = [
     answered: 'The topics are removed.',
     grows: false,
   },
+  {
+    route: 'batch',
+    operationId: 'changeTopics',
+    summary: 'Carries out many operations on topics by their paths: all of them in one commit, or none.',
+    bodies: ['BatchBody'],
+    answers: ['BatchAnswer'],
+    answered: 'All operations are carried out. No other request sees a part of them.',
+    grows: true,
+  },
 ]
 
 /** The requests or the answers of a route's examples, as a media type shows them. */
@@ -122,7 +131,8 @@ function shown(route: keyof typeof examples, part: 'request' | 'answer'): JsonOb
 }
 
 function describeOperation({ route, operationId, summary, bodies, answers, answered, grows }: Operation): JsonObject {
-  const statuses = [400, 401, 403, 411, 413, 415, 417, 500, 503, ...(grows ? [507] : [])]
+  const conflicts = route === 'fetch' ? [] : [409]
+  const statuses = [400, 401, 403, ...conflicts, 411, 413, 415, 417, 500, 503, ...(grows ? [507] : [])]
   return {
     post: {
       operationId,
@@ -184,19 +194,17 @@ const securitySchemes: JsonObject = {
 }
 
 /** The service that is described. */
-interface Described {
+interface Described extends SettableBounds {
   /** What comes before /topics/…, without a trailing slash; empty for none. */
   readonly basePath: string
   /** The version of the service. */
   readonly version: string
-  /** The largest `size` of a page. */
-  readonly pageSizeMax: number
   /** Scheme, host and port of the service; without it, URLs are relative to the server that the document comes from. */
   readonly origin?: string
 }
 
 /** The description, as an object that JSON can represent. */
-export function describeApi({ basePath, version, pageSizeMax, origin = '' }: Described): object {
+export function describeApi({ basePath, version, origin = '', ...settable }: Described): object {
   return {
     openapi: '3.1.0',
     info: {
@@ -219,6 +227,6 @@ export function describeApi({ basePath, version, pageSizeMax, origin = '' }: Des
       ),
       ...pages,
     },
-    components: { schemas: describeSchemas(pageSizeMax), responses: problemResponses(), securitySchemes },
+    components: { schemas: describeSchemas(settable), responses: problemResponses(), securitySchemes },
   }
 }

@@ -6,6 +6,7 @@ import type { Answer, Page, PageRequest } from '../http/answer.js'
 import { version } from '../version.js'
 import { refuse } from './context.js'
 import { describeApi } from './openapi.js'
+import type { SettableBounds } from './openapi-schemas.js'
 import { problem } from './problems.js'
 
 /** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not echoed. */
@@ -17,21 +18,20 @@ const originPlaceholder = 'http://origin.invalid'
 /** The pages change between requests, so they must not be cached. */
 const headers = [['cache-control', 'no-store']] as const
 
-interface PagesOptions {
+interface PagesOptions extends SettableBounds {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
   /** Where the service listens, as `host:port`: its origin when the client names no usable host. */
   readonly address: string
-  readonly pageSizeMax: number
 }
 
 /** `/healthz` and `/openapi.json` below the base path. */
-export function createPages({ basePath, address, pageSizeMax }: PagesOptions): readonly Page[] {
+export function createPages({ basePath, address, ...settable }: PagesOptions): readonly Page[] {
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
   const refused = refuse(problem('draining'))
   const draining: Answer = { ...refused, headers: [...(refused.headers ?? []), ...headers] }
   const [before, after] = JSON.stringify(
-    describeApi({ basePath, version, pageSizeMax, origin: originPlaceholder }),
+    describeApi({ basePath, version, ...settable, origin: originPlaceholder }),
   ).split(originPlaceholder)
 
   function originOf({ scheme, host }: PageRequest): string {

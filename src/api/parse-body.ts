@@ -9,12 +9,19 @@ import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
 import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
-import { type Problem, problem, shorten } from './problems.js'
+import { isProblem, type Problem, problem, shorten } from './problems.js'
 
-/** A body that its validator accepted, with the text of its `value`. */
-interface Parsed<Body> {
+/** An object that its validator accepted, with the texts of some members. */
+export interface Parsed<Body> {
   readonly body: Body
   readonly valueText: Uint8Array | undefined
+  readonly constraintText: Buffer | undefined
+}
+
+/** A JSON object whose members are still to be checked. */
+interface ParsedObject {
+  readonly input: object
+  readonly members: Members
 }
 
 /** Rejects invalid UTF-8, and keeps a byte order mark, which JSON.parse then refuses. */
@@ -26,26 +33,53 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * @param sizeMax the upper bound of `size`, where a body has one
  */
 export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
+  const parsed = parseObject(bytes)
+  return isProblem(parsed) ? parsed : checkObject(bytes, parsed.input, parsed.members, shape, sizeMax)
+}
+
+/**
+ * Decodes and parses a body.
+ *
+ * @param levelsMax how deep a member may nest
+ */
+export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax): ParsedObject | Problem {
   let text: string
   try {
     text = decoder.decode(bytes)
   } catch {
     return problem('invalid_utf8')
   }
-  if (firstByte(bytes) === openBracket) return jsonProblemOf(bytes) ?? problem('invalid_body', { found: 'an array' })
-  const members = scanMembers(bytes)
-  if (members.tooDeep !== undefined) return jsonProblemOf(bytes) ?? levelsProblem(members.tooDeep)
+  if (firstByte(bytes) === openBracket)
+    return jsonProblemOf(bytes, levelsMax + 1) ?? problem('invalid_body', { found: 'an array' })
+  const members = scanMembers(bytes, levelsMax)
+  if (members.tooDeep !== undefined) return jsonProblemOf(bytes, levelsMax + 1) ?? levelsProblem(members.tooDeep)
   let input: unknown
   try {
     input = JSON.parse(text)
   } catch {
-    const found = jsonProblemOf(bytes)
+    // The body itself is a level, and so is a constraint around a value.
+    const found = jsonProblemOf(bytes, levelsMax + 2)
     assert(found !== undefined, 'what JSON.parse refuses is not JSON')
     return found
   }
-  if (typeof input !== 'object' || input === null) {
-    return problem('invalid_body', { found: describe(input) })
-  }
+  return typeof input === 'object' && input !== null
+    ? { input, members }
+    : problem('invalid_body', { found: describe(input) })
+}
+
+/**
+ * Checks the members of an object: each given once, known, and of the right type.
+ *
+ * @param bytes the text of `input`
+ */
+export function checkObject<Body>(
+  bytes: Buffer,
+  input: object,
+  members: Members,
+  shape: BodyShape<Body>,
+  sizeMax = 0,
+): Parsed<Body> | Problem {
+  if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
   const repeated = repetitionProblem(bytes, members, input)
   if (repeated !== undefined) return repeated
   const validation = shape.validate(input)
@@ -55,17 +89,17 @@ export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax =
     return problemOf(error, input, { names: shape.names, sizeMax, sizeText: members.size })
   }
   if (members.size !== undefined && !isIntegerUpTo(sizeMax, members.size)) return sizeProblem(members.size, sizeMax)
-  return { body: validation.data, valueText: members.value }
+  return { body: validation.data, valueText: members.value, constraintText: members.constraint }
 }
 
-/** What is wrong with the JSON of a body, down to the deepest level that is allowed. */
-function jsonProblemOf(bytes: Uint8Array): Problem | undefined {
-  const found = jsonProblem(bytes, valueLevelsMax + 1)
+/** What is wrong with the JSON of a body, down to this level. */
+function jsonProblemOf(bytes: Uint8Array, levelsMax: number): Problem | undefined {
+  const found = jsonProblem(bytes, levelsMax)
   return found === undefined ? undefined : problem('invalid_json', { problem: found })
 }
 
 /** The problem of a value that is nested too deep. */
-function levelsProblem(name: Uint8Array): Problem {
+export function levelsProblem(name: Uint8Array): Problem {
   const found = `nested more than ${valueLevelsMax} levels deep`
   return problem('invalid_parameter', {
     name: unquoted(name),
@@ -95,7 +129,15 @@ const allowedByName: Readonly<Record<string, string>> = {
   type: '"json" or "string"',
   properties: 'an object whose members are strings',
   value: 'any JSON value',
+  'constraint.no_value': 'true',
+  'constraint.no_topic': 'true',
+  dry_run: 'true or false',
+  operations: 'an array',
+  op: '"set", "addAndSet", "add" or "remove"',
 }
+
+/** The members of a constraint. */
+const constraintNames: readonly string[] = ['value', 'no_value', 'no_topic'].map((name) => `constraint.${name}`)
 
 /** What a message needs besides a validator's error. */
 interface Expected {
@@ -107,22 +149,22 @@ interface Expected {
 /** A validator's error as a problem. */
 function problemOf(error: ValidationError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
   const name = parameterName(error.path)
+  const [own] = name.split(/[.[]/)
   if (error.expected === 'undefined') {
     return problem('unknown_parameter', {
       name,
-      allowed: [...names]
+      allowed: [...(own === 'constraint' && own !== name ? constraintNames : names)]
         .sort()
         .map((known) => `"${known}"`)
         .join(', '),
     })
   }
-  const [own] = name.split(/[.[]/)
   if (own === name && !(name in input))
     return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
   if (name === 'size' && sizeText !== undefined) {
     return sizeProblem(typeof error.value === 'number' ? sizeText : error.value, sizeMax)
   }
-  const allowed = own === name ? (allowedByName[name] ?? 'an object') : 'a string'
+  const allowed = allowedByName[name] ?? (own === name ? 'an object' : 'a string')
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
 }
 

@@ -9,14 +9,16 @@
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
 import type { Creation } from '../store/store.js'
+import type { Constraint } from '../topics/constraint.js'
 import { type Path, parsePath } from '../topics/path.js'
 import { type CheckedProperties, parseProperties } from '../topics/properties.js'
 import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { addAndSetShape, addShape, fetchShape, removeShape, setShape } from '../validators.js'
-import type { FetchBody } from './bodies.js'
+import type { AddAndSetBody, AddBody, FetchBody, RemoveByPath, SetBody } from './bodies.js'
 import { quote } from './json-bytes.js'
-import { describe, parseBody, sizeProblem } from './parse-body.js'
+import { describe, type Parsed, parseBody, sizeProblem } from './parse-body.js'
+import { parseConstraint } from './parse-constraint.js'
 import { readPlainFetch } from './plain-fetch.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
@@ -41,16 +43,30 @@ interface SetRequest {
   readonly type: TopicType
   /** JSON, UTF-8; a view into the body where possible. */
   readonly valueText: Uint8Array
+  /** Its text is such a view too. */
+  readonly constraint: Constraint | undefined
 }
 
-interface AddAndSetRequest {
+interface AddRequest {
   readonly creation: Creation
+  readonly constraint: Constraint | undefined
+}
+
+interface AddAndSetRequest extends AddRequest {
   /** As in `SetRequest`. */
   readonly valueText: Uint8Array
 }
 
-/** One topic, or all that a plan matches. */
-type RemoveRequest = { readonly path: Path } | { readonly path?: undefined; readonly plan: Plan }
+/** One topic. */
+interface RemoveOneRequest {
+  readonly path: Path
+  readonly constraint: Constraint | undefined
+}
+
+/** One topic, or all that a plan matches; or only how many those are. */
+type RemoveRequest = (RemoveOneRequest | { readonly path?: undefined; readonly plan: Plan }) & {
+  readonly isDryRun: boolean
+}
 
 /** @param sizeMax the largest page that may be requested */
 export function parseFetch(bytes: Buffer, sizeMax: number): FetchOneRequest | FetchPageRequest | Problem {
@@ -80,49 +96,83 @@ function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
 
 export function parseSet(bytes: Buffer): SetRequest | Problem {
   const parsed = parseBody(bytes, setShape)
-  if (isProblem(parsed)) return parsed
-  const { type = 'json', value } = parsed.body
-  const path = parsePathParameter('path', parsed.body.path)
-  if (isProblem(path)) return path
-  const valueText = parseValue(parsed.valueText, value, type)
-  return isProblem(valueText) ? valueText : { path, type, valueText }
+  return isProblem(parsed) ? parsed : setRequest(parsed)
 }
 
-export function parseAdd(bytes: Buffer): Creation | Problem {
+export function parseAdd(bytes: Buffer): AddRequest | Problem {
   const parsed = parseBody(bytes, addShape)
-  if (isProblem(parsed)) return parsed
-  const { type = 'json', properties = {} } = parsed.body
-  const path = parsePathParameter('path', parsed.body.path)
-  if (isProblem(path)) return path
-  const checked = parseRequestedProperties(properties)
-  return isProblem(checked) ? checked : { path, type, properties, removal: checked.removal }
+  return isProblem(parsed) ? parsed : addRequest(parsed)
 }
 
 export function parseAddAndSet(bytes: Buffer): AddAndSetRequest | Problem {
   const parsed = parseBody(bytes, addAndSetShape)
+  return isProblem(parsed) ? parsed : addAndSetRequest(parsed)
+}
+
+export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
+  const parsed = parseBody(bytes, removeShape)
   if (isProblem(parsed)) return parsed
+  const { path, selector, constraint, dry_run: isDryRun = false } = parsed.body
+  if (path !== undefined) {
+    if (selector !== undefined) return bothProblem
+    const request = removeOneRequest({ ...parsed, body: { path, constraint } })
+    return isProblem(request) ? request : { ...request, isDryRun }
+  }
+  if (selector === undefined) return neitherProblem
+  if (constraint !== undefined) return constraintOfManyProblem
+  const plan = parseSelectorParameter(selector)
+  return isProblem(plan) ? plan : { plan, isDryRun }
+}
+
+/** The request of a body, or of an operation of a batch, that its validator has accepted; so are the three below. */
+export function setRequest({ body, valueText: text, constraintText }: Parsed<SetBody>): SetRequest | Problem {
+  const { type = 'json', value } = body
+  const path = parsePathParameter('path', body.path)
+  if (isProblem(path)) return path
+  const valueText = parseValue(text, value, type)
+  if (isProblem(valueText)) return valueText
+  const constraint = parseConstraint(constraintText, body.constraint)
+  return isProblem(constraint) ? constraint : { path, type, valueText, constraint }
+}
+
+export function addRequest({ body, constraintText }: Parsed<AddBody>): AddRequest | Problem {
+  const { type = 'json', properties = {} } = body
+  const path = parsePathParameter('path', body.path)
+  if (isProblem(path)) return path
+  const checked = parseRequestedProperties(properties)
+  if (isProblem(checked)) return checked
+  const constraint = parseConstraint(constraintText, body.constraint)
+  return isProblem(constraint)
+    ? constraint
+    : { creation: { path, type, properties, removal: checked.removal }, constraint }
+}
+
+export function addAndSetRequest(parsed: Parsed<AddAndSetBody>): AddAndSetRequest | Problem {
   const { type = 'json', properties = {}, value } = parsed.body
   const path = parsePathParameter('path', parsed.body.path)
   if (isProblem(path)) return path
   const valueText = parseValue(parsed.valueText, value, type)
   if (isProblem(valueText)) return valueText
   const checked = parseRequestedProperties(properties)
-  return isProblem(checked) ? checked : { creation: { path, type, properties, removal: checked.removal }, valueText }
+  if (isProblem(checked)) return checked
+  const constraint = parseConstraint(parsed.constraintText, parsed.body.constraint)
+  return isProblem(constraint)
+    ? constraint
+    : { creation: { path, type, properties, removal: checked.removal }, valueText, constraint }
 }
 
-export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
-  const parsed = parseBody(bytes, removeShape)
-  if (isProblem(parsed)) return parsed
-  const { path, selector } = parsed.body
-  if (path !== undefined) {
-    if (selector !== undefined) return bothProblem
-    const checked = parsePathParameter('path', path)
-    return isProblem(checked) ? checked : { path: checked }
-  }
-  if (selector === undefined) return neitherProblem
-  const plan = parseSelectorParameter(selector)
-  return isProblem(plan) ? plan : { plan }
+export function removeOneRequest({ body, constraintText }: Parsed<RemoveByPath>): RemoveOneRequest | Problem {
+  const path = parsePathParameter('path', body.path)
+  if (isProblem(path)) return path
+  const constraint = parseConstraint(constraintText, body.constraint)
+  return isProblem(constraint) ? constraint : { path, constraint }
 }
+
+const constraintOfManyProblem = problem('invalid_parameter', {
+  name: 'constraint',
+  found: 'given with a selector',
+  allowed: 'a constraint on one "path" only',
+})
 
 const neitherProblem = problem('path_or_selector', { found: 'none is' })
 const bothProblem = problem('path_or_selector', { found: 'both are' })

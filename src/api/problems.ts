@@ -50,6 +50,10 @@ const table = {
     wording: 'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.',
   },
   body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes that are allowed.' },
+  unsatisfied_constraint: {
+    status: 409,
+    wording: 'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
+  },
   unsupported_media_type: { status: 415, wording: 'The content-type must be application/json.' },
   unsupported_encoding: {
     status: 415,
@@ -99,6 +103,8 @@ export interface Problem {
   readonly code: ProblemCode
   readonly status: number
   readonly message: string
+  /** In a batch: the index of the operation that is refused. */
+  readonly operation?: number
 }
 
 /** Whether what a parser returned is a problem instead. */

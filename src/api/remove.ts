@@ -1,23 +1,53 @@
-/** POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches. */
+/**
+ * POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches; or only how
+ * many those are.
+ */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
-import { type ApiContext, ok, operationProblem, pathProblem, refuse } from './context.js'
+import type { Absent } from '../store/store.js'
+import { type Constraint, holds } from '../topics/constraint.js'
+import type { Path } from '../topics/path.js'
+import { type TopicType, valueOfItem } from '../topics/topic.js'
+import { type ApiContext, constraintProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
+import { outcomeText, refusalProblem, writeOne } from './operations.js'
 import { parseRemove } from './parse.js'
 import { isProblem } from './problems.js'
 
 export function handleRemove(
-  { store }: ApiContext,
+  context: ApiContext,
   bytes: Buffer,
   access: Access,
   cancellation: Cancellation,
 ): Answer | Promise<Answer> {
   const request = operationProblem(access, 'remove') ?? parseRemove(bytes)
   if (isProblem(request)) return refuse(request)
+  const { store } = context
   if (request.path === undefined) {
     const plan = restrict(access, request.plan)
-    return store.removeMatches(plan, cancellation).then((removed) => ok(`{"removed":${removed}}`))
+    const counted = request.isDryRun ? store.countMatches(plan, cancellation) : store.removeMatches(plan, cancellation)
+    return counted.then((removed) => ok(`{"removed":${removed}}`))
   }
-  const refused = pathProblem(access, request.path)
+  const { path, constraint } = request
+  const refused = pathProblem(access, path) ?? constraintProblem(access, constraint)
   if (refused) return refuse(refused)
-  return store.remove(request.path).then((removed) => ok(`{"removed":${removed ? 1 : 0}}`))
+  if (request.isDryRun) return tryRemoval(context, path, constraint)
+  if (constraint !== undefined) return writeOne(context, { kind: 'remove', path, constraint, valueText: undefined })
+  return store.remove(path).then((removed) => ok(`{"removed":${removed ? 1 : 0}}`))
+}
+
+/** What the removal of one topic would answer now. */
+async function tryRemoval({ store }: ApiContext, path: Path, constraint: Constraint | undefined): Promise<Answer> {
+  const answer = (item: Uint8Array | Absent, type: TopicType): Answer => {
+    const topic = typeof item === 'string' ? undefined : item
+    if (
+      constraint !== undefined &&
+      !holds(constraint, topic !== undefined, () => topic && valueOfItem(topic, path, type))
+    )
+      return refuse(refusalProblem({ kind: 'remove', path, constraint }, 'unsatisfied_constraint'))
+    return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))
+  }
+  const answered = await whenKnown(store.readTopic(path, 'json'), (item) =>
+    item === 'incompatible_type' ? undefined : answer(item, 'json'),
+  )
+  return answered ?? whenKnown(store.readTopic(path, 'string'), (item) => answer(item, 'string'))
 }

@@ -1,5 +1,5 @@
 /**
- * The service as the HTTP layer sees it: the five routes, who may call them, and what every refusal and failure looks
+ * The service as the HTTP layer sees it: the routes, who may call them, and what every refusal and failure looks
  * like on the wire. The work of a route is in its handler.
  */
 
@@ -10,6 +10,7 @@ import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer
 import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
 import { handleAdd } from './add.js'
 import { handleAddAndSet } from './add-and-set.js'
+import { handleBatch } from './batch.js'
 import { type ApiContext, refuse } from './context.js'
 import { handleFetch } from './fetch.js'
 import { createPages } from './pages.js'
@@ -24,6 +25,7 @@ export const handlers = {
   '/topics/addAndSet': handleAddAndSet,
   '/topics/add': handleAdd,
   '/topics/remove': handleRemove,
+  '/topics/batch': handleBatch,
 } as const
 
 interface ServiceOptions {
@@ -51,12 +53,13 @@ export function createService(options: ServiceOptions): Service<Access> {
       handle: (body, access, cancellation) => handler(context, body, access, cancellation),
     }),
   )
+  const { pageSizeMax, batchOperationsMax } = context
   const allowed = routes.map(({ path }) => path).join(', ')
   const refusals = createRefusals(allowed, options.bodyBytesMax)
   const unavailable = refuse(problem('store_unavailable'))
   return {
     routes,
-    pages: createPages({ basePath, address: options.address, pageSizeMax: context.pageSizeMax }),
+    pages: createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
     // Until the keys have been read, no key can be called unknown.
     refusal: (refusal, found) =>
       refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found),

@@ -1,16 +1,27 @@
 /** POST /topics/set: a new value for a topic that exists. */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse, roomProblem } from './context.js'
+import {
+  type ApiContext,
+  absentProblem,
+  constraintProblem,
+  ok,
+  operationProblem,
+  pathProblem,
+  refuse,
+  roomProblem,
+} from './context.js'
+import { writeOne } from './operations.js'
 import { parseSet } from './parse.js'
 import { isProblem } from './problems.js'
 
 export function handleSet(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const request = operationProblem(access, 'set') ?? parseSet(bytes)
   if (isProblem(request)) return refuse(request)
-  const { path, type, valueText } = request
-  const refused = pathProblem(access, path) ?? roomProblem(context, bytes)
+  const { path, type, valueText, constraint } = request
+  const refused = pathProblem(access, path) ?? constraintProblem(access, constraint) ?? roomProblem(context, bytes)
   if (refused) return refuse(refused)
+  if (constraint !== undefined) return writeOne(context, { kind: 'set', ...request })
   return context.store
     .set(path, type, valueText)
     .then((outcome) =>

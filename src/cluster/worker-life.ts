@@ -124,9 +124,9 @@ export class WorkerLife {
   }
 
   async #serve({ config, port }: Start, { store, keyring, disk }: Opened): Promise<void> {
-    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
+    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, batchOperationsMax, host, tlsCert, tlsKey } = config
     const tryReserveDisk = disk?.tryReserve ?? (() => true)
-    const context = { store, pageSizeMax, pageBytesMax, tryReserveDisk }
+    const context = { store, pageSizeMax, pageBytesMax, batchOperationsMax, tryReserveDisk }
     const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
     const service = createService({
       context,
@@ -141,7 +141,10 @@ export class WorkerLife {
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
     const timedOneIn = config.accessLog ? 1 : answersPerTiming
-    this.#serving = { server: await startHttpServer(service, { host, port, bodyBytesMax, timedOneIn, tls }), counter }
+    // A primary of an earlier version does not know the setting.
+    const origins = config.corsOrigins ?? ''
+    const options = { host, port, bodyBytesMax, timedOneIn, origins, tls }
+    this.#serving = { server: await startHttpServer(service, options), counter }
   }
 
   #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {

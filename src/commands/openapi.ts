@@ -14,7 +14,9 @@ export const openapi: Command = {
   settings: ['base-path', 'page-size-max', 'settings'],
   flags: {},
   run({ settings }) {
-    const { basePath, pageSizeMax } = readConfig(settings)
-    return print(`${JSON.stringify(describeApi({ basePath, pageSizeMax, version }), undefined, 2)}\n`)
+    const { basePath, pageSizeMax, batchOperationsMax } = readConfig(settings)
+    return print(
+      `${JSON.stringify(describeApi({ basePath, pageSizeMax, batchOperationsMax, version }), undefined, 2)}\n`,
+    )
   },
 }

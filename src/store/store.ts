@@ -17,6 +17,7 @@ import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
 import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
+import type { BatchResult, WriteOperation } from './batch.js'
 
 export type Awaitable<T> = T | Promise<T>
 
@@ -150,6 +151,17 @@ export interface TopicStore {
    * @returns how many were removed
    */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
+  /**
+   * How many topics `removeMatches` would remove, counted in bounded steps.
+   *
+   * @throws Cancelled once `cancellation` is set
+   */
+  countMatches(plan: Plan, cancellation: Cancellation): Promise<number>
+  /**
+   * Carries out all operations, in order, a later one seeing the earlier ones, in one commit; or, if one is refused,
+   * none. No read sees a part of them.
+   */
+  write(operations: readonly WriteOperation[]): Promise<BatchResult>
   /**
    * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
    * are due continue in the background, and a later call counts what they removed.

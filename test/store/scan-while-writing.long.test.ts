@@ -11,7 +11,9 @@ import { Commits } from '../../dist/store/lmdb/commits.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { createSnapshots } from '../../dist/store/lmdb/fresh-snapshots.js'
 import { PageScan } from '../../dist/store/lmdb/page-scan.js'
+import { PlainTopics } from '../../dist/store/lmdb/plain-topics.js'
 import { Reads } from '../../dist/store/lmdb/reads.js'
+import { Slabs } from '../../dist/store/lmdb/slab.js'
 import { walk } from '../../dist/store/lmdb/walk.js'
 import { Writes } from '../../dist/store/lmdb/writes.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -103,7 +105,7 @@ function openParts(t: Test) {
     await environment.root.close()
   })
   const { readPage } = new Reads(environment, snapshots, pageScan)
-  const writes = new Writes(environment, snapshots, commits, now)
+  const writes = new Writes(environment, snapshots, commits, now, new Slabs(), new PlainTopics())
   const { removeMatches } = new BulkRemoval(environment.specifications, snapshots, writes)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
   const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)

@@ -1,7 +1,7 @@
 /**
  * Removing every match of a plan, in bounded steps: collect matches, for one slice or until they fill a commit → remove
  * each under the condition that it has not changed since it was read → the next slice. No snapshot is held between
- * slices.
+ * slices. Also counting what that would remove.
  */
 import { removalsInOneCommitMax } from '../../limits.js'
 import type { Matcher, Plan } from '../../selectors/plan.js'
@@ -22,7 +22,7 @@ interface Match {
   readonly stored: StoredSpecification
 }
 
-export class BulkRemoval implements Pick<TopicStore, 'removeMatches'> {
+export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMatches'> {
   readonly #specifications: Tree
   readonly #snapshots: Snapshots
   readonly #writes: Writes
@@ -47,6 +47,19 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches'> {
       if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
     }
     return removed
+  }
+
+  readonly countMatches = async ({ ranges, matcher }: Plan, cancellation: Cancellation): Promise<number> => {
+    let count = 0
+    const visit = (): boolean => ++count > 0
+    let left: readonly KeyRange[] | undefined = ranges
+    while (left !== undefined) {
+      await waitForSlice()
+      if (cancellation.cancelled) throw new Cancelled()
+      const from: readonly KeyRange[] = left
+      left = this.#snapshots.alone(() => walkKeys(this.#specifications, from, matcher, visit))
+    }
+    return count
   }
 
   /**

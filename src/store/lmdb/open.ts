@@ -6,6 +6,7 @@ import { statSync } from 'node:fs'
 import { type Clock, now } from '../clock.js'
 import { StoreError, type TopicStore } from '../store.js'
 import { backup } from './backup.js'
+import { Batches } from './batches.js'
 import { BulkRemoval } from './bulk-removal.js'
 import { check } from './check.js'
 import { Commits } from './commits.js'
@@ -17,7 +18,9 @@ import { createSnapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
 import { numberRecord } from './number-record.js'
 import { PageScan } from './page-scan.js'
+import { PlainTopics } from './plain-topics.js'
 import { Reads } from './reads.js'
+import { Slabs } from './slab.js'
 import { entryCount } from './snapshot.js'
 import { walk } from './walk.js'
 import { Writes } from './writes.js'
@@ -56,9 +59,12 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   versions.whenLow(() => void commits.run(true, () => versions.takeReserve()).catch(ignoreStoreError))
   const snapshots = createSnapshots(freshen, socketCount)
   const { readTopic, readPage } = new Reads(environment, snapshots, pageScan)
-  const writes = new Writes(environment, snapshots, commits, clock)
+  const slabs = new Slabs()
+  const plainTopics = new PlainTopics()
+  const writes = new Writes(environment, snapshots, commits, clock, slabs, plainTopics)
   const { set, add, addAndSet, remove } = writes
-  const { removeMatches } = new BulkRemoval(specifications, snapshots, writes)
+  const { write } = new Batches(environment, commits, clock, slabs, plainTopics)
+  const { removeMatches, countMatches } = new BulkRemoval(specifications, snapshots, writes)
   const expiry = new Expiry(environment, snapshots, commits, removeMatches, clock)
   let copying = false
   const copy = async (to: string): Promise<void> => {
@@ -73,6 +79,8 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     addAndSet,
     remove,
     removeMatches,
+    countMatches,
+    write,
     ...createKeyRecords(environment, snapshots, commits),
     removeDue: () => expiry.removeDue(),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),

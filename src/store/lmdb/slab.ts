@@ -42,6 +42,11 @@ export class Slabs {
   }
 }
 
+/** The bytes of an item, as a view. */
+export function bytesOf({ slab, start, end }: ItemBytes): Uint8Array {
+  return slab.subarray(start, end)
+}
+
 /** Passes an item to lmdb; the versions are those of lmdb's `put`. */
 export function putItem(
   tree: Tree,

@@ -13,23 +13,17 @@
 import { getLastVersion } from 'lmdb'
 import { conflictsMax } from '../../limits.js'
 import type { Path } from '../../topics/path.js'
-import { compatible, removalOf, retainsValue } from '../../topics/properties.js'
-import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
+import { compatible } from '../../topics/properties.js'
 import { type TopicType, topicTypes } from '../../topics/topic.js'
 import type { Clock } from '../clock.js'
 import { type Absent, type Creation, StoreError, type TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
-import { type Environment, plainVersion, propertiedVersion } from './environment.js'
+import { type Environment, plainVersion } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
-import { PlainTopics } from './plain-topics.js'
-import { type ItemBytes, putItem, Slabs } from './slab.js'
-import {
-  type Details,
-  dueKey,
-  encodeSpecification,
-  readSpecification,
-  type StoredSpecification,
-} from './specification.js'
+import type { PlainTopics } from './plain-topics.js'
+import { type ItemBytes, putItem, type Slabs } from './slab.js'
+import { readSpecification, type StoredSpecification } from './specification.js'
+import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
 
 /** A write that lmdb executes if its condition holds, and then there is this outcome. */
 interface Write<T> {
@@ -49,14 +43,23 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
   readonly #snapshots: Snapshots
   readonly #commits: Commits
   readonly #now: Clock
-  readonly #slabs = new Slabs()
-  readonly #plainTopics = new PlainTopics()
+  readonly #slabs: Slabs
+  readonly #plainTopics: PlainTopics
 
-  constructor(environment: Environment, snapshots: Snapshots, commits: Commits, now: Clock) {
+  constructor(
+    environment: Environment,
+    snapshots: Snapshots,
+    commits: Commits,
+    now: Clock,
+    slabs: Slabs,
+    plainTopics: PlainTopics,
+  ) {
     this.#environment = environment
     this.#snapshots = snapshots
     this.#commits = commits
     this.#now = now
+    this.#slabs = slabs
+    this.#plainTopics = plainTopics
   }
 
   readonly set: TopicStore['set'] = (path, type, valueText) => {
@@ -143,54 +146,23 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
 
   #overwrite<T extends string>(path: Path, stored: StoredSpecification, item: ItemBytes, outcome: T): Decision<T> {
     const { type, details, version } = stored
-    const { specifications, items, updates, nextVersion } = this.#environment
     if (details === undefined) return this.#overwritePlain(path, type, item, outcome)
-    const retains = retainsValue(details.properties)
-    const policy = removalOf(details.properties)
-    const tracks = policy !== undefined && tracksUpdates(policy)
-    if (!retains && !tracks) return outcome
-    const enqueue = (): Promise<boolean> => {
-      const updateVersion = nextVersion()
-      return specifications.ifVersion(path, version, () => {
-        if (retains) void putItem(items[type], path, item, propertiedVersion)
-        if (tracks) void updates.put(path, Buffer.from(JSON.stringify(this.#now())), updateVersion)
-      })
-    }
-    return { outcome, enqueue }
+    const put = propertiedUpdate(this.#environment, path, type, details, item, this.#now)
+    if (put === undefined) return outcome
+    return { outcome, enqueue: () => this.#environment.specifications.ifVersion(path, version, put) }
   }
 
   #create<T>(creation: Creation, item: ItemBytes, outcome: T): Write<T> {
-    const isPlain = Object.keys(creation.properties).length === 0
-    if (isPlain) this.#plainTopics.add(creation.path, creation.type)
-    const enqueue = isPlain
-      ? () => this.#putPlain(creation.path, creation.type, item)
-      : () => this.#putPropertied(creation, item)
+    const { path, type } = creation
+    const isPlain = isPlainCreation(creation)
+    if (isPlain) this.#plainTopics.add(path, type)
+    const enqueue = (): Promise<boolean> => {
+      const put = isPlain
+        ? plainCreation(this.#environment, path, type, item)
+        : propertiedCreation(this.#environment, creation, item, this.#slabs, this.#now())
+      return this.#environment.specifications.ifNoExists(path, put)
+    }
     return { outcome, enqueue }
-  }
-
-  #putPlain(path: Path, type: TopicType, item: ItemBytes): Promise<boolean> {
-    const { specifications, items, nextVersion } = this.#environment
-    const record = encodeSpecification({ type, details: undefined })
-    const version = nextVersion()
-    return specifications.ifNoExists(path, () => {
-      void specifications.put(path, record, version)
-      void putItem(items[type], path, item, plainVersion)
-    })
-  }
-
-  #putPropertied({ path, type, properties, removal: policy }: Creation, item: ItemBytes): Promise<boolean> {
-    const { specifications, items, updates, due, nextVersion } = this.#environment
-    const created = this.#now()
-    const key = policy && dueKey(dueMs(policy, created.wallMs, created.wallMs), nextVersion())
-    const details: Details = { properties, created, due: key?.toString('hex') }
-    const kept = retainsValue(properties) ? item : this.#slabs.item(path, type, undefined)
-    const [version, updateVersion] = [nextVersion(), nextVersion()]
-    return specifications.ifNoExists(path, () => {
-      void specifications.put(path, encodeSpecification({ type, details }), version)
-      void putItem(items[type], path, kept, propertiedVersion)
-      if (policy && tracksUpdates(policy)) void updates.put(path, Buffer.from(JSON.stringify(created)), updateVersion)
-      if (key !== undefined) void due.put(key, Buffer.from(path))
-    })
   }
 
   #decideRemoval(path: Path): Decision<boolean> {
@@ -200,25 +172,13 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
 
   /** The removal of a topic without properties, which has no other records. */
   #plainRemoval(path: Path, type: TopicType): Write<boolean> {
-    const { specifications, items } = this.#environment
     this.#plainTopics.delete(path, type)
-    const enqueue = (): Promise<boolean> =>
-      items[type].ifVersion(path, plainVersion, () => {
-        void specifications.remove(path)
-        void items[type].remove(path)
-      })
-    return { outcome: true, enqueue }
+    const remove = removal(this.#environment, path, { type, details: undefined })
+    return { outcome: true, enqueue: () => this.#environment.items[type].ifVersion(path, plainVersion, remove) }
   }
 
-  #removal(path: Path, { type, details, version }: StoredSpecification): Write<boolean> {
-    const { specifications, items, updates, due } = this.#environment
-    const enqueue = (): Promise<boolean> =>
-      specifications.ifVersion(path, version, () => {
-        void specifications.remove(path)
-        void items[type].remove(path)
-        if (details !== undefined) void updates.remove(path)
-        if (details?.due !== undefined) void due.remove(Buffer.from(details.due, 'hex'))
-      })
-    return { outcome: true, enqueue }
+  #removal(path: Path, stored: StoredSpecification): Write<boolean> {
+    const remove = removal(this.#environment, path, stored)
+    return { outcome: true, enqueue: () => this.#environment.specifications.ifVersion(path, stored.version, remove) }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Executing the statements of batched writes, and counting what they committed. A statement is a commit of its own.
- * What its rows mean is decided in writes.ts.
+ * Executing the statements of writes that share one, and counting what they and other transactions committed. What
+ * their rows mean is decided in writes.ts.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { batchBounds, type CommitStats } from '../store.js'
@@ -27,21 +27,26 @@ export class Commits {
   }
 
   /** Executes the statement of a batch, and counts its requests unless it changed nothing. */
-  async execute<Row>(
+  execute<Row>(
     statement: Statement<Row>,
     groups: readonly RequestGroup<WriteRequest>[],
     parameters: readonly Parameter[],
   ): Promise<readonly Row[]> {
     const requests = groups.reduce((sum, group) => sum + group.length, 0)
+    return this.count(requests, () => this.#write(statement, parameters, oldestMs(groups)), hasRows)
+  }
+
+  /** Counts what `commit` commits for so many requests, unless its result says that it changed nothing. */
+  async count<T>(requests: number, commit: () => Promise<T>, isChanged: (result: T) => boolean): Promise<T> {
     const startedMs = performance.now()
     this.#stats.inFlight += requests
     try {
-      const rows = await this.#write(statement, parameters, oldestMs(groups))
-      if (rows.length === 0) return rows
+      const result = await commit()
+      if (!isChanged(result)) return result
       this.#stats.writes += requests
       this.#seconds.record((performance.now() - startedMs) / 1000)
       this.#batches.record(requests)
-      return rows
+      return result
     } catch (error) {
       this.#stats.writes += requests
       this.#stats.failed += requests
@@ -50,4 +55,8 @@ export class Commits {
       this.#stats.inFlight -= requests
     }
   }
+}
+
+function hasRows(rows: readonly unknown[]): boolean {
+  return rows.length > 0
 }

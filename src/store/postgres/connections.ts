@@ -1,6 +1,6 @@
 /**
  * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
- * own; only a snapshot (snapshot.ts) holds one open. A statement that lost a conflict with another is tried again, a
+ * own, except in a snapshot (snapshot.ts) and in a batch of operations (transaction.ts). A statement that lost a conflict with another is tried again, a
  * few times; a read is also tried again when its connection is lost. What a failure means is in failures.ts.
  *
  * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
@@ -21,6 +21,7 @@ import { Reaper } from './reaper.js'
 import { type Session, TimedOut, Warned } from './session.js'
 import { Snapshot } from './snapshot.js'
 import type { Execute, Parameter, Statement } from './statement.js'
+import { type Statements, type Transacted, Transaction } from './transaction.js'
 
 /** `Connections.write`. */
 export type Write = <Row>(
@@ -28,6 +29,9 @@ export type Write = <Row>(
   parameters: readonly Parameter[],
   sinceMs?: number,
 ) => Promise<readonly Row[]>
+
+/** `Connections.transact`. */
+export type Transact = <T>(work: (statements: Statements) => Promise<Transacted<T>>, sinceMs: number) => Promise<T>
 
 /** The most sessions of one process: as many as its batches and scans can use at once. */
 const readersMax = 8
@@ -44,8 +48,19 @@ const beginMsMax = 4000
 /** The engine ends a write's statement after this long, in ms: a write is carried out within 8 s or not at all. */
 const statementMsMax = 4000
 
-/** The same for reads. A statement of a scan or a snapshot reads up to 8 MiB of rows. */
-const readMsMax = 8000
+/**
+ * How long a session for writes may be idle within a transaction, in ms: if the process is frozen or its link is cut,
+ * the engine rolls back, instead of carrying out a commit that arrives long after the client was given up.
+ */
+const writerIdleMsMax = 4000
+
+const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax }
+
+/**
+ * The same for reads. A statement of a scan or a snapshot reads up to 8 MiB of rows; between two of them, a snapshot
+ * waits until its rows are taken.
+ */
+const readerLimits = { statementMsMax: 8000, idleMsMax: 60_000 }
 
 /** The least time to wait for the answer to a write that was sent, in ms, even if its deadline is sooner. */
 const answerMsMin = 1000
@@ -61,6 +76,16 @@ const attemptsMax = 10
 
 /** The longest wait before the second attempt is twice this, in ms; it doubles with each attempt. */
 const backoffMs = 4
+
+/** When a write must begin, by the clock of the session's engine. */
+function beginByMs(session: Session, sinceMs: number): number {
+  return Math.floor(sinceMs + session.clockOffsetMs + beginMsMax)
+}
+
+/** How long the answer to a statement of a write may take that is sent now. */
+function answerMsMax(sinceMs: number): number {
+  return Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
+}
 
 function backOff(attempt: number): Promise<void> {
   return sleep(Math.random() * backoffMs * 2 ** attempt)
@@ -82,8 +107,8 @@ export class Connections {
   constructor(address: string, sharers: number) {
     this.#engine = new Engine(address)
     this.#sharers = sharers
-    this.#readers = new Pool(this.#engine, () => this.#sizeMax(readersMax), readMsMax)
-    this.#writers = new Pool(this.#engine, () => this.#sizeMax(writersMax), statementMsMax)
+    this.#readers = new Pool(this.#engine, () => this.#sizeMax(readersMax), readerLimits)
+    this.#writers = new Pool(this.#engine, () => this.#sizeMax(writersMax), writerLimits)
     this.#reaper = new Reaper(this.#writers, (statement, parameters) => this.#readOnce(statement, parameters))
   }
 
@@ -124,19 +149,18 @@ export class Connections {
    * @param sinceMs when it was requested, by performance.now(); its time limits count from there. Now by default.
    * @throws StoreError of every kind; `unknown_outcome` when the engine did not answer, or not reliably
    */
-  readonly write: Write = async (statement, parameters, sinceMs = performance.now()) => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#writeOnce(statement, parameters, sinceMs)
-      } catch (error) {
-        const meaning = meaningOf(error)
-        // Refused as late although there was time: the engine's clock has stepped. It has been read again since.
-        if (meaning === 'late' && attempt === 1 && performance.now() - sinceMs < beginMsMax / 2) continue
-        if (meaning !== 'conflict' || attempt === attemptsMax) throw writeFailure(error, meaning)
-        await backOff(attempt)
-      }
-    }
-  }
+  readonly write: Write = async (statement, parameters, sinceMs = performance.now()) =>
+    this.#untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), sinceMs)
+
+  /**
+   * Executes statements in one transaction, and commits it if `work` says so; otherwise it is rolled back. `work` may
+   * be called again, after a conflict.
+   *
+   * @param sinceMs as for `write`
+   * @throws StoreError of every kind; `unknown_outcome` only when the commit was not answered, or not reliably
+   */
+  readonly transact: Transact = async (work, sinceMs) =>
+    this.#untilNoConflict(() => this.#transactOnce(work, sinceMs), sinceMs)
 
   /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
   async openSnapshot(): Promise<Snapshot> {
@@ -188,6 +212,36 @@ export class Connections {
     }
   }
 
+  async #untilNoConflict<T>(attemptOnce: () => Promise<T>, sinceMs: number): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await attemptOnce()
+      } catch (error) {
+        const meaning = meaningOf(error)
+        // Refused as late although there was time: the engine's clock has stepped. It has been read again since.
+        if (meaning === 'late' && attempt === 1 && performance.now() - sinceMs < beginMsMax / 2) continue
+        if (meaning !== 'conflict' || attempt === attemptsMax) throw writeFailure(error, meaning)
+        await backOff(attempt)
+      }
+    }
+  }
+
+  async #transactOnce<T>(work: (statements: Statements) => Promise<Transacted<T>>, sinceMs: number): Promise<T> {
+    const session = await this.#acquire(this.#writers)
+    const transaction = new Transaction(session, beginByMs(session, sinceMs), () => answerMsMax(sinceMs))
+    try {
+      const result = await transaction.execute(work)
+      this.#takeBack(session)
+      return result
+    } catch (error) {
+      const meaning = meaningOf(error)
+      if (await transaction.rollBack(error)) await this.#readClockAndRelease(session)
+      else if (transaction.isCommitting && error instanceof TimedOut) this.#giveUp(session)
+      else this.#writers.discard(session)
+      throw meaning === 'lost' && !transaction.isCommitting ? readFailure(error, meaning) : error
+    }
+  }
+
   async #writeOnce<Row>(
     statement: Statement<Row>,
     parameters: readonly Parameter[],
@@ -195,12 +249,9 @@ export class Connections {
   ): Promise<readonly Row[]> {
     const session = await this.#acquire(this.#writers)
     try {
-      const beginByMs = Math.floor(sinceMs + session.clockOffsetMs + beginMsMax)
-      const answerMsMax = Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
-      const rows = await session.change(statement, [...parameters, beginByMs], answerMsMax)
-      if (!this.#engine.isCurrent(session)) throw new Warned('the engine was deposed while it committed')
-      if (performance.now() - session.clockReadAtMs < clockMsMax) this.#writers.release(session)
-      else void this.#readClockAndRelease(session)
+      const timed = [...parameters, beginByMs(session, sinceMs)]
+      const rows = await session.change(statement, timed, answerMsMax(sinceMs))
+      this.#takeBack(session)
       return rows
     } catch (error) {
       const meaning = meaningOf(error)
@@ -210,6 +261,13 @@ export class Connections {
       else this.#writers.discard(session)
       throw error
     }
+  }
+
+  /** Takes back a session that has committed. @throws Warned when its engine was deposed meanwhile */
+  #takeBack(session: Session): void {
+    if (!this.#engine.isCurrent(session)) throw new Warned('the engine was deposed while it committed')
+    if (performance.now() - session.clockReadAtMs < clockMsMax) this.#writers.release(session)
+    else void this.#readClockAndRelease(session)
   }
 
   async #readClockAndRelease(session: Session): Promise<void> {

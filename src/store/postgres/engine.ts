@@ -9,13 +9,16 @@
  */
 import { addressesOf } from '../address.js'
 import { StoreError } from '../store.js'
-import { Session, Standby, stateOf } from './session.js'
+import { Session, type SessionLimits, Standby, stateOf } from './session.js'
 
 /** How long opening a session may take, in ms; a request waits at most this long for an engine that is gone. */
 const connectMsMax = 3000
 
 /** With several hosts, how long the others may take to answer once one has proved to be a primary, in ms. */
 const othersMsMax = 500
+
+/** The sessions of these checks execute only what opens them. */
+const checkLimits = { statementMsMax: connectMsMax, idleMsMax: connectMsMax }
 
 /** Between two checks of the other hosts, in ms. */
 const checkMs = 1000
@@ -75,14 +78,13 @@ export class Engine {
   /**
    * Opens a session on the primary.
    *
-   * @param statementMsMax after which the engine ends a statement of the session by itself
    * @throws NoSlot; Refused; StoreError `unavailable` with each host's error
    */
-  async open(statementMsMax: number): Promise<Session> {
+  async open(limits: SessionLimits): Promise<Session> {
     const failures = new Map<string, Error>()
     const open = async (address: string): Promise<Session | undefined> => {
       try {
-        return this.#requireCurrent(await Session.open(address, connectMsMax, statementMsMax))
+        return this.#requireCurrent(await Session.open(address, connectMsMax, limits))
       } catch (error) {
         failures.set(address, error as Error)
         return undefined
@@ -179,7 +181,7 @@ export class Engine {
     await Promise.all(
       others.map(async (address) => {
         try {
-          const session = await Session.open(address, connectMsMax, connectMsMax)
+          const session = await Session.open(address, connectMsMax, checkLimits)
           session.destroy()
           if (session.timeline > this.#timeline) {
             this.#current = address

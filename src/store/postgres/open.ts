@@ -7,8 +7,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
+import { Batches } from './batches.js'
 import { check } from './check.js'
-import { Connections, type Write } from './connections.js'
+import { Commits } from './commits.js'
+import { Connections, type Transact, type Write } from './connections.js'
 import { Refused } from './engine.js'
 import { Expiry } from './expiry.js'
 import { createFencedRead, requireFence } from './fence.js'
@@ -16,6 +18,7 @@ import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
 import { limitConcurrency } from './limit.js'
 import { createReads } from './reads.js'
+import { countMatching } from './scan.js'
 import { migrateSchema, requireSchema } from './schema.js'
 import { requireSettings } from './server-settings.js'
 import type { Execute } from './statement.js'
@@ -143,7 +146,10 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
   const scan = limitConcurrency(read, scansInFlightMax)
   const clientRead = fencedReads ? createFencedRead({ read, write, timeline: connections.timeline }) : read
   const clientScan = fencedReads ? limitConcurrency(clientRead, scansInFlightMax) : scan
-  const writes = new Writes({ read, write }, scan)
+  const transact: Transact = (work, sinceMs) => gate.rejection() ?? connections.transact(work, sinceMs)
+  const commits = new Commits(write)
+  const writes = new Writes(read, scan, commits)
+  const batches = new Batches(transact, commits)
   const expiry = new Expiry({ read, write }, scan, lease)
   return {
     ...createReads(clientRead, clientScan),
@@ -152,7 +158,9 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
     addAndSet: (creation, valueText) => writes.addAndSet(creation, valueText),
     remove: (path) => writes.remove(path),
     removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
-    commits: writes.commits,
+    countMatches: (plan, cancellation) => countMatching(clientScan, plan, cancellation),
+    write: (operations) => batches.write(operations),
+    commits: commits.stats,
     removeDue: () => expiry.removeDue(),
     ...createKeyRecords({ read, write }),
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
@@ -164,7 +172,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
     async close() {
       gate.close()
       await expiry.close()
-      await writes.drained()
+      await Promise.all([writes.drained(), batches.drained()])
       await lease.end().catch(() => {})
       await connections.close()
     },

@@ -11,7 +11,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../store.js'
 import { type Engine, NoSlot } from './engine.js'
-import type { Session } from './session.js'
+import type { Session, SessionLimits } from './session.js'
 
 /** How long a request waits for a session, in ms: as long as opening one may take. */
 const waitMsMax = 3000
@@ -37,7 +37,7 @@ interface Waiter {
 export class Pool {
   readonly #engine: Engine
   readonly #sizeMax: () => number
-  readonly #statementMsMax: number
+  readonly #limits: SessionLimits
   readonly #idle: { readonly session: Session; readonly sinceMs: number }[] = []
   readonly #live = new Set<Session>()
   readonly #givenUp = new Set<Session>()
@@ -52,12 +52,11 @@ export class Pool {
 
   /**
    * @param sizeMax returns the highest number of sessions at the moment
-   * @param statementMsMax after which the engine ends a statement by itself
    */
-  constructor(engine: Engine, sizeMax: () => number, statementMsMax: number) {
+  constructor(engine: Engine, sizeMax: () => number, limits: SessionLimits) {
     this.#engine = engine
     this.#sizeMax = sizeMax
-    this.#statementMsMax = statementMsMax
+    this.#limits = limits
     engine.onSuccessor(() => this.#discardOld())
     engine.onReached(() => {
       if (this.#retry !== undefined) this.#retryNow()
@@ -144,7 +143,7 @@ export class Pool {
   async #open(): Promise<void> {
     this.#opening++
     try {
-      const session = await this.#engine.open(this.#statementMsMax)
+      const session = await this.#engine.open(this.#limits)
       this.#failure = undefined
       this.#live.add(session)
       session.onEnd(() => this.#forget(session))

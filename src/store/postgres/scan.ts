@@ -64,7 +64,14 @@ export async function* matchingKeys(
   for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key }) => bytesOf(key))
 }
 
-/** The same, of both types, each key with its topic's generation. */
+/** How many topics, of both types, match. @throws Cancelled once `cancellation` is set */
+export async function countMatching(read: Execute, plan: Plan, cancellation: Cancellation): Promise<number> {
+  let count = 0
+  for await (const keys of matchingKeys(read, plan, undefined, cancellation)) count += keys.length
+  return count
+}
+
+/** The matching keys of both types in batches, each with its topic's generation. */
 export async function* matchingTopics(
   read: Execute,
   plan: Plan,

@@ -24,7 +24,6 @@ import { clockMs, type Parameter, type Statement } from './statement.js'
 const settings: readonly string[] = [
   // Overrides a weaker setting of the role or the database; a stronger one stays.
   `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') <> 'remote_apply'`,
-  'set idle_in_transaction_session_timeout = 60000',
   // The engine ends a session whose host has vanished within half a minute.
   'set tcp_keepalives_idle = 10',
   'set tcp_keepalives_interval = 5',
@@ -61,6 +60,12 @@ const selectClock: Statement<{ now: string }> = { name: 'read_clock', text: `sel
 
 /** Before the first probe of an idle connection, in ms: half the time after which stateful firewalls forget it. */
 const keepAliveMs = 30_000
+
+/** After how long the engine by itself ends a statement, and a session that is idle within a transaction; in ms. */
+export interface SessionLimits {
+  readonly statementMsMax: number
+  readonly idleMsMax: number
+}
 
 /** Columns stay the text that was received. */
 const asText = {
@@ -111,10 +116,9 @@ export class Session {
    * Connects to the engine at an address of one host and prepares the session.
    *
    * @param msMax for everything together
-   * @param statementMsMax after which the engine ends a statement by itself
    * @throws Standby; TimedOut; otherwise the system's or the engine's error
    */
-  static async open(address: string, msMax: number, statementMsMax: number): Promise<Session> {
+  static async open(address: string, msMax: number, limits: SessionLimits): Promise<Session> {
     const client = new pg.Client({
       connectionString: address,
       keepAlive: true,
@@ -123,7 +127,7 @@ export class Session {
     })
     const session = new Session(client)
     try {
-      await within(msMax, session.#prepare(msMax, statementMsMax))
+      await within(msMax, session.#prepare(msMax, limits))
       return session
     } catch (error) {
       session.destroy()
@@ -131,7 +135,7 @@ export class Session {
     }
   }
 
-  async #prepare(msMax: number, statementMsMax: number): Promise<void> {
+  async #prepare(msMax: number, { statementMsMax, idleMsMax }: SessionLimits): Promise<void> {
     await this.#client.connect()
     const optional = async (text: string): Promise<Record<string, string | null> | undefined> => {
       try {
@@ -145,7 +149,11 @@ export class Session {
     const row = await optional(readTimeline)
     if (row?.standby === 'true') throw new Standby('it is a standby, which is read-only')
     this.timeline = Number.parseInt(row?.timeline ?? '0', 16)
-    await this.#set([`set statement_timeout = ${statementMsMax}`, ...settings], optional)
+    const limits = [
+      `set statement_timeout = ${statementMsMax}`,
+      `set idle_in_transaction_session_timeout = ${idleMsMax}`,
+    ]
+    await this.#set([...limits, ...settings], optional)
     const slots = await optional(readSlots)
     this.slots = slots?.slots == null ? undefined : Number(slots.slots)
     await this.readClock(msMax)

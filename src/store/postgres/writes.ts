@@ -16,11 +16,10 @@ import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { compatible, retainsValue } from '../../topics/properties.js'
 import type { TopicType } from '../../topics/topic.js'
-import { type Cancellation, type CommitStats, type Creation, StoreError, type TopicStore } from '../store.js'
+import { type Cancellation, type Creation, StoreError, type TopicStore } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
 import { Batcher, type Request, type RequestGroup } from './batcher.js'
-import { Commits } from './commits.js'
-import type { Connections } from './connections.js'
+import type { Commits } from './commits.js'
 import { propertiesOf, typeNumbers } from './rows.js'
 import { matchingKeys } from './scan.js'
 import type { Execute } from './statement.js'
@@ -84,10 +83,10 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
   readonly #removes: Batcher<RemoveRequest>
 
   /** @param scan for the statements of scans */
-  constructor({ read, write }: Pick<Connections, 'read' | 'write'>, scan: Execute) {
+  constructor(read: Execute, scan: Execute, commits: Commits) {
     this.#read = read
     this.#scan = scan
-    this.#commits = new Commits(write)
+    this.#commits = commits
     this.#sets = new Batcher<SetRequest>({
       ...valueBatches,
       canShare: (a, b) => a.type === b.type,
@@ -108,10 +107,6 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
       canShare: () => true,
       execute: (batch) => this.#executeRemoves(batch),
     })
-  }
-
-  get commits(): CommitStats {
-    return this.#commits.stats
   }
 
   set(path: Path, type: TopicType, valueText: Uint8Array): ReturnType<TopicStore['set']> {

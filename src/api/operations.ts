@@ -1,0 +1,92 @@
+/**
+ * Operations that the store carries out as a batch: those of POST /topics/batch, and single ones with a constraint. What
+ * a key needs for one, and the answer to what it did, in the words of its route.
+ */
+import type { Access } from '../auth/access.js'
+import type { Answer } from '../http/answer.js'
+import {
+  isRefused,
+  type WriteAction,
+  type WriteOperation,
+  type WriteOutcome,
+  type WriteRefusal,
+} from '../store/batch.js'
+import type { Operation } from '../store/store.js'
+import type { Constraint } from '../topics/constraint.js'
+import {
+  type ApiContext,
+  absentProblem,
+  constraintProblem,
+  creationProblem,
+  ok,
+  operationProblem,
+  pathProblem,
+  refuse,
+} from './context.js'
+import { type Problem, problem } from './problems.js'
+
+const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
+  set: ['set'],
+  addAndSet: ['set', 'add'],
+  add: ['add'],
+  remove: ['remove'],
+}
+
+/** Why this key may not carry out the operation; undefined when it may. */
+export function permissionProblem(access: Access, action: WriteAction): Problem | undefined {
+  const { kind, path, creation, constraint } = action
+  return (
+    operationProblem(access, ...needed[kind]) ??
+    constraintProblem(access, constraint) ??
+    (creation === undefined ? pathProblem(access, path) : creationProblem(access, creation))
+  )
+}
+
+/** What the route of an operation answers to its outcome: JSON. */
+export function outcomeText(path: string, outcome: WriteOutcome): string {
+  switch (outcome) {
+    case 'set':
+      return `{"path":${JSON.stringify(path)}}`
+    case 'created':
+      return `{"path":${JSON.stringify(path)},"created":true}`
+    case 'updated':
+    case 'present':
+      return `{"path":${JSON.stringify(path)},"created":false}`
+    case 'removed':
+      return '{"removed":1}'
+    case 'nothing_removed':
+      return '{"removed":0}'
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** What the route of an operation answers to its refusal. */
+export function refusalProblem({ path, type, constraint }: WriteAction, refusal: WriteRefusal): Problem {
+  switch (refusal) {
+    case 'no_such_topic':
+    case 'incompatible_type':
+      return absentProblem(refusal, path, type ?? 'json')
+    case 'incompatible_properties':
+      return problem('incompatible_properties', { path })
+    case 'unsatisfied_constraint':
+      return problem('unsatisfied_constraint', { path, found: contraries[constraint?.kind ?? 'value'] })
+    default:
+      return refusal satisfies never
+  }
+}
+
+/** What is the case where a constraint does not hold. */
+const contraries: Readonly<Record<Constraint['kind'], string>> = {
+  value: 'no topic with that value',
+  no_value: 'no topic without a value',
+  no_topic: 'a topic',
+}
+
+/** Carries out one operation with its constraint. */
+export async function writeOne({ store }: ApiContext, operation: WriteOperation): Promise<Answer> {
+  const result = await store.write([operation])
+  if (isRefused(result)) return refuse(refusalProblem(operation, result.refusal))
+  const [outcome] = result
+  return ok(outcomeText(operation.path, outcome as WriteOutcome))
+}

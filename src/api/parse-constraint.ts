@@ -1,0 +1,34 @@
+/** The member `constraint` of a write, from its text to a `Constraint` or a `Problem`. */
+import type { Constraint } from '../topics/constraint.js'
+import type { ConstraintBody } from './bodies.js'
+import { repeatedName, scanMembers } from './members.js'
+import { levelsProblem } from './parse-body.js'
+import { type Problem, problem } from './problems.js'
+
+/**
+ * Checks a constraint that the validator has accepted: one member, given once.
+ *
+ * @param text of the member; the constraint's value is a view into it where possible
+ * @returns undefined where there is none
+ */
+export function parseConstraint(
+  text: Buffer | undefined,
+  body: ConstraintBody | undefined,
+): Constraint | Problem | undefined {
+  if (text === undefined || body === undefined) return undefined
+  const members = scanMembers(text)
+  if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
+  const names = Object.keys(body)
+  if (members.count !== names.length) {
+    return problem('duplicate_parameter', { name: `constraint.${repeatedName(text) ?? ''}` })
+  }
+  if (names.length !== 1) {
+    return problem('invalid_parameter', {
+      name: 'constraint',
+      found: `an object with ${names.length} members`,
+      allowed: 'exactly one of "value", "no_value" and "no_topic"',
+    })
+  }
+  if (members.value !== undefined) return { kind: 'value', text: members.value }
+  return body.no_topic === true ? { kind: 'no_topic' } : { kind: 'no_value' }
+}

@@ -1,0 +1,193 @@
+/**
+ * Batches: what the operations of one request change together, or which of them is refused. The engines read topics
+ * and write changes; what follows from the operations is decided here, by both in the same way.
+ *
+ * An operation's constraint is decided first. Several batches may be decided one after the other over one state: each
+ * sees what those before it have changed, and one that is refused leaves no trace.
+ */
+import { type Constraint, holds } from '../topics/constraint.js'
+import type { Path } from '../topics/path.js'
+import { compatible, retainsValue } from '../topics/properties.js'
+import type { Properties, TopicType } from '../topics/topic.js'
+import type { Absent, Creation } from './store.js'
+
+/** One operation, without the value that it sets. */
+export type WriteAction = {
+  readonly path: Path
+  /** What must hold for the topic; decided before everything else. */
+  readonly constraint?: Constraint | undefined
+} & (
+  | { readonly kind: 'set'; readonly type: TopicType; readonly creation?: undefined }
+  | { readonly kind: 'add' | 'addAndSet'; readonly type: TopicType; readonly creation: Creation }
+  | { readonly kind: 'remove'; readonly type?: undefined; readonly creation?: undefined }
+)
+
+/** One operation. `valueText` is JSON, UTF-8; undefined for those that set no value. */
+export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
+
+/** What an operation did. */
+export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed'
+
+/** Why an operation is refused. */
+export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint'
+
+/** The operation that is refused, by its index. */
+export interface RefusedOperation {
+  readonly index: number
+  readonly refusal: WriteRefusal
+}
+
+/** What each operation did, or the first that is refused; nothing has changed then. */
+export type BatchResult = readonly WriteOutcome[] | RefusedOperation
+
+/** Whether a batch was refused. */
+export function isRefused(result: BatchResult): result is RefusedOperation {
+  return 'refusal' in result
+}
+
+/** A topic as an engine has read it. */
+export interface StoredTopic {
+  readonly type: TopicType
+  readonly properties: Properties
+  /** Its value, JSON, UTF-8, valid until the next call; undefined for none. Called only for constraints. */
+  valueText(): Uint8Array | undefined
+}
+
+/** What batches make of the topic at one path. A topic that is removed and created again is another one. */
+export interface Change<Stored, Action> {
+  readonly path: Path
+  /** The topic as it was read; undefined where there was none. */
+  readonly stored: Stored | undefined
+  /** Whether that one is removed. */
+  readonly isRemoved: boolean
+  /** What the topic that is there afterwards is created with; undefined if it is not new. */
+  readonly creation: Creation | undefined
+  /** The operation that created it. */
+  readonly creator: Action | undefined
+  /** The last operation that sets its value. */
+  readonly setter: Action | undefined
+}
+
+/** How an engine reads what decisions depend on. */
+interface Reader<Stored, Action> {
+  /**
+   * The topic at a path, before any of the batches.
+   *
+   * @param type what the operation expects, which is only a hint; undefined for a removal
+   */
+  stored(path: Path, type: TopicType | undefined): Stored | undefined
+  /** The value that an operation sets; it is needed only where a constraint on it follows. */
+  valueText(action: Action): Uint8Array | undefined
+}
+
+export class BatchDecisions<Stored extends StoredTopic, Action extends WriteAction> {
+  readonly #reader: Reader<Stored, Action>
+  readonly #changes = new Map<Path, Change<Stored, Action>>()
+
+  constructor(reader: Reader<Stored, Action>) {
+    this.#reader = reader
+  }
+
+  /** Decides one batch, in order, over what is stored and what the batches before it have changed. */
+  decide(actions: readonly Action[]): BatchResult {
+    const outcomes: WriteOutcome[] = []
+    const before: Change<Stored, Action>[] = []
+    for (const action of actions) {
+      const change = this.#changes.get(action.path) ?? this.#unchanged(action)
+      const outcome = this.#outcome(action, change)
+      if (isRefusal(outcome)) {
+        for (const earlier of before.reverse()) this.#changes.set(earlier.path, earlier)
+        return { index: outcomes.length, refusal: outcome }
+      }
+      before.push(change)
+      this.#changes.set(action.path, after(action, change, outcome))
+      outcomes.push(outcome)
+    }
+    return outcomes
+  }
+
+  /** What the batches that were not refused have changed, each path once. */
+  *changes(): Generator<Change<Stored, Action>> {
+    for (const change of this.#changes.values()) {
+      if (change.isRemoved || change.creator !== undefined || change.setter !== undefined) yield change
+    }
+  }
+
+  #unchanged({ path, type }: Action): Change<Stored, Action> {
+    const stored = this.#reader.stored(path, type)
+    return { path, stored, isRemoved: false, creation: undefined, creator: undefined, setter: undefined }
+  }
+
+  #outcome(action: WriteAction, change: Change<Stored, Action>): WriteOutcome | WriteRefusal {
+    const topic = change.creation ?? (change.isRemoved ? undefined : change.stored)
+    const { constraint } = action
+    if (constraint !== undefined && !holds(constraint, topic !== undefined, () => this.#valueText(change)))
+      return 'unsatisfied_constraint'
+    switch (action.kind) {
+      case 'set':
+        if (topic === undefined) return 'no_such_topic'
+        return topic.type === action.type ? 'set' : 'incompatible_type'
+      case 'add':
+        return topic === undefined ? 'created' : 'present'
+      case 'addAndSet':
+        if (topic === undefined) return 'created'
+        if (topic.type !== action.type) return 'incompatible_type'
+        return compatible(topic.properties, action.creation.properties) ? 'updated' : 'incompatible_properties'
+      case 'remove':
+        return topic === undefined ? 'nothing_removed' : 'removed'
+      default:
+        return action satisfies never
+    }
+  }
+
+  /** The value of the topic that is there. */
+  #valueText({ stored, creation, setter }: Change<Stored, Action>): Uint8Array | undefined {
+    if (setter === undefined) return creation === undefined ? stored?.valueText() : undefined
+    const { properties = {} } = creation ?? stored ?? {}
+    return retainsValue(properties) ? this.#reader.valueText(setter) : undefined
+  }
+}
+
+/** The change with one operation more. */
+function after<Stored, Action extends WriteAction>(
+  action: Action,
+  change: Change<Stored, Action>,
+  outcome: WriteOutcome,
+): Change<Stored, Action> {
+  const { path, stored, isRemoved, creation, creator } = change
+  switch (outcome) {
+    case 'present':
+    case 'nothing_removed':
+      return change
+    case 'set':
+    case 'updated':
+      return { path, stored, isRemoved, creation, creator, setter: action }
+    case 'created': {
+      const setter = action.kind === 'addAndSet' ? action : undefined
+      return { path, stored, isRemoved, creation: action.creation, creator: action, setter }
+    }
+    case 'removed':
+      return {
+        path,
+        stored,
+        isRemoved: stored !== undefined,
+        creation: undefined,
+        creator: undefined,
+        setter: undefined,
+      }
+    default:
+      return outcome satisfies never
+  }
+}
+
+function isRefusal(outcome: WriteOutcome | WriteRefusal): outcome is WriteRefusal {
+  switch (outcome) {
+    case 'no_such_topic':
+    case 'incompatible_type':
+    case 'incompatible_properties':
+    case 'unsatisfied_constraint':
+      return true
+    default:
+      return false
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Batches of operations, and single ones with a constraint: everything that needs the content of several records, or a
+ * value, to be decided in one step with the write. So JavaScript runs while the write lock is held: a callback of
+ * lmdb's transaction reads, decides (store/batch.ts) and then writes. It writes only what is decided, so there is
+ * nothing to take back; an error while it writes ends the process before the commit.
+ *
+ * Batches that wait for the lock share one callback, up to a bound, since each callback costs two switches between
+ * threads.
+ */
+import { strict as assert } from 'node:assert'
+import { writeSync } from 'node:fs'
+import { getLastVersion } from 'lmdb'
+import { operationsInOneCallbackMax } from '../../limits.js'
+import type { Path } from '../../topics/path.js'
+import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
+import {
+  BatchDecisions,
+  type BatchResult,
+  type Change,
+  type StoredTopic,
+  type WriteAction,
+  type WriteOperation,
+} from '../batch.js'
+import type { Clock } from '../clock.js'
+import type { Creation, TopicStore } from '../store.js'
+import type { Commits } from './commits.js'
+import { type Environment, plainVersion } from './environment.js'
+import type { PlainTopics } from './plain-topics.js'
+import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
+import { type Details, readSpecification } from './specification.js'
+import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
+
+/** An operation with its item, encoded before the transaction begins; a removal has none. */
+type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
+
+interface Batch {
+  readonly operations: readonly Prepared[]
+  result: BatchResult | undefined
+}
+
+/** Batches that one callback decides. */
+interface Group {
+  readonly batches: Batch[]
+  operations: number
+  readonly committed: Promise<boolean>
+}
+
+/** A topic as a batch reads it. `details` is undefined for a plain one. */
+interface Stored extends StoredTopic {
+  readonly details: Details | undefined
+}
+
+const noProperties: Properties = {}
+
+export class Batches implements Pick<TopicStore, 'write'> {
+  readonly #environment: Environment
+  readonly #commits: Commits
+  readonly #now: Clock
+  readonly #slabs: Slabs
+  readonly #plainTopics: PlainTopics
+  /** The group whose callback has not been called yet. */
+  #group: Group | undefined
+
+  constructor(environment: Environment, commits: Commits, now: Clock, slabs: Slabs, plainTopics: PlainTopics) {
+    this.#environment = environment
+    this.#commits = commits
+    this.#now = now
+    this.#slabs = slabs
+    this.#plainTopics = plainTopics
+  }
+
+  /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
+  readonly write = async (operations: readonly WriteOperation[]): Promise<BatchResult> => {
+    const batch: Batch = { operations: operations.map((operation) => this.#prepare(operation)), result: undefined }
+    await this.#commits.run(true, () => this.#enqueue(batch))
+    assert(batch.result !== undefined, 'a transaction was committed before its batches were decided')
+    return batch.result
+  }
+
+  /** Copies everything that is a view into the request. */
+  #prepare({ valueText, ...action }: WriteOperation): Prepared {
+    const { path, type, constraint } = action
+    const item = type && this.#slabs.item(path, type, valueText)
+    if (constraint?.kind !== 'value') return { ...action, item }
+    return { ...action, constraint: { kind: 'value', text: Buffer.from(constraint.text) }, item }
+  }
+
+  #enqueue(batch: Batch): Promise<boolean> {
+    let group = this.#group
+    if (group === undefined || group.operations >= operationsInOneCallbackMax) {
+      const batches: Batch[] = []
+      const committed = this.#environment.root.transaction(() => {
+        if (this.#group?.batches === batches) this.#group = undefined
+        this.#execute(batches)
+        return true
+      })
+      this.#group = group = { batches, operations: 0, committed }
+    }
+    group.batches.push(batch)
+    group.operations += batch.operations.length
+    return group.committed
+  }
+
+  /** Within the transaction. */
+  #execute(batches: readonly Batch[]): void {
+    const decisions = new BatchDecisions<Stored, Prepared>({
+      stored: (path, type) => this.#read(path, type),
+      valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
+    })
+    for (const batch of batches) batch.result = decisions.decide(batch.operations)
+    try {
+      for (const change of decisions.changes()) this.#put(change)
+    } catch (error) {
+      // lmdb would commit what has been written so far, and there is no way to refuse but to end before it does.
+      writeSync(process.stderr.fd, `a batch could not be written: ${(error as Error).stack}\n`)
+      process.abort()
+    }
+  }
+
+  #read(path: Path, expected: TopicType | undefined): Stored | undefined {
+    const { specifications, items } = this.#environment
+    const valueText = (type: TopicType): Uint8Array | undefined => {
+      const item = items[type].getBinary(path)
+      return item && valueOfItem(item, path, type)
+    }
+    if (expected !== undefined && items[expected].getBinaryFast(path) !== undefined) {
+      if (getLastVersion() === plainVersion) {
+        return { type: expected, properties: noProperties, details: undefined, valueText: () => valueText(expected) }
+      }
+    }
+    const specification = readSpecification(specifications, path)
+    if (specification === undefined) return undefined
+    const { type, details } = specification
+    return { type, properties: details?.properties ?? noProperties, details, valueText: () => valueText(type) }
+  }
+
+  #put({ path, stored, isRemoved, creation, creator, setter }: Change<Stored, Prepared>): void {
+    if (stored !== undefined && isRemoved) {
+      this.#plainTopics.delete(path, stored.type)
+      removal(this.#environment, path, stored)()
+    }
+    if (creation !== undefined) return this.#create(creation, (setter ?? creator)?.item)
+    if (stored === undefined || setter?.item === undefined) return
+    const { type, details } = stored
+    if (details === undefined) void putItem(this.#environment.items[type], path, setter.item, plainVersion)
+    else propertiedUpdate(this.#environment, path, type, details, setter.item, this.#now)?.()
+  }
+
+  #create(creation: Creation, item: ItemBytes | undefined): void {
+    assert(item !== undefined, 'a creation has an item')
+    const { path, type } = creation
+    if (isPlainCreation(creation)) {
+      this.#plainTopics.add(path, type)
+      plainCreation(this.#environment, path, type, item)()
+    } else propertiedCreation(this.#environment, creation, item, this.#slabs, this.#now())()
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * The statements of a transaction that carries out batches (batches.ts), beside those that it shares with single writes
+ * (write-statements.ts).
+ */
+import { clockMs, inTime, type Statement } from './statement.js'
+import type { KeyRow, Specification } from './write-statements.js'
+
+/**
+ * Locks the rows of these keys, in their order, and inserts one where there is none; returns the keys of those. A row
+ * for which the condition of `do update` does not hold is locked all the same.
+ */
+export const lockKeys: Statement<KeyRow> = {
+  name: 'lock_keys',
+  text: `
+    insert into topicd.topics as t (key, type, retains, item, life, created, updated)
+    select v.key, 0, false, '', $2::bigint, 0, 0 from unnest($1::bytea[]) as v (key) where ${inTime(3)}
+    on conflict (key) do update set item = t.item where false
+    returning t.key`,
+}
+
+/** Topics whose rows are locked; `item` only of the keys in the second array. */
+export const readTopics: Statement<Specification & { readonly item: string | null }> = {
+  name: 'read_topics',
+  text: `
+    select key, type, properties, life, case when key = any($2::bytea[]) then item end as item
+    from topicd.topics where key = any($1::bytea[])`,
+}
+
+/**
+ * Makes new topics of rows that are locked, whether they were inserted by `lockKeys` or are topics that were removed.
+ * Its parameters come from `creationParameters`.
+ */
+export const changeTopics: Statement<KeyRow> = {
+  name: 'change_topics',
+  text: `
+    update topicd.topics t
+    set type = v.type, retains = v.retains, properties = v.properties, item = v.item, life = $7::bigint,
+      created = ${clockMs}, updated = ${clockMs}, due = case when v.removal then ${clockMs} end
+    from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
+      as v (key, type, retains, properties, item, removal)
+    where t.key = v.key and ${inTime(8)}
+    returning t.key`,
+}

@@ -1,0 +1,205 @@
+/**
+ * Batches of operations, and single ones with a constraint. Those that arrive together share one transaction: it locks
+ * all their keys → reads what is there → decides (store/batch.ts) → writes → commits, or rolls back if nothing changes.
+ *
+ * A key without a topic must be locked too, since "there is no topic" may be what an operation relies on: a row is
+ * inserted in its place, which no other transaction sees, and is replaced or deleted at the end. Rows are locked and
+ * inserted by one statement in the order of their keys, as everywhere, so that no two transactions deadlock.
+ */
+import { strict as assert } from 'node:assert'
+import { encodeKey } from '../../topics/key.js'
+import type { Path } from '../../topics/path.js'
+import { retainsValue } from '../../topics/properties.js'
+import { encodeItem, valueOfItem } from '../../topics/topic.js'
+import {
+  BatchDecisions,
+  type BatchResult,
+  type Change,
+  isRefused,
+  type StoredTopic,
+  type WriteOperation,
+} from '../batch.js'
+import type { Creation, TopicStore } from '../store.js'
+import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
+import { changeTopics, lockKeys, readTopics } from './batch-statements.js'
+import { Batcher, type Request, type RequestGroup } from './batcher.js'
+import type { Commits } from './commits.js'
+import type { Transact } from './connections.js'
+import { columnOfProperties, propertiesOf, typeOfColumn } from './rows.js'
+import type { Statements, Transacted } from './transaction.js'
+import { creationParameters, newGeneration, oldestMs } from './write-requests.js'
+import { overwriteSame, removeTopics } from './write-statements.js'
+
+/** Transactions in flight in this process: while one waits for its commit, another may execute. */
+const inFlightMax = 2
+
+/** Batches in a transaction, at most. */
+const batchesMax = 100
+
+/** How long a batch may wait for its transaction, in ms; see writes.ts. */
+const waitMsMax = 3000
+
+/**
+ * What an operation counts at least towards the bytes of a transaction (batcher.ts): it closes after about a thousand.
+ */
+const operationBytesMin = 4096
+
+interface BatchRequest extends Request {
+  readonly operations: readonly WriteOperation[]
+  resolve(result: BatchResult): void
+}
+
+/** A topic as a transaction reads it. */
+interface Stored extends StoredTopic {
+  readonly key: Buffer
+  readonly generation: string
+}
+
+type TopicChange = Change<Stored, WriteOperation>
+
+export class Batches implements Pick<TopicStore, 'write'> {
+  readonly #transact: Transact
+  readonly #commits: Commits
+  readonly #batcher: Batcher<BatchRequest>
+  #requests = 0
+
+  constructor(transact: Transact, commits: Commits) {
+    this.#transact = transact
+    this.#commits = commits
+    this.#batcher = new Batcher<BatchRequest>({
+      canShare: () => false,
+      execute: (groups) => this.#execute(groups),
+      inFlightMax,
+      groupsMax: batchesMax,
+      waitMsMax,
+    })
+  }
+
+  write(operations: readonly WriteOperation[]): Promise<BatchResult> {
+    const copied = operations.map(copyTexts)
+    const bytes = copied.reduce((sum, { valueText }) => sum + Math.max(operationBytesMin, valueText?.length ?? 0), 0)
+    const request = { id: String(++this.#requests), bytes, sinceMs: performance.now(), operations: copied }
+    return new Promise((resolve, reject) => this.#batcher.add({ ...request, resolve, reject }))
+  }
+
+  /** Resolves once no batch is gathered or in flight. */
+  drained(): Promise<void> {
+    return this.#batcher.drained()
+  }
+
+  async #execute(groups: readonly RequestGroup<BatchRequest>[]): Promise<void> {
+    const requests = groups.map(([request]) => request)
+    const batches = requests.map(({ operations }) => operations)
+    const sinceMs = oldestMs(groups)
+    const results = await this.#commits.count(
+      requests.length,
+      () => this.#transact((statements) => executeBatches(statements, batches), sinceMs),
+      (decided) => decided.some((result) => !isRefused(result)),
+    )
+    for (const [index, request] of requests.entries()) request.resolve(results[index] as BatchResult)
+  }
+}
+
+/** The operation, with copies of texts that are views into its request. */
+function copyTexts(operation: WriteOperation): WriteOperation {
+  const { constraint } = operation
+  const copied = { ...operation, valueText: operation.valueText && Buffer.from(operation.valueText) }
+  if (constraint?.kind !== 'value') return copied
+  return { ...copied, constraint: { kind: 'value', text: Buffer.from(constraint.text) } }
+}
+
+async function executeBatches(
+  statements: Statements,
+  batches: readonly (readonly WriteOperation[])[],
+): Promise<Transacted<readonly BatchResult[]>> {
+  const generation = newGeneration()
+  const keys = keysOf(batches.flat())
+  const locked = await statements.write(lockKeys, [bytesArray([...keys.values()]), generation])
+  const absent = new Set(locked.map(({ key }) => key))
+  const stored = await readStored(statements, batches.flat(), keys, absent)
+  const decisions = new BatchDecisions<Stored, WriteOperation>({
+    stored: (path) => stored.get(path),
+    valueText: ({ valueText }) => valueText,
+  })
+  const results = batches.map((operations) => decisions.decide(operations))
+  const changes = [...decisions.changes()]
+  if (changes.length > 0) await writeChanges(statements, changes, keys, absent, generation)
+  return { result: results, commits: changes.length > 0 }
+}
+
+/** The key of each path, in the order in which rows are locked. */
+function keysOf(operations: readonly WriteOperation[]): ReadonlyMap<Path, Buffer> {
+  const paths = [...new Set(operations.map(({ path }) => path))]
+  const keys = paths.map((path) => [path, encodeKey(path)] as const)
+  return new Map(keys.sort(([, a], [, b]) => Buffer.compare(a, b)))
+}
+
+/** The topics that are there, by their paths. @param absent the keys, as columns, that have none */
+async function readStored(
+  { read }: Statements,
+  operations: readonly WriteOperation[],
+  keys: ReadonlyMap<Path, Buffer>,
+  absent: ReadonlySet<string>,
+): Promise<ReadonlyMap<Path, Stored>> {
+  const present = [...keys].filter(([, key]) => !absent.has(columnOf(key)))
+  if (present.length === 0) return new Map()
+  const constrained = new Set(operations.filter(({ constraint }) => constraint !== undefined).map(({ path }) => path))
+  const rows = await read(readTopics, [
+    bytesArray(present.map(([, key]) => key)),
+    bytesArray(present.filter(([path]) => constrained.has(path)).map(([, key]) => key)),
+  ])
+  const rowsByKey = new Map(rows.map((row) => [row.key, row]))
+  return new Map(
+    present.map(([path, key]) => {
+      const row = rowsByKey.get(columnOf(key))
+      assert(row !== undefined, 'a row that is locked is there')
+      const type = typeOfColumn(row.type)
+      const valueText = (): Uint8Array | undefined => valueOfItem(Buffer.from(row.item ?? ''), path, type)
+      return [path, { key, generation: row.life, type, properties: propertiesOf(row.properties), valueText }]
+    }),
+  )
+}
+
+async function writeChanges(
+  { write }: Statements,
+  changes: readonly TopicChange[],
+  keys: ReadonlyMap<Path, Buffer>,
+  absent: ReadonlySet<string>,
+  generation: string,
+): Promise<void> {
+  const keyOf = ({ path }: TopicChange): Buffer => keys.get(path) as Buffer
+  const created: NewTopic[] = []
+  const updated: { readonly stored: Stored; readonly item: Buffer }[] = []
+  for (const change of changes) {
+    const { path, stored, creation, setter } = change
+    if (creation !== undefined) created.push(newTopic(creation, setter?.valueText, keyOf(change)))
+    else if (stored !== undefined && setter !== undefined) {
+      updated.push({ stored, item: encodeItem(path, stored.type, setter.valueText) })
+    }
+  }
+  const createdKeys = new Set(created.map(([{ key }]) => columnOf(key)))
+  const removedKeys = changes.filter(({ isRemoved, creation }) => isRemoved && creation === undefined).map(keyOf)
+  const placeholders = [...keys.values()].filter((key) => {
+    const column = columnOf(key)
+    return absent.has(column) && !createdKeys.has(column)
+  })
+  if (created.length > 0) await write(changeTopics, creationParameters(created, generation))
+  if (updated.length > 0) {
+    await write(overwriteSame, [
+      bytesArray(updated.map(({ stored }) => stored.key)),
+      plainArray(updated.map(({ stored }) => stored.generation)),
+      textArray(updated.map(({ item }) => item)),
+    ])
+  }
+  const deleted = [...removedKeys, ...placeholders]
+  if (deleted.length > 0) await write(removeTopics, [bytesArray(deleted)])
+}
+
+/** A topic to create, as `creationParameters` takes it. */
+type NewTopic = Parameters<typeof creationParameters>[0][number]
+
+function newTopic(creation: Creation, valueText: Uint8Array | undefined, key: Buffer): NewTopic {
+  const { path, type, properties } = creation
+  const kept = retainsValue(properties) ? valueText : undefined
+  return [{ key, creation, properties: columnOfProperties(properties) }, encodeItem(path, type, kept)]
+}

@@ -1,0 +1,210 @@
+/**
+ * Batches of operations, with and without constraints, on each engine: random ones (SEED=… replays them) have the
+ * outcomes that a Map gives, one after the other and many at once.
+ */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type BatchResult, isRefused, type WriteOperation, type WriteRefusal } from '../../dist/store/batch.js'
+import { openStore } from '../../dist/store/open.js'
+import type { TopicStore } from '../../dist/store/store.js'
+import type { Constraint } from '../../dist/topics/constraint.js'
+import type { Path } from '../../dist/topics/path.js'
+import { compatible, retainsValue } from '../../dist/topics/properties.js'
+import type { Properties, TopicType } from '../../dist/topics/topic.js'
+import { at } from '../support/only.js'
+import { type Random, seededRandom } from '../support/random.js'
+import { creation, planned, readItems, waiting } from '../support/store.js'
+import { eachStore } from '../support/stores.js'
+
+interface ModelTopic {
+  readonly type: TopicType
+  readonly properties: Properties
+  readonly value: string | undefined
+}
+
+type Model = Map<string, ModelTopic>
+
+const paths = ['a', 'a/b', 'ä', 'z/"'] as const
+const values = ['1', '1.0', '{"x": 1}', '"text"', '[1 , 2]'] as const
+const properties: readonly Properties[] = [
+  {},
+  {},
+  {},
+  { note: 'x' },
+  { DONT_RETAIN_VALUE: 'true' },
+  { REMOVAL: 'when no updates for 1d' },
+]
+
+function randomConstraint(random: Random): Constraint | undefined {
+  switch (random.below(8)) {
+    case 0:
+      return { kind: 'no_topic' }
+    case 1:
+      return { kind: 'no_value' }
+    case 2:
+    case 3:
+      return { kind: 'value', text: Buffer.from(random.pick(values).replaceAll(' ', random.pick(['', ' ']))) }
+    default:
+      return undefined
+  }
+}
+
+function randomOperation(random: Random): WriteOperation {
+  const path = random.pick(paths) as Path
+  const type: TopicType = random.oneIn(8) ? 'string' : 'json'
+  const text = Buffer.from(type === 'string' ? '"text"' : random.pick(values))
+  const constraint = randomConstraint(random)
+  const base = { path, constraint }
+  switch (random.below(6)) {
+    case 0:
+      return { ...base, kind: 'remove', valueText: undefined }
+    case 1:
+      return {
+        ...base,
+        kind: 'add',
+        type,
+        creation: creation(path, type, random.pick(properties)),
+        valueText: undefined,
+      }
+    case 2:
+      return { ...base, kind: 'set', type, valueText: text }
+    default:
+      return {
+        ...base,
+        kind: 'addAndSet',
+        type,
+        creation: creation(path, type, random.pick(properties)),
+        valueText: text,
+      }
+  }
+}
+
+function holdsIn(topic: ModelTopic | undefined, constraint: Constraint): boolean {
+  if (constraint.kind === 'no_topic') return topic === undefined
+  if (constraint.kind === 'no_value') return topic !== undefined && topic.value === undefined
+  return topic?.value?.replaceAll(' ', '') === Buffer.from(constraint.text).toString().replaceAll(' ', '')
+}
+
+/** Applies one operation to the model; returns its outcome. */
+function applied(model: Model, operation: WriteOperation): string {
+  const { path, constraint } = operation
+  const topic = model.get(path)
+  if (constraint !== undefined && !holdsIn(topic, constraint)) return 'unsatisfied_constraint'
+  const text = operation.valueText && Buffer.from(operation.valueText).toString()
+  switch (operation.kind) {
+    case 'remove':
+      return model.delete(path) ? 'removed' : 'nothing_removed'
+    case 'add':
+      if (topic !== undefined) return 'present'
+      model.set(path, { type: operation.type, properties: operation.creation.properties, value: undefined })
+      return 'created'
+    case 'set':
+    case 'addAndSet': {
+      if (topic === undefined && operation.kind === 'set') return 'no_such_topic'
+      if (topic !== undefined && topic.type !== operation.type) return 'incompatible_type'
+      const wanted = operation.creation?.properties ?? {}
+      if (topic !== undefined && !compatible(topic.properties, wanted)) return 'incompatible_properties'
+      const kept = topic?.properties ?? wanted
+      model.set(path, { type: operation.type, properties: kept, value: retainsValue(kept) ? text : undefined })
+      if (operation.kind === 'set') return 'set'
+      return topic === undefined ? 'created' : 'updated'
+    }
+  }
+}
+
+const refusals: readonly string[] = [
+  'no_such_topic',
+  'incompatible_type',
+  'incompatible_properties',
+  'unsatisfied_constraint',
+] satisfies WriteRefusal[]
+
+/** The result of a batch on the model, which is changed only if no operation is refused. */
+function appliedAll(model: Model, operations: readonly WriteOperation[]): BatchResult {
+  const trial = new Map(model)
+  const outcomes: string[] = []
+  for (const [index, operation] of operations.entries()) {
+    const outcome = applied(trial, operation)
+    if (refusals.includes(outcome)) return { index, refusal: outcome as WriteRefusal }
+    outcomes.push(outcome)
+  }
+  model.clear()
+  for (const [path, topic] of trial) model.set(path, topic)
+  return outcomes as BatchResult
+}
+
+/** Every topic of the store, and of the model, in a form that can be compared. */
+async function storedTopics(store: TopicStore): Promise<readonly string[]> {
+  const found: string[] = []
+  for await (const { path, type, properties, valueText } of store.walk(planned('*.*'), waiting)) {
+    found.push(JSON.stringify([path, type, properties, valueText && Buffer.from(valueText).toString()]))
+  }
+  return found.sort()
+}
+
+function modelTopics(model: Model): readonly string[] {
+  return [...model].map(([path, { type, properties, value }]) => JSON.stringify([path, type, properties, value])).sort()
+}
+
+await eachStore(t, async (t, address) => {
+  const store = await openStore(address, { directory: join(t.testdir(), 'db') })
+  t.teardown(() => store.close())
+
+  await t.test('random batches have the outcomes and the effects that a Map gives', async (t) => {
+    const random = seededRandom(t)
+    const model: Model = new Map()
+    let refused = 0
+    for (let round = 0; round < 400; round++) {
+      const operations = Array.from({ length: 1 + random.below(6) }, () => randomOperation(random))
+      const expected = appliedAll(model, operations)
+      const result = await store.write(operations)
+      if (isRefused(result)) refused++
+      t.strictSame(result, expected, `round ${round}`)
+      if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
+    }
+    t.strictSame(await storedTopics(store), modelTopics(model))
+    t.ok(refused > 20 && refused < 380, `${refused} of 400 batches are refused`)
+    const findings: string[] = []
+    await store.check((finding) => findings.push(finding))
+    t.strictSame(findings, [])
+  })
+
+  await t.test('batches that arrive together are carried out as if one after the other', (t) => together(t, store))
+})
+
+/**
+ * Counters that each batch moves in opposite directions, if they are as it read them: many of one process and at once, so
+ * that batches share transactions, and single writes of other topics come in between.
+ */
+async function together(t: Test, store: TopicStore): Promise<void> {
+  await store.removeMatches(planned('*.*'), waiting)
+  const names = ['c/1', 'c/2', 'c/3'] as const
+  for (const name of names) await store.addAndSet(creation(name), Buffer.from('100'))
+  let committed = 0
+  let conflicts = 0
+  const lanes = Array.from({ length: 16 }, async (_, lane) => {
+    for (let i = 0; i < 20; i++) {
+      const { items } = await readItems(store, { plan: planned('?c/.*') })
+      const from = at(items, (lane + i) % 3)
+      const to = at(items, (lane + i + 1) % 3)
+      const move = (item: typeof from, by: number): WriteOperation => ({
+        kind: 'set',
+        path: item.path as Path,
+        type: 'json',
+        valueText: Buffer.from(String(Number(item.value) + by)),
+        constraint: { kind: 'value', text: Buffer.from(String(item.value)) },
+      })
+      const result = await store.write([move(from, -1), move(to, 1)])
+      if (isRefused(result)) conflicts++
+      else committed++
+      await store.addAndSet(creation(`other/${lane}`), Buffer.from(String(i)))
+      const sum = (await readItems(store, { plan: planned('?c/.*') })).items.reduce(
+        (s, { value }) => s + Number(value),
+        0,
+      )
+      if (sum !== 300) t.fail(`the sum is ${sum}`)
+    }
+  })
+  await Promise.all(lanes)
+  t.ok(committed > 0 && conflicts > 0, `${committed} committed, ${conflicts} conflicts`)
+}
