@@ -1,11 +1,13 @@
 /**
- * The requests on the wire, as the client's callers write them: the API's own body types, with values that may also be
- * texts. Members that those types do not have yet are declared here. Types only.
+ * The requests on the wire, as the client's callers write them: the API's own body types, without what the method's
+ * arguments say. Members that those types do not have yet are declared here. Types only.
  */
 import type { AddAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type {
   AddAndSetBody,
   AddBody,
+  BatchBody,
+  ConstraintBody,
   FetchByPath,
   FetchBySelector,
   RemoveByPath,
@@ -13,24 +15,6 @@ import type {
   SetBody,
 } from '../api/bodies.js'
 import type { TopicType } from '../topics/topic.js'
-
-/** What must hold for a write to happen; otherwise it is refused with 409 `unsatisfied_constraint`. */
-export type Constraint =
-  /** The topic's value is this one, compared as text; white space between tokens does not count. */
-  | { readonly value: unknown }
-  /** The topic exists and has no value. */
-  | { readonly no_value: true }
-  /** There is no topic. */
-  | { readonly no_topic: true }
-
-interface Constrained {
-  readonly constraint?: Constraint
-}
-
-interface DryRun {
-  /** Answers how many topics would be removed, and removes none. */
-  readonly dry_run?: boolean
-}
 
 interface ItemParts {
   /** json when absent; `any` for both types. */
@@ -49,18 +33,17 @@ interface DeepBranches {
 
 export type FetchTopicMembers = Omit<FetchByPath, 'path' | 'type'> & ItemParts
 export type FetchPageMembers = Omit<FetchBySelector, 'selector' | 'type'> & ItemParts & DeepBranches
-export type SetMembers = Omit<SetBody, 'path' | 'value'> & Constrained
-export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'> & Constrained
-export type AddMembers = Omit<AddBody, 'path'> & Constrained
-export type RemoveMembers = Omit<RemoveByPath, 'path'> & Constrained & DryRun
-export type RemoveMatchesMembers = Omit<RemoveBySelector, 'selector'> & DryRun
+export type SetMembers = Omit<SetBody, 'path' | 'value'>
+export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'>
+export type AddMembers = Omit<AddBody, 'path'>
+export type RemoveMembers = Omit<RemoveByPath, 'path'>
+export type RemoveMatchesMembers = Omit<RemoveBySelector, 'selector'>
+
+/** What must hold for a write to happen: one of the members. Otherwise it is refused, 409 `unsatisfied_constraint`. */
+export type Constraint = ConstraintBody
 
 /** One operation of a batch: the members of its route, and `op`, the route's name. */
-export type Operation =
-  | ({ readonly op: 'set' } & SetBody & Constrained)
-  | ({ readonly op: 'addAndSet' } & AddAndSetBody & Constrained)
-  | ({ readonly op: 'add' } & AddBody & Constrained)
-  | ({ readonly op: 'remove' } & RemoveByPath & Constrained)
+export type Operation = BatchBody['operations'][number]
 
 /** What the route of an operation answers. */
 type AnswerTo<Op extends Operation['op']> = Op extends 'set'

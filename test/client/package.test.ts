@@ -94,8 +94,8 @@ export async function use(signal: AbortSignal): Promise<void> {
   console.log(second.created)
   // @ts-expect-error a removal by selector is no operation
   await topics.batch([{ op: 'remove', selector: '*a//' }])
-  // @ts-expect-error exactly one constraint
-  await topics.set('a', 1, { constraint: {} })
+  // @ts-expect-error no such constraint
+  await topics.set('a', 1, { constraint: { noTopic: true } })
 }
 `
 
