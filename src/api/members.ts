@@ -16,6 +16,8 @@ export interface Members {
   count: number
   value: Uint8Array | undefined
   size: Uint8Array | undefined
+  deepBranchDepth: Uint8Array | undefined
+  deepBranchLimit: Uint8Array | undefined
   properties: Buffer | undefined
   /**
    * The name, quoted, of the first member whose value has more than `valueLevelsMax` levels; nothing after it was
@@ -31,13 +33,23 @@ export function firstByte(text: Uint8Array): number | undefined {
 
 /** @param body UTF-8 of one JSON object; for any other text nothing is found */
 export function scanMembers(body: Buffer): Members {
-  const members: Members = { count: 0, value: undefined, size: undefined, properties: undefined, tooDeep: undefined }
+  const members: Members = {
+    count: 0,
+    value: undefined,
+    size: undefined,
+    deepBranchDepth: undefined,
+    deepBranchLimit: undefined,
+    properties: undefined,
+    tooDeep: undefined,
+  }
   eachMember(body, (nameStart, nameEnd, start, end) => {
     members.count++
     if (end === tooDeep) members.tooDeep = body.subarray(nameStart, nameEnd)
     else if (spells(body, nameStart, nameEnd, valueName)) members.value = withoutSpace(body.subarray(start, end))
     else if (spells(body, nameStart, nameEnd, sizeName)) members.size = body.subarray(start, end)
     else if (spells(body, nameStart, nameEnd, propertiesName)) members.properties = body.subarray(start, end)
+    else if (spells(body, nameStart, nameEnd, depthName)) members.deepBranchDepth = body.subarray(start, end)
+    else if (spells(body, nameStart, nameEnd, limitName)) members.deepBranchLimit = body.subarray(start, end)
     return true
   })
   return members
@@ -157,6 +169,8 @@ for (const byte of [quote, openBrace, closeBrace, openBracket, closeBracket]) is
 const valueName = Buffer.from('value')
 const sizeName = Buffer.from('size')
 const propertiesName = Buffer.from('properties')
+const depthName = Buffer.from('deep_branch_depth')
+const limitName = Buffer.from('deep_branch_limit')
 
 const letterU = 0x75
 

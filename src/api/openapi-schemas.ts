@@ -52,6 +52,10 @@ function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject &
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
     type: { default: 'json', description: '' },
     size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The maximum is a setting.' },
+    deep_branch_depth: { description: '' },
+    deep_branch_limit: { description: 'With 0, only topics that are in no branch.' },
+    with_values: { default: true, description: '' },
+    with_properties: { default: false, description: '' },
     value: {
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },

@@ -15,6 +15,7 @@ import { createFencedRead, requireFence } from './fence.js'
 import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
 import { limitConcurrency } from './limit.js'
+import { createListings } from './listings.js'
 import { createReads } from './reads.js'
 import { migrateSchema, requireSchema } from './schema.js'
 import { requireSettings } from './server-settings.js'
@@ -147,6 +148,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
   const expiry = new Expiry({ read, write }, scan, lease)
   return {
     ...createReads(clientRead, clientScan),
+    ...createListings(clientScan),
     set: (path, type, valueText) => writes.set(path, type, valueText),
     add: (creation) => writes.add(creation),
     addAndSet: (creation, valueText) => writes.addAndSet(creation, valueText),

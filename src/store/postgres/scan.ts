@@ -57,14 +57,32 @@ export async function* matchingKeys(
   type: TopicType | undefined,
   cancellation: Cancellation,
 ): AsyncGenerator<Buffer[]> {
-  const readRange: ReadRange = ({ start, end }, limit) =>
-    type === undefined
-      ? read(readKeys, [start, end, limit])
-      : read(readKeysOfType, [typeNumbers[type], start, end, limit])
+  const readRange: ReadRange = (range, limit) => readKeyRows(read, range, type, limit)
   for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key }) => bytesOf(key))
 }
 
-/** The same, of both types, each key with its topic's generation. */
+/** The first keys of a range, at most `limit`. */
+export async function keysOf(
+  read: Execute,
+  range: KeyRange,
+  type: TopicType | undefined,
+  limit: number,
+): Promise<Buffer[]> {
+  return (await readKeyRows(read, range, type, limit)).map(({ key }) => bytesOf(key))
+}
+
+function readKeyRows(
+  read: Execute,
+  { start, end }: KeyRange,
+  type: TopicType | undefined,
+  limit: number,
+): Promise<readonly MatchRow[]> {
+  return type === undefined
+    ? read(readKeys, [start, end, limit])
+    : read(readKeysOfType, [typeNumbers[type], start, end, limit])
+}
+
+/** The same as `matchingKeys`, of both types, each key with its topic's generation. */
 export async function* matchingTopics(
   read: Execute,
   plan: Plan,
