@@ -7,7 +7,7 @@ import type { Answer, Cancellation } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
 import { type ApiContext, absentProblem, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
-import { parseFetch } from './parse.js'
+import { parseFetch } from './parse-fetch.js'
 import { isProblem } from './problems.js'
 
 export function handleFetch(

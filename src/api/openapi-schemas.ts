@@ -3,7 +3,14 @@
  * validators; only the bounds that types cannot express are written here.
  */
 import { strict as assert } from 'node:assert'
-import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
+import {
+  branchNumberMax,
+  pageSizeDefault,
+  pathBytesMax,
+  propertiesBytesMax,
+  selectorBytesMax,
+  valueLevelsMax,
+} from '../limits.js'
 import { answerSchemas, requestSchemas } from '../validators.js'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -52,8 +59,8 @@ function boundsByName(pageSizeMax: number): Readonly<Record<string, JsonObject &
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
     type: { default: 'json', description: '' },
     size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The maximum is a setting.' },
-    deep_branch_depth: { description: '' },
-    deep_branch_limit: { description: 'With 0, only topics that are in no branch.' },
+    deep_branch_depth: { maximum: branchNumberMax, description: '' },
+    deep_branch_limit: { maximum: branchNumberMax, description: 'With 0, only topics that are in no branch.' },
     with_values: { default: true, description: '' },
     with_properties: { default: false, description: '' },
     value: {

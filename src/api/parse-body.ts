@@ -4,7 +4,7 @@
  * JSON.parse, which would build it first. Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
-import { valueLevelsMax } from '../limits.js'
+import { branchNumberMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
@@ -54,8 +54,9 @@ export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax =
     assert(error !== undefined, 'a validator that refuses says why')
     return problemOf(error, input, { names: shape.names, sizeMax, members })
   }
-  const inexact = integerNames.find((name) => isInexact(members, name, sizeMax))
-  if (inexact !== undefined) return integerProblem(inexact, members[textOf[inexact]], sizeMax)
+  for (const name of integerNames) {
+    if (isInexact(members, name, sizeMax)) return integerProblem(name, members[textOf[name]], sizeMax)
+  }
   return { body: validation.data, valueText: members.value }
 }
 
@@ -159,11 +160,8 @@ function isIntegerName(name: string): name is IntegerName {
   return Object.hasOwn(textOf, name)
 }
 
-/** The highest value of an integer without a limit of its own: that of its type in bodies.ts. */
-const integerMax = 2 ** 32 - 1
-
 function boundsOf(name: IntegerName, sizeMax: number): { readonly min: number; readonly max: number } {
-  return { min: name === 'deep_branch_limit' ? 0 : 1, max: name === 'size' ? sizeMax : integerMax }
+  return { min: name === 'deep_branch_limit' ? 0 : 1, max: name === 'size' ? sizeMax : branchNumberMax }
 }
 
 /** Whether an integer's text says another number than it was parsed to, or one beyond the bounds. */
