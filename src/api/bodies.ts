@@ -51,7 +51,7 @@ export interface FetchBySelector {
   readonly with_properties?: boolean
 }
 
-/** The body of POST /topics/fetch: one of the two, which parse.ts distinguishes. */
+/** The body of POST /topics/fetch: one of the two, which parse-fetch.ts distinguishes. */
 export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, keyof FetchByPath>> {}
 
 /** The body of POST /topics/set. */
