@@ -150,6 +150,12 @@ export const removalsInOneCommitMax = 500
  */
 export const operationsInOneCallbackMax = 500
 
+/**
+ * The largest depth and the largest limit of branches: beyond every path and every store, and an integer of 32 bits, as
+ * in the types of api/bodies.ts.
+ */
+export const branchNumberMax = 2 ** 32 - 1
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

@@ -43,6 +43,29 @@ export interface PageQuery {
   readonly bytesMax: number
 }
 
+/** Which topics a fetch returns and what it shows of them, where that is not simply the stored items of one type. */
+export interface ItemForm {
+  readonly type: TopicType | 'any'
+  readonly values: boolean
+  readonly properties: boolean
+}
+
+/**
+ * At most `limit` results of each branch. A branch is a path of `depth` segments with everything below it; topics with
+ * fewer segments are in none.
+ */
+export interface BranchLimit {
+  /** At least 1. */
+  readonly depth: number
+  readonly limit: number
+}
+
+/** A page of items in another form, or of limited branches. A branch's results up to `after` count towards its limit. */
+export interface ListingQuery extends Omit<PageQuery, 'type'> {
+  readonly form: ItemForm
+  readonly branches: BranchLimit | undefined
+}
+
 /**
  * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may
  * overwrite `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
@@ -164,6 +187,10 @@ export interface TopicStore {
   readTopic(path: Path, type: TopicType): Awaitable<Uint8Array | Absent>
   /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
+  /** As `readTopic`, in a form. */
+  readTopicAs(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
+  /** As `readPage`, in a form and with a limit for each branch. */
+  readListing(query: ListingQuery, cancellation: Cancellation): Awaitable<Page>
 
   /** `valueText` (JSON, UTF-8) is copied before the call returns; this holds for every write. */
   set(path: Path, type: TopicType, valueText: Uint8Array): Promise<'set' | Absent>

@@ -16,10 +16,12 @@ import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
 import { createSnapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
+import { Listings } from './listings.js'
 import { numberRecord } from './number-record.js'
 import { PageScan } from './page-scan.js'
 import { PlainTopics } from './plain-topics.js'
 import { Reads } from './reads.js'
+import { Scans } from './scans.js'
 import { Slabs } from './slab.js'
 import { entryCount } from './snapshot.js'
 import { walk } from './walk.js'
@@ -58,7 +60,9 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   // that write is in flight.
   versions.whenLow(() => void commits.run(true, () => versions.takeReserve()).catch(ignoreStoreError))
   const snapshots = createSnapshots(freshen, socketCount)
-  const { readTopic, readPage } = new Reads(environment, snapshots, pageScan)
+  const scans = new Scans(snapshots)
+  const { readTopic, readPage } = new Reads(environment, snapshots, pageScan, scans)
+  const { readTopicAs, readListing } = new Listings(environment, snapshots, scans)
   const slabs = new Slabs()
   const plainTopics = new PlainTopics()
   const writes = new Writes(environment, snapshots, commits, clock, slabs, plainTopics)
@@ -74,6 +78,8 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   return {
     readTopic,
     readPage,
+    readTopicAs,
+    readListing,
     set,
     add,
     addAndSet,
