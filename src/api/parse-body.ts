@@ -4,7 +4,7 @@
  * JSON.parse, which would build it first. Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
-import { valueLevelsMax } from '../limits.js'
+import { keyRateMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
@@ -95,6 +95,11 @@ const allowedByName: Readonly<Record<string, string>> = {
   type: '"json" or "string"',
   properties: 'an object whose members are strings',
   value: 'any JSON value',
+  'key.madeMs': 'a time in ms since 1970',
+  'key.expiresMs': 'a time in ms since 1970',
+  'key.rate': `an integer from 1 to ${keyRateMax}`,
+  'key.former': 'an object',
+  'key.former.untilMs': 'a time in ms since 1970',
 }
 
 /** What a message needs besides a validator's error. */
@@ -122,7 +127,7 @@ function problemOf(error: ValidationError, input: object, { names, sizeMax, size
   if (name === 'size' && sizeText !== undefined) {
     return sizeProblem(typeof error.value === 'number' ? sizeText : error.value, sizeMax)
   }
-  const allowed = own === name ? (allowedByName[name] ?? 'an object') : 'a string'
+  const allowed = allowedByName[name] ?? (own === name ? 'an object' : 'a string')
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
 }
 

@@ -59,6 +59,11 @@ const table = {
     status: 417,
     wording: 'The only supported expectation is "100-continue"; repeat the request without an "expect" header.',
   },
+  too_many_requests: {
+    status: 429,
+    wording:
+      'This API key has used up the requests that its rate allows; try again after the seconds of "retry-after".',
+  },
   internal_error: { status: 500, wording: 'An unexpected error occurred in the service; its log says more.' },
   commit_failed: {
     status: 500,
