@@ -26,6 +26,11 @@ export class KeyTokens {
     return this.#byHash.get(hash)
   }
 
+  /** Whether any token has an end, past or to come. */
+  get haveEnds(): boolean {
+    return this.#ends.length > 0
+  }
+
   /** How many tokens have ended. If it is the same at two times, the same tokens were accepted at both. */
   ended(nowMs: number): number {
     let count = 0

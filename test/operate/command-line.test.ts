@@ -16,6 +16,7 @@ const commands = [
   ['keys', 'add'],
   ['keys', 'list'],
   ['keys', 'revoke'],
+  ['keys', 'rotate'],
   ['check'],
   ['backup'],
   ['export'],
@@ -73,7 +74,7 @@ t.test('the help for one command describes only that command', async (t) => {
   t.match(listHelp, '--json')
   t.notMatch(listHelp, '--allow')
   const group = await helpOf('keys')
-  for (const action of ['add', 'list', 'revoke']) t.match(group, `keys ${action}`)
+  for (const action of ['add', 'list', 'revoke', 'rotate']) t.match(group, `keys ${action}`)
   t.equal(await textFor(['keys', '--help']), group)
 })
 
@@ -172,7 +173,8 @@ const wrong: Readonly<
   'a --from-line below 1': [['import', '--from-line', '0'], {}, '--from-line', '0', '1 to'],
   'a selector that cannot be parsed': [['export', '--selector', '?a['], {}, '--selector', '?a['],
   'an empty selector': [['export', '--selector', ''], {}, '--selector'],
-  'keys without an action': [['keys'], {}, 'add, list, revoke'],
+  'keys without an action': [['keys'], {}, 'add, list, revoke, rotate'],
+  'a rotation without a name': [['keys', 'rotate'], {}, 'NAME', 'topicd help keys rotate'],
   'a revocation without a name': [['keys', 'revoke'], {}, 'NAME', 'topicd help keys revoke'],
   'a key without a name': [['keys', 'add'], {}, 'NAME'],
   'a key with an invalid name': [['keys', 'add', 'a b'], {}, 'NAME', 'a b'],
