@@ -62,7 +62,7 @@ const table = {
   too_many_requests: {
     status: 429,
     wording:
-      'This API key has used up the requests that its rate allows; try again after the seconds of "retry-after".',
+      'This API key has made more requests than its rate allows; try again after as many seconds as the header "retry-after" says.',
   },
   internal_error: { status: 500, wording: 'An unexpected error occurred in the service; its log says more.' },
   commit_failed: {
