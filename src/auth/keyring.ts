@@ -169,7 +169,7 @@ export class Keyring {
     for (const { name, rate } of records) {
       if (rate === undefined) continue
       const known = this.#rateLimits.get(name)
-      limits.set(name, known?.rate === rate ? known : { rate, limit: new RateLimit(rate / this.#sharers) })
+      limits.set(name, known?.rate === rate ? known : { rate, limit: new RateLimit(rate, this.#sharers) })
     }
     return limits
   }

@@ -7,20 +7,24 @@ import { turnMs } from '../turn-clock.js'
 export class RateLimit {
   /** After how many seconds a refused request may be repeated: at least 1, and by then a request is allowed again. */
   readonly retrySeconds: number
-  readonly #perMs: number
-  readonly #requestsMax: number
+  readonly #rate: number
+  /** What a request costs, where each millisecond brings in `#rate`: so whole numbers stay whole. */
+  readonly #cost: number
+  readonly #creditMax: number
   readonly #nowMs: () => number
-  #requests: number
+  #credit: number
   #sinceMs: number
 
   /**
-   * @param perSecond this worker's share of the rate, above 0, which need not be an integer
+   * @param rate requests a second, of all sharers together
+   * @param sharers workers that share it evenly
    * @param nowMs a clock that never goes back
    */
-  constructor(perSecond: number, nowMs: () => number = turnMs) {
-    this.retrySeconds = Math.ceil(1 / perSecond)
-    this.#perMs = perSecond / 1000
-    this.#requestsMax = this.#requests = Math.max(1, perSecond)
+  constructor(rate: number, sharers: number, nowMs: () => number = turnMs) {
+    this.retrySeconds = Math.ceil(sharers / rate)
+    this.#rate = rate
+    this.#cost = 1000 * sharers
+    this.#creditMax = this.#credit = Math.max(this.#cost, 1000 * rate)
     this.#nowMs = nowMs
     this.#sinceMs = nowMs()
   }
@@ -28,10 +32,10 @@ export class RateLimit {
   /** Whether one more request is within the rate now; it then counts. */
   tryTake(): boolean {
     const nowMs = this.#nowMs()
-    this.#requests = Math.min(this.#requestsMax, this.#requests + (nowMs - this.#sinceMs) * this.#perMs)
+    this.#credit = Math.min(this.#creditMax, this.#credit + (nowMs - this.#sinceMs) * this.#rate)
     this.#sinceMs = nowMs
-    if (this.#requests < 1) return false
-    this.#requests--
+    if (this.#credit < this.#cost) return false
+    this.#credit -= this.#cost
     return true
   }
 }

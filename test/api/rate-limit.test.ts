@@ -3,9 +3,9 @@ import t from 'tap'
 import { RateLimit } from '../../dist/auth/rate-limit.js'
 
 /** A limit, and a clock that is moved by hand. */
-function limitOf(perSecond: number) {
+function limitOf(rate: number, sharers = 1) {
   let nowMs = 5000
-  const limit = new RateLimit(perSecond, () => nowMs)
+  const limit = new RateLimit(rate, sharers, () => nowMs)
   /** How many of `requests` at once are within the rate. */
   const take = (requests: number): number =>
     Array.from({ length: requests }, () => limit.tryTake()).filter((isWithin) => isWithin).length
@@ -32,8 +32,15 @@ t.test('after that, requests are allowed evenly, and what was not used is not sa
 })
 
 t.test('over a long time a flood gets exactly the rate', (t) => {
-  for (const perSecond of [0.25, 1, 3, 100 / 3, 1000]) {
-    const { take, pass } = limitOf(perSecond)
+  for (const [rate, sharers] of [
+    [1, 4],
+    [1, 1],
+    [3, 1],
+    [100, 3],
+    [1000, 1],
+  ] as const) {
+    const perSecond = rate / sharers
+    const { take, pass } = limitOf(rate, sharers)
     take(10_000)
     let allowed = 0
     for (let i = 0; i < 60_000; i++) {
@@ -46,20 +53,26 @@ t.test('over a long time a flood gets exactly the rate', (t) => {
 })
 
 t.test('a share below one request a second still allows one, and says how long to wait for the next', (t) => {
-  for (const [perSecond, seconds] of [
-    [1, 1],
-    [2, 1],
-    [1_000_000, 1],
-    [1 / 3, 3],
-    [1 / 64, 64],
-    [0.4, 3],
+  for (const [rate, sharers, seconds] of [
+    [1, 1, 1],
+    [2, 1, 1],
+    [1_000_000, 64, 1],
+    [1, 3, 3],
+    [1, 64, 64],
+    [2, 5, 3],
   ] as const) {
-    const { limit, take, pass } = limitOf(perSecond)
-    t.equal(limit.retrySeconds, seconds, `${perSecond} a second`)
-    t.ok(take(1) === 1, 'the first request is allowed')
-    take(2_000_000)
-    pass(seconds * 1000)
-    t.ok(take(1) === 1, `one more is allowed after ${seconds} s`)
+    t.equal(limitOf(rate, sharers).limit.retrySeconds, seconds, `${rate} a second over ${sharers} workers`)
   }
+  let tooEarly = 0
+  for (let sharers = 1; sharers <= 64; sharers++) {
+    for (let rate = 1; rate <= 100; rate++) {
+      const { limit, take, pass } = limitOf(rate, sharers)
+      if (take(1) !== 1) tooEarly++
+      take(200)
+      pass(limit.retrySeconds * 1000)
+      if (take(1) !== 1) tooEarly++
+    }
+  }
+  t.equal(tooEarly, 0, 'after that time one is always allowed')
   t.end()
 })

@@ -209,6 +209,24 @@ const wrong: Readonly<
   'a password in place of a name': [['keys', 'add', 'postgres://u:s3cret@h/d'], {}, 'NAME', 'postgres://u:***@h/d'],
   'an address without a password as the value of another flag': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
   'an empty list of operations': [['keys', 'add', 'a', '--allow', ''], {}, '--allow'],
+  'an end of a key without a unit': [
+    ['keys', 'add', 'a', '--expires', '30'],
+    {},
+    '--expires is "30"; it must be a period such as 12h or 30d, or a UTC time such as 2027-01-31',
+  ],
+  'an end of a key in the past': [['keys', 'add', 'a', '--expires', '2020-01-01'], {}, 'it must be in the future'],
+  'an end of a key that is now': [['keys', 'add', 'a', '--expires', '0s'], {}, 'it must be in the future'],
+  'an end of a key on no day': [['keys', 'add', 'a', '--expires', '2099-02-29'], {}, 'a day and time that exist'],
+  'an empty end of a key': [['keys', 'add', 'a', '--expires='], {}, '--expires is ""'],
+  'a rate of 0': [['keys', 'add', 'a', '--rate', '0'], {}, '--rate is "0"; it must be a number from 1 to 1000000'],
+  'a rate that is too high': [['keys', 'add', 'a', '--rate', '1000001'], {}, '--rate is "1000001"'],
+  'a rate that is not whole': [['keys', 'add', 'a', '--rate', '1.5'], {}, '--rate is "1.5"'],
+  'a grace without a unit': [
+    ['keys', 'rotate', 'a', '--grace', '1'],
+    {},
+    '--grace is "1"; it must be a period such as 10m, 12h or 7d, or 0s',
+    'topicd help keys rotate',
+  ],
   'an operation given twice': [['keys', 'add', 'a', '--allow', 'set,set'], {}, '--allow', 'set'],
 }
 
