@@ -4,7 +4,7 @@
  * JSON.parse, which would build it first. Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
-import { branchNumberMax, valueLevelsMax } from '../limits.js'
+import { branchNumberMax, keyRateMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
@@ -139,6 +139,11 @@ const allowedByName: Readonly<Record<string, string>> = {
   dry_run: 'true or false',
   operations: 'an array',
   op: '"set", "addAndSet", "add" or "remove"',
+  'key.madeMs': 'a time in ms since 1970',
+  'key.expiresMs': 'a time in ms since 1970',
+  'key.rate': `an integer from 1 to ${keyRateMax}`,
+  'key.former': 'an object',
+  'key.former.untilMs': 'a time in ms since 1970',
 }
 
 /** The members of a constraint. */

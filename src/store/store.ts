@@ -136,6 +136,29 @@ export interface KeyRecord {
   /** The subtrees that the key may touch; empty means all. */
   readonly under: readonly Path[]
   readonly madeMs: number
+  /** From then on it is refused, in ms since the epoch; undefined if it has no end. */
+  readonly expiresMs?: number
+  /** Requests a second, of all workers of one host together; undefined for any number. */
+  readonly rate?: number
+  /** The token that a rotation replaced, which is good until its own end, or the key's; undefined if there is none. */
+  readonly former?: FormerToken
+}
+
+interface FormerToken {
+  readonly tokenHash: string
+  /** From then on it is refused, in ms since the epoch. */
+  readonly untilMs: number
+}
+
+/** A new token for an API key. */
+export interface KeyRotation {
+  readonly name: string
+  /** That of the key's token until now. The key is rotated only if it still is. */
+  readonly formerHash: string
+  /** From then on that token is refused, in ms since the epoch; undefined to refuse it at once. */
+  readonly formerUntilMs?: number
+  /** That of the new token. */
+  readonly tokenHash: string
 }
 
 /** A broken invariant, in one sentence that names the record. */
@@ -232,12 +255,18 @@ export interface TopicStore {
   walk(plan: Plan, cancellation: Cancellation): AsyncIterable<WholeTopic>
 
   readKeys(): Awaitable<readonly KeyRecord[]>
-  /** A number that changes whenever any process adds or revokes a key. */
+  /** A number that changes whenever any process adds, rotates or revokes a key. */
   keysRevision(): Awaitable<number>
   /** False when the name is taken; nothing is changed then. */
   addKey(record: KeyRecord): Promise<boolean>
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
+  /**
+   * Gives a key its new token, as `rotated` in key-rotation.ts says. False when there is no such key, or it has got
+   * another token meanwhile; nothing is changed then. True, too, when the key has the new token already: so a rotation
+   * whose outcome is unknown can be repeated.
+   */
+  rotateKey(rotation: KeyRotation): Promise<boolean>
   /** False when there is no such key. */
   revokeKey(name: string): Promise<boolean>
   /** When each key was last used, in ms since the epoch; only as current as the last call of `touchKeys`. */
