@@ -119,7 +119,7 @@ async function randomWalks(t: Test, store: TopicStore): Promise<void> {
     const under = random.oneIn(2) ? randomSubtrees(paths, random) : []
     const isAllowed = (path: string): boolean =>
       under.length === 0 || under.some((root) => path === root || path.startsWith(`${root}/`))
-    const access = accessOf({ name: '', tokenHash: '', allow: ['fetch'], under, madeMs: 0 })
+    const access = accessOf({ name: '', tokenHash: '', allow: ['fetch'], under, madeMs: 0 }, undefined, { requests: 0 })
     const slow = random.oneIn(10)
       ? watched(planned(text), () => random.oneIn(20) && spin(1.1 * sliceMs))
       : planned(text)
