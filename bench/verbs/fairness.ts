@@ -15,8 +15,7 @@ import { median } from '../measure/statistics.js'
 import { positive, readCommandLine, text, UsageError } from '../options.js'
 import { openOn, type Session, withSession } from '../session.js'
 import type { Tree } from '../work/tree.js'
-import { type Scale, variantsOf, type Workload } from '../work/workload.js'
-import { fetchPath } from '../workloads/fetch-path.js'
+import { deal, everyVariant, type Scale, usualScale, variantsOf, type Workload } from '../work/workload.js'
 import { overwrites } from '../workloads/overwrite.js'
 
 const operationsDefault = 100
@@ -32,10 +31,28 @@ const writeRatioMax = 3
 const singleWrites: Workload = {
   name: 'overwrite',
   question: 'What does a durable addAndSet cost over a few connections?',
-  scale: { ...fetchPath.scale, connections: connectionsDefault },
+  scale: { ...usualScale, connections: connectionsDefault },
   contenders: 'floor only',
   ordered: false,
   scripts: overwrites,
+}
+
+/** Topics that are fetched, whatever values they have by then. */
+const topicsFetched = 2000
+
+const fetches: Workload = {
+  ...singleWrites,
+  name: 'fetch',
+  question: 'What does a fetch by path cost over a few connections?',
+  scripts(tree, scale, round) {
+    const own = deal(tree.sample(topicsFetched, 100 + round), scale.connections)
+    return own.map((indices) =>
+      indices.map((index) => {
+        const values = everyVariant.map((variant) => tree.value(index, variant))
+        return { kind: 'fetch' as const, path: tree.path(index), values }
+      }),
+    )
+  },
 }
 
 /** What some rounds have shown. */
@@ -58,7 +75,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     const findings: Findings = { alone: new Map(), beside: new Map(), batches: [], problem: undefined }
     try {
       // Uncounted bursts first, so that all code is compiled.
-      const warmUp = { alone: new Map(), beside: new Map(), batches: [], problem: undefined }
+      const warmUp: Findings = { alone: new Map(), beside: new Map(), batches: [], problem: undefined }
       await oneRound(running, tree, scale, session, -1, operations, warmUp)
       findings.problem = warmUp.problem
       for (let round = 0; round < options.rounds && findings.problem === undefined; round++)
@@ -80,10 +97,10 @@ async function oneRound(
   operations: number,
   findings: Findings,
 ): Promise<void> {
-  for (const workload of [singleWrites, fetchPath]) {
+  for (const workload of [singleWrites, fetches]) {
     for (const medians of [findings.alone, findings.beside]) {
       const isBeside = medians === findings.beside
-      const scripts = scriptsOf(workload, tree, scale, round)
+      const scripts = workload.scripts(tree, scale, round)
       const startMs = performance.now()
       const stream = isBeside ? new Writer(running, streamOf(running, tree, operations), 0) : undefined
       const { burst } = await runBurst(running, scripts, options.seconds, measureOptions.driver)
@@ -94,4 +111,36 @@ async function oneRound(
       medians.set(workload, [...(medians.get(workload) ?? []), burst.latencyMedianMs])
     }
   }
+}
+
+/** The requests of the stream: batches of random topics, with one variant and then with the other. */
+function streamOf(running: Running, tree: Tree, operations: number): Exchange[] {
+  const indices = tree.sample(batchesDistinct * operations, 900)
+  const count = Math.max(1, Math.floor(indices.length / operations))
+  return variantsOf(0).flatMap((variant) =>
+    Array.from({ length: count }, (_, i) => {
+      const own = indices.slice(i * operations, (i + 1) * operations)
+      const writes = own.map((index) => ({ path: tree.path(index), value: tree.value(index, variant) }))
+      const exchange = running.exchange({ kind: 'batch', writes })
+      if (exchange === undefined) throw new Error('batch is not supported')
+      return exchange
+    }),
+  )
+}
+
+/** Prints the figures. @returns whether single writes met their target */
+function report({ alone, beside, batches, problem }: Findings, operations: number, print: Session['print']): boolean {
+  if (problem !== undefined) print(`WRONG ANSWERS: ${problem}`)
+  if (batches.length === 0) return false
+  print(`beside one client's batches of ${operations}, ${median(batches).toFixed(0)} a second:`)
+  const ratio = (workload: Workload): number => {
+    const [before, after] = [alone, beside].map((medians) => median(medians.get(workload) ?? [])) as [number, number]
+    const words = `p50 ${before.toFixed(2)} ms alone, ${after.toFixed(2)} ms beside them`
+    print(`${workload.name.padEnd(14)}${words}: ${(after / before).toFixed(2)} ×`)
+    return after / before
+  }
+  const isMet = ratio(singleWrites) <= writeRatioMax
+  ratio(fetches)
+  print(`target: single overwrites wait at most ${writeRatioMax} × as long: ${isMet ? 'met' : 'MISSED'}`)
+  return isMet
 }
