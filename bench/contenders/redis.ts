@@ -2,9 +2,9 @@
  * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string, the finished result
  * item, and a script builds pages from a sorted set of all paths: about the least work that Redis can do for this. An
  * overwrite is a plain SET, a batch of them one MSET; only adds and removes update the set of paths, in scripts. A
- * compare-and-set is a script too: webdis gives a request no connection of its own, so WATCH cannot be used. Children are
- * listed by a script that jumps in the set of paths from one child to the next: a set of children for each node would be
- * read more cheaply, but every add and remove would have to keep it.
+ * compare-and-set is a script too: webdis gives a request no connection of its own, so WATCH cannot be used. Children
+ * are listed by a script that jumps in the set of paths from one child to the next: a set of children for each node
+ * would be read more cheaply, but every add and remove would have to keep it.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

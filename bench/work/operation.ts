@@ -92,7 +92,7 @@ export function writesOf(operation: Operation): readonly Item[] {
 }
 
 /** A topic of a listing without values, as text. */
-export function listedText(path: string): string {
+function listedText(path: string): string {
   return `{"path":${JSON.stringify(path)},"type":"json"}`
 }
 
