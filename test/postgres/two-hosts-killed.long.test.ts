@@ -5,7 +5,8 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { Load, type Target } from '../support/load.js'
+import type { Target } from '../support/follow.js'
+import { Load } from '../support/load.js'
 import { at } from '../support/only.js'
 import { postgres, skipReason } from '../support/postgres.js'
 import { seededRandom } from '../support/random.js'

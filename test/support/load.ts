@@ -3,15 +3,10 @@
  * answer can be checked afterwards. It survives any death of the service, and records requests without an answer too.
  */
 
-import { Client } from './client.js'
+import type { Client } from './client.js'
+import { follow, type Target } from './follow.js'
 import { findViolation, type Operation, type Value, type Violation } from './linearizable.js'
 import type { Random } from './random.js'
-
-/** Where the service is now. */
-export interface Target {
-  readonly url: string
-  readonly token: string
-}
 
 export interface LoadOptions {
   readonly connections: number
@@ -28,8 +23,6 @@ export interface Slowest {
   /** On performance.now(). */
   readonly startMs: number
 }
-
-const retryMs = 10
 
 /** Codes that guarantee that nothing was changed. */
 const nothingDone: ReadonlySet<string> = new Set(['store_unavailable', 'write_conflict'])
@@ -87,22 +80,10 @@ export class Load {
   }
 
   async #loop(connection: number): Promise<void> {
-    let client: Client | undefined
-    let url = ''
-    while (!this.#stopping) {
-      const target = this.#options.target(connection)
-      if (target === undefined) {
-        await new Promise((resolve) => setTimeout(resolve, retryMs))
-        continue
-      }
-      if (client === undefined || url !== target.url) {
-        client?.close()
-        client = new Client(target.url, target.token, 1)
-        url = target.url
-      }
-      if (!(await this.#step(client))) await new Promise((resolve) => setTimeout(resolve, retryMs))
-    }
-    client?.close()
+    await follow(
+      { target: () => this.#options.target(connection), connections: 1, isOver: () => this.#stopping },
+      (client) => this.#step(client),
+    )
   }
 
   /** Sends one random request; false when the next one should wait a little: no answer came, or nothing was done. */

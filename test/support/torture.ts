@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { Load, type Target } from './load.js'
+import type { Target } from './follow.js'
+import { Load } from './load.js'
 import { seededRandom } from './random.js'
 import { type Server, startServer, until } from './server.js'
 
