@@ -60,7 +60,8 @@ await t.test(
     await load.readAll(at(hosts, 0).client)
     await load.readAll(at(hosts, 1).client)
     t.comment(
-      `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
+      `${load.acknowledged} writes acknowledged, ${load.conflicts} conflicts, ${load.reads} reads, ` +
+        `${load.unanswered} without an answer, ` +
         `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ${killed} hosts killed, ` +
         `slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
     )

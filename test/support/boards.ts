@@ -5,30 +5,33 @@
  */
 import type { Client } from './client.js'
 import { follow, type Target } from './follow.js'
+import { until } from './server.js'
 
 const topics = 100
 const removedEvery = 8
 
-/** A copy of lmdb's engine in which a batch is committed in two halves; a module for `patchedProgram`. */
-export const halvedBatches = {
-  module: 'store/lmdb/batches.js',
-  replacement: `import { Batches as SoundBatches } from './sound-batches.js'
+/** For `patchedProgram`: the batches of either engine, committed in two halves. */
+export const halvedBatches = `import { Batches as SoundBatches } from './sound-batches.js'
 export * from './sound-batches.js'
 
 export class Batches extends SoundBatches {
   constructor(...parts) {
     super(...parts)
-    const whole = this.write
+    const whole = this.write.bind(this)
     this.write = async (operations) => {
-      const half = operations.length >> 1
-      const first = await whole(operations.slice(0, half))
-      const second = await whole(operations.slice(half))
+      // Their texts are views into the request, which are gone by the second half.
+      const copied = operations.map((operation) => ({
+        ...operation,
+        valueText: operation.valueText && Buffer.from(operation.valueText),
+      }))
+      const half = copied.length >> 1
+      const first = await whole(copied.slice(0, half))
+      const second = await whole(copied.slice(half))
       return [first, second].flat()
     }
   }
 }
-`,
-} as const
+`
 
 /** Which batches, by their numbers, may have been the last. */
 export interface Range {
@@ -47,7 +50,7 @@ export class Board {
     this.#name = name
   }
 
-  /** Sends the next batch; false if no answer came. */
+  /** Sends the next batch; false if no answer came. @throws when it is refused */
   async write(client: Client): Promise<boolean> {
     const number = ++this.sent
     const operations = Array.from({ length: topics }, (_, i) =>
@@ -73,21 +76,30 @@ export class Board {
     return (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
   }
 
-  /** What is wrong with a page; undefined if one of these batches left it, as a whole. */
-  fault(page: readonly number[], { from, to }: Range): string | undefined {
+  /**
+   * What is wrong with the board after the death of everything that was in flight. Its batches continue from there.
+   *
+   * @throws when there is no answer
+   */
+  async faultsAfterDeath(client: Client): Promise<readonly string[]> {
+    const page = await this.read(client)
+    const faults = this.faults(page, { from: this.acknowledged, to: this.sent })
+    this.acknowledged = page[0] ?? this.acknowledged
+    return faults
+  }
+
+  /** What is wrong with a page; nothing if one of these batches left it, as a whole. */
+  faults(page: readonly number[], { from, to }: Range): readonly string[] {
     const [number] = page
-    const numbers = [...new Set(page)]
-    const name = `board ${this.#name}`
+    const after = `after batches ${from} to ${to}`
     if (number === undefined) {
-      // The board is empty before its first batch too.
-      const removal = to - (to % removedEvery)
-      return removal >= from ? undefined : `${name} is empty after batches ${from} to ${to}`
+      // Also before its first batch a board is empty.
+      const lastRemoval = to - (to % removedEvery)
+      return lastRemoval >= from ? [] : [`board ${this.#name} is empty ${after}`]
     }
-    if (page.length !== topics || numbers.length > 1) {
-      return `${name} has ${page.length} topics with the numbers ${numbers} after batches ${from} to ${to}`
-    }
-    if (number < from || number > to) return `${name} has the number ${number} after batches ${from} to ${to}`
-    return undefined
+    const numbers = [...new Set(page)]
+    if (page.length === topics && numbers.length === 1 && number >= from && number <= to) return []
+    return [`board ${this.#name} has ${page.length} topics with the numbers ${numbers} ${after}`]
   }
 }
 
@@ -111,6 +123,12 @@ export class BoardWriters {
     const isOver = (): boolean => this.#isStopping
     for (const board of this.boards)
       this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => board.write(client)))
+  }
+
+  /** Resolves once so many more batches are acknowledged. */
+  async more(batches: number): Promise<void> {
+    const wanted = this.acknowledged + batches
+    await until(`${batches} more batches`, async () => this.acknowledged >= wanted || undefined)
   }
 
   async stop(): Promise<void> {
