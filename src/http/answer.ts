@@ -10,7 +10,7 @@
 /** A complete answer. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
 export interface Answer {
   readonly status: number
-  /** JSON, UTF-8. */
+  /** JSON, UTF-8; empty in a 204. */
   readonly body: Uint8Array | string
   /** In an answer to HEAD, whose body is empty: the length of the body that a GET would get. */
   readonly bodyBytesUnsent?: number
@@ -83,6 +83,11 @@ export interface Service<Caller> {
    * meanwhile.
    */
   authenticate(authorization: string): Caller | undefined
+  /**
+   * The refusal of a request beyond its caller's rate; undefined if it may proceed, and then it counts. Called once for
+   * each request, before any of the body is read.
+   */
+  refuseBeyondRate(caller: Caller): Answer | undefined
   /**
    * The answer to a request that the HTTP layer refuses without calling its route.
    *

@@ -14,10 +14,10 @@
  */
 import type { Histogram } from '../histogram.js'
 import type { Plan } from '../selectors/plan.js'
+import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { BatchResult, WriteOperation } from './batch.js'
 
 export type Awaitable<T> = T | Promise<T>
 
@@ -41,6 +41,29 @@ export interface PageQuery {
   readonly size: number
   /** The page ends before the item that would make it larger than this, but it has at least one item. */
   readonly bytesMax: number
+}
+
+/** Which topics a fetch returns and what it shows of them, where that is not simply the stored items of one type. */
+export interface ItemForm {
+  readonly type: TopicType | 'any'
+  readonly values: boolean
+  readonly properties: boolean
+}
+
+/**
+ * At most `limit` results of each branch. A branch is a path of `depth` segments with everything below it; topics with
+ * fewer segments are in none.
+ */
+export interface BranchLimit {
+  /** At least 1. */
+  readonly depth: number
+  readonly limit: number
+}
+
+/** A page of items in another form, or of limited branches. A branch's results up to `after` count towards its limit. */
+export interface ListingQuery extends Omit<PageQuery, 'type'> {
+  readonly form: ItemForm
+  readonly branches: BranchLimit | undefined
 }
 
 /**
@@ -67,6 +90,35 @@ export interface Creation {
   readonly removal: RemovalPolicy | undefined
 }
 
+/** One operation, without the value that it sets. */
+export type WriteAction = {
+  readonly path: Path
+  /** What must hold for the topic; decided before everything else. */
+  readonly constraint?: Constraint | undefined
+} & (
+  | { readonly kind: 'set'; readonly type: TopicType; readonly creation?: undefined }
+  | { readonly kind: 'add' | 'addAndSet'; readonly type: TopicType; readonly creation: Creation }
+  | { readonly kind: 'remove'; readonly type?: undefined; readonly creation?: undefined }
+)
+
+/** One operation. `valueText` is JSON, UTF-8; undefined for those that set no value. */
+export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
+
+/** What an operation did. */
+export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed'
+
+/** Why an operation is refused. */
+export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint'
+
+/** The operation that is refused, by its index. */
+export interface RefusedOperation {
+  readonly index: number
+  readonly refusal: WriteRefusal
+}
+
+/** What each operation did, or the first that is refused; nothing has changed then. */
+export type BatchResult = readonly WriteOutcome[] | RefusedOperation
+
 /** A complete topic, as export and import need it. `valueText` is a view, valid until the next step of the walk. */
 export interface WholeTopic extends Omit<Creation, 'removal'> {
   readonly valueText: Uint8Array | undefined
@@ -84,6 +136,29 @@ export interface KeyRecord {
   /** The subtrees that the key may touch; empty means all. */
   readonly under: readonly Path[]
   readonly madeMs: number
+  /** From then on it is refused, in ms since the epoch; undefined if it has no end. */
+  readonly expiresMs?: number
+  /** Requests a second, of all workers of one host together; undefined for any number. */
+  readonly rate?: number
+  /** The token that a rotation replaced, which is good until its own end, or the key's; undefined if there is none. */
+  readonly former?: FormerToken
+}
+
+interface FormerToken {
+  readonly tokenHash: string
+  /** From then on it is refused, in ms since the epoch. */
+  readonly untilMs: number
+}
+
+/** A new token for an API key. */
+export interface KeyRotation {
+  readonly name: string
+  /** That of the key's token until now. The key is rotated only if it still is. */
+  readonly formerHash: string
+  /** From then on that token is refused, in ms since the epoch; undefined to refuse it at once. */
+  readonly formerUntilMs?: number
+  /** That of the new token. */
+  readonly tokenHash: string
 }
 
 /** A broken invariant, in one sentence that names the record. */
@@ -107,7 +182,7 @@ export interface BackupDone {
 }
 
 /**
- * What this process has committed since its start; counts are live. `writes` includes those that failed; whether it
+ * What this process has committed since its start; counts are live. A batch counts as all its operations. `writes` includes those that failed; whether it
  * includes those in flight depends on the engine.
  */
 export interface CommitStats {
@@ -135,6 +210,10 @@ export interface TopicStore {
   readTopic(path: Path, type: TopicType): Awaitable<Uint8Array | Absent>
   /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
+  /** As `readTopic`, in a form. */
+  readTopicAs(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
+  /** As `readPage`, in a form and with a limit for each branch. */
+  readListing(query: ListingQuery, cancellation: Cancellation): Awaitable<Page>
 
   /** `valueText` (JSON, UTF-8) is copied before the call returns; this holds for every write. */
   set(path: Path, type: TopicType, valueText: Uint8Array): Promise<'set' | Absent>
@@ -176,12 +255,18 @@ export interface TopicStore {
   walk(plan: Plan, cancellation: Cancellation): AsyncIterable<WholeTopic>
 
   readKeys(): Awaitable<readonly KeyRecord[]>
-  /** A number that changes whenever any process adds or revokes a key. */
+  /** A number that changes whenever any process adds, rotates or revokes a key. */
   keysRevision(): Awaitable<number>
   /** False when the name is taken; nothing is changed then. */
   addKey(record: KeyRecord): Promise<boolean>
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
+  /**
+   * Gives a key its new token, as `rotated` in key-rotation.ts says. False when there is no such key, or it has got
+   * another token meanwhile; nothing is changed then. True, too, when the key has the new token already: so a rotation
+   * whose outcome is unknown can be repeated.
+   */
+  rotateKey(rotation: KeyRotation): Promise<boolean>
   /** False when there is no such key. */
   revokeKey(name: string): Promise<boolean>
   /** When each key was last used, in ms since the epoch; only as current as the last call of `touchKeys`. */

@@ -1,0 +1,42 @@
+/**
+ * The requests on the wire, as the client's callers write them: the API's own body types, without what the method's
+ * arguments say. Types only.
+ */
+import type { AddAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type {
+  AddAndSetBody,
+  AddBody,
+  BatchBody,
+  ConstraintBody,
+  FetchByPath,
+  FetchBySelector,
+  RemoveByPath,
+  RemoveBySelector,
+  SetBody,
+} from '../api/bodies.js'
+
+export type FetchTopicMembers = Omit<FetchByPath, 'path'>
+export type FetchPageMembers = Omit<FetchBySelector, 'selector'>
+export type SetMembers = Omit<SetBody, 'path' | 'value'>
+export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'>
+export type AddMembers = Omit<AddBody, 'path'>
+export type RemoveMembers = Omit<RemoveByPath, 'path'>
+export type RemoveMatchesMembers = Omit<RemoveBySelector, 'selector'>
+
+/** What must hold for a write to happen: one of the members. Otherwise it is refused, 409 `unsatisfied_constraint`. */
+export type Constraint = ConstraintBody
+
+/** One operation of a batch: the members of its route, and `op`, the route's name. */
+export type Operation = BatchBody['operations'][number]
+
+/** What the route of an operation answers. */
+type AnswerTo<Op extends Operation['op']> = Op extends 'set'
+  ? SetAnswer
+  : Op extends 'remove'
+    ? RemoveAnswer
+    : AddAnswer
+
+/** The answer to each operation of a batch, at its index. */
+export type BatchAnswers<Operations extends readonly Operation[]> = {
+  readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']>
+}
