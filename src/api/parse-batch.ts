@@ -40,7 +40,11 @@ export function parseBatch(bytes: Buffer, operationsMax: number): readonly Write
 /** @param input what `text` parses to */
 function parseOperation(text: Buffer, input: unknown): WriteOperation | Problem {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    return problem('invalid_parameter', { name: 'operations', found: `an array with ${describe(input)}`, allowed: objects })
+    return problem('invalid_parameter', {
+      name: 'operations',
+      found: `an array with ${describe(input)}`,
+      allowed: objects,
+    })
   }
   const members = scanMembers(text)
   switch ('op' in input ? input.op : undefined) {
