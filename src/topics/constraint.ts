@@ -34,7 +34,7 @@ const backslash = 0x5c
  * Whether two JSON texts differ at most in the white space between their tokens. So `1.0` is not `1`, and an escaped
  * letter is not the letter: a value is its text.
  */
-export function areSameTokens(a: Uint8Array, b: Uint8Array): boolean {
+function areSameTokens(a: Uint8Array, b: Uint8Array): boolean {
   let i = 0
   let j = 0
   let inString = false
