@@ -167,6 +167,9 @@ export const connectionsMax = 20_000
 /** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
 export const descriptorsReserved = 200
 
+/** Origins in the setting: far more than one service's pages have, and a line that can still be read. */
+export const originsMax = 64
+
 /** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
 export const requestsWaitingMax = 10_000
 

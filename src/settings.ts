@@ -4,6 +4,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { originsOf, originsProblem } from './http/origins.js'
 import { quoted } from './quoted.js'
 import { addressProblem, redactAddress } from './store/address.js'
 
@@ -127,6 +128,14 @@ export const settingTable = {
   },
   'tls-cert': { kind: 'text', value: 'FILE', default: '', help: 'certificate chain (PEM) for TLS; needs --tls-key' },
   'tls-key': { kind: 'text', value: 'FILE', default: '', help: 'private key (PEM) for TLS; needs --tls-cert' },
+  'cors-origins': {
+    kind: 'text',
+    value: 'ORIGINS',
+    default: '',
+    help: 'origins whose web pages may use the API, such as https://app.example, with commas between them; * for all',
+    check: originsProblem,
+    normalise: (text) => originsOf(text).join(','),
+  },
   'fenced-reads': {
     kind: 'switch',
     default: 'false',

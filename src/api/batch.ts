@@ -1,7 +1,8 @@
 /** POST /topics/batch: operations on topics by their paths, all of them in one commit, or none. */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import { isRefused, type WriteOperation } from '../store/batch.js'
+import { isRefused } from '../store/batch.js'
+import type { WriteOperation } from '../store/store.js'
 import { type ApiContext, ok, refuse, roomProblem } from './context.js'
 import { outcomeText, permissionProblem, refusalProblem } from './operations.js'
 import { parseBatch } from './parse-batch.js'

@@ -14,6 +14,8 @@ import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracke
 export interface Members {
   /** How many there are; a repeated one counts each time. */
   count: number
+  /** The position after the object. */
+  end: number
   value: Uint8Array | undefined
   size: Uint8Array | undefined
   properties: Buffer | undefined
@@ -31,10 +33,12 @@ export function firstByte(text: Uint8Array): number | undefined {
 /**
  * @param body UTF-8 of one JSON object; for any other text nothing is found
  * @param levelsMax how deep a member's value may nest; a constraint one level deeper, since a value is in it
+ * @param start where the object begins
  */
-export function scanMembers(body: Buffer, levelsMax = valueLevelsMax): Members {
+export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0): Members {
   const members: Members = {
     count: 0,
+    end: start,
     value: undefined,
     size: undefined,
     properties: undefined,
@@ -42,7 +46,7 @@ export function scanMembers(body: Buffer, levelsMax = valueLevelsMax): Members {
     operations: undefined,
     tooDeep: undefined,
   }
-  eachMember(body, levelsMax, (nameStart, nameEnd, start, end) => {
+  members.end = eachMember(body, start, levelsMax, (nameStart, nameEnd, start, end) => {
     members.count++
     if (end === tooDeep) members.tooDeep = body.subarray(nameStart, nameEnd)
     else if (spells(body, nameStart, nameEnd, valueName)) members.value = withoutSpace(body.subarray(start, end))
@@ -55,12 +59,12 @@ export function scanMembers(body: Buffer, levelsMax = valueLevelsMax): Members {
   return members
 }
 
-/** The first name that an object has more than once, however it is escaped; undefined when there is none. */
-export function repeatedName(object: Buffer): string | undefined {
+/** The first name that the object at `start` has more than once, however it is escaped; undefined when there is none. */
+export function repeatedName(body: Buffer, start = 0): string | undefined {
   const names = new Set<string>()
   let repeated: string | undefined
-  eachMember(object, Infinity, (nameStart, nameEnd) => {
-    const name = spelt(object, nameStart, nameEnd)
+  eachMember(body, start, Infinity, (nameStart, nameEnd) => {
+    const name = spelt(body, nameStart, nameEnd)
     // A set that already has the name does not grow.
     const known = names.size
     if (names.add(name).size === known) repeated = name
@@ -88,33 +92,35 @@ type Visit = (nameStart: number, nameEnd: number, start: number, end: number | t
 /** In place of a value's end: the value has too many levels, and was not read further. */
 const tooDeep = -1
 
-function eachMember(body: Buffer, levelsMax: number, visit: Visit): void {
-  let at = skipSpace(body, 0)
-  if (body[at] !== openBrace) return
+/** @returns the position after the object at `start`, or where the visits ended */
+function eachMember(body: Buffer, start: number, levelsMax: number, visit: Visit): number {
+  let at = skipSpace(body, start)
+  if (body[at] !== openBrace) return at
   at = skipSpace(body, at + 1)
   while (at < body.length && body[at] !== closeBrace) {
     const nameEnd = skipString(body, at)
     const start = skipSpace(body, skipSpace(body, nameEnd) + 1)
     let end = skipValue(body, start, levelsMax)
     if (end === tooDeep && spells(body, at, nameEnd, constraintName)) end = skipValue(body, start, levelsMax + 1)
-    if (!visit(at, nameEnd, start, end) || end === tooDeep) return
+    if (!visit(at, nameEnd, start, end) || end === tooDeep) return at
     at = skipSpace(body, end)
     if (body[at] === comma) at = skipSpace(body, at + 1)
   }
+  return at + 1
 }
 
 /**
- * Calls `visit` with each element of an array, a view.
+ * Calls `visit` with the position of each element of an array.
  *
- * @param array UTF-8 of one JSON array
- * @param visit returns whether to go on
+ * @param array one JSON array, which JSON.parse has accepted
+ * @param visit returns the position after the element; undefined to end the visits
  */
-export function eachElement(array: Buffer, visit: (element: Buffer) => boolean): void {
-  let at = skipSpace(array, skipSpace(array, 0) + 1)
-  while (at < array.length && array[at] !== closeBracket) {
-    const end = skipValue(array, at, Infinity)
-    if (end === tooDeep || !visit(array.subarray(at, end))) return
-    at = skipSpace(array, end)
+export function eachElement(array: Buffer, visit: (start: number) => number | undefined): void {
+  let at: number | undefined = skipSpace(array, skipSpace(array, 0) + 1)
+  while (array[at] !== closeBracket) {
+    at = visit(at)
+    if (at === undefined) return
+    at = skipSpace(array, at)
     if (array[at] === comma) at = skipSpace(array, at + 1)
   }
 }

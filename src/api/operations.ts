@@ -4,14 +4,8 @@
  */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import {
-  isRefused,
-  type WriteAction,
-  type WriteOperation,
-  type WriteOutcome,
-  type WriteRefusal,
-} from '../store/batch.js'
-import type { Operation } from '../store/store.js'
+import { isRefused } from '../store/batch.js'
+import type { Operation, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../store/store.js'
 import type { Constraint } from '../topics/constraint.js'
 import {
   type ApiContext,

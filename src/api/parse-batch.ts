@@ -2,13 +2,14 @@
  * From the bytes of a batch to its operations, each checked as the body of its route, or to the first problem. Nothing
  * here knows what the operations would do.
  */
+
 import { strict as assert } from 'node:assert'
 import { valueLevelsMax } from '../limits.js'
-import type { WriteOperation } from '../store/batch.js'
+import type { WriteOperation } from '../store/store.js'
 import { batchShape, operationShapes } from '../validators.js'
 import { eachElement, scanMembers } from './members.js'
 import { addAndSetRequest, addRequest, removeOneRequest, setRequest } from './parse.js'
-import { checkObject, describe, parseObject } from './parse-body.js'
+import { checkObject, describe, type ParsedObject, parseObject } from './parse-body.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
 /**
@@ -24,62 +25,70 @@ const levelsMax = valueLevelsMax + 4
 export function parseBatch(bytes: Buffer, operationsMax: number): readonly WriteOperation[] | Problem {
   const parsed = parseObject(bytes, levelsMax)
   if (isProblem(parsed)) return parsed
-  const batch = checkObject(bytes, parsed.input, parsed.members, batchShape)
+  const batch = checkObject(parsed, batchShape)
   if (isProblem(batch)) return batch
   const inputs = batch.body.operations
   if (inputs.length < 1 || inputs.length > operationsMax) return countProblem(inputs.length, operationsMax)
-  assert(parsed.members.operations !== undefined, 'the validator requires operations')
+  const text = parsed.members.operations
+  assert(text !== undefined, 'the validator requires operations')
   const operations: WriteOperation[] = []
   let refused: Problem | undefined
-  eachElement(parsed.members.operations, (text) => {
-    const operation = parseOperation(text, inputs[operations.length])
+  eachElement(text, (start) => {
+    const input = inputs[operations.length]
+    const members = scanMembers(text, valueLevelsMax, start)
+    const operation = isObject(input) ? parseOperation({ bytes: text, start, input, members }) : elementProblem(input)
     if (isProblem(operation)) refused = { ...operation, operation: operations.length }
     else operations.push(operation)
-    return refused === undefined
+    return refused === undefined ? members.end : undefined
   })
   return refused ?? operations
 }
 
-/** @param input what `text` parses to */
-function parseOperation(text: Buffer, input: unknown): WriteOperation | Problem {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    return problem('invalid_parameter', {
-      name: 'operations',
-      found: `an array with ${describe(input)}`,
-      allowed: objects,
-    })
-  }
-  const members = scanMembers(text)
-  switch ('op' in input ? input.op : undefined) {
+function isObject(input: unknown): input is { readonly op?: unknown } {
+  return typeof input === 'object' && input !== null && !Array.isArray(input)
+}
+
+function elementProblem(input: unknown): Problem {
+  const found = `an array with ${describe(input)}`
+  return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
+}
+
+/** Each kind is made with all its members, in one order, so that the store meets few kinds of objects. */
+function parseOperation(
+  parsed: ParsedObject & { readonly input: { readonly op?: unknown } },
+): WriteOperation | Problem {
+  switch (parsed.input.op) {
     case 'set': {
-      const parsed = checkObject(text, input, members, operationShapes.set)
-      const request = isProblem(parsed) ? parsed : setRequest(parsed)
-      return isProblem(request) ? request : { kind: 'set', ...request }
+      const checked = checkObject(parsed, operationShapes.set)
+      const request = isProblem(checked) ? checked : setRequest(checked)
+      if (isProblem(request)) return request
+      const { path, type, valueText, constraint } = request
+      return { kind: 'set', path, type, creation: undefined, valueText, constraint }
     }
     case 'addAndSet': {
-      const parsed = checkObject(text, input, members, operationShapes.addAndSet)
-      const request = isProblem(parsed) ? parsed : addAndSetRequest(parsed)
+      const checked = checkObject(parsed, operationShapes.addAndSet)
+      const request = isProblem(checked) ? checked : addAndSetRequest(checked)
       if (isProblem(request)) return request
-      const { path, type } = request.creation
-      return { kind: 'addAndSet', path, type, ...request }
+      const { creation, valueText, constraint } = request
+      return { kind: 'addAndSet', path: creation.path, type: creation.type, creation, valueText, constraint }
     }
     case 'add': {
-      const parsed = checkObject(text, input, members, operationShapes.add)
-      const request = isProblem(parsed) ? parsed : addRequest(parsed)
+      const checked = checkObject(parsed, operationShapes.add)
+      const request = isProblem(checked) ? checked : addRequest(checked)
       if (isProblem(request)) return request
-      const { path, type } = request.creation
-      return { kind: 'add', path, type, ...request, valueText: undefined }
+      const { creation, constraint } = request
+      return { kind: 'add', path: creation.path, type: creation.type, creation, valueText: undefined, constraint }
     }
     default: {
       // Its validator refuses any other `op`.
-      const parsed = checkObject(text, input, members, operationShapes.remove)
-      const request = isProblem(parsed) ? parsed : removeOneRequest(parsed)
-      return isProblem(request) ? request : { kind: 'remove', ...request, valueText: undefined }
+      const checked = checkObject(parsed, operationShapes.remove)
+      const request = isProblem(checked) ? checked : removeOneRequest(checked)
+      if (isProblem(request)) return request
+      const { path, constraint } = request
+      return { kind: 'remove', path, type: undefined, creation: undefined, valueText: undefined, constraint }
     }
   }
 }
-
-const objects = 'an array of objects'
 
 function countProblem(count: number, operationsMax: number): Problem {
   const found = count === 0 ? 'an empty array' : `an array of ${count}`

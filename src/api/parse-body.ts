@@ -19,7 +19,10 @@ export interface Parsed<Body> {
 }
 
 /** A JSON object whose members are still to be checked. */
-interface ParsedObject {
+export interface ParsedObject {
+  /** Its text, from `start` on. */
+  readonly bytes: Buffer
+  readonly start: number
   readonly input: object
   readonly members: Members
 }
@@ -34,7 +37,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  */
 export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
   const parsed = parseObject(bytes)
-  return isProblem(parsed) ? parsed : checkObject(bytes, parsed.input, parsed.members, shape, sizeMax)
+  return isProblem(parsed) ? parsed : checkObject(parsed, shape, sizeMax)
 }
 
 /**
@@ -63,24 +66,22 @@ export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax): ParsedOb
     return found
   }
   return typeof input === 'object' && input !== null
-    ? { input, members }
+    ? { bytes, start: 0, input, members }
     : problem('invalid_body', { found: describe(input) })
 }
 
 /**
  * Checks the members of an object: each given once, known, and of the right type.
  *
- * @param bytes the text of `input`
+ * @param sizeMax as for `parseBody`
  */
 export function checkObject<Body>(
-  bytes: Buffer,
-  input: object,
-  members: Members,
+  { bytes, start, input, members }: ParsedObject,
   shape: BodyShape<Body>,
   sizeMax = 0,
 ): Parsed<Body> | Problem {
   if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
-  const repeated = repetitionProblem(bytes, members, input)
+  const repeated = repetitionProblem(bytes, start, members, input)
   if (repeated !== undefined) return repeated
   const validation = shape.validate(input)
   if (!validation.success) {
@@ -109,9 +110,9 @@ export function levelsProblem(name: Uint8Array): Problem {
 }
 
 /** A name that is repeated, in the body or in its properties: JSON.parse would silently use the last value. */
-function repetitionProblem(bytes: Buffer, members: Members, input: object): Problem | undefined {
+function repetitionProblem(bytes: Buffer, start: number, members: Members, input: object): Problem | undefined {
   if (members.count !== Object.keys(input).length) {
-    return problem('duplicate_parameter', { name: repeatedName(bytes) ?? '' })
+    return problem('duplicate_parameter', { name: repeatedName(bytes, start) ?? '' })
   }
   const properties: unknown = members.properties && 'properties' in input && input.properties
   if (members.properties === undefined || typeof properties !== 'object' || properties === null) return undefined

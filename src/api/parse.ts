@@ -136,7 +136,7 @@ export function setRequest({ body, valueText: text, constraintText }: Parsed<Set
 }
 
 export function addRequest({ body, constraintText }: Parsed<AddBody>): AddRequest | Problem {
-  const { type = 'json', properties = {} } = body
+  const { type = 'json', properties = noProperties } = body
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
   const checked = parseRequestedProperties(properties)
@@ -148,7 +148,7 @@ export function addRequest({ body, constraintText }: Parsed<AddBody>): AddReques
 }
 
 export function addAndSetRequest(parsed: Parsed<AddAndSetBody>): AddAndSetRequest | Problem {
-  const { type = 'json', properties = {}, value } = parsed.body
+  const { type = 'json', properties = noProperties, value } = parsed.body
   const path = parsePathParameter('path', parsed.body.path)
   if (isProblem(path)) return path
   const valueText = parseValue(parsed.valueText, value, type)
@@ -167,6 +167,10 @@ export function removeOneRequest({ body, constraintText }: Parsed<RemoveByPath>)
   const constraint = parseConstraint(constraintText, body.constraint)
   return isProblem(constraint) ? constraint : { path, constraint }
 }
+
+/** The properties of a request that names none, and what is to be known of them. */
+const noProperties: Properties = {}
+const noRemoval: CheckedProperties = { removal: undefined }
 
 const constraintOfManyProblem = problem('invalid_parameter', {
   name: 'constraint',
@@ -190,6 +194,7 @@ function parseSelectorParameter(text: string): Plan | Problem {
 
 /** Checks the known properties, and parses REMOVAL; its remove clause is checked by `planRemoveClause`. */
 export function parseRequestedProperties(properties: Properties): CheckedProperties | Problem {
+  if (properties === noProperties) return noRemoval
   const checked = parseProperties(properties)
   return 'problem' in checked ? problem('invalid_property', checked) : checked
 }

@@ -141,7 +141,10 @@ export class WorkerLife {
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
     const timedOneIn = config.accessLog ? 1 : answersPerTiming
-    this.#serving = { server: await startHttpServer(service, { host, port, bodyBytesMax, timedOneIn, tls }), counter }
+    // A primary of an earlier version does not know the setting.
+    const origins = config.corsOrigins ?? ''
+    const options = { host, port, bodyBytesMax, timedOneIn, origins, tls }
+    this.#serving = { server: await startHttpServer(service, options), counter }
   }
 
   #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {

@@ -10,7 +10,7 @@
 /** A complete answer. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
 export interface Answer {
   readonly status: number
-  /** JSON, UTF-8. */
+  /** JSON, UTF-8; empty in a 204. */
   readonly body: Uint8Array | string
   /** In an answer to HEAD, whose body is empty: the length of the body that a GET would get. */
   readonly bodyBytesUnsent?: number

@@ -80,6 +80,7 @@ export class Exchanges<Caller extends object> {
       bytesIn,
       closing: false,
       continued: false,
+      originHeaders: undefined,
       startMs,
       endMs: Number.NaN,
       caller: undefined,

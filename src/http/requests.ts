@@ -13,6 +13,7 @@ import { afterPoll } from '../after-poll.js'
 import { bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
 import type { Answer, Refusal, Route, Service } from './answer.js'
 import type { Bodies } from './body.js'
+import type { Cors } from './cors.js'
 import type { Exchange, Exchanges } from './exchange.js'
 import { framingOfSeen, isJson, readHeaders, seen } from './headers.js'
 import { sendContinue } from './response.js'
@@ -22,13 +23,21 @@ export class Requests<Caller extends object> {
   readonly #exchanges: Exchanges<Caller>
   readonly #bodies: Bodies
   readonly #bodyBytesMax: number
+  readonly #cors: Cors | undefined
 
   /** @param bodyBytesMax the largest body that is accepted */
-  constructor(service: Service<Caller>, exchanges: Exchanges<Caller>, bodies: Bodies, bodyBytesMax: number) {
+  constructor(
+    service: Service<Caller>,
+    exchanges: Exchanges<Caller>,
+    bodies: Bodies,
+    bodyBytesMax: number,
+    cors: Cors | undefined,
+  ) {
     this.#service = service
     this.#exchanges = exchanges
     this.#bodies = bodies
     this.#bodyBytesMax = bodyBytesMax
+    this.#cors = cors
   }
 
   /** A POST to one of the routes. */
@@ -37,6 +46,7 @@ export class Requests<Caller extends object> {
     const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.#exchanges.open(res, route, bytesIn)
+    if (this.#cors !== undefined) exchange.originHeaders = this.#cors.headersFor(req)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
     // The client waits to learn whether its expectation is met, so this comes before all other checks.
@@ -50,14 +60,15 @@ export class Requests<Caller extends object> {
   }
 
   /**
-   * A request for a page, or one that no route takes. Once its body has arrived and been dropped, it is answered and
-   * its connection closed.
+   * A request for a page, a preflight, or one that no route takes. Once its body has arrived and been dropped, it is
+   * answered and its connection closed.
    */
   onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
     readHeaders(req)
     const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.#exchanges.open(res, undefined, 0)
+    if (this.#cors !== undefined) exchange.originHeaders = this.#cors.headersFor(req)
     const checked = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
     const reply = req.getMethod() === 'head' ? headOf(checked) : checked
     const hasBody = framing === 'chunked' || (framing === 'length' && bytesIn > 0)

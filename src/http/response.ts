@@ -9,6 +9,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesSmallMax, answerBytesWaitingMax, answersPerProbe } from '../limits.js'
 import type { Answer, CloseCause } from './answer.js'
+import type { OriginHeaders } from './cors.js'
 import { closeAfterBody, type Incoming } from './linger.js'
 
 /** As bytes, which the library copies; it would convert a string for every answer. */
@@ -17,6 +18,7 @@ const contentTypeJson = Buffer.from('application/json')
 
 const statusLines: Readonly<Record<number, string>> = {
   200: '200 OK',
+  204: '204 No Content',
   400: '400 Bad Request',
   401: '401 Unauthorized',
   403: '403 Forbidden',
@@ -41,6 +43,8 @@ export interface Receiver extends Incoming {
   readonly res: HttpResponse
   /** Whether a 100 has been sent, which the library took for the status line. */
   continued: boolean
+  /** What the answer carries because of the request's origin; undefined without a policy on origins. */
+  originHeaders: OriginHeaders | undefined
 }
 
 /**
@@ -94,8 +98,10 @@ export class Responses {
     if (receiver.continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentTypeJson)
     else {
       if (status !== 200) res.writeStatus(statusLine(status))
-      res.writeHeader(contentTypeName, contentTypeJson)
+      if (status !== 204) res.writeHeader(contentTypeName, contentTypeJson)
     }
+    const { originHeaders } = receiver
+    if (originHeaders !== undefined) for (const [name, value] of originHeaders) res.writeHeader(name, value)
     if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
     if (closing || this.#draining) return this.#sendLast(receiver, answer)
     if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)

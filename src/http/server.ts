@@ -30,14 +30,16 @@
  * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer
  *   serves one connection at a time (exchange.ts).
  * - It does not limit how long a request may wait for its answer; `answerMsMax` does.
- * - `endWithoutBody` counts as no answer in 20.51, and a handler that gives none ends the process.
+ * - `endWithoutBody` counts as no answer in 20.51, and a handler that gives none ends the process. So a 204 ends with
+ *   `end`, which writes a content-length of 0: superfluous, but browsers ignore it.
  * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import { answerMsMax } from '../limits.js'
-import type { Page, PageRequest, Service } from './answer.js'
+import type { Answer, Page, PageRequest, Service } from './answer.js'
 import { Bodies } from './body.js'
 import { connectionsAllowed } from './connections.js'
+import { Cors } from './cors.js'
 import { Exchanges } from './exchange.js'
 import { Requests } from './requests.js'
 import { Responses } from './response.js'
@@ -49,6 +51,8 @@ interface HttpOptions {
   readonly bodyBytesMax: number
   /** One in this many requests that are answered at once is timed; those that have to wait are all timed. */
   readonly timedOneIn: number
+  /** The origins of the web pages that may read the answers, as the setting names them; empty for none. */
+  readonly origins: string
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
 }
 
@@ -96,6 +100,7 @@ class Server<Caller extends object> implements HttpServer {
   readonly #exchanges: Exchanges<Caller>
   readonly #bodies: Bodies
   readonly #requests: Requests<Caller>
+  readonly #cors: Cors | undefined
   readonly #connectionsMax = connectionsAllowed()
   #connections = 0
   #draining = false
@@ -109,7 +114,8 @@ class Server<Caller extends object> implements HttpServer {
     this.#responses = new Responses((cause) => service.closed(cause))
     this.#exchanges = new Exchanges(service, options.timedOneIn, this.#responses)
     this.#bodies = new Bodies(() => this.#exchanges.workingBytes)
-    this.#requests = new Requests(service, this.#exchanges, this.#bodies, options.bodyBytesMax)
+    this.#cors = options.origins === '' ? undefined : new Cors(options.origins)
+    this.#requests = new Requests(service, this.#exchanges, this.#bodies, options.bodyBytesMax, this.#cors)
     this.#limitConnections()
     this.#addRoutes()
     for (const page of service.pages) this.#addPage(page)
@@ -188,10 +194,16 @@ class Server<Caller extends object> implements HttpServer {
     this.#refuseOtherMethods(page.path, 'GET, HEAD')
   }
 
+  /** Every other method is refused, except for preflights if there is a policy on origins. */
   #refuseOtherMethods(path: string, allowed: string): void {
-    this.#app.any(path, (res, req) =>
-      this.#requests.onOther(res, req, this.#service.refusal('method_not_allowed', allowed)),
-    )
+    const refusal = (): Answer => this.#service.refusal('method_not_allowed', allowed)
+    const cors = this.#cors
+    if (cors !== undefined) {
+      this.#app.options(path, (res, req) => {
+        this.#requests.onOther(res, req, cors.preflight(req, allowed) ?? refusal())
+      })
+    }
+    this.#app.any(path, (res, req) => this.#requests.onOther(res, req, refusal()))
   }
 }
 

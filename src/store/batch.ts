@@ -5,40 +5,11 @@
  * An operation's constraint is decided first. Several batches may be decided one after the other over one state: each
  * sees what those before it have changed, and one that is refused leaves no trace.
  */
-import { type Constraint, holds } from '../topics/constraint.js'
+import { holds } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import { compatible, retainsValue } from '../topics/properties.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { Absent, Creation } from './store.js'
-
-/** One operation, without the value that it sets. */
-export type WriteAction = {
-  readonly path: Path
-  /** What must hold for the topic; decided before everything else. */
-  readonly constraint?: Constraint | undefined
-} & (
-  | { readonly kind: 'set'; readonly type: TopicType; readonly creation?: undefined }
-  | { readonly kind: 'add' | 'addAndSet'; readonly type: TopicType; readonly creation: Creation }
-  | { readonly kind: 'remove'; readonly type?: undefined; readonly creation?: undefined }
-)
-
-/** One operation. `valueText` is JSON, UTF-8; undefined for those that set no value. */
-export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
-
-/** What an operation did. */
-export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed'
-
-/** Why an operation is refused. */
-export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint'
-
-/** The operation that is refused, by its index. */
-export interface RefusedOperation {
-  readonly index: number
-  readonly refusal: WriteRefusal
-}
-
-/** What each operation did, or the first that is refused; nothing has changed then. */
-export type BatchResult = readonly WriteOutcome[] | RefusedOperation
+import type { BatchResult, Creation, RefusedOperation, WriteAction, WriteOutcome, WriteRefusal } from './store.js'
 
 /** Whether a batch was refused. */
 export function isRefused(result: BatchResult): result is RefusedOperation {

@@ -14,10 +14,10 @@
  */
 import type { Histogram } from '../histogram.js'
 import type { Plan } from '../selectors/plan.js'
+import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { BatchResult, WriteOperation } from './batch.js'
 
 export type Awaitable<T> = T | Promise<T>
 
@@ -67,6 +67,35 @@ export interface Creation {
   readonly removal: RemovalPolicy | undefined
 }
 
+/** One operation, without the value that it sets. */
+export type WriteAction = {
+  readonly path: Path
+  /** What must hold for the topic; decided before everything else. */
+  readonly constraint?: Constraint | undefined
+} & (
+  | { readonly kind: 'set'; readonly type: TopicType; readonly creation?: undefined }
+  | { readonly kind: 'add' | 'addAndSet'; readonly type: TopicType; readonly creation: Creation }
+  | { readonly kind: 'remove'; readonly type?: undefined; readonly creation?: undefined }
+)
+
+/** One operation. `valueText` is JSON, UTF-8; undefined for those that set no value. */
+export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
+
+/** What an operation did. */
+export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed'
+
+/** Why an operation is refused. */
+export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint'
+
+/** The operation that is refused, by its index. */
+export interface RefusedOperation {
+  readonly index: number
+  readonly refusal: WriteRefusal
+}
+
+/** What each operation did, or the first that is refused; nothing has changed then. */
+export type BatchResult = readonly WriteOutcome[] | RefusedOperation
+
 /** A complete topic, as export and import need it. `valueText` is a view, valid until the next step of the walk. */
 export interface WholeTopic extends Omit<Creation, 'removal'> {
   readonly valueText: Uint8Array | undefined
@@ -107,7 +136,7 @@ export interface BackupDone {
 }
 
 /**
- * What this process has committed since its start; counts are live. `writes` includes those that failed; whether it
+ * What this process has committed since its start; counts are live. A batch counts as all its operations. `writes` includes those that failed; whether it
  * includes those in flight depends on the engine.
  */
 export interface CommitStats {

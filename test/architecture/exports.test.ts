@@ -1,6 +1,7 @@
 /**
- * Every export of src/ is imported by another file. Only the exports on a list are imported by tests alone. Everything
- * else is private to its file, and can be changed by reading that file alone.
+ * Every export of src/ is imported by another file. Only the exports on a list are imported by tests alone, and those of
+ * the package's entries by its users. Everything else is private to its file, and can be changed by reading that file
+ * alone.
  */
 import t from 'tap'
 import ts from 'typescript'
@@ -14,6 +15,9 @@ const forTests: ReadonlyMap<string, string> = new Map([
   ],
   ['src/selectors/pattern.ts linearTest', 'the engine for all other patterns, compared with a naive one'],
 ])
+
+/** The files that the package's users import, by `exports` of package.json. */
+const entries: readonly string[] = ['src/client/index.ts']
 
 /** The names that a file exports. */
 function exportsOf({ parsed }: Source): string[] {
@@ -46,7 +50,7 @@ function findings(sources: readonly Source[]): Findings {
     }
   }
   const keys = sources
-    .filter(({ path }) => path.startsWith('src/'))
+    .filter(({ path }) => path.startsWith('src/') && !entries.includes(path))
     .flatMap(({ path }) => (exported.get(path) ?? []).map((name) => `${path} ${name}`))
   return {
     unused: keys.filter((key) => !users.has(key)),
@@ -72,6 +76,7 @@ t.test('planted exports that no file imports, or only tests, are found', (t) => 
     parse('src/b.ts', "import { used, type Renamed as Own } from './a.js'\nexport function lonely() {}"),
     parse('src/c.ts', 'export const loaded = 1'),
     parse('test/folder/a.test.ts', "import type { Tested } from '../../dist/a.js'"),
+    parse('src/client/index.ts', "export { used } from '../a.js'"),
     parse('bench/c.ts', "const all = await import('../dist/c.js')"),
   ]
   t.strictSame(findings(planted), { unused: ['src/a.ts unused', 'src/b.ts lonely'], onlyForTests: ['src/a.ts Tested'] })

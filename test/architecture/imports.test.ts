@@ -125,6 +125,43 @@ t.test('the validators, which every layer may load, load no file of src/', (t) =
   t.end()
 })
 
+const isOfClient = (file: string): boolean => file.startsWith('client/')
+
+/** Imports between the client and the rest: the service uses none of it, and it takes nothing but types from others. */
+function clientViolations(imports: (file: string) => readonly string[], loads: (file: string) => readonly string[]) {
+  const typesFrom = ['api/answers.ts', 'api/bodies.ts', 'topics/topic.ts']
+  return files.flatMap((file) => {
+    const banned = isOfClient(file)
+      ? [
+          ...imports(file).filter((name) => !isOfClient(name) && !typesFrom.includes(name)),
+          ...loads(file).filter((name) => !isOfClient(name)),
+        ]
+      : imports(file).filter(isOfClient)
+    return banned.map((name) => `${file} imports ${name}`)
+  })
+}
+
+t.test('the client is on its own: it loads no other file, no package, and nothing of Node.js', (t) => {
+  t.ok(importsIn('client/wire.ts').includes('api/bodies.ts'), 'it takes types')
+  t.strictSame(clientViolations(importsIn, loadsOf), [])
+  const plant =
+    (planted: Readonly<Record<string, string>>, of: (file: string) => readonly string[]) => (file: string) =>
+      planted[file] === undefined ? of(file) : [...of(file), planted[file]]
+  t.strictSame(
+    clientViolations(
+      plant({ 'api/fetch.ts': 'client/item.ts', 'client/item.ts': 'node:buffer' }, importsIn),
+      plant({ 'client/wire.ts': 'api/bodies.ts' }, loadsOf),
+    ),
+    [
+      'api/fetch.ts imports client/item.ts',
+      'client/item.ts imports node:buffer',
+      'client/wire.ts imports api/bodies.ts',
+    ],
+    'planted imports are found',
+  )
+  t.end()
+})
+
 /** The files that are reachable from themselves. */
 function inCycles(imports: (file: string) => readonly string[]): string[] {
   return files.filter((file) => imports(file).some((next) => reached(next, imports).has(file)))

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type BatchResult, isRefused, type WriteOperation, type WriteRefusal } from '../../dist/store/batch.js'
+import { isRefused } from '../../dist/store/batch.js'
 import { openStore } from '../../dist/store/open.js'
-import type { TopicStore } from '../../dist/store/store.js'
+import type { BatchResult, TopicStore, WriteOperation, WriteRefusal } from '../../dist/store/store.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import { compatible, retainsValue } from '../../dist/topics/properties.js'

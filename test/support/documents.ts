@@ -1,8 +1,8 @@
 /**
  * The documents as tests read them: the list of them, their headings and links, and the examples that are run.
  *
- * An example is a block ```sh. The ```json block directly after it is exactly what it prints. Blocks of other
- * kinds (```console, ```text, ```json alone) are not run.
+ * An example is a block ```sh, or ```ts for the client. The ```json block directly after it is exactly what it prints.
+ * Blocks of other kinds (```console, ```text, ```json alone) are not run.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -53,17 +53,18 @@ function partsOf(text: string): readonly Part[] {
   return parts
 }
 
-/** A shell example, and what it prints; undefined if the document does not say. */
+/** An example, and what it prints; undefined if the document does not say. */
 export interface Example {
   readonly line: number
   readonly script: string
   readonly answer: string | undefined
 }
 
-export function examplesOf(text: string): readonly Example[] {
+/** The examples of one language. */
+export function examplesOf(text: string, kind: 'sh' | 'ts' = 'sh'): readonly Example[] {
   const parts = partsOf(text)
   return parts.flatMap((part, index) => {
-    if (typeof part === 'string' || part.kind !== 'sh') return []
+    if (typeof part === 'string' || part.kind !== kind) return []
     const next = parts[index + 1]
     const answer = typeof next === 'object' && next.kind === 'json' ? next.text : undefined
     return [{ line: part.line, script: part.text, answer }]

@@ -1,6 +1,6 @@
 /**
- * When a value is the one of a constraint, that is, when two JSON texts have the same tokens: random texts (SEED=… replays them) with other white space do, and with one
- * byte or token changed they do not.
+ * When a value is the one of a constraint, which is when two JSON texts have the same tokens: random texts (SEED=…
+ * replays them) with other white space do, and with one byte or token changed they do not.
  */
 import t from 'tap'
 import { holds } from '../../dist/topics/constraint.js'

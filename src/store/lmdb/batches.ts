@@ -13,16 +13,9 @@ import { getLastVersion } from 'lmdb'
 import { operationsInOneCallbackMax } from '../../limits.js'
 import type { Path } from '../../topics/path.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
-import {
-  BatchDecisions,
-  type BatchResult,
-  type Change,
-  type StoredTopic,
-  type WriteAction,
-  type WriteOperation,
-} from '../batch.js'
+import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock } from '../clock.js'
-import type { Creation, TopicStore } from '../store.js'
+import type { BatchResult, Creation, TopicStore, WriteAction, WriteOperation } from '../store.js'
 import type { Commits } from './commits.js'
 import { type Environment, plainVersion } from './environment.js'
 import type { PlainTopics } from './plain-topics.js'
@@ -72,17 +65,17 @@ export class Batches implements Pick<TopicStore, 'write'> {
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
   readonly write = async (operations: readonly WriteOperation[]): Promise<BatchResult> => {
     const batch: Batch = { operations: operations.map((operation) => this.#prepare(operation)), result: undefined }
-    await this.#commits.run(true, () => this.#enqueue(batch))
+    await this.#commits.run(true, () => this.#enqueue(batch), undefined, operations.length)
     assert(batch.result !== undefined, 'a transaction was committed before its batches were decided')
     return batch.result
   }
 
   /** Copies everything that is a view into the request. */
-  #prepare({ valueText, ...action }: WriteOperation): Prepared {
-    const { path, type, constraint } = action
+  /** Copies everything that is a view into the request. */
+  #prepare({ kind, path, type, creation, valueText, constraint }: WriteOperation): Prepared {
     const item = type && this.#slabs.item(path, type, valueText)
-    if (constraint?.kind !== 'value') return { ...action, item }
-    return { ...action, constraint: { kind: 'value', text: Buffer.from(constraint.text) }, item }
+    const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
+    return { kind, path, type, creation, constraint: copied, item } as Prepared
   }
 
   #enqueue(batch: Batch): Promise<boolean> {

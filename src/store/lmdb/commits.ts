@@ -95,28 +95,35 @@ export class Commits {
    * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn; it is called in this turn
    * or a later one (gate.ts).
    *
+   * @param count how many writes it counts as
    * @returns `outcome` once the write is on disk; when its condition did not hold, so that nothing happened, what
    *   `otherwise` then returns, or undefined without one
    * @throws CommitFailed when the commit failed (one that never completes settles nothing: it ends the worker);
    *   StoreError of the kind `unavailable` when the store has been closed; any other error of `enqueue`, or of a
    *   transaction's callback in it, unchanged; whatever `otherwise` rejects with
    */
-  run<T, U = undefined>(outcome: T, enqueue: () => Promise<boolean>, otherwise?: () => Promise<U>): Promise<T | U> {
+  run<T, U = undefined>(
+    outcome: T,
+    enqueue: () => Promise<boolean>,
+    otherwise?: () => Promise<U>,
+    count = 1,
+  ): Promise<T | U> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
     if (this.#broken) return Promise.reject(brokenError())
-    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue, otherwise))
+    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue, otherwise, count))
     const startedAt = turnMs()
-    const inFlight = this.#stats.inFlight++ > 0
+    const inFlight = this.#stats.inFlight > 0
+    this.#stats.inFlight += count
     if (!inFlight) this.#progressAt = startedAt
-    this.#stats.writes++
+    this.#stats.writes += count
     return new Promise((resolve, reject) => {
       const onDone = (done: boolean): void => {
-        this.#settle(startedAt)
+        this.#settle(startedAt, count)
         resolve(done ? outcome : (otherwise?.() as Promise<U>))
       }
-      const onFailed = (cause: unknown): void => reject(this.#errorFor(startedAt, cause))
+      const onFailed = (cause: unknown): void => reject(this.#errorFor(startedAt, cause, count))
       this.#gate.pass(() => {
-        if (this.#broken) return reject(this.#withdrawn())
+        if (this.#broken) return reject(this.#withdrawn(count))
         try {
           void enqueue().then(onDone, onFailed)
         } catch (error) {
@@ -153,13 +160,14 @@ export class Commits {
   }
 
   /** The writes of one commit settle in one turn, the one that has waited longest first. */
-  #settle(startedAt: number): void {
-    if (this.#batch++ === 0) {
+  #settle(startedAt: number, count: number): void {
+    if (this.#batch === 0) {
       this.#progressAt = performance.now()
       this.#seconds.record((this.#progressAt - startedAt) / 1000)
       setImmediate(this.#endBatch)
     }
-    this.#leave()
+    this.#batch += count
+    this.#leave(count)
   }
 
   readonly #endBatch = (): void => {
@@ -168,13 +176,13 @@ export class Commits {
   }
 
   /** What the caller of a write that failed gets; it is counted as failed unless the failure is a defect of ours. */
-  #errorFor(startedAt: number, cause: unknown): unknown {
+  #errorFor(startedAt: number, cause: unknown, count: number): unknown {
     if (!isCommitReason(cause) && !isLmdbError(cause)) {
-      this.#withdraw()
+      this.#withdraw(count)
       return cause
     }
-    this.#settle(startedAt)
-    this.#stats.failed++
+    this.#settle(startedAt, count)
+    this.#stats.failed += count
     if (isCommitReason(cause)) cause.commitError.catch(() => {})
     const error = new CommitFailed('a commit failed', { cause })
     this.#reportOnce(error)
@@ -182,19 +190,20 @@ export class Commits {
   }
 
   /** The error of a write that was still at the gate when the store broke; it is no longer counted. */
-  #withdrawn(): CommitFailed {
-    this.#withdraw()
+  #withdrawn(count: number): CommitFailed {
+    this.#withdraw(count)
     return brokenError()
   }
 
   /** Takes back the count of a write that failed by a defect of ours, or that never reached lmdb. */
-  #withdraw(): void {
-    this.#stats.writes--
-    this.#leave()
+  #withdraw(count: number): void {
+    this.#stats.writes -= count
+    this.#leave(count)
   }
 
-  #leave(): void {
-    if (--this.#stats.inFlight > 0) return
+  #leave(count: number): void {
+    this.#stats.inFlight -= count
+    if (this.#stats.inFlight > 0) return
     const waiting = this.#waitingForDrain
     this.#waitingForDrain = []
     for (const resolve of waiting) resolve()

@@ -11,15 +11,8 @@ import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { retainsValue } from '../../topics/properties.js'
 import { encodeItem, valueOfItem } from '../../topics/topic.js'
-import {
-  BatchDecisions,
-  type BatchResult,
-  type Change,
-  isRefused,
-  type StoredTopic,
-  type WriteOperation,
-} from '../batch.js'
-import type { Creation, TopicStore } from '../store.js'
+import { BatchDecisions, type Change, isRefused, type StoredTopic } from '../batch.js'
+import type { BatchResult, Creation, TopicStore, WriteOperation } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
 import { changeTopics, lockKeys, readTopics } from './batch-statements.js'
 import { Batcher, type Request, type RequestGroup } from './batcher.js'
@@ -92,7 +85,7 @@ export class Batches implements Pick<TopicStore, 'write'> {
     const batches = requests.map(({ operations }) => operations)
     const sinceMs = oldestMs(groups)
     const results = await this.#commits.count(
-      requests.length,
+      batches.reduce((sum, { length }) => sum + length, 0),
       () => this.#transact((statements) => executeBatches(statements, batches), sinceMs),
       (decided) => decided.some((result) => !isRefused(result)),
     )
@@ -183,16 +176,22 @@ async function writeChanges(
     const column = columnOf(key)
     return absent.has(column) && !createdKeys.has(column)
   })
-  if (created.length > 0) await write(changeTopics, creationParameters(created, generation))
+  if (created.length > 0) expectAll(created, await write(changeTopics, creationParameters(created, generation)))
   if (updated.length > 0) {
-    await write(overwriteSame, [
+    const parameters = [
       bytesArray(updated.map(({ stored }) => stored.key)),
       plainArray(updated.map(({ stored }) => stored.generation)),
       textArray(updated.map(({ item }) => item)),
-    ])
+    ]
+    expectAll(updated, await write(overwriteSame, parameters))
   }
   const deleted = [...removedKeys, ...placeholders]
-  if (deleted.length > 0) await write(removeTopics, [bytesArray(deleted)])
+  if (deleted.length > 0) expectAll(deleted, await write(removeTopics, [bytesArray(deleted)]))
+}
+
+/** Rows that are locked cannot have changed; if one has, the engine's locks are not what they are taken for. */
+function expectAll(wanted: readonly unknown[], { length }: readonly unknown[]): void {
+  assert(length === wanted.length, `a statement changed ${length} locked rows instead of ${wanted.length}`)
 }
 
 /** A topic to create, as `creationParameters` takes it. */

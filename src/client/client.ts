@@ -1,0 +1,204 @@
+/**
+ * The client: one method for each thing that can be done with topics. Options are the members of the API's request
+ * bodies, by the same names, and `signal`; docs/api.md describes them. Answers other than 200 are thrown as
+ * TopicdError.
+ *
+ * A request is repeated only as connection.ts says. So every method that writes says here what may happen twice.
+ */
+import type { AddAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type { Properties, TopicType } from '../topics/topic.js'
+import { untilSatisfied } from './conflicts.js'
+import { type ConnectOptions, type Post, postTo, type RequestOptions } from './connection.js'
+import { TopicdError } from './error.js'
+import { type Child, type Item, itemOf, type Page, pageOf } from './item.js'
+import { elementsOf, membersOf } from './json-slices.js'
+import { JsonText } from './json-text.js'
+import { descendants, segmentsOf } from './selectors.js'
+import type {
+  AddAndSetMembers,
+  AddMembers,
+  BatchAnswers,
+  FetchPageMembers,
+  FetchTopicMembers,
+  Operation,
+  RemoveMatchesMembers,
+  RemoveMembers,
+  SetMembers,
+} from './wire.js'
+
+export type GetOptions = FetchTopicMembers & RequestOptions
+export type PageOptions = FetchPageMembers & RequestOptions
+export type ListOptions = Pick<PageOptions, 'size' | 'signal'>
+
+export interface UpdateOptions extends RequestOptions {
+  /** The type of the topic; json when absent. */
+  readonly type?: TopicType
+  /** The properties of a topic that is created. */
+  readonly properties?: Properties
+  /** How often the value is read and written at most, while other writers come first; 16 when absent. */
+  readonly attemptsMax?: number
+}
+
+/** Results on a page of a walk when the caller gives no size: few round trips, and pages that are still small. */
+const walkSizeDefault = 100
+
+/**
+ * A client of the service at this URL. Nothing is sent until a method is called, and nothing needs to be closed.
+ *
+ * @param url where the service is, with its base path if it has one, such as http://127.0.0.1:8080
+ * @throws TypeError for a text that is not a URL, or a key that no header can contain
+ */
+export function connect(url: string, options: ConnectOptions): Client {
+  return new Client(postTo(url, options))
+}
+
+/** Made by `connect`. */
+export class Client {
+  readonly #post: Post
+
+  constructor(post: Post) {
+    this.#post = post
+  }
+
+  /** The topic at this path; undefined if there is none. */
+  async get(path: string, { signal, ...members }: GetOptions = {}): Promise<Item | undefined> {
+    try {
+      return await this.#post('fetch', { path, ...members }, { signal, isRepeatable: true, read: itemOf })
+    } catch (error) {
+      if (error instanceof TopicdError && error.code === 'no_such_topic') return undefined
+      throw error
+    }
+  }
+
+  /** Sets the value of a topic that exists. */
+  set(path: string, value: unknown, { signal, ...members }: SetMembers & RequestOptions = {}): Promise<SetAnswer> {
+    return this.#write('set', { path, value, ...members }, signal)
+  }
+
+  /** Sets a topic's value, and creates the topic if it is missing. `created` may be false after a repetition. */
+  addAndSet(
+    path: string,
+    value: unknown,
+    { signal, ...members }: AddAndSetMembers & RequestOptions = {},
+  ): Promise<AddAnswer> {
+    return this.#write('addAndSet', { path, value, ...members }, signal)
+  }
+
+  /** Creates a topic without a value if it is missing. `created` may be false after a repetition. */
+  add(path: string, { signal, ...members }: AddMembers & RequestOptions = {}): Promise<AddAnswer> {
+    return this.#write('add', { path, ...members }, signal)
+  }
+
+  /** Removes the topic at this path, not its descendants. `removed` may be 0 after a repetition. */
+  remove(path: string, { signal, ...members }: RemoveMembers & RequestOptions = {}): Promise<RemoveAnswer> {
+    return this.#write('remove', { path, ...members }, signal)
+  }
+
+  /** Removes every topic that the selector matches, of either type. `removed` may be too low after a repetition. */
+  removeMatches(
+    selector: string,
+    { signal, ...members }: RemoveMatchesMembers & RequestOptions = {},
+  ): Promise<RemoveAnswer> {
+    return this.#write('remove', { selector, ...members }, signal)
+  }
+
+  /**
+   * Carries out all of the operations in one commit, in their order, or none of them. It is never sent twice: after a
+   * lost connection it is unknown whether it was carried out.
+   *
+   * @throws TopicdError whose `operation` is the index of the first operation that was refused
+   */
+  batch<const Operations extends readonly Operation[]>(
+    operations: Operations,
+    { signal }: RequestOptions = {},
+  ): Promise<BatchAnswers<Operations>> {
+    const read = (text: string) =>
+      elementsOf(membersOf(text).get('results') ?? '').map(objectOf) as BatchAnswers<Operations>
+    return this.#post('batch', { operations }, { signal, isRepeatable: false, read })
+  }
+
+  /** One page of what the selector matches. */
+  page(selector: string, { signal, ...members }: PageOptions = {}): Promise<Page> {
+    return this.#post('fetch', { selector, ...members }, { signal, isRepeatable: true, read: pageOf })
+  }
+
+  /**
+   * Everything that the selector matches, in tree order, fetched page by page; 100 topics at a time unless `size` says
+   * otherwise. It is not a snapshot: topics that exist all the while come exactly once.
+   */
+  async *walk(selector: string, options: PageOptions = {}): AsyncGenerator<Item, void, undefined> {
+    const { size = walkSizeDefault } = options
+    for (let after = options.after; ; ) {
+      const { results, has_more } = await this.page(selector, { ...options, size, after })
+      yield* results
+      if (!has_more) return
+      after = results.at(-1)?.path
+    }
+  }
+
+  /**
+   * What is directly below a path, or at the top of the tree, in tree order. Each costs one seek, however much is below
+   * it.
+   */
+  async *list(path = '', options: ListOptions = {}): AsyncGenerator<Child, void, undefined> {
+    const parents = path === '' ? [] : segmentsOf(path)
+    const level = parents.length + 1
+    const items = this.walk(path === '' ? everything : descendants(path), {
+      ...options,
+      type: 'any',
+      with_values: false,
+      deep_branch_depth: level,
+      deep_branch_limit: 1,
+    })
+    for await (const item of items) {
+      const segments = item.path.split('/')
+      const child = segments.slice(0, level)
+      const type = segments.length === level ? item.type : undefined
+      yield { path: child.join('/'), name: child.at(-1) ?? '', type }
+    }
+  }
+
+  /**
+   * Replaces a topic's value by what `change` makes of it, and creates the topic if it is missing. If another writer
+   * comes in between, `change` is called again with what that one wrote.
+   *
+   * @param change gets the topic, or undefined if there is none; if it returns undefined, nothing is written
+   * @returns what the write answered, `created` being whether it created the topic; undefined if nothing was written
+   * @throws TopicdError `unsatisfied_constraint` if other writers came first `attemptsMax` times. After a lost
+   * connection it is unknown whether the value was written.
+   */
+  update(
+    path: string,
+    change: (item: Item | undefined) => unknown,
+    { type, properties, attemptsMax, signal }: UpdateOptions = {},
+  ): Promise<AddAnswer | undefined> {
+    const attempt = async (): Promise<AddAnswer | undefined> => {
+      const item = await this.get(path, { type, signal })
+      const value = await change(item)
+      if (value === undefined) return undefined
+      if (item === undefined) {
+        return this.addAndSet(path, value, { type, properties, constraint: { no_topic: true }, signal })
+      }
+      const constraint = item.text === undefined ? ({ no_value: true } as const) : { value: new JsonText(item.text) }
+      const answer = await this.set(path, value, { type, constraint, signal })
+      return { ...answer, created: false }
+    }
+    return untilSatisfied(attempt, attemptsMax, signal)
+  }
+
+  /** A write is repeatable unless it has a constraint, which its own first attempt may have made untrue. */
+  #write<Answer>(route: string, members: object, signal: AbortSignal | undefined): Promise<Answer> {
+    const isRepeatable = !('constraint' in members) || members.constraint === undefined
+    return this.#post(route, members, { signal, isRepeatable, read: objectOf<Answer> })
+  }
+}
+
+/** The selector that matches every topic. */
+const everything = '?.*//'
+
+/** @throws SyntaxError for a text that is not a JSON object */
+function objectOf<Answer>(text: string): Answer {
+  const parsed: unknown = JSON.parse(text)
+  if (typeof parsed !== 'object' || parsed === null) throw new SyntaxError('not an object')
+  return parsed as Answer
+}

@@ -1,0 +1,121 @@
+/**
+ * One request and its answer: headers, time limit, the one repetition, and how an answer becomes a result or a
+ * TopicdError. The routes are in client.ts.
+ *
+ * A request is sent a second time at most, and only if its connection failed: if it was never sent, or if carrying it
+ * out twice does no harm. Answers are never a reason to repeat.
+ */
+import { refusalOf, TopicdError } from './error.js'
+import { bodyText } from './json-text.js'
+
+export interface ConnectOptions {
+  /** The API key. */
+  readonly key: string
+  /** In place of the global `fetch`. */
+  readonly fetch?: typeof fetch
+  /** A request that has no complete answer after this long, in ms, fails with a TimeoutError. No limit when absent. */
+  readonly timeoutMs?: number
+}
+
+export interface RequestOptions {
+  /** Ends the request when it is aborted; the promise is rejected with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How a route's answer is read, and whether the request may be carried out twice. */
+interface Exchange<Result> {
+  readonly signal: AbortSignal | undefined
+  readonly isRepeatable: boolean
+  /** Reads the text of a 200; throws a SyntaxError if it is not what the route answers. */
+  readonly read: (text: string) => Result
+}
+
+/** Sends a request to one of the routes. */
+export type Post = <Result>(route: string, members: object, exchange: Exchange<Result>) => Promise<Result>
+
+/**
+ * Prepares requests to a service; nothing is sent yet.
+ *
+ * @param url where the service is, with its base path if it has one
+ * @throws TypeError for a text that is not a URL, or a key that no header can contain
+ */
+export function postTo(url: string, { key, fetch = globalThis.fetch, timeoutMs }: ConnectOptions): Post {
+  const { origin, pathname } = new URL(url)
+  const base = `${origin}${pathname.replace(/\/+$/, '')}/topics/`
+  const headers = new Headers({ authorization: `Apikey ${key}`, 'content-type': 'application/json' })
+  return async (route, members, { signal, isRepeatable, read }) => {
+    const body = bodyText(members)
+    const answer = await withinTime(timeoutMs, signal, async (signal) => {
+      // Not a method of an object: a browser's `fetch` refuses any other `this`.
+      const attempt = async () => answerOf(await fetch(base + route, { method: 'POST', headers, body, signal }))
+      try {
+        return await attempt()
+      } catch (error) {
+        if (signal?.aborted || !mayRepeat(error, isRepeatable)) throw error
+        return await attempt()
+      }
+    })
+    return resultOf(answer, read)
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly retryAfter: string | null
+  readonly text: string
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() }
+}
+
+function resultOf<Result>({ status, retryAfter, text }: Answer, read: (text: string) => Result): Result {
+  if (status !== 200) throw refusalOf(status, retryAfter, text)
+  try {
+    return read(text)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new TopicdError(status, 'unexpected_answer', `The answer could not be read: ${error.message}.`)
+  }
+}
+
+/** What Node.js reports when a connection that was open is closed before the answer is complete. */
+const lostCodes: readonly unknown[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
+
+/** Whether a request that failed like this may be sent again. Browsers give no code, and never say what failed. */
+function mayRepeat(error: unknown, isRepeatable: boolean): boolean {
+  const code = memberOf(error, 'code') ?? memberOf(memberOf(error, 'cause'), 'code')
+  // Nothing has been sent.
+  if (code === 'ECONNREFUSED') return true
+  return isRepeatable && (code === undefined ? memberOf(error, 'name') === 'TypeError' : lostCodes.includes(code))
+}
+
+/** Not `instanceof Error`: a `fetch` of another realm, as in some test runners, throws errors of that realm. */
+function memberOf(error: unknown, name: 'name' | 'code' | 'cause'): unknown {
+  return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
+}
+
+/**
+ * Does the work with a signal that also aborts after `timeoutMs`. Neither a timer nor a listener is left behind, as
+ * AbortSignal.timeout and AbortSignal.any leave them.
+ */
+async function withinTime<Result>(
+  timeoutMs: number | undefined,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal | null) => Promise<Result>,
+): Promise<Result> {
+  if (timeoutMs === undefined) return work(signal ?? null)
+  signal?.throwIfAborted()
+  const controller = new AbortController()
+  const abort = () => controller.abort(signal?.reason)
+  signal?.addEventListener('abort', abort)
+  const timer = setTimeout(() => {
+    controller.abort(new DOMException(`no answer within ${timeoutMs} ms`, 'TimeoutError'))
+  }, timeoutMs)
+  try {
+    return await work(controller.signal)
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * What the client throws for every answer that is not the expected one. A request without an answer fails with what
+ * `fetch` threw: an abort, a time-out, a lost connection.
+ */
+import type { ErrorAnswer } from '../api/answers.js'
+
+/** The service's codes, and `unexpected_answer` for an answer that is not the service's, such as a proxy's. */
+type ErrorCode = ErrorAnswer['code'] | 'unexpected_answer' | (string & Record<never, never>)
+
+/** What an answer says beside its code and message. */
+interface Details {
+  readonly operation?: number | undefined
+  readonly retryAfterSeconds?: number | undefined
+}
+
+/** An answer that refuses the request, or that is not the service's. */
+export class TopicdError extends Error {
+  override readonly name = 'TopicdError'
+  /** Of a batch that was refused: the index of the operation that was the reason. */
+  readonly operation: number | undefined
+  /** When to try again, if the answer says so (429, 503). */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(
+    /** The status of the answer: 200 for one that could not be read. */
+    readonly status: number,
+    readonly code: ErrorCode,
+    message: string,
+    { operation, retryAfterSeconds }: Details = {},
+  ) {
+    super(message)
+    this.operation = operation
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** The error for an answer with a status other than 200. */
+export function refusalOf(status: number, retryAfter: string | null, text: string): TopicdError {
+  const retryAfterSeconds = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
+  const { code, message, operation } = problemIn(text)
+  if (typeof code !== 'string' || typeof message !== 'string') {
+    return new TopicdError(status, 'unexpected_answer', `The answer ${status} has no error code.`, {
+      retryAfterSeconds,
+    })
+  }
+  return new TopicdError(status, code, message, {
+    operation: typeof operation === 'number' ? operation : undefined,
+    retryAfterSeconds,
+  })
+}
+
+/** The members of an error's body; none for a body that is not a JSON object. */
+function problemIn(text: string): { readonly [name in 'code' | 'message' | 'operation']?: unknown } {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return typeof parsed === 'object' && parsed !== null ? parsed : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * The package's entry `topicd/client`: what users of the client import, and the only file that re-exports, since a
+ * package has one name. It runs in Node.js and in browsers.
+ *
+ * The files of this folder import only each other; from the rest of the source they take types alone, which are the
+ * API's own. The service imports nothing from here.
+ */
+export {
+  type Client,
+  connect,
+  type GetOptions,
+  type ListOptions,
+  type PageOptions,
+  type UpdateOptions,
+} from './client.js'
+export type { ConnectOptions } from './connection.js'
+export { TopicdError } from './error.js'
+export type { Child, Item, Page } from './item.js'
+export { type JsonText, jsonText } from './json-text.js'
+export { anyOf, descendants, subtree, topic } from './selectors.js'
+export type { Constraint, Operation } from './wire.js'

@@ -1,0 +1,66 @@
+/**
+ * Topics as they are read: each with the exact text of its value, which is parsed only when someone asks for it.
+ */
+import type { FetchItem, FetchPage } from '../api/answers.js'
+import type { Properties, TopicType } from '../topics/topic.js'
+import { elementsOf, membersOf } from './json-slices.js'
+
+/** One topic. */
+export class Item implements FetchItem {
+  #value: unknown
+  #isParsed = false
+
+  constructor(
+    readonly path: string,
+    readonly type: TopicType,
+    /** The value's JSON text, every digit as it was sent; undefined without a value, or if values were left out. */
+    readonly text: string | undefined,
+    /** Undefined unless the request asked for them. */
+    readonly properties: Properties | undefined,
+  ) {}
+
+  /** The value as JSON.parse reads it, parsed at the first use; undefined where `text` is. */
+  get value(): unknown {
+    if (!this.#isParsed && this.text !== undefined) this.#value = JSON.parse(this.text)
+    this.#isParsed = true
+    return this.#value
+  }
+}
+
+/** Topics in tree order: a topic precedes its descendants. */
+export interface Page extends FetchPage {
+  readonly results: readonly Item[]
+}
+
+/** A path segment directly below another. */
+export interface Child {
+  readonly path: string
+  /** The last segment of the path. */
+  readonly name: string
+  /** The type of the topic at the path; undefined if there is none, only topics below it. */
+  readonly type: TopicType | undefined
+}
+
+/** @throws SyntaxError for a text that is not an item */
+export function itemOf(text: string): Item {
+  const members = membersOf(text)
+  const path = parsed(members, 'path')
+  const type = parsed(members, 'type')
+  if (typeof path !== 'string' || (type !== 'json' && type !== 'string')) throw new SyntaxError('not a topic')
+  return new Item(path, type, members.get('value'), parsed(members, 'properties') as Properties | undefined)
+}
+
+/** @throws SyntaxError for a text that is not a page */
+export function pageOf(text: string): Page {
+  const members = membersOf(text)
+  const has_more = parsed(members, 'has_more')
+  if (typeof has_more !== 'boolean') throw new SyntaxError('not a page')
+  const results = elementsOf(members.get('results') ?? '').map(itemOf)
+  if (has_more && results.length === 0) throw new SyntaxError('an empty page that is not the last')
+  return { has_more, results }
+}
+
+function parsed(members: ReadonlyMap<string, string>, name: string): unknown {
+  const text = members.get(name)
+  return text === undefined ? undefined : JSON.parse(text)
+}

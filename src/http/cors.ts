@@ -1,0 +1,71 @@
+/**
+ * Cross-origin resource sharing: which web pages may read the answers, by the origin that browsers put on their
+ * requests. It protects the users of browsers and is no access control: a request without an origin, or from any other,
+ * is served all the same. Nothing here sends; requests.ts asks once for each request, if the policy exists at all.
+ *
+ * The API key travels in a header that the page sets, so cookies and other credentials of the browser are never allowed.
+ */
+import type { HttpRequest } from 'uWebSockets.js'
+import type { Answer } from './answer.js'
+import { everyOrigin, originsOf } from './origins.js'
+
+/** Headers that an answer carries because of its request's origin. As bytes, which the library copies. */
+export type OriginHeaders = readonly (readonly [name: Uint8Array, value: Uint8Array])[]
+
+/**
+ * How long a browser remembers a preflight, in seconds: each costs a connection, and pages of an origin that is no
+ * longer allowed can go on sending requests for as long, though not read the answers.
+ */
+const preflightSeconds = '600'
+
+const vary = ['vary', 'origin'] as const
+
+export class Cors {
+  readonly #byOrigin: ReadonlyMap<string, OriginHeaders>
+  /** For every origin that is not listed, and for requests without one. */
+  readonly #forOthers: OriginHeaders
+  readonly #allowsOthers: boolean
+
+  /** @param origins a valid text of the setting, not empty */
+  constructor(origins: string) {
+    const list = originsOf(origins)
+    this.#allowsOthers = list.includes(everyOrigin)
+    // To every request, even without an origin, so that a cached answer serves a page as well.
+    this.#forOthers = this.#allowsOthers ? allowing(everyOrigin) : asBytes([vary])
+    this.#byOrigin = new Map(this.#allowsOthers ? [] : list.map((origin) => [origin, allowing(origin, vary)]))
+  }
+
+  /** The headers of every answer to a request. Must be called within the request's handler. */
+  headersFor(req: HttpRequest): OriginHeaders {
+    // Browsers send an origin in its only form, so bytes are compared, and the answer repeats what the setting says.
+    return this.#byOrigin.get(req.getHeader('origin')) ?? this.#forOthers
+  }
+
+  /**
+   * The answer to a preflight, by which a browser asks whether a page may send a request. Undefined if this is none, or
+   * its origin is not allowed. Its other headers are those of every answer.
+   *
+   * @param allowed the methods of the route or page
+   */
+  preflight(req: HttpRequest, allowed: string): Answer | undefined {
+    const origin = req.getHeader('origin')
+    if (origin === '' || req.getHeader('access-control-request-method') === '') return undefined
+    if (!this.#allowsOthers && !this.#byOrigin.has(origin)) return undefined
+    const headers: [string, string][] = [
+      ['access-control-allow-methods', allowed],
+      ['access-control-allow-headers', 'authorization, content-type'],
+      ['access-control-max-age', preflightSeconds],
+    ]
+    if (req.getHeader('access-control-request-private-network') === 'true')
+      headers.push(['access-control-allow-private-network', 'true'])
+    return { status: 204, body: '', headers }
+  }
+}
+
+function allowing(origin: string, ...more: readonly (readonly [string, string])[]): OriginHeaders {
+  return asBytes([['access-control-allow-origin', origin], ['access-control-expose-headers', 'retry-after'], ...more])
+}
+
+function asBytes(headers: readonly (readonly [string, string])[]): OriginHeaders {
+  return headers.map(([name, value]) => [Buffer.from(name), Buffer.from(value)])
+}

@@ -1,0 +1,92 @@
+/**
+ * The client in a real browser: a page imports the built files as they are, and uses a service of another origin.
+ * `package` covers the same without a browser, with a browser's globals.
+ */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { basename, join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { startBrowser, whyNoBrowser } from '../support/browser.js'
+import { startServer } from '../support/server.js'
+import { root } from '../support/sources.js'
+
+t.setTimeout(120_000)
+
+interface Site {
+  readonly page: Page
+  readonly origin: string
+  /** How many requests to routes came to the site itself. */
+  requests: number
+}
+
+/** Opens a page of a site that serves the client's files, and closes the connection of every request to a route. */
+async function openSite(t: Test): Promise<Site> {
+  const server = createServer(({ url = '' }, res) => {
+    if (url.startsWith('/topics/')) {
+      site.requests++
+      res.destroy()
+    } else if (url.startsWith('/client/')) {
+      const text = readFileSync(join(root, 'dist/client', basename(url)), 'utf8')
+      res.setHeader('content-type', 'text/javascript').end(text)
+    } else res.setHeader('content-type', 'text/html').end('<!doctype html><title>a page</title>')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close().closeAllConnections())
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const browser = await startBrowser(t)
+  const site = { page: await browser.newPage(), origin, requests: 0 }
+  await site.page.goto(origin)
+  return site
+}
+
+/** Runs the body of an async function in the page, which has the client's exports and a client `topics`. */
+function run<Result>(page: Page, url: string, key: string, body: string): Promise<Result> {
+  return page.evaluate<Result>(`(async () => {
+    const { connect, jsonText, subtree, TopicdError } = await import('/client/index.js')
+    const topics = connect(${JSON.stringify(url)}, { key: ${JSON.stringify(key)}, timeoutMs: 30_000 })
+    ${body}
+  })()`)
+}
+
+const skip = whyNoBrowser()
+
+t.test('a page of another origin reads, writes, walks and sees refusals', { skip }, async (t) => {
+  const { page, origin } = await openSite(t)
+  const server = await startServer(t, { flags: ['--cors-origins', origin] })
+  const found = await run(
+    page,
+    server.url,
+    server.token,
+    `
+    await topics.addAndSet('web/a.b', jsonText('1.10'))
+    await topics.update('web/n', (item) => (item?.value ?? 0) + 1)
+    const texts = []
+    for await (const { path, text } of topics.walk(subtree('web'), { size: 1 })) texts.push(path, text)
+    const refused = await topics.set('web/none', 1).catch((error) => [error instanceof TopicdError, error.code])
+    const aborted = await topics.get('web/n', { signal: AbortSignal.abort() }).catch(({ name }) => name)
+    return { texts, refused, aborted, none: (await topics.get('web/none')) === undefined }`,
+  )
+  t.strictSame(found, {
+    texts: ['web/a.b', '1.10', 'web/n', '1'],
+    refused: [true, 'no_such_topic'],
+    aborted: 'AbortError',
+    none: true,
+  })
+})
+
+t.test('a lost connection is a TypeError after one repetition, or at once', { skip }, async (t) => {
+  const site = await openSite(t)
+  const lose = async (request: string): Promise<number> => {
+    site.requests = 0
+    t.equal(await run(site.page, site.origin, 'k', `return ${request}.catch(({ name }) => name)`), 'TypeError', request)
+    return site.requests
+  }
+  const batch = `topics.batch([{ op: 'add', path: 'a' }])`
+  // The page has left kept-alive connections.
+  t.ok((await lose(batch)) > 1, 'Chromium itself repeats any request whose kept-alive connection is closed')
+  t.equal(await lose(batch), 1, 'on a new connection, a batch is sent once')
+  t.equal(await lose(`topics.get('a')`), 2, 'a fetch is sent twice')
+})

@@ -1,0 +1,236 @@
+/** Lost connections, time limits, aborts, and answers that are not the service's: by a stub that provokes them. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { type Client, connect, type Operation, TopicdError } from '../../dist/client/index.js'
+import { present } from '../support/only.js'
+import { startServer } from '../support/server.js'
+import { type StubAnswer, startStub } from '../support/stub.js'
+
+/** An answer that every route can read. */
+const fine: StubAnswer = { text: '{"path":"a","type":"json","has_more":false,"results":[],"removed":1}' }
+
+const repeated: readonly (readonly [string, (topics: Client) => Promise<unknown>])[] = [
+  ['get', (topics) => topics.get('a')],
+  ['page', (topics) => topics.page('>a')],
+  ['set', (topics) => topics.set('a', 1)],
+  ['addAndSet', (topics) => topics.addAndSet('a', 1)],
+  ['add', (topics) => topics.add('a')],
+  ['remove', (topics) => topics.remove('a')],
+  ['remove, dry', (topics) => topics.remove('a', { dry_run: true })],
+  ['removeMatches', (topics) => topics.removeMatches('>a')],
+]
+
+const operations: readonly Operation[] = [{ op: 'set', path: 'a', value: 1 }]
+
+const notRepeated: typeof repeated = [
+  ['set with a constraint', (topics) => topics.set('a', 1, { constraint: { value: 0 } })],
+  ['addAndSet with a constraint', (topics) => topics.addAndSet('a', 1, { constraint: { no_topic: true } })],
+  ['add with a constraint', (topics) => topics.add('a', { constraint: { no_topic: true } })],
+  ['remove with a constraint', (topics) => topics.remove('a', { constraint: { no_value: true } })],
+  ['batch', (topics) => topics.batch(operations)],
+]
+
+/** Answers one request, so that its connection is kept alive, and lets `loss` happen to the next `losses`. */
+async function losing(t: Test, loss: StubAnswer, losses: number) {
+  const stub = await startStub(t, (_, index) => (index > 0 && index <= losses ? loss : fine))
+  const topics = connect(stub.url, { key: 'k' })
+  await topics.get('warm-up')
+  return { stub, topics }
+}
+
+for (const loss of ['close', 'close within the answer'] as const) {
+  t.test(`a connection that is lost once, by "${loss}", is not noticed where repeating is harmless`, async (t) => {
+    for (const [name, request] of repeated) {
+      const { stub, topics } = await losing(t, loss, 1)
+      await request(topics)
+      t.equal(stub.requests.length, 3, `${name}: the request was sent twice`)
+      t.equal(stub.requests[1]?.text, stub.requests[2]?.text, name)
+    }
+  })
+
+  t.test(`a connection that is lost by "${loss}" is reported where repeating could do harm`, async (t) => {
+    for (const [name, request] of notRepeated) {
+      const { stub, topics } = await losing(t, loss, 1)
+      await t.rejects(request(topics), TypeError, name)
+      t.equal(stub.requests.length, 2, `${name}: the request was sent once`)
+    }
+  })
+}
+
+t.test('a connection that is lost twice is reported', async (t) => {
+  const { stub, topics } = await losing(t, 'close', 2)
+  await t.rejects(topics.get('a'), TypeError)
+  t.equal(stub.requests.length, 3)
+})
+
+t.test('a connection that was refused has sent nothing, so anything is sent once more', async (t) => {
+  const stub = await startStub(t, () => fine)
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  closed.close()
+  for (const [name, request] of [...repeated, ...notRepeated.slice(0, -1)]) {
+    let attempts = 0
+    const topics = connect(stub.url, {
+      key: 'k',
+      fetch: (url, init) => fetch(++attempts === 1 ? `http://127.0.0.1:${port}` : url, init),
+    })
+    await request(topics)
+    t.equal(attempts, 2, name)
+  }
+})
+
+t.test('failures are judged as Node.js and browsers report them', async (t) => {
+  const withCause = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(), { code }) })
+  const cases: readonly (readonly [string, Error, repeats: boolean, repeatsAnything: boolean])[] = [
+    ['browser', new TypeError('Failed to fetch'), true, false],
+    ['Node.js, closed', withCause('UND_ERR_SOCKET'), true, false],
+    ['Node.js, reset', withCause('ECONNRESET'), true, false],
+    ['Node.js, refused', withCause('ECONNREFUSED'), true, true],
+    ['a fetch with codes of its own', Object.assign(new Error(), { code: 'ECONNRESET' }), true, false],
+    ['unknown name', withCause('ENOTFOUND'), false, false],
+    ['no answer', withCause('UND_ERR_HEADERS_TIMEOUT'), false, false],
+    ['aborted', new DOMException('', 'AbortError'), false, false],
+    ['too slow', new DOMException('', 'TimeoutError'), false, false],
+    ['a defect', new RangeError(), false, false],
+  ]
+  for (const [name, error, repeats, repeatsAnything] of cases) {
+    for (const [request, expected] of [
+      [(topics: Client) => topics.get('a'), repeats],
+      [(topics: Client) => topics.batch(operations), repeatsAnything],
+    ] as const) {
+      let attempts = 0
+      const failing = connect('http://h', { key: 'k', fetch: () => Promise.reject(++attempts > 0 ? error : undefined) })
+      await t.rejects(request(failing) as Promise<unknown>, error, name)
+      t.equal(attempts, expected ? 2 : 1, name)
+    }
+  }
+})
+
+t.test('a request that takes too long ends with a TimeoutError, and is not repeated', async (t) => {
+  const stub = await startStub(t, () => 'be silent')
+  for (const timeoutMs of [50, undefined]) {
+    const topics = connect(stub.url, timeoutMs === undefined ? { key: 'k' } : { key: 'k', timeoutMs })
+    const signal = timeoutMs === undefined ? AbortSignal.timeout(50) : new AbortController().signal
+    await t.rejects(topics.get('a', { signal }), { name: 'TimeoutError' })
+  }
+  t.equal(stub.requests.length, 2)
+})
+
+t.test('an aborted request rejects with the reason, is not repeated, and stops what it began', async (t) => {
+  const reason = new Error('no longer needed')
+  for (const timeoutMs of [60_000, undefined]) {
+    const controller = new AbortController()
+    const stub = await startStub(t, () => {
+      controller.abort(reason)
+      return 'close'
+    })
+    const topics = connect(stub.url, timeoutMs === undefined ? { key: 'k' } : { key: 'k', timeoutMs })
+    await t.rejects(topics.get('a', { signal: controller.signal }), reason)
+    await t.rejects(topics.set('a', 1, { signal: controller.signal }), reason, 'aborted before')
+    await t.rejects(topics.walk('>a', { signal: controller.signal }).next(), reason)
+    await t.rejects(
+      topics.update('a', () => 1, { signal: controller.signal }),
+      reason,
+    )
+    t.equal(stub.requests.length, 1)
+  }
+})
+
+t.test('no listener stays behind on a signal that lives on', async (t) => {
+  const stub = await startStub(t, () => fine)
+  let listeners = 0
+  const { signal } = new AbortController()
+  const { addEventListener, removeEventListener } = signal
+  const counted = (change: number, original: () => void) =>
+    function (this: AbortSignal, ...args: readonly unknown[]) {
+      listeners += change
+      Reflect.apply(original, this, args)
+    }
+  signal.addEventListener = counted(1, addEventListener as () => void)
+  signal.removeEventListener = counted(-1, removeEventListener as () => void)
+  const topics = connect(stub.url, { key: 'k', timeoutMs: 60_000 })
+  for (let i = 0; i < 10; i++) await topics.get('a', { signal })
+  t.equal(listeners, 0)
+})
+
+async function errorOf(topics: Client): Promise<TopicdError> {
+  const error = await topics.batch(operations).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  return present(error instanceof TopicdError ? error : undefined)
+}
+
+t.test('a refusal carries everything that the answer says; it is never a reason to repeat', async (t) => {
+  const refusal = JSON.stringify({ code: 'overloaded', message: 'Later.', operation: 3 })
+  const stub = await startStub(t, () => ({ status: 503, headers: { 'retry-after': '7' }, text: refusal }))
+  t.match(await errorOf(connect(stub.url, { key: 'k' })), {
+    status: 503,
+    code: 'overloaded',
+    message: 'Later.',
+    operation: 3,
+    retryAfterSeconds: 7,
+  })
+  t.equal(stub.requests.length, 1)
+})
+
+t.test('an answer that is not the service’s is an error that says so', async (t) => {
+  const answers: readonly [number, string][] = [
+    [502, '<html>Bad Gateway</html>'],
+    [502, ''],
+    [400, 'null'],
+    [400, '{"code":1,"message":"x"}'],
+    [200, '<html>Welcome</html>'],
+    [200, ''],
+    [200, '{}'],
+    [200, '{"results":{}}'],
+    [200, '[]'],
+    [204, ''],
+  ]
+  for (const [status, text] of answers) {
+    const stub = await startStub(t, () => ({
+      status,
+      text,
+      headers: { 'retry-after': 'Sun, 06 Nov 1994 08:49:37 GMT' },
+    }))
+    const topics = connect(stub.url, { key: 'k' })
+    t.match(await errorOf(topics), { status, code: 'unexpected_answer', retryAfterSeconds: undefined }, text)
+    for (const request of [topics.get('a'), topics.page('>a'), topics.walk('>a').next()])
+      await t.rejects(request as Promise<unknown>, { name: 'TopicdError', status, code: 'unexpected_answer' }, text)
+  }
+  const stub = await startStub(t, () => ({ text: '{"has_more":true,"results":[]}' }))
+  await t.rejects(connect(stub.url, { key: 'k' }).walk('>a').next(), { code: 'unexpected_answer' })
+})
+
+t.test('each request is a POST to its route, with the key and the members as the API names them', async (t) => {
+  const stub = await startStub(t, () => fine)
+  for (const base of ['', '/', '/base/x', '/base/x//']) {
+    await connect(stub.url + base, { key: 'the-key' }).set('a', 1)
+    const { path, headers, text } = present(stub.requests.at(-1))
+    t.equal(path, `${base.replace(/\/+$/, '')}/topics/set`)
+    t.equal(headers.authorization, 'Apikey the-key')
+    t.equal(headers['content-type'], 'application/json')
+    t.equal(headers['content-length'], String(text.length))
+    t.equal(text, '{"path":"a","value":1}')
+  }
+})
+
+t.test('requests go on while every worker is replaced', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const topics = connect(server.url, { key: server.token })
+  await topics.addAndSet('a', 0)
+  let isReplaced = false
+  const replaced = server.command('reload').then(({ code, stderr }) => {
+    isReplaced = true
+    t.equal(code, 0, stderr)
+  })
+  let requests = 0
+  for (; !isReplaced; requests++) {
+    await topics.set('a', requests)
+    t.equal((await topics.get('a'))?.value, requests)
+  }
+  await replaced
+  t.ok(requests > 10, `${requests} writes`)
+})

@@ -1,0 +1,193 @@
+/**
+ * Constraints, batches, and the updates that are made of them: by a stand-in and, as far as it knows them, by the real
+ * service.
+ */
+import t, { type Test } from 'tap'
+import { type Client, type Constraint, connect, jsonText, TopicdError } from '../../dist/client/index.js'
+import { at } from '../support/only.js'
+import { startServer } from '../support/server.js'
+import { startStub } from '../support/stub.js'
+import { stubTopics } from '../support/stub-topics.js'
+
+const server = await startServer(t, { workers: 2 })
+const { code } = await server.post('batch', {})
+const skip = code === 'unknown_route' && 'this service knows no batches'
+
+/** Runs the claims on a stand-in with no topics, and on the real service. */
+function overServices(name: string, claims: (t: Test, topics: Client) => Promise<void>): void {
+  t.test(`${name}, by a stand-in`, async (t) => {
+    const { url } = await startStub(t, stubTopics(new Map()))
+    await claims(t, connect(url, { key: 'k' }))
+  })
+  t.test(`${name}, by the service`, { skip }, (t) => claims(t, connect(server.url, { key: server.token })))
+}
+
+async function refusalOf(request: Promise<unknown>): Promise<Pick<TopicdError, 'status' | 'code' | 'operation'>> {
+  const error = await request.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (!(error instanceof TopicdError)) throw error ?? new Error('it was not refused')
+  const { status, code, operation } = error
+  return { status, code, operation }
+}
+
+const unsatisfied = { status: 409, code: 'unsatisfied_constraint', operation: undefined }
+
+overServices('each write is refused unless its constraint holds', async (t, topics) => {
+  type Write = (path: string, constraint: Constraint) => Promise<unknown>
+  const writes: Readonly<Record<string, Write>> = {
+    set: (path, constraint) => topics.set(path, 1, { constraint }),
+    addAndSet: (path, constraint) => topics.addAndSet(path, 1, { constraint }),
+    add: (path, constraint) => topics.add(path, { constraint }),
+    remove: (path, constraint) => topics.remove(path, { constraint }),
+  }
+  const constraints: readonly (readonly [string, Constraint, holdsFor: string])[] = [
+    ['a value', { value: { a: 1 } }, 'valued'],
+    ['a text', { value: jsonText('{"a":1}') }, 'valued'],
+    ['another text', { value: jsonText('{"a":1.0}') }, ''],
+    ['no value', { no_value: true }, 'empty'],
+    ['no topic', { no_topic: true }, 'absent'],
+  ]
+  for (const [route, write] of Object.entries(writes)) {
+    for (const [name, constraint, holdsFor] of constraints) {
+      for (const path of ['valued', 'empty', 'absent']) {
+        await topics.addAndSet('valued', { a: 1 })
+        await topics.remove('empty')
+        await topics.add('empty')
+        await topics.remove('absent')
+        const request = write(path, constraint)
+        if (path !== holdsFor) t.strictSame(await refusalOf(request), unsatisfied, `${route}: ${name}, ${path}`)
+        else if (path === 'absent' && route === 'set') t.match(await refusalOf(request), { code: 'no_such_topic' })
+        else t.ok(await request, `${route}: ${name}, ${path}`)
+      }
+    }
+  }
+})
+
+overServices('a batch is carried out in order and whole, or not at all', async (t, topics) => {
+  const answers = await topics.batch([
+    { op: 'add', path: 'a' },
+    { op: 'addAndSet', path: 'b', value: jsonText('1.10') },
+    { op: 'set', path: 'a', value: 'x', constraint: { no_value: true } },
+    { op: 'remove', path: 'b', constraint: { value: jsonText('1.10') } },
+    { op: 'remove', path: 'b' },
+  ])
+  // The types of the answers are those of the operations.
+  const created: boolean = answers[0].created && answers[1].created
+  const path: string = answers[2].path
+  const removed: number = answers[3].removed + answers[4].removed
+  t.strictSame([created, path, removed], [true, 'a', 1])
+  t.strictSame(
+    await refusalOf(
+      topics.batch([
+        { op: 'set', path: 'a', value: 'y' },
+        { op: 'add', path: 'c', constraint: { no_topic: true } },
+        { op: 'set', path: 'none', value: 1 },
+      ]),
+    ),
+    { status: 400, code: 'no_such_topic', operation: 2 },
+  )
+  t.strictSame(await refusalOf(topics.batch([{ op: 'remove', path: 'a', constraint: { value: 'y' } }])), {
+    ...unsatisfied,
+    operation: 0,
+  })
+  t.equal((await topics.get('a'))?.value, 'x')
+  t.equal(await topics.get('c'), undefined)
+})
+
+overServices('concurrent updates of one topic are all counted', async (t, topics) => {
+  const writers = 8
+  const increments = 5
+  let calls = 0
+  let created = 0
+  const write = async () => {
+    for (let i = 0; i < increments; i++) {
+      const answer = await topics.update(
+        'counter',
+        (item) => {
+          calls++
+          return (item === undefined ? 0 : Number(item.value)) + 1
+        },
+        { attemptsMax: 100 },
+      )
+      if (answer?.created) created++
+    }
+  }
+  await Promise.all(Array.from({ length: writers }, write))
+  t.equal((await topics.get('counter'))?.value, writers * increments)
+  t.equal(created, 1, 'one of them created it')
+  t.ok(calls > writers * increments, `${calls} attempts`)
+})
+
+overServices('an update sees an absent topic, one without a value, and every digit', async (t, topics) => {
+  t.equal(await topics.update('u', (item) => item?.value), undefined, 'nothing to write')
+  t.equal(await topics.get('u'), undefined)
+  await topics.add('u')
+  t.strictSame(await topics.update('u', (item) => jsonText(`[${item?.text ?? '12345678901234567890'}]`)), {
+    path: 'u',
+    created: false,
+  })
+  await topics.update('u', async (item) => jsonText(`[${item?.text},1.10]`))
+  t.equal((await topics.get('u'))?.text, '[[12345678901234567890],1.10]')
+  await t.rejects(
+    topics.update('u', () => {
+      throw new RangeError('not this one')
+    }),
+    RangeError,
+  )
+})
+
+overServices('an update gives up after attemptsMax attempts', async (t, topics) => {
+  await topics.addAndSet('busy', 0)
+  for (const attemptsMax of [1, 3]) {
+    let calls = 0
+    const update = topics.update(
+      'busy',
+      async () => {
+        calls++
+        await topics.set('busy', -Math.random())
+        return 1
+      },
+      { attemptsMax },
+    )
+    t.strictSame(await refusalOf(update), unsatisfied)
+    t.equal(calls, attemptsMax)
+  }
+})
+
+t.test('an update whose write loses its connection is not repeated', async (t) => {
+  const model = stubTopics(new Map([['a', '1']]))
+  const stub = await startStub(t, (request) => {
+    const answer = model(request)
+    // It is carried out, but nobody is told.
+    return request.path === '/topics/set' ? 'close' : answer
+  })
+  const topics = connect(stub.url, { key: 'k' })
+  await t.rejects(
+    topics.update('a', (item) => Number(item?.value) + 1),
+    TypeError,
+  )
+  t.equal((await topics.get('a'))?.value, 2)
+  t.equal(stub.requests.length, 3)
+})
+
+t.test('an update sends its type and properties, and waits between attempts unless it is aborted', async (t) => {
+  const controller = new AbortController()
+  const stub = await startStub(t, ({ path }) => {
+    if (path === '/topics/fetch') return { status: 400, text: '{"code":"no_such_topic","message":"None."}' }
+    controller.abort()
+    return { status: 409, text: '{"code":"unsatisfied_constraint","message":"No."}' }
+  })
+  const topics = connect(stub.url, { key: 'k' })
+  const properties = { REMOVAL: 'when no updates for 1d' }
+  const update = topics.update('a', () => 'x', { type: 'string', properties, signal: controller.signal })
+  await t.rejects(update, { name: 'AbortError' })
+  t.strictSame(JSON.parse(at(stub.requests, 1).text), {
+    path: 'a',
+    value: 'x',
+    type: 'string',
+    properties,
+    constraint: { no_topic: true },
+  })
+})

@@ -1,0 +1,109 @@
+/**
+ * What a listing asks for, and what the client makes of the answers: children, properties, items without values, dry
+ * runs. By a stub and, as far as it knows them, by the real service.
+ */
+import t from 'tap'
+import { type Child, connect, descendants, subtree } from '../../dist/client/index.js'
+import { at } from '../support/only.js'
+import { startServer } from '../support/server.js'
+import { startStub } from '../support/stub.js'
+
+const server = await startServer(t, { workers: 2 })
+const { code } = await server.post('fetch', { selector: '?a', with_values: false, type: 'any' })
+const skip = code !== '' && 'this service knows no listings'
+
+async function everythingOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+t.test('a list asks for one result of each branch, and names the children', async (t) => {
+  const pages = [
+    '{"has_more":true,"results":[{"path":"a.b/c/x/y","type":"json"},{"path":"a.b/d","type":"string"}]}',
+    '{"has_more":false,"results":[{"path":"a.b/é\\u002f","type":"json"}]}',
+  ]
+  const stub = await startStub(t, (_, index) => ({ text: at(pages, index % 2) }))
+  const topics = connect(stub.url, { key: 'k' })
+  t.strictSame(await everythingOf(topics.list('/a.b/', { size: 2 })), [
+    { path: 'a.b/c', name: 'c', type: undefined },
+    { path: 'a.b/d', name: 'd', type: 'string' },
+    { path: 'a.b/é', name: 'é', type: undefined },
+  ])
+  const members = {
+    selector: '?a\\.b/',
+    type: 'any',
+    with_values: false,
+    deep_branch_depth: 2,
+    deep_branch_limit: 1,
+    size: 2,
+  }
+  t.strictSame(JSON.parse(at(stub.requests, 0).text), members)
+  t.strictSame(JSON.parse(at(stub.requests, 1).text), { ...members, after: 'a.b/d' })
+  await topics.list().next()
+  t.match(JSON.parse(at(stub.requests, 2).text), { selector: '?.*//', deep_branch_depth: 1, size: 100 })
+  await t.rejects(topics.list('a//b').next(), RangeError)
+})
+
+t.test('members that a fetch can have are sent, and what they add to items is read', async (t) => {
+  const text = '{"path":"a","type":"string","value":"x","properties":{"__proto__":"1","B":"2"}}'
+  const stub = await startStub(t, ({ text: body }) => ({
+    text: body.includes('selector') ? `{"has_more":false,"results":[${text}]}` : text,
+  }))
+  const topics = connect(stub.url, { key: 'k' })
+  const members = { type: 'any', with_properties: true, with_values: false } as const
+  const item = await topics.get('a', members)
+  t.strictSame(JSON.parse(at(stub.requests, 0).text), { path: 'a', ...members })
+  t.strictSame(Object.entries(item?.properties ?? {}), [
+    ['__proto__', '1'],
+    ['B', '2'],
+  ])
+  const deep = { deep_branch_depth: 3, deep_branch_limit: 0 }
+  const { results } = await topics.page('>a', { ...members, ...deep, size: 5, after: 'b' })
+  t.strictSame(JSON.parse(at(stub.requests, 1).text), { selector: '>a', ...members, ...deep, size: 5, after: 'b' })
+  t.strictSame([results[0]?.text, results[0]?.value], ['"x"', 'x'])
+})
+
+t.test('dry runs, by path and by selector, are sent as such', async (t) => {
+  const stub = await startStub(t, () => ({ text: '{"removed":7}' }))
+  const topics = connect(stub.url, { key: 'k' })
+  t.strictSame(await topics.remove('a', { dry_run: true }), { removed: 7 })
+  t.strictSame(await topics.removeMatches('*a//', { dry_run: true }), { removed: 7 })
+  t.strictSame(
+    stub.requests.map((request) => JSON.parse(request.text)),
+    [
+      { path: 'a', dry_run: true },
+      { selector: '*a//', dry_run: true },
+    ],
+  )
+})
+
+t.test('the service lists, leaves out values, adds properties, and counts without removing', { skip }, async (t) => {
+  const topics = connect(server.url, { key: server.token })
+  for (const path of ['l.1/a', 'l.1/a/x', 'l.1/b/x/y', 'l.1/b/x/z', 'l-1/c', 'top']) await topics.addAndSet(path, 1)
+  await topics.addAndSet('l.1/words', 'w', { type: 'string', properties: { X: 'y' } })
+  for (const size of [1, 2, 100]) {
+    const list = async (path?: string): Promise<Child[]> => everythingOf(topics.list(path, { size }))
+    t.strictSame(await list('l.1'), [
+      { path: 'l.1/a', name: 'a', type: 'json' },
+      { path: 'l.1/b', name: 'b', type: undefined },
+      { path: 'l.1/words', name: 'words', type: 'string' },
+    ])
+    t.strictSame(
+      (await list()).map(({ name, type }) => [name, type]),
+      [
+        ['l-1', undefined],
+        ['l.1', undefined],
+        ['top', 'json'],
+      ],
+    )
+    t.strictSame(await list('none'), [])
+  }
+  const [words] = await everythingOf(
+    topics.walk(subtree('l.1/words'), { type: 'any', with_values: false, with_properties: true }),
+  )
+  t.strictSame([words?.text, words?.properties], [undefined, { X: 'y' }])
+  t.strictSame((await topics.get('l.1/words', { type: 'any' }))?.value, 'w')
+  t.strictSame(await topics.removeMatches(descendants('l.1/b'), { dry_run: true }), { removed: 2 })
+  t.strictSame(await topics.removeMatches(descendants('l.1/b')), { removed: 2 })
+})

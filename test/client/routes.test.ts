@@ -1,0 +1,149 @@
+/** The client against the real service: what it sends is accepted, and what it returns is what is stored. */
+import t from 'tap'
+import { anyOf, connect, descendants, jsonText, subtree, TopicdError, topic } from '../../dist/client/index.js'
+import { seededRandom } from '../support/random.js'
+import { startServer } from '../support/server.js'
+
+const server = await startServer(t, { workers: 2, flags: ['--base-path', '/base/x'] })
+const topics = connect(server.url, { key: server.token })
+
+async function everythingOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+t.test('a value comes back parsed, and as the text that was sent', async (t) => {
+  t.strictSame(await topics.addAndSet('exact', { b: 1.1, a: [null, 'é😀'] }), { path: 'exact', created: true })
+  const item = await topics.get('/exact/')
+  t.strictSame([item?.path, item?.type, item?.text], ['exact', 'json', '{"b":1.1,"a":[null,"é😀"]}'])
+  t.strictSame(item?.value, { b: 1.1, a: [null, 'é😀'] })
+  t.equal(item?.value, item?.value, 'it is parsed once')
+
+  const text = '{ "b":1.10,"a":[1e400,-0,12345678901234567890],"b":"\\u0061" }'
+  t.strictSame(await topics.set('exact', jsonText(text)), { path: 'exact' })
+  t.equal((await topics.get('exact'))?.text, text)
+  t.strictSame(await topics.addAndSet('exact', jsonText('1.10')), { path: 'exact', created: false })
+  t.equal((await topics.get('exact'))?.text, '1.10')
+  t.strictSame(await topics.remove('exact'), { removed: 1 })
+  t.strictSame(await topics.remove('exact'), { removed: 0 })
+})
+
+t.test('1,000 levels are sent and read', async (t) => {
+  const text = '['.repeat(1000) + ']'.repeat(1000)
+  await topics.addAndSet('deep', jsonText(text))
+  t.equal((await topics.get('deep'))?.text, text)
+  t.equal(JSON.stringify((await topics.get('deep'))?.value), text)
+  await topics.remove('deep')
+})
+
+t.test('a topic without a value, one of type string, and none', async (t) => {
+  t.equal(await topics.get('none'), undefined)
+  t.strictSame(await topics.add('empty', { properties: { DONT_RETAIN_VALUE: 'false' } }), {
+    path: 'empty',
+    created: true,
+  })
+  const empty = await topics.get('empty')
+  t.strictSame([empty?.text, empty?.value], [undefined, undefined])
+  await topics.addAndSet('words', 'a "b"', { type: 'string' })
+  t.strictSame((await topics.get('words', { type: 'string' }))?.value, 'a "b"')
+  t.strictSame(await topics.removeMatches(anyOf(topic('empty'), topic('words'))), { removed: 2 })
+})
+
+t.test('pages and walks, of any size and from any path', async (t) => {
+  const paths = Array.from({ length: 25 }, (_, i) => `walk/${String(i).padStart(2, '0')}`)
+  for (const [i, path] of paths.entries()) await topics.addAndSet(path, jsonText(`${i}.0`))
+  const page = await topics.page(subtree('walk'), { size: 3 })
+  t.equal(page.has_more, true)
+  t.strictSame(
+    page.results.map(({ path, text, value }) => [path, text, value]),
+    paths.slice(0, 3).map((path, i) => [path, `${i}.0`, i]),
+  )
+  t.strictSame(await topics.page(descendants('walk/00')), { has_more: false, results: [] })
+  for (const size of [1, 7, 24, 25, 26, undefined]) {
+    const found = await everythingOf(topics.walk(subtree('walk'), { size }))
+    t.strictSame(
+      found.map(({ path }) => path),
+      paths,
+      `size ${size}`,
+    )
+  }
+  const rest = await everythingOf(topics.walk(subtree('walk'), { size: 4, after: 'walk/19' }))
+  t.strictSame(
+    rest.map(({ path }) => path),
+    paths.slice(20),
+  )
+  t.strictSame(await everythingOf(topics.walk(subtree('walk'), { type: 'string' })), [])
+  t.strictSame(await topics.removeMatches(subtree('walk')), { removed: 25 })
+})
+
+t.test('a walk that is left early asks for no further page', async (t) => {
+  let requests = 0
+  const counting = connect(server.url, {
+    key: server.token,
+    fetch: (...args) => {
+      requests++
+      return fetch(...args)
+    },
+  })
+  for (const path of ['left/a', 'left/b', 'left/c']) await topics.add(path)
+  for await (const { path } of counting.walk(subtree('left'), { size: 2 })) {
+    if (path === 'left/b') break
+  }
+  t.equal(requests, 1)
+  await topics.removeMatches(subtree('left'))
+})
+
+t.test('hostile paths are stored, read, selected and removed one by one', async (t) => {
+  const random = seededRandom(t)
+  const pieces = [...'\\^$.*+?()[]{}|#>&%< \n"', '\\Q', '\\E', 'a', 'é', '😀']
+  const segment = () => Array.from({ length: 1 + random.below(3) }, () => random.pick(pieces)).join('')
+  const paths = [...new Set(Array.from({ length: 60 }, () => `h${segment()}/${segment()}`))]
+  for (const path of paths) await topics.addAndSet(path, path)
+  for (const path of paths) {
+    t.equal((await topics.get(path))?.value, path)
+    const { results } = await topics.page(subtree(path))
+    t.strictSame(
+      results.map((item) => item.path),
+      [path],
+    )
+    t.strictSame(await topics.removeMatches(descendants(path)), { removed: 0 })
+  }
+  const [first = '', ...others] = paths.map(subtree).slice(0, 20)
+  t.strictSame(await topics.removeMatches(anyOf(first, ...others)), { removed: Math.min(20, paths.length) })
+  for (const path of paths.slice(20)) t.strictSame(await topics.removeMatches(topic(path)), { removed: 1 }, path)
+})
+
+t.test('a refusal is thrown with its status, code and message', async (t) => {
+  const refusalOf = async (request: Promise<unknown>) => {
+    const error = await request.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    t.ok(error instanceof TopicdError)
+    return error as TopicdError
+  }
+  const missing = await refusalOf(topics.set('none', 1))
+  t.match(missing, { status: 400, code: 'no_such_topic', message: 'There is no topic at the path "none".' })
+  t.strictSame([missing.operation, missing.retryAfterSeconds, missing.name], [undefined, undefined, 'TopicdError'])
+  t.match(await refusalOf(topics.page('*a(b')), { status: 400, code: 'invalid_selector' })
+  const stranger = connect(server.url, { key: 'unknown' })
+  t.match(await refusalOf(stranger.get('none')), { status: 401, code: 'unauthorized' })
+  const elsewhere = connect(`${server.url}/elsewhere/`, { key: server.token })
+  t.match(await refusalOf(elsewhere.get('none')), { status: 404, code: 'unknown_route' })
+})
+
+t.test('what cannot be sent is refused before anything is sent', async (t) => {
+  const unsent = connect(server.url, { key: server.token, fetch: () => t.fail('it was sent') as never })
+  t.throws(() => jsonText('{"a":1,}'), SyntaxError)
+  t.throws(() => jsonText(''), SyntaxError)
+  await t.rejects(unsent.set('a', undefined), TypeError)
+  await t.rejects(
+    unsent.set('a', () => 1),
+    TypeError,
+  )
+  await t.rejects(unsent.set('a', 1n), TypeError)
+  await t.rejects(unsent.set('a', { part: jsonText('1.10') }), { message: /a whole value, not a part/ })
+  t.throws(() => connect('not a URL', { key: 'k' }), TypeError)
+  t.throws(() => connect(server.url, { key: 'two\nlines' }), TypeError)
+})

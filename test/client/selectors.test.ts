@@ -1,0 +1,121 @@
+/** The client's selectors match exactly the paths that they name, whatever characters those contain. */
+import t from 'tap'
+import { anyOf, descendants, subtree, topic } from '../../dist/client/selectors.js'
+import { pathBytesMax } from '../../dist/limits.js'
+import { planSelector } from '../../dist/selectors/planner.js'
+import { encodeKey } from '../../dist/topics/key.js'
+import { type Path, parsePath } from '../../dist/topics/path.js'
+import { type Random, seededRandom } from '../support/random.js'
+
+/** Pieces of segments: whatever has a meaning in a selector or in a pattern, and characters beside it. */
+const pieces = [
+  ...'\\^$.*+?()[]{}|',
+  ...'#>&%<-,:!=~"\'` \n\t\r\x7f\x01',
+  ...['\\Q', '\\E', '\\', '\\d', '\\x41', '(?i)', '(?=', '[^', 'a{2}', '[[:alpha:]]', '\\pL', '^a$', '.*', '*a', '?a'],
+  ...['a', 'A', 'b', 'E', 'Q', '0', 'é', 'e\u0301', 'ß', '\u2028', '\ue000', '\ufeff', '\uffff', '😀', '𝔸', 'ſ', 'K'],
+]
+
+function randomPath(random: Random): Path {
+  const segment = () => Array.from({ length: 1 + random.below(4) }, () => random.pick(pieces)).join('')
+  return Array.from({ length: 1 + random.below(4) }, segment).join('/') as Path
+}
+
+/** Paths that resemble this one, and that a badly quoted selector could match. */
+function neighbours(random: Random, path: Path): readonly string[] {
+  const segments = path.split('/')
+  const at = random.below(path.length)
+  return [
+    path,
+    `${path}/${random.pick(pieces)}`,
+    `${path}/x/${random.pick(pieces)}`,
+    `${path}${random.pick(pieces)}`,
+    segments.slice(0, -1).join('/'),
+    path.slice(0, at) + path.slice(at + 1),
+    path.slice(0, at) + random.pick(pieces) + path.slice(at + 1),
+    path.replaceAll('/', random.pick(pieces)),
+    path.replaceAll('\\', ''),
+    path.replaceAll('\\', '\\\\'),
+    path.replace(/[^\w/]/g, '\\$&'),
+    `\\Q${path}\\E`,
+    path.toUpperCase(),
+    path.toLowerCase(),
+    path.normalize('NFD'),
+    `>${path}`,
+    ...[topic(path), subtree(path), descendants(path)].map((selector) => selector.replace(/^[?>]|\/+$/g, '')),
+    ...segments,
+    ...pieces,
+  ].filter((text) => parsePath(text) === text)
+}
+
+/** Whether the service would select this path. */
+function selects(selector: string, path: string): boolean {
+  const plan = planSelector(selector)
+  if ('problem' in plan) throw new Error(`${JSON.stringify(selector)} ${plan.problem}`)
+  const key = encodeKey(path)
+  const isInRange = plan.ranges.some(
+    ({ start, end }) => Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0,
+  )
+  return isInRange && (plan.matcher?.(path) ?? true) === true
+}
+
+const isBelow = (path: string, ancestor: string): boolean => path.startsWith(`${ancestor}/`)
+
+t.test('hostile random paths: topic, subtree and descendants select exactly what they say', (t) => {
+  const random = seededRandom(t)
+  let selected = 0
+  for (let round = 0; round < 3_000; round++) {
+    const path = randomPath(random)
+    for (const other of [...neighbours(random, path), randomPath(random)]) {
+      const expected = [other === path, other === path || isBelow(other, path), isBelow(other, path)]
+      const found = [topic(path), subtree(path), descendants(path)].map((selector) => selects(selector, other))
+      selected += found.filter(Boolean).length
+      if (String(found) !== String(expected)) {
+        t.fail(`${JSON.stringify(path)} and ${JSON.stringify(other)}: ${found}, expected ${expected}`)
+      }
+    }
+  }
+  t.ok(selected > 10_000, `${selected} selections`)
+  t.end()
+})
+
+t.test('a set of such selectors selects what any of them selects', (t) => {
+  const random = seededRandom(t)
+  for (let round = 0; round < 1_000; round++) {
+    const members = Array.from({ length: 1 + random.below(4) }, () => {
+      const path = randomPath(random)
+      return { path, selector: random.pick([topic, subtree, descendants, () => `/${path}/`])(path) }
+    })
+    const [first = '', ...others] = members.map(({ selector }) => selector)
+    const nested = anyOf(anyOf(first, ...others), first)
+    for (const { path } of members) {
+      for (const other of neighbours(random, path)) {
+        const expected = [first, ...others].some((selector) => selects(selector, other))
+        for (const set of [anyOf(first, ...others), nested]) {
+          if (selects(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
+        }
+      }
+    }
+  }
+  t.end()
+})
+
+t.test('the longest paths, of the characters that quoting doubles and of the most segments', (t) => {
+  const longest = ['.'.repeat(pathBytesMax), '\\'.repeat(pathBytesMax), `${'a/'.repeat(pathBytesMax / 2 - 1)}ab`]
+  for (const path of longest) {
+    t.equal(Buffer.byteLength(path), pathBytesMax)
+    for (const select of [topic, subtree]) {
+      t.ok(selects(select(path), path))
+      t.notOk(selects(select(path), path.slice(0, -1)))
+    }
+    t.notOk(selects(descendants(path), path))
+  }
+  t.end()
+})
+
+t.test('a slash at either end is dropped; an empty segment is refused', (t) => {
+  for (const select of [topic, subtree, descendants]) {
+    t.equal(select('/a/b/'), select('a/b'))
+    for (const path of ['', '/', '//', '//a', 'a//', 'a//b', '///']) t.throws(() => select(path), RangeError, path)
+  }
+  t.end()
+})

@@ -1,0 +1,137 @@
+/**
+ * A page of another origin in a real browser: it uses the API and reads every answer if its origin is allowed, and the
+ * browser refuses it otherwise. http/cors has the bytes.
+ */
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { servePage, startBrowser, whyNoBrowser } from '../support/browser.js'
+import { startServer } from '../support/server.js'
+
+t.setTimeout(120_000)
+
+/** What a page's script finds in an answer; or the name of the error that its `fetch` throws. */
+interface Read {
+  readonly status: number
+  readonly text: string
+  readonly retryAfter: string | null
+}
+
+/** The script of the page: one function, which sends a request as any page would. */
+const html = `<!doctype html><title>a page</title><script>
+async function ask(url, key, body, method = 'POST') {
+  const headers = key === null ? {} : { authorization: 'Apikey ' + key, 'content-type': 'application/json' }
+  try {
+    const answer = await fetch(url, { method, headers, body })
+    return { status: answer.status, text: await answer.text(), retryAfter: answer.headers.get('retry-after') }
+  } catch (error) {
+    return error.name
+  }
+}
+</script>`
+
+/** Has the page's script send a request; the test's process only evaluates an expression. */
+function ask(page: Page, ...args: readonly (string | null | undefined)[]): Promise<Read | string> {
+  const given = args.map((arg) => (arg === undefined ? 'undefined' : JSON.stringify(arg)))
+  return page.evaluate<Read | string>(`ask(${given.join(', ')})`)
+}
+
+/** Two origins of one page: its server's port under two names. */
+async function start(t: Test) {
+  const port = await servePage(t, html)
+  const browser = await startBrowser(t)
+  const open = async (origin: string): Promise<Page> => {
+    const page = await browser.newPage()
+    await page.goto(`${origin}/`)
+    return page
+  }
+  return { open, here: `http://localhost:${port}`, there: `http://127.0.0.1:${port}` }
+}
+
+const skip = whyNoBrowser()
+
+await t.test('a page of an allowed origin writes, reads, and sees every refusal', { skip }, async (t) => {
+  const { open, here } = await start(t)
+  const server = await startServer(t, { flags: ['--cors-origins', here] })
+  const { url, token } = server
+  const page = await open(here)
+  const topics = `${url}/topics`
+  const read = (status: number, text: string, retryAfter: string | null = null) => ({ status, text, retryAfter })
+
+  t.strictSame(
+    await ask(page, `${topics}/addAndSet`, token, '{"path":"web/é","value":12345678901234567890}'),
+    read(200, '{"path":"web/é","created":true}'),
+    'a write, after a preflight',
+  )
+  const item = '{"path":"web/é","type":"json","value":12345678901234567890}'
+  t.strictSame(await ask(page, `${topics}/fetch`, token, '{"path":"web/é"}'), read(200, item), 'a fetch')
+  t.strictSame(
+    await ask(page, `${topics}/fetch`, token, '{"selector":"*web//"}'),
+    read(200, `{"has_more":false,"results":[${item}]}`),
+    'a page of topics',
+  )
+  for (const [claim, status, code, ...request] of [
+    ['an unknown key', 401, 'unauthorized', `${topics}/fetch`, 'unknown', '{"path":"web/é"}'],
+    ['no key', 401, 'unauthorized', `${topics}/fetch`, null, '{"path":"web/é"}'],
+    [
+      'other properties',
+      400,
+      'incompatible_type',
+      `${topics}/set`,
+      token,
+      '{"path":"web/é","type":"string","value":""}',
+    ],
+    ['no JSON', 400, 'invalid_json', `${topics}/set`, token, '{'],
+  ] as const) {
+    const answer = await ask(page, ...request)
+    t.match(answer, { status, text: new RegExp(`"code":"${code}"`) }, claim)
+  }
+  const serving = read(200, '{"status":"serving"}')
+  t.strictSame(await ask(page, `${url}/healthz`, null, undefined, 'GET'), serving, 'the page healthz')
+  t.strictSame(await ask(page, `${url}/healthz`, token, undefined, 'GET'), serving, 'and with a preflight')
+  t.equal(await ask(page, `${topics}/set`, token, '{}', 'PUT'), 'TypeError', 'a method that no route has')
+})
+
+await t.test('a page reads retry-after', { skip }, async (t) => {
+  const { open, here } = await start(t)
+  // Nothing listens on that port, and so the keys are unknown.
+  const store = 'postgres://127.0.0.1:1/none'
+  const away = await startServer(t, { flags: ['--cors-origins', here], store, token: 'none', check: false })
+  const answer = await ask(await open(here), `${away.url}/topics/fetch`, 'none', '{"path":"a"}')
+  t.match(answer, { status: 503, text: /"code":"store_unavailable"/, retryAfter: '1' })
+})
+
+await t.test('a page of any other origin is refused by the browser', { skip }, async (t) => {
+  const { open, here, there } = await start(t)
+  const server = await startServer(t, { flags: ['--cors-origins', here] })
+  const page = await open(there)
+  const add = `${server.url}/topics/add`
+  t.equal(await ask(page, add, server.token, '{"path":"foreign"}'), 'TypeError', 'the preflight fails')
+  t.match(await server.post('fetch', { path: 'foreign' }), { code: 'no_such_topic' }, 'so nothing was sent')
+  t.equal(
+    await ask(page, `${server.url}/healthz`, null, undefined, 'GET'),
+    'TypeError',
+    'an answer without a preflight',
+  )
+})
+
+await t.test('with * a page of any origin may use the API', { skip }, async (t) => {
+  const { open, here, there } = await start(t)
+  const server = await startServer(t, { flags: ['--cors-origins', '*'] })
+  for (const origin of [here, there]) {
+    const answer = await ask(
+      await open(origin),
+      `${server.url}/topics/addAndSet`,
+      server.token,
+      '{"path":"a","value":1}',
+    )
+    t.match(answer, { status: 200 }, origin)
+  }
+})
+
+await t.test('without the setting no page may', { skip }, async (t) => {
+  const { open, here } = await start(t)
+  const server = await startServer(t)
+  const page = await open(here)
+  t.equal(await ask(page, `${server.url}/topics/add`, server.token, '{"path":"a"}'), 'TypeError')
+  t.equal(await ask(page, `${server.url}/healthz`, null, undefined, 'GET'), 'TypeError')
+})

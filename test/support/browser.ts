@@ -1,0 +1,43 @@
+/**
+ * Headless Chromium with a fresh profile for each test, and a small server for the test's own pages. Playwright only
+ * drives the browser: it is the system's, and nothing is downloaded.
+ */
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Browser, chromium } from 'playwright-core'
+import type { Test } from 'tap'
+
+/** Where Debian's package installs it. */
+const executablePath = '/usr/bin/chromium'
+
+/** `--no-sandbox`: tests may run as root. The others keep it from calling its vendor, and from changing protocol. */
+const args = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** Why this machine cannot run a page in a browser; false if it can. */
+export function whyNoBrowser(): string | false {
+  return existsSync(executablePath) ? false : `${executablePath} is not installed: real pages were NOT tested`
+}
+
+/** Starts the browser; it ends with the test. */
+export async function startBrowser(t: Test): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath, args, headless: true })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+/** Serves one HTML document at every path, on 127.0.0.1, until the test ends. @returns its port */
+export async function servePage(t: Test, html: string): Promise<number> {
+  const server = createServer((_, res) => res.setHeader('content-type', 'text/html; charset=utf-8').end(html))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise((resolve) => server.close(resolve).closeAllConnections()))
+  return (server.address() as AddressInfo).port
+}
