@@ -125,21 +125,25 @@ export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelec
 
 /** One operation of a batch that sets a value. */
 export interface SetOperation extends SetBody {
+  /** The name of its route. */
   readonly op: 'set'
 }
 
 /** One operation of a batch that creates a topic if it does not exist, and sets its value. */
 export interface AddAndSetOperation extends AddAndSetBody {
+  /** The name of its route. */
   readonly op: 'addAndSet'
 }
 
 /** One operation of a batch that creates a topic without a value. */
 export interface AddOperation extends AddBody {
+  /** The name of its route. */
   readonly op: 'add'
 }
 
 /** One operation of a batch that removes a topic. */
 export interface RemoveOperation {
+  /** The name of its route. */
   readonly op: 'remove'
   /** Path of the topic, which is removed without its descendants. */
   readonly path: string

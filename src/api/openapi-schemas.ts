@@ -21,9 +21,9 @@ function isObject(json: Json): json is JsonObject {
 }
 
 /**
- * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; no `readOnly`, which
- * here comes from TypeScript and would keep members out of requests; and no additional members, which the validators
- * refuse.
+ * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; a type beside each
+ * other constant; no `readOnly`, which here comes from TypeScript and would keep members out of requests; and no
+ * additional members, which the validators refuse.
  */
 function tidy(json: Json): Json {
   if (Array.isArray(json)) return json.map(tidy)
@@ -38,6 +38,7 @@ function tidy(json: Json): Json {
     if (constants.length === oneOf.length) Object.assign(tidied, { type: 'string', enum: constants.sort() })
     else tidied.oneOf = tidy(oneOf)
   }
+  if (json.const !== undefined && json.type === undefined) tidied.type = typeof json.const
   if (json.type === 'object' && !('additionalProperties' in json)) tidied.additionalProperties = false
   return tidied
 }

@@ -31,8 +31,8 @@ export function permissionProblem(access: Access, action: WriteAction): Problem 
   const { kind, path, creation, constraint } = action
   return (
     operationProblem(access, ...needed[kind]) ??
-    constraintProblem(access, constraint) ??
-    (creation === undefined ? pathProblem(access, path) : creationProblem(access, creation))
+    (creation === undefined ? pathProblem(access, path) : creationProblem(access, creation)) ??
+    constraintProblem(access, constraint)
   )
 }
 

@@ -12,8 +12,11 @@ import { addAndSetRequest, addRequest, removeOneRequest, setRequest } from './pa
 import { checkObject, describe, type ParsedObject, parseObject } from './parse-body.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
-/** A value is in an operation, which is in an array; and perhaps in a constraint. */
-const levelsMax = valueLevelsMax + 3
+/**
+ * A value is in an operation, which is in an array; and perhaps in a constraint. One level more, so that a value with one
+ * too many is found in its operation, and the answer names both.
+ */
+const levelsMax = valueLevelsMax + 4
 
 /**
  * @param operationsMax how many operations a batch may have

@@ -36,15 +36,16 @@ export function handleRemove(
 }
 
 /** What the removal of one topic would answer now. */
-async function tryRemoval({ store }: ApiContext, path: Path, constraint: Constraint | undefined): Promise<Answer> {
+async function tryRemoval({ store }: ApiContext, path: Path, requested: Constraint | undefined): Promise<Answer> {
+  // Its text is a view into the body, which is gone once an engine has made this wait.
+  const constraint: Constraint | undefined =
+    requested?.kind === 'value' ? { kind: 'value', text: Buffer.from(requested.text) } : requested
   const answer = (item: Uint8Array | Absent, type: TopicType): Answer => {
     const topic = typeof item === 'string' ? undefined : item
-    if (
-      constraint !== undefined &&
-      !holds(constraint, topic !== undefined, () => topic && valueOfItem(topic, path, type))
-    )
-      return refuse(refusalProblem({ kind: 'remove', path, constraint }, 'unsatisfied_constraint'))
-    return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))
+    const value = (): Uint8Array | undefined => topic && valueOfItem(topic, path, type)
+    if (constraint === undefined || holds(constraint, topic !== undefined, value))
+      return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))
+    return refuse(refusalProblem({ kind: 'remove', path, constraint }, 'unsatisfied_constraint'))
   }
   const answered = await whenKnown(store.readTopic(path, 'json'), (item) =>
     item === 'incompatible_type' ? undefined : answer(item, 'json'),

@@ -32,6 +32,7 @@ const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: 
   'security',
   'tags',
   'components',
+  'discriminator',
 ])
 ajv.addSchema(document, 'api')
 
@@ -90,9 +91,9 @@ function withSetExample(value: object): object {
   return copy as object
 }
 
-await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and all its references resolve', async (t) => {
+await t.test('it is OpenAPI 3.1 with the routes and the two pages, and all its references resolve', async (t) => {
   t.match(String(document.openapi), /^3\.1\./)
-  const routes = ['/topics/fetch', '/topics/set', '/topics/addAndSet', '/topics/add', '/topics/remove']
+  const routes = ['fetch', 'set', 'addAndSet', 'add', 'remove', 'batch'].map((route) => `/topics/${route}`)
   t.strictSame(
     operations.map(([path]) => path),
     routes,
@@ -106,6 +107,7 @@ await t.test('it is OpenAPI 3.1 with the five routes and the two pages, and all 
   t.ok(references.length > 10)
   t.strictSame(unresolved, [])
   t.notMatch(stdout, 'readOnly', 'no member is read-only')
+  t.notMatch(stdout, /"undefined/, 'no description is missing')
 })
 
 await t.test('no operation id shadows a global function in a generated client', async (t) => {
@@ -118,6 +120,7 @@ await t.test('no operation id shadows a global function in a generated client', 
     'addAndSetTopic',
     'addTopic',
     'removeTopics',
+    'changeTopics',
     'getHealth',
     'getDescription',
   ])
@@ -193,7 +196,7 @@ await t.test('its examples match its schemas and the answers of a new service', 
       count++
     }
   }
-  t.equal(count, 10)
+  t.equal(count, 13)
 })
 
 const server = await startServer(t)
@@ -223,6 +226,22 @@ const accepted: readonly (readonly [route: string, body: object])[] = [
   ['remove', { path: 'nothing' }],
   ['remove', { path: 'a' }],
   ['remove', { selector: '*a//' }],
+  ['remove', { selector: '?.*//', dry_run: true }],
+  ['remove', { path: 'b', dry_run: true, constraint: { value: false } }],
+  ['set', { path: 'b', value: 1, constraint: { value: false } }],
+  ['add', { path: 'c', constraint: { no_topic: true } }],
+  ['addAndSet', { path: 'c', value: 1, constraint: { no_value: true } }],
+  ['batch', { operations: [{ op: 'set', path: 'c', value: null, constraint: { value: 1 } }] }],
+  [
+    'batch',
+    {
+      operations: [
+        { op: 'addAndSet', path: 'd', value: [], properties: { a: 'b' } },
+        { op: 'add', path: 'd', type: 'string' },
+        { op: 'remove', path: 'd', constraint: { value: [] } },
+      ],
+    },
+  ],
 ]
 
 /** Requests that the service refuses for their shape. */
@@ -252,6 +271,20 @@ const refused: readonly (readonly [route: string, body: object])[] = [
   ['remove', {}],
   ['remove', { path: 'a', selector: '>a' }],
   ['remove', { path: 'a', size: 1 }],
+  ['remove', { selector: '>a', constraint: { no_topic: true } }],
+  ['remove', { path: 'a', dry_run: 1 }],
+  ['set', { path: 'a', value: 1, constraint: {} }],
+  ['set', { path: 'a', value: 1, constraint: { value: 1, no_value: true } }],
+  ['add', { path: 'a', constraint: { no_topic: false } }],
+  ['add', { path: 'a', constraint: null }],
+  ['batch', {}],
+  ['batch', { operations: {} }],
+  ['batch', { operations: [] }],
+  ['batch', { operations: [null] }],
+  ['batch', { operations: [{ path: 'a' }] }],
+  ['batch', { operations: [{ op: 'fetch', path: 'a' }] }],
+  ['batch', { operations: [{ op: 'remove', selector: '>a' }] }],
+  ['batch', { operations: [{ op: 'set', path: 'a' }] }],
 ]
 
 function holds(t: Test, validate: ValidateFunction | undefined, json: unknown, claim: string): void {
@@ -278,16 +311,17 @@ await t.test('its schemas refuse requests that the service refuses for their sha
   }
 })
 
-await t.test('it describes refusals with 401, 403, 413 and 415', async (t) => {
+await t.test('it describes refusals with 401, 403, 409, 413 and 415', async (t) => {
   const refusals = [
     await post('set', { path: 'b', value: 1 }, { token: null }),
     await post('set', { path: 'b', value: 1 }, { token: reader }),
+    await post('set', { path: 'b', value: 1, constraint: { no_topic: true } }),
     await post('set', { path: 'b', value: 'x'.repeat(2 ** 20) }),
     await post('set', { path: 'b', value: 1 }, { headers: { 'content-type': 'text/plain' } }),
   ]
   t.strictSame(
     refusals.map(({ status }) => status),
-    [401, 403, 413, 415],
+    [401, 403, 409, 413, 415],
   )
   for (const { status, text } of refusals) holds(t, answers.get(`/topics/set ${status}`), JSON.parse(text), text)
 })

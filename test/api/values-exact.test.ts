@@ -3,55 +3,8 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
+import { exactValues, printable } from '../support/exact-values.js'
 import { overWorkers } from '../support/server.js'
-
-/** Values that parsing and printing would change, or that a careless search for the value's end would cut short. */
-const texts: readonly string[] = [
-  '12345678901234567890',
-  '-12345678901234567890.12345678901234567890',
-  '1.10',
-  '1.0',
-  '0.1e1',
-  '1E5',
-  '1e+5',
-  '1e400',
-  '-1e400',
-  '1e-400',
-  '-0',
-  '-0.0',
-  '0e0',
-  '1e0000000001',
-  '{"a":1,"a":2}',
-  '{"a":{"b":1,"b":2},"a":null}',
-  '{"b":1,"a":2,"1":3,"0":4}',
-  '{"__proto__":{"x":1},"constructor":2}',
-  '{"":0," ":1}',
-  '{"\\u0061":1,"a":2}',
-  '"\\u0041"',
-  '"\\ud800"',
-  '"\\udc00\\ud800"',
-  '"\\ud83d\\ude00 😀"',
-  '"\\/ \\b\\f\\n\\r\\t \\" \\\\"',
-  '"\\\\"',
-  '"\\\\\\""',
-  '"}],{[\\"value\\":1"',
-  '"\u007f\u0080\u2028\u2029\ufeff\uffff"',
-  '"é e\u0301 日本語 \u{10ffff}"',
-  '"\\u0000"',
-  '""',
-  '[]',
-  '{}',
-  '[[[]],{},[{}]]',
-  'null',
-  'true',
-  'false',
-  `[${Array.from({ length: 1000 }, (_, i) => `${i}.0`).join(',')}]`,
-]
-
-/** A text for an assertion's message, escaped: line ends and the like would break the report. */
-function printable(text: string): string {
-  return text.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
-}
 
 await overWorkers(t, async (t, { post }) => {
   /** Sets and fetches a value by path and on a page; both must return exactly this text. */
@@ -65,7 +18,7 @@ await overWorkers(t, async (t, { post }) => {
   await post('add', { path: 'v' })
 
   await t.test('numbers, names, escapes and characters survive a set and a fetch', async (t) => {
-    for (const text of texts) await comesBack(t, text, printable(text.slice(0, 60)))
+    for (const text of exactValues) await comesBack(t, text, printable(text.slice(0, 60)))
   })
 
   await t.test('addAndSet keeps the text too, for either type', async (t) => {

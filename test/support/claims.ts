@@ -1,5 +1,5 @@
 /**
- * The two assertions that most tests make about an answer: that it is a certain 200, or a certain refusal.
+ * The assertions that most tests make about an answer: that it is a certain 200, or a certain refusal.
  */
 import type { Test } from 'tap'
 import type { Answer } from './client.js'
@@ -26,8 +26,37 @@ export function refuses(
   claim: string,
   ...mentions: readonly string[]
 ): void {
+  refusesAs(t, answer, { status, code }, claim, mentions)
+}
+
+/** As `refuses`, for a batch in which the operation with this index is refused. */
+export function refusesOperation(
+  t: Test,
+  answer: Answer,
+  status: number,
+  code: string,
+  operation: number,
+  claim: string,
+  ...mentions: readonly string[]
+): void {
+  refusesAs(t, answer, { status, code, operation }, claim, mentions)
+}
+
+interface Refusal {
+  readonly status: number
+  readonly code: string
+  readonly operation?: number
+}
+
+function refusesAs(
+  t: Test,
+  answer: Answer,
+  { status, code, operation }: Refusal,
+  claim: string,
+  mentions: readonly string[],
+): void {
   const found = { status: answer.status, type: answer.headers['content-type'], code: answer.code, text: answer.text }
-  const text = JSON.stringify({ code, message: answer.message })
+  const text = JSON.stringify({ code, message: answer.message, operation })
   t.strictSame(found, { status, type: 'application/json', code, text }, claim)
   t.match(answer.message, /^[A-Z].+\.$/s, `${claim}: in one sentence`)
   for (const mention of mentions)

@@ -1,0 +1,235 @@
+/**
+ * Constraints over HTTP: for each of them, each route and each state of the topic, what is answered and what is there
+ * afterwards.
+ */
+import t, { type Test } from 'tap'
+import { gives, refuses, refusesOperation } from '../support/claims.js'
+import { overWorkers, type Server } from '../support/server.js'
+
+/** What can be at the path: nothing, a topic without a value, with the value 1, or with the value 2. */
+type State = 'absent' | 'empty' | '1' | '2'
+
+const states: readonly State[] = ['absent', 'empty', '1', '2']
+
+const forms = { value: '{"value":1}', no_value: '{"no_value":true}', no_topic: '{"no_topic":true}' } as const
+
+/** The state in which each constraint holds, and what its message says in the other ones. */
+const holdsIn: Readonly<Record<keyof typeof forms, readonly [State, contrary: string]>> = {
+  value: ['1', 'no topic with that value'],
+  no_value: ['empty', 'no topic without a value'],
+  no_topic: ['absent', 'a topic'],
+}
+
+/** The requests, and what each answers, and leaves, in the states in which its constraint holds. */
+const requests: readonly {
+  readonly route: string
+  readonly members: string
+  readonly held: Readonly<Partial<Record<State, readonly [answer: string, after: State]>>>
+}[] = [
+  {
+    route: 'set',
+    members: '"value":2',
+    held: { absent: ['no_such_topic', 'absent'], empty: ['{"path":"t"}', '2'], 1: ['{"path":"t"}', '2'] },
+  },
+  {
+    route: 'addAndSet',
+    members: '"value":2',
+    held: {
+      absent: ['{"path":"t","created":true}', '2'],
+      empty: ['{"path":"t","created":false}', '2'],
+      1: ['{"path":"t","created":false}', '2'],
+    },
+  },
+  {
+    route: 'add',
+    members: '"type":"json"',
+    held: {
+      absent: ['{"path":"t","created":true}', 'empty'],
+      empty: ['{"path":"t","created":false}', 'empty'],
+      1: ['{"path":"t","created":false}', '1'],
+    },
+  },
+  {
+    route: 'remove',
+    members: '',
+    held: { absent: ['{"removed":0}', 'absent'], empty: ['{"removed":1}', 'absent'], 1: ['{"removed":1}', 'absent'] },
+  },
+  {
+    route: 'remove',
+    members: '"dry_run":true',
+    held: { absent: ['{"removed":0}', 'absent'], empty: ['{"removed":1}', 'empty'], 1: ['{"removed":1}', '1'] },
+  },
+  {
+    route: 'remove',
+    members: '"dry_run":false',
+    held: { absent: ['{"removed":0}', 'absent'], empty: ['{"removed":1}', 'absent'], 1: ['{"removed":1}', 'absent'] },
+  },
+]
+
+await overWorkers(t, async (t, server) => {
+  const { post } = server
+  await t.test('each constraint on each route in each state of the topic', (t) => table(t, server))
+
+  /** Whether the topic's value is this one, as a removal that is only tried says. */
+  const is = async (value: string, path = 'v'): Promise<boolean> => {
+    const answer = await post('remove', `{"path":"${path}","constraint":{"value":${value}},"dry_run":true}`)
+    if (answer.status !== 200 && answer.code !== 'unsatisfied_constraint') throw new Error(answer.text)
+    return answer.status === 200
+  }
+
+  await t.test('values are compared by their texts, white space between tokens aside', async (t) => {
+    const cases: readonly (readonly [stored: string, same: readonly string[], others: readonly string[]])[] = [
+      ['1', ['1', ' 1 ', '\n1\t'], ['1.0', '10', '1e0', '"1"', 'null', '[1]']],
+      ['12345678901234567890', ['12345678901234567890'], ['12345678901234567891', '12345678901234567000']],
+      ['-0', ['-0'], ['0', '-0.0']],
+      [
+        '[ 1 ,\n{"a b" : [ ] } ]',
+        ['[1,{"a b":[]}]', '[\r\n\t1,{"a b":[] }]'],
+        ['[1,{"ab":[]}]', '[1,{"a  b":[]}]', '[1]'],
+      ],
+      ['{"a":1,"b":2}', ['{"a" :1, "b":2 }'], ['{"b":2,"a":1}', '{"a":1,"b":2,"a":1}']],
+      ['"é"', ['"é"', ' "é"'], ['"\\u00e9"', '"e\u0301"', '"é "']],
+      ['"\\u00e9"', ['"\\u00e9"'], ['"\\u00E9"', '"é"']],
+      ['"a \\" b\\\\"', [' "a \\" b\\\\" '], ['"a \\"b\\\\"', '"a \\" b"', '"a \\u0022 b\\\\"']],
+      ['{"\\\\":" ","\\"" : ":"}', ['{ "\\\\" : " ", "\\"":":" }'], ['{"\\\\":"","\\"":":"}']],
+      ['null', ['null'], ['false', '"null"', '{}']],
+      ['""', ['""'], ['" "', 'null']],
+    ]
+    for (const [stored, same, others] of cases) {
+      await post('addAndSet', `{"path":"v","value":${stored}}`)
+      for (const value of [stored, ...same]) t.ok(await is(value), JSON.stringify(`${stored} is ${value}`))
+      for (const value of others) t.notOk(await is(value), JSON.stringify(`${stored} is not ${value}`))
+    }
+  })
+
+  await t.test('a topic of type string has the value that is its string', async (t) => {
+    await post('addAndSet', { path: 's', type: 'string', value: 'x y' })
+    t.ok(await is('"x y"', 's'))
+    t.notOk(await is('"xy"', 's'))
+    const set = { path: 's', type: 'string', value: 'z' }
+    gives(t, await post('set', { ...set, constraint: { value: 'x y' } }), '{"path":"s"}', 'compare and set')
+    refuses(t, await post('set', { ...set, constraint: { value: 'x y' } }), 409, 'unsatisfied_constraint', 'again')
+    const wrongType = { path: 's', value: 1 }
+    const answer = await post('set', { ...wrongType, constraint: { value: 'x y' } })
+    refuses(t, answer, 409, 'unsatisfied_constraint', 'the constraint is decided before the type')
+    refuses(
+      t,
+      await post('set', { ...wrongType, constraint: { value: 'z' } }),
+      400,
+      'incompatible_type',
+      'then the type',
+    )
+  })
+
+  await t.test('a topic with DONT_RETAIN_VALUE never has a value', async (t) => {
+    const topic = { path: 'd', properties: { DONT_RETAIN_VALUE: 'true' } }
+    await post('addAndSet', { ...topic, value: 1 })
+    t.notOk(await is('1', 'd'))
+    gives(t, await post('set', { path: 'd', value: 2, constraint: { no_value: true } }), '{"path":"d"}', 'no value')
+    t.notOk(await is('2', 'd'))
+  })
+
+  await t.test('a topic with other properties, and one with REMOVAL, is constrained as any other', async (t) => {
+    for (const properties of [{ note: 'x' }, { REMOVAL: 'when no updates for 1d' }]) {
+      await post('remove', { path: 'p' })
+      const created = { path: 'p', value: 1, properties, constraint: { no_topic: true } }
+      gives(t, await post('addAndSet', created), '{"path":"p","created":true}', 'created')
+      refuses(t, await post('addAndSet', created), 409, 'unsatisfied_constraint', 'created again')
+      gives(t, await post('set', { path: 'p', value: 2, constraint: { value: 1 } }), '{"path":"p"}', 'set')
+      refuses(
+        t,
+        await post('set', { path: 'p', value: 3, constraint: { value: 1 } }),
+        409,
+        'unsatisfied_constraint',
+        'again',
+      )
+      const other = { path: 'p', value: 3, properties: { note: 'y' } }
+      const late = await post('addAndSet', { ...other, constraint: { value: 1 } })
+      refuses(t, late, 409, 'unsatisfied_constraint', 'the constraint is decided before the properties')
+      const incompatible = await post('addAndSet', { ...other, constraint: { value: 2 } })
+      refuses(t, incompatible, 400, 'incompatible_properties', 'then the properties')
+    }
+  })
+
+  await t.test('a malformed constraint is refused on every route, and nothing is done', async (t) => {
+    const only = 'exactly one of "value", "no_value" and "no_topic"'
+    const members = '"constraint.no_topic", "constraint.no_value", "constraint.value"'
+    const malformed: readonly (readonly [constraint: string, code: string, ...mentions: readonly string[]])[] = [
+      ['{}', 'invalid_parameter', '"constraint"', 'an object with 0 members', only],
+      ['{"value":1,"no_value":true}', 'invalid_parameter', '"constraint"', 'an object with 2 members', only],
+      ['{"no_value":true,"no_topic":true}', 'invalid_parameter', '"constraint"', only],
+      ['{"value":1,"no_value":true,"no_topic":true}', 'invalid_parameter', 'an object with 3 members', only],
+      ['{"no_topic":false}', 'invalid_parameter', '"constraint.no_topic"', 'the boolean false', 'true'],
+      ['{"no_value":false}', 'invalid_parameter', '"constraint.no_value"', 'the boolean false'],
+      ['{"no_value":null}', 'invalid_parameter', '"constraint.no_value"', 'null'],
+      ['{"no_topic":1}', 'invalid_parameter', '"constraint.no_topic"', 'the number 1'],
+      ['null', 'invalid_parameter', '"constraint"', 'null', 'an object'],
+      ['true', 'invalid_parameter', '"constraint"', 'the boolean true'],
+      ['"no_topic"', 'invalid_parameter', '"constraint"', 'the string "no_topic"'],
+      ['[]', 'invalid_parameter', '"constraint"', 'an array'],
+      ['{"partial":{"a":1}}', 'unknown_parameter', 'partial', members],
+      ['{"Value":1}', 'unknown_parameter', 'Value', members],
+      ['{"":1}', 'unknown_parameter', members],
+      ['{"value":1,"value":1}', 'duplicate_parameter', '"constraint.value"'],
+      ['{"value":1,"v\\u0061lue":1}', 'duplicate_parameter', '"constraint.value"'],
+      ['{"no_topic":true,"no_topic":true}', 'duplicate_parameter', '"constraint.no_topic"'],
+    ]
+    await post('addAndSet', { path: 't', value: 1 })
+    for (const [constraint, code, ...mentions] of malformed) {
+      for (const { route, members } of requests) {
+        const body = `{"path":"t","constraint":${constraint}${members && `,${members}`}}`
+        refuses(t, await post(route, body), 400, code, `${route} ${constraint}`, ...mentions)
+      }
+    }
+    const twice = await post('set', '{"path":"t","value":2,"constraint":{"value":1},"constr\\u0061int":{"value":1}}')
+    refuses(t, twice, 400, 'duplicate_parameter', 'two constraints', '"constraint"')
+    for (const more of ['', ',"dry_run":true']) {
+      const answer = await post('remove', `{"selector":"*t//","constraint":{"value":1}${more}}`)
+      refuses(t, answer, 400, 'invalid_parameter', 'with a selector', '"constraint"', 'a constraint on one "path" only')
+    }
+    const fetched = await post('fetch', { path: 't', constraint: { value: 1 } })
+    refuses(t, fetched, 400, 'unknown_parameter', 'a fetch takes none', '"constraint"')
+    gives(t, await post('fetch', { path: 't' }), '{"path":"t","type":"json","value":1}', 'nothing was done')
+  })
+})
+
+/** Brings about each state, and makes each request with each constraint, on its own and in a batch. */
+async function table(t: Test, { post }: Server): Promise<void> {
+  const bringAbout = async (state: State): Promise<void> => {
+    await post('remove', { path: 't' })
+    if (state === 'empty') await post('add', { path: 't' })
+    else if (state !== 'absent') await post('addAndSet', `{"path":"t","value":${state}}`)
+  }
+  const found = async (): Promise<State> => {
+    const { status, text } = await post('fetch', { path: 't' })
+    if (status !== 200) return 'absent'
+    return ((JSON.parse(text) as { value?: number }).value?.toString() ?? 'empty') as State
+  }
+  for (const form of Object.keys(forms) as (keyof typeof forms)[]) {
+    const [holding, contrary] = holdsIn[form]
+    for (const state of states) {
+      for (const { route, members, held } of requests) {
+        const body = `"path":"t","constraint":${forms[form]}${members && `,${members}`}`
+        const inBatch = !members.includes('dry_run')
+        for (const batched of inBatch ? [false, true] : [false]) {
+          await bringAbout(state)
+          const claim = `${form} ${route} ${members} ${state}${batched ? ', in a batch' : ''}`
+          const answer = await (batched
+            ? post('batch', `{"operations":[{"op":"${route}",${body}}]}`)
+            : post(route, `{${body}}`))
+          const [text, after] = state === holding ? (held[state] ?? []) : ['unsatisfied_constraint', state]
+          if (text?.startsWith('{')) gives(t, answer, batched ? `{"results":[${text}]}` : text, claim)
+          else {
+            const [status, code, mention] =
+              text === 'unsatisfied_constraint'
+                ? [409, text, `"t" there is ${contrary}; nothing was changed`]
+                : [400, text, '"t"']
+            if (batched) refusesOperation(t, answer, status, String(code), 0, claim, mention)
+            else refuses(t, answer, status, String(code), claim, mention)
+          }
+          t.equal(await found(), after, `${claim}: what is there afterwards`)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * When a value is the one of a constraint, which is when two JSON texts have the same tokens: random texts (SEED=…
+ * replays them) with other white space do, and with one byte or token changed they do not.
+ */
+import t from 'tap'
+import { holds } from '../../dist/topics/constraint.js'
+import { at } from '../support/only.js'
+import { type Random, seededRandom } from '../support/random.js'
+
+/** Whether a constraint on the value `a` holds for the value `b`. */
+function areSameTokens(a: Buffer, b: Buffer): boolean {
+  return holds({ kind: 'value', text: a }, true, () => b)
+}
+
+const same = (a: string, b: string): boolean => {
+  const forwards = areSameTokens(Buffer.from(a), Buffer.from(b))
+  const backwards = areSameTokens(Buffer.from(b), Buffer.from(a))
+  if (forwards !== backwards) throw new Error(`the order matters for ${a} and ${b}`)
+  return forwards
+}
+
+const characters = ['a', 'é', '😀', ' ', '  ', '\\"', '\\\\', '\\n', '\\u0020', '\\u00e9', ',', ':', ']', '}', '{']
+const scalars = ['0', '-0', '1', '1.0', '10', '1e400', '12345678901234567890', 'true', 'false', 'null', '""', '"1"']
+
+function stringToken(random: Random): string {
+  return `"${Array.from({ length: random.below(6) }, () => random.pick(characters)).join('')}"`
+}
+
+/** The tokens of a random JSON value. */
+function valueTokens(random: Random, levels: number): readonly string[] {
+  const kind = levels === 0 ? 0 : random.below(4)
+  const members = random.below(4)
+  if (kind < 2) return [kind === 0 ? random.pick(scalars) : stringToken(random)]
+  const separated = Array.from({ length: members }, (_, i) => [
+    ...(i === 0 ? [] : [',']),
+    ...(kind === 2 ? [] : [stringToken(random), ':']),
+    ...valueTokens(random, levels - 1),
+  ]).flat()
+  return kind === 2 ? ['[', ...separated, ']'] : ['{', ...separated, '}']
+}
+
+/** The tokens with random white space around and between them. */
+function spaced(random: Random, tokens: readonly string[]): string {
+  const space = (): string =>
+    Array.from({ length: random.below(3) }, () => random.pick([' ', '\t', '\n', '\r'])).join('')
+  return tokens.map((token) => space() + token).join('') + space()
+}
+
+t.test('random texts with other white space between their tokens are the same, with one byte changed not', (t) => {
+  const random = seededRandom(t)
+  let bytesChanged = 0
+  for (let round = 0; round < 2000; round++) {
+    const tokens = valueTokens(random, 4)
+    const text = spaced(random, tokens)
+    if (!same(text, spaced(random, tokens)) || !same(text, tokens.join(''))) t.fail(`${text}: other white space`)
+    const compact = Buffer.from(tokens.join(''))
+    const changed = Buffer.from(compact)
+    const index = random.below(changed.length)
+    changed[index] = random.pick([...Buffer.from('xX01-"\\[]{},:')])
+    if (changed.equals(compact)) continue
+    bytesChanged++
+    if (areSameTokens(Buffer.from(text), changed) || areSameTokens(changed, Buffer.from(text)))
+      t.fail(`${text}: byte ${index} changed: ${changed}`)
+  }
+  t.ok(bytesChanged > 1000, `${bytesChanged} bytes were changed`)
+  t.end()
+})
+
+t.test('a token more or less, or white space in a string, makes another text', (t) => {
+  const random = seededRandom(t)
+  for (let round = 0; round < 1000; round++) {
+    const tokens = valueTokens(random, 4)
+    const text = spaced(random, tokens)
+    const index = random.below(tokens.length)
+    const without = tokens.filter((_, i) => i !== index)
+    if (same(text, spaced(random, without))) t.fail(`${text}: without token ${index}`)
+    const token = at(tokens, index)
+    if (!token.startsWith('"')) continue
+    const longer = [...tokens.slice(0, index), token.replace('"', '" '), ...tokens.slice(index + 1)]
+    if (same(text, spaced(random, longer))) t.fail(`${text}: with a space in string ${index}`)
+  }
+  t.end()
+})
+
+t.test('a value is its text', (t) => {
+  for (const [a, b] of [
+    ['1', '1.0'],
+    ['1', '10'],
+    ['1', '1e0'],
+    ['0', '-0'],
+    ['"a"', '"\\u0061"'],
+    ['"/"', '"\\/"'],
+    ['"\\u00e9"', '"\\u00E9"'],
+    ['"a b"', '"ab"'],
+    ['"a b"', '"a  b"'],
+    ['" a"', '"a"'],
+    ['"\\\\"', '"\\""'],
+    ['"a\\" "', '"a\\""'],
+    ['"a\\\\" ', '"a\\\\ "'],
+    ['{"a":1,"b":2}', '{"b":2,"a":1}'],
+    ['{"a":1,"a":2}', '{"a":2}'],
+    ['[]', '{}'],
+    ['[1]', '1'],
+    ['[1,2]', '[12]'],
+    ['null', '"null"'],
+  ] as const) {
+    t.notOk(same(a, b), `${a} is not ${b}`)
+    t.ok(same(` ${a}\n`, a), `${a} is itself`)
+  }
+  t.ok(
+    same('{"a\\" b" :[ 1 , "\\\\" ] }', '{"a\\" b":[1,"\\\\"]}'),
+    'escaped quotes and backslashes do not end a string',
+  )
+  t.ok(same('"\\\\" ', ' "\\\\"'), 'an escaped backslash before the closing quote')
+  t.end()
+})
