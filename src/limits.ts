@@ -150,6 +150,27 @@ export const removalsInOneCommitMax = 500
  */
 export const operationsInOneCallbackMax = 500
 
+/**
+ * The largest depth and the largest limit of branches: beyond every path and every store, and an integer of 32 bits, as
+ * in the types of api/bodies.ts.
+ */
+export const branchNumberMax = 2 ** 32 - 1
+
+/** The highest rate of an API key, in requests a second: more than a host can answer. To allow any, it is left out. */
+export const keyRateMax = 1_000_000
+
+/**
+ * The latest end of an API key, and of a token that was replaced: the last time of a year with four digits. A key
+ * without an end has none at all.
+ */
+export const keyEndMsMax = removalTimeMsMax
+
+/**
+ * API keys whose requests are counted by name, in each worker and in the metrics. The requests of all others are counted
+ * together: each name is a time series of the monitoring system.
+ */
+export const keyNamesCountedMax = 100
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

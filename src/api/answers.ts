@@ -3,15 +3,17 @@
  * Answers are not serialised from them, since values are sent as they were stored; a test checks real answers against
  * them.
  */
-import type { TopicType } from '../topics/topic.js'
+import type { Properties, TopicType } from '../topics/topic.js'
 import type { ProblemCode } from './problems.js'
 
 /** One topic. */
 export interface FetchItem {
   readonly path: string
   readonly type: TopicType
-  /** Exactly as it was sent; absent while the topic has no value. */
+  /** Exactly as it was sent; absent while the topic has no value, or without with_values. */
   readonly value?: unknown
+  /** Those given at creation; only with with_properties. */
+  readonly properties?: Properties
 }
 
 /** The matches of a selector, or as many of them as fit, in topic tree order: a topic precedes its descendants. */

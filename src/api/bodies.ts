@@ -9,16 +9,20 @@ import type { Properties, TopicType } from '../topics/topic.js'
 export interface FetchByPath {
   /** Path of the topic. */
   readonly path: string
-  /** Type of the topic; json when absent. */
-  readonly type?: TopicType
+  /** Type of the topic; json when absent. With any, whatever topic is there. */
+  readonly type?: TopicType | 'any'
+  /** Whether the result shows the value; true when absent. */
+  readonly with_values?: boolean
+  /** Whether the result shows the properties given at creation; false when absent. */
+  readonly with_properties?: boolean
 }
 
 /** The body of POST /topics/fetch for a page of topics. */
 export interface FetchBySelector {
   /** What selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector: string
-  /** Type of the topics; json when absent. Topics of the other type are left out. */
-  readonly type?: TopicType
+  /** Type of the topics; json when absent. Topics of the other type are left out, unless it is any. */
+  readonly type?: TopicType | 'any'
   /**
    * Results on a page; 10 when absent.
    *
@@ -28,10 +32,27 @@ export interface FetchBySelector {
   readonly size?: number
   /** Results begin after this path in the topic tree; it need not be a topic. */
   readonly after?: string
+  /**
+   * Segments of a branch's root: every result with at least so many is in a branch. Together with deep_branch_limit.
+   *
+   * @type uint32
+   * @minimum 1
+   */
+  readonly deep_branch_depth?: number
+  /**
+   * Results of each branch, over all pages. Together with deep_branch_depth.
+   *
+   * @type uint32
+   */
+  readonly deep_branch_limit?: number
+  /** Whether results show their values; true when absent. */
+  readonly with_values?: boolean
+  /** Whether results show the properties given at creation; false when absent. */
+  readonly with_properties?: boolean
 }
 
-/** The body of POST /topics/fetch: one of the two, which parse.ts distinguishes. */
-export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, 'type'>> {}
+/** The body of POST /topics/fetch: one of the two, which parse-fetch.ts distinguishes. */
+export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, keyof FetchByPath>> {}
 
 /** What must hold for the topic before the operation: exactly one of the members. */
 export interface ConstraintBody {

@@ -79,7 +79,7 @@ export function roomProblem({ tryReserveDisk }: ApiContext, body: Uint8Array): P
 }
 
 /** The problem of a topic that does not exist, or is not of the wanted type. */
-export function absentProblem(absent: Absent, path: Path, wanted: TopicType): Problem {
+export function absentProblem(absent: Absent, path: Path, wanted: TopicType | 'any'): Problem {
   if (absent === 'no_such_topic') return problem('no_such_topic', { path })
   return problem('incompatible_type', { path, wanted, found: wanted === 'json' ? 'string' : 'json' })
 }

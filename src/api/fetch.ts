@@ -7,7 +7,7 @@ import type { Answer, Cancellation } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
 import { type ApiContext, absentProblem, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
-import { parseFetch } from './parse.js'
+import { parseFetch } from './parse-fetch.js'
 import { isProblem } from './problems.js'
 
 export function handleFetch(
@@ -19,14 +19,22 @@ export function handleFetch(
   const request = operationProblem(access, 'fetch') ?? parseFetch(bytes, pageSizeMax)
   if (isProblem(request)) return refuse(request)
   if (request.path === undefined) {
-    const { plan, type, after, size = pageSizeDefault } = request
-    const query = { plan: restrict(access, plan), type, after, size, bytesMax: pageBytesMax }
-    return whenKnown(store.readPage(query, cancellation), wrapPage)
+    const { plan, after, size = pageSizeDefault } = request
+    const allowed = restrict(access, plan)
+    if (request.form === undefined) {
+      const query = { plan: allowed, type: request.type, after, size, bytesMax: pageBytesMax }
+      return whenKnown(store.readPage(query, cancellation), wrapPage)
+    }
+    const { form, branches } = request
+    const query = { plan: allowed, form, branches, after, size, bytesMax: pageBytesMax }
+    return whenKnown(store.readListing(query, cancellation), wrapPage)
   }
-  const { path, type } = request
+  const { path } = request
   const refused = pathProblem(access, path)
   if (refused) return refuse(refused)
-  return whenKnown(store.readTopic(path, type), (item) =>
+  const type = request.form === undefined ? request.type : request.form.type
+  const found = request.form === undefined ? store.readTopic(path, request.type) : store.readTopicAs(path, request.form)
+  return whenKnown(found, (item) =>
     typeof item === 'string' ? refuse(absentProblem(item, path, type)) : { status: 200, body: item },
   )
 }

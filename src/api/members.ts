@@ -18,6 +18,8 @@ export interface Members {
   end: number
   value: Uint8Array | undefined
   size: Uint8Array | undefined
+  deepBranchDepth: Uint8Array | undefined
+  deepBranchLimit: Uint8Array | undefined
   properties: Buffer | undefined
   constraint: Buffer | undefined
   operations: Buffer | undefined
@@ -41,6 +43,8 @@ export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0)
     end: start,
     value: undefined,
     size: undefined,
+    deepBranchDepth: undefined,
+    deepBranchLimit: undefined,
     properties: undefined,
     constraint: undefined,
     operations: undefined,
@@ -54,6 +58,8 @@ export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0)
     else if (spells(body, nameStart, nameEnd, propertiesName)) members.properties = body.subarray(start, end)
     else if (spells(body, nameStart, nameEnd, constraintName)) members.constraint = body.subarray(start, end)
     else if (spells(body, nameStart, nameEnd, operationsName)) members.operations = body.subarray(start, end)
+    else if (spells(body, nameStart, nameEnd, depthName)) members.deepBranchDepth = body.subarray(start, end)
+    else if (spells(body, nameStart, nameEnd, limitName)) members.deepBranchLimit = body.subarray(start, end)
     return true
   })
   return members
@@ -198,6 +204,8 @@ const sizeName = Buffer.from('size')
 const propertiesName = Buffer.from('properties')
 const constraintName = Buffer.from('constraint')
 const operationsName = Buffer.from('operations')
+const depthName = Buffer.from('deep_branch_depth')
+const limitName = Buffer.from('deep_branch_limit')
 
 const letterU = 0x75
 

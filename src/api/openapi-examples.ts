@@ -82,6 +82,22 @@ export const examples = {
         results: [{ path: 'plant/7/temp', type: 'json', value: { celsius: 22, at: '2030-01-01T12:01:00Z' } }],
       },
     },
+    {
+      name: 'children',
+      summary: 'The branches below a topic: the first topic of each, of any type, without its value',
+      request: {
+        selector: '*plant/',
+        type: 'any',
+        deep_branch_depth: 2,
+        deep_branch_limit: 1,
+        with_values: false,
+        with_properties: true,
+      },
+      answer: {
+        has_more: false,
+        results: [{ path: 'plant/7/alarm', type: 'string', properties: { REMOVAL: 'when no updates for 1d' } }],
+      },
+    },
   ],
   remove: [
     {

@@ -3,7 +3,14 @@
  * validators; only the bounds that types cannot express are written here.
  */
 import { strict as assert } from 'node:assert'
-import { pageSizeDefault, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
+import {
+  branchNumberMax,
+  pageSizeDefault,
+  pathBytesMax,
+  propertiesBytesMax,
+  selectorBytesMax,
+  valueLevelsMax,
+} from '../limits.js'
 import { answerSchemas, requestSchemas } from '../validators.js'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -69,6 +76,10 @@ function boundsByName({
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
     type: { default: 'json', description: '' },
     size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The maximum is a setting.' },
+    deep_branch_depth: { maximum: branchNumberMax, description: '' },
+    deep_branch_limit: { maximum: branchNumberMax, description: 'With 0, only topics that are in no branch.' },
+    with_values: { default: true, description: '' },
+    with_properties: { default: false, description: '' },
     value: {
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },

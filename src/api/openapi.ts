@@ -24,6 +24,7 @@ const content = (schema: JsonObject, shown: JsonObject = {}): JsonObject => ({
 /** The headers that answers with a status carry. */
 const headersByStatus: Readonly<Record<string, JsonObject>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' }, description: 'Apikey' } },
+  429: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
   503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
 }
 
@@ -132,7 +133,7 @@ function shown(route: keyof typeof examples, part: 'request' | 'answer'): JsonOb
 
 function describeOperation({ route, operationId, summary, bodies, answers, answered, grows }: Operation): JsonObject {
   const conflicts = route === 'fetch' ? [] : [409]
-  const statuses = [400, 401, 403, ...conflicts, 411, 413, 415, 417, 500, 503, ...(grows ? [507] : [])]
+  const statuses = [400, 401, 403, ...conflicts, 411, 413, 415, 417, 429, 500, 503, ...(grows ? [507] : [])]
   return {
     post: {
       operationId,

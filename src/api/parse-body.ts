@@ -4,7 +4,7 @@
  * JSON.parse, which would build it first. Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
-import { valueLevelsMax } from '../limits.js'
+import { branchNumberMax, keyRateMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
@@ -87,9 +87,11 @@ export function checkObject<Body>(
   if (!validation.success) {
     const [error] = validation.errors
     assert(error !== undefined, 'a validator that refuses says why')
-    return problemOf(error, input, { names: shape.names, sizeMax, sizeText: members.size })
+    return problemOf(error, input, { names: shape.names, sizeMax, members })
   }
-  if (members.size !== undefined && !isIntegerUpTo(sizeMax, members.size)) return sizeProblem(members.size, sizeMax)
+  for (const name of integerNames) {
+    if (isInexact(members, name, sizeMax)) return integerProblem(name, members[textOf[name]], sizeMax)
+  }
   return { body: validation.data, valueText: members.value, constraintText: members.constraint }
 }
 
@@ -128,6 +130,8 @@ const allowedByName: Readonly<Record<string, string>> = {
   selector: 'a string',
   after: 'a string',
   type: '"json" or "string"',
+  with_values: 'true or false',
+  with_properties: 'true or false',
   properties: 'an object whose members are strings',
   value: 'any JSON value',
   'constraint.no_value': 'true',
@@ -135,6 +139,11 @@ const allowedByName: Readonly<Record<string, string>> = {
   dry_run: 'true or false',
   operations: 'an array',
   op: '"set", "addAndSet", "add" or "remove"',
+  'key.madeMs': 'a time in ms since 1970',
+  'key.expiresMs': 'a time in ms since 1970',
+  'key.rate': `an integer from 1 to ${keyRateMax}`,
+  'key.former': 'an object',
+  'key.former.untilMs': 'a time in ms since 1970',
 }
 
 /** The members of a constraint. */
@@ -144,11 +153,11 @@ const constraintNames: readonly string[] = ['value', 'no_value', 'no_topic'].map
 interface Expected {
   readonly names: readonly string[]
   readonly sizeMax: number
-  readonly sizeText: Uint8Array | undefined
+  readonly members: Members
 }
 
 /** A validator's error as a problem. */
-function problemOf(error: ValidationError, input: object, { names, sizeMax, sizeText }: Expected): Problem {
+function problemOf(error: ValidationError, input: object, { names, sizeMax, members }: Expected): Problem {
   const name = parameterName(error.path)
   const [own] = name.split(/[.[]/)
   if (error.expected === 'undefined') {
@@ -162,10 +171,10 @@ function problemOf(error: ValidationError, input: object, { names, sizeMax, size
   }
   if (own === name && !(name in input))
     return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
-  if (name === 'size' && sizeText !== undefined) {
-    return sizeProblem(typeof error.value === 'number' ? sizeText : error.value, sizeMax)
+  if (isIntegerName(name) && members[textOf[name]] !== undefined) {
+    return integerProblem(name, typeof error.value === 'number' ? members[textOf[name]] : error.value, sizeMax)
   }
-  const allowed = allowedByName[name] ?? (own === name ? 'an object' : 'a string')
+  const allowed = own === name ? allowedOf(name, error) : (allowedByName[name] ?? 'a string')
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
 }
 
@@ -178,16 +187,50 @@ function parameterName(path: string): string {
   return rest.startsWith('[') ? rest.slice(2, -2) : rest.slice(1)
 }
 
+/** What may be given for a parameter. Only a fetch has a type for topics of both types. */
+function allowedOf(name: string, { expected }: ValidationError): string {
+  if (name === 'type' && expected.includes('"any"')) return '"json", "string" or "any"'
+  return allowedByName[name] ?? 'an object'
+}
+
+/** The parameters that are integers, each with the member of `Members` that has its text. */
+const textOf = {
+  size: 'size',
+  deep_branch_depth: 'deepBranchDepth',
+  deep_branch_limit: 'deepBranchLimit',
+} as const satisfies Record<string, keyof Members>
+
+type IntegerName = keyof typeof textOf
+
+const integerNames = Object.keys(textOf) as readonly IntegerName[]
+
+function isIntegerName(name: string): name is IntegerName {
+  return Object.hasOwn(textOf, name)
+}
+
+function boundsOf(name: IntegerName, sizeMax: number): { readonly min: number; readonly max: number } {
+  return { min: name === 'deep_branch_limit' ? 0 : 1, max: name === 'size' ? sizeMax : branchNumberMax }
+}
+
+/** Whether an integer's text says another number than it was parsed to, or one beyond the bounds. */
+function isInexact(members: Members, name: IntegerName, sizeMax: number): boolean {
+  const text = members[textOf[name]]
+  return text !== undefined && !isIntegerUpTo(boundsOf(name, sizeMax).max, text)
+}
+
 /**
- * The problem of a `size` that is not an integer from 1 to `sizeMax`. A number given as bytes is quoted as it was sent,
- * since it may round to another one.
+ * The problem of a parameter that is not an integer within its bounds. A number given as bytes is quoted as it was
+ * sent, since it may round to another one.
+ *
+ * @param sizeMax the upper bound of `size`
  */
-export function sizeProblem(found: unknown, sizeMax: number): Problem {
+export function integerProblem(name: IntegerName, found: unknown, sizeMax: number): Problem {
   const quoted =
     found instanceof Uint8Array
       ? `the number ${shorten(Buffer.from(found).toString('latin1'), repeatedMax)}`
       : describe(found)
-  return problem('invalid_parameter', { name: 'size', found: quoted, allowed: `an integer from 1 to ${sizeMax}` })
+  const { min, max } = boundsOf(name, sizeMax)
+  return problem('invalid_parameter', { name, found: quoted, allowed: `an integer from ${min} to ${max}` })
 }
 
 /** Whether a JSON number is an integer to the last digit of its text, as 10, 10.0 and 1e1 are, and at most `max`. */

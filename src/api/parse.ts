@@ -1,6 +1,7 @@
 /**
  * From the bytes of a request to one complete, checked request, or to what is wrong with it. Each route has its parser:
  * bytes → validated body (parse-body.ts) → path, value, properties and selector, each checked once and in this order.
+ * That of a fetch is in parse-fetch.ts.
  * Permissions and the contents of the store are checked elsewhere.
  *
  * Errors in this folder: a fault of the request is a `Problem`, a value, and nothing here throws for it. A fault of
@@ -14,29 +15,12 @@ import { type Path, parsePath } from '../topics/path.js'
 import { type CheckedProperties, parseProperties } from '../topics/properties.js'
 import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import { addAndSetShape, addShape, fetchShape, removeShape, setShape } from '../validators.js'
-import type { AddAndSetBody, AddBody, FetchBody, RemoveByPath, SetBody } from './bodies.js'
+import { addAndSetShape, addShape, removeShape, setShape } from '../validators.js'
+import type { AddAndSetBody, AddBody, RemoveByPath, SetBody } from './bodies.js'
 import { quote } from './json-bytes.js'
-import { describe, type Parsed, parseBody, sizeProblem } from './parse-body.js'
+import { describe, type Parsed, parseBody } from './parse-body.js'
 import { parseConstraint } from './parse-constraint.js'
-import { readPlainFetch } from './plain-fetch.js'
 import { isProblem, type Problem, problem } from './problems.js'
-
-/** One topic. */
-interface FetchOneRequest {
-  readonly path: Path
-  readonly type: TopicType
-}
-
-/** A page of what a selector matches. */
-interface FetchPageRequest {
-  readonly path?: undefined
-  readonly plan: Plan
-  readonly type: TopicType
-  readonly after: Path | undefined
-  /** Undefined for the default. */
-  readonly size: number | undefined
-}
 
 interface SetRequest {
   readonly path: Path
@@ -66,32 +50,6 @@ interface RemoveOneRequest {
 /** One topic, or all that a plan matches; or only how many those are. */
 type RemoveRequest = (RemoveOneRequest | { readonly path?: undefined; readonly plan: Plan }) & {
   readonly isDryRun: boolean
-}
-
-/** @param sizeMax the largest page that may be requested */
-export function parseFetch(bytes: Buffer, sizeMax: number): FetchOneRequest | FetchPageRequest | Problem {
-  const body = parseFetchBody(bytes, sizeMax)
-  if (isProblem(body)) return body
-  const { path, selector, type = 'json', size, after } = body
-  if (path !== undefined) {
-    if (selector !== undefined) return bothProblem
-    const checked = parsePathParameter('path', path)
-    return isProblem(checked) ? checked : { path: checked, type }
-  }
-  if (selector === undefined) return neitherProblem
-  const plan = parseSelectorParameter(selector)
-  if (isProblem(plan)) return plan
-  const start = after === undefined ? undefined : parsePathParameter('after', after)
-  return isProblem(start) ? start : { plan, type, after: start, size }
-}
-
-function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
-  const plain = readPlainFetch(bytes)
-  if (plain !== undefined) {
-    return plain.size === undefined || plain.size <= sizeMax ? plain : sizeProblem(plain.size, sizeMax)
-  }
-  const parsed = parseBody(bytes, fetchShape, sizeMax)
-  return isProblem(parsed) ? parsed : parsed.body
 }
 
 export function parseSet(bytes: Buffer): SetRequest | Problem {
@@ -178,8 +136,8 @@ const constraintOfManyProblem = problem('invalid_parameter', {
   allowed: 'a constraint on one "path" only',
 })
 
-const neitherProblem = problem('path_or_selector', { found: 'none is' })
-const bothProblem = problem('path_or_selector', { found: 'both are' })
+export const neitherProblem = problem('path_or_selector', { found: 'none is' })
+export const bothProblem = problem('path_or_selector', { found: 'both are' })
 
 /** A path given as the parameter `name`. */
 export function parsePathParameter(name: 'path' | 'after', text: string): Path | Problem {
@@ -187,7 +145,7 @@ export function parsePathParameter(name: 'path' | 'after', text: string): Path |
   return typeof path === 'string' ? path : problem('invalid_path', { name, problem: path.problem })
 }
 
-function parseSelectorParameter(text: string): Plan | Problem {
+export function parseSelectorParameter(text: string): Plan | Problem {
   const plan = planSelector(text)
   return 'problem' in plan ? problem('invalid_selector', { problem: plan.problem }) : plan
 }

@@ -19,11 +19,14 @@ const names = (['path', 'selector', 'type', 'size', 'after'] as const).map((name
   quoted: Buffer.from(`"${name}"`),
 }))
 
+/** The members that are read here. */
+type Name = (typeof names)[number]['name']
+
 /** @returns what parse-body.ts would make of these bytes, or undefined for a body that is left to it */
 export function readPlainFetch(bytes: Buffer): FetchBody | undefined {
   const last = bytes.length - 1
   if (bytes[0] !== openBrace || bytes[last] !== closeBrace) return undefined
-  const body: { -readonly [Name in keyof FetchBody]: FetchBody[Name] } = {}
+  const body: { -readonly [Member in Name]?: FetchBody[Member] } = {}
   for (let at = 1; ; at = afterSpace(bytes, at + 1)) {
     const nameEnd = stringEnd(bytes, at)
     const name = nameBetween(bytes, at, nameEnd)
@@ -66,7 +69,7 @@ function digitsEnd(bytes: Buffer, at: number): number {
   return bytes[at] === zero || end - at > digitsMax ? at : end
 }
 
-function nameBetween(bytes: Buffer, start: number, end: number): keyof FetchBody | undefined {
+function nameBetween(bytes: Buffer, start: number, end: number): Name | undefined {
   for (const { name, quoted } of names) {
     if (quoted.length === end - start && isAt(bytes, start, quoted)) return name
   }

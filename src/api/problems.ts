@@ -63,6 +63,11 @@ const table = {
     status: 417,
     wording: 'The only supported expectation is "100-continue"; repeat the request without an "expect" header.',
   },
+  too_many_requests: {
+    status: 429,
+    wording:
+      'This API key has made more requests than its rate allows; try again after as many seconds as the header "retry-after" says.',
+  },
   internal_error: { status: 500, wording: 'An unexpected error occurred in the service; its log says more.' },
   commit_failed: {
     status: 500,

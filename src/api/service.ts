@@ -55,7 +55,10 @@ export function createService(options: ServiceOptions): Service<Access> {
   )
   const { pageSizeMax, batchOperationsMax } = context
   const allowed = routes.map(({ path }) => path).join(', ')
-  const refusals = createRefusals(allowed, options.bodyBytesMax)
+  const refusals = createRefusals(allowed, options.bodyBytesMax, (authorization) =>
+    keyring.hasEnded(authorization) ? 'its token has expired' : describeAuthorization(authorization),
+  )
+  const tooManyRequests = createTooManyRequests()
   const unavailable = refuse(problem('store_unavailable'))
   return {
     routes,
@@ -70,6 +73,8 @@ export function createService(options: ServiceOptions): Service<Access> {
       if (access === undefined && keyring.isKnown()) onRefusedKey()
       return access
     },
+    refuseBeyondRate: ({ rateLimit }) =>
+      rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds),
     answerForError(error) {
       if (error instanceof Cancelled) return undefined
       if (!(error instanceof StoreError)) onFailure(error)
@@ -79,7 +84,11 @@ export function createService(options: ServiceOptions): Service<Access> {
 }
 
 /** The answers for the refusals of the HTTP layer; those that never vary are made once. */
-function createRefusals(routes: string, bodyBytesMax: number): Service<Access>['refusal'] {
+function createRefusals(
+  routes: string,
+  bodyBytesMax: number,
+  describeRefused: (authorization: string) => string,
+): Service<Access>['refusal'] {
   const constant = {
     invalid_framing: refuse(problem('invalid_framing')),
     unknown_route: refuse(problem('unknown_route', { allowed: routes })),
@@ -94,7 +103,7 @@ function createRefusals(routes: string, bodyBytesMax: number): Service<Access>['
   return (refusal, found = '') => {
     switch (refusal) {
       case 'unauthorized':
-        return refuse(problem('unauthorized', { found: describeAuthorization(found) }))
+        return refuse(problem('unauthorized', { found: describeRefused(found) }))
       case 'unsupported_encoding':
         return refuse(problem('unsupported_encoding', { found }))
       case 'method_not_allowed':
@@ -105,6 +114,20 @@ function createRefusals(routes: string, bodyBytesMax: number): Service<Access>['
       default:
         return constant[refusal]
     }
+  }
+}
+
+/** The answer to a request beyond its key's rate, made once for each number of seconds to wait. */
+function createTooManyRequests(): (seconds: number) => Answer {
+  const refused = refuse(problem('too_many_requests'))
+  const answers = new Map<number, Answer>()
+  return (seconds) => {
+    let answer = answers.get(seconds)
+    if (answer === undefined) {
+      answer = { ...refused, headers: [['retry-after', String(seconds)]] }
+      answers.set(seconds, answer)
+    }
+    return answer
   }
 }
 

@@ -7,6 +7,8 @@ import type { Plan } from '../selectors/plan.js'
 import type { KeyRecord, Operation } from '../store/store.js'
 import { isWithin, type Path } from '../topics/path.js'
 import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../topics/range.js'
+import type { KeyCount } from './key-counts.js'
+import type { RateLimit } from './rate-limit.js'
 
 export interface Access {
   readonly name: string
@@ -15,12 +17,22 @@ export interface Access {
   readonly under: readonly Path[] | undefined
   /** The same as sorted, disjoint key ranges. */
   readonly ranges: readonly KeyRange[]
+  /** Of this worker; undefined for a key that may make any number of requests. */
+  readonly rateLimit: RateLimit | undefined
+  /** Its answered requests. */
+  readonly count: KeyCount
 }
 
 /** The access that a key record grants. */
-export function accessOf(record: KeyRecord): Access {
-  const under = record.under.length === 0 ? undefined : record.under
-  return { name: record.name, allow: new Set(record.allow), under, ranges: mergeRanges(record.under.map(subtreeRange)) }
+export function accessOf({ name, allow, under }: KeyRecord, rateLimit: RateLimit | undefined, count: KeyCount): Access {
+  return {
+    name,
+    allow: new Set(allow),
+    under: under.length === 0 ? undefined : under,
+    ranges: mergeRanges(under.map(subtreeRange)),
+    rateLimit,
+    count,
+  }
 }
 
 /** Whether the key may touch the topic at `path`. */

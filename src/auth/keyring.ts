@@ -1,7 +1,8 @@
 /**
  * A worker's copy of the API keys: it finds the caller by the value of the `authorization` header, and records which
  * keys are used. It polls the store's revision of the keys four times a second, so that a revoked key is refused within
- * a second by every worker on every host, wherever it was revoked.
+ * a second by every worker on every host, wherever it was revoked. As often it looks at the clock, without the store,
+ * so that a key whose end has come is refused as soon; finding a caller again needs no clock.
  *
  * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
@@ -9,6 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type KeyRecord, StoreError, type TopicStore } from '../store/store.js'
 import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
+import { KeyCounts, type KeyRequests } from './key-counts.js'
+import { KeyTokens } from './key-tokens.js'
+import { RateLimit } from './rate-limit.js'
 import { hashToken } from './token.js'
 
 /** The interval between polls of the revision: a quarter of the second that a revocation may take. */
@@ -23,9 +27,17 @@ const lastTouchMsMax = 1000
 /** Header values of known keys that are cached, in every spelling; beyond that, the cache is cleared. */
 const callersMax = 10_000
 
+interface KeyRateLimit {
+  /** Of all workers together. */
+  readonly rate: number
+  readonly limit: RateLimit
+}
+
 export class Keyring {
   readonly #store: TopicStore
   readonly #onFailure: (error: unknown) => void
+  readonly #sharers: number
+  readonly #counts = new KeyCounts()
   /** Callers by the header values that identified them, so that a token is hashed once. */
   readonly #callers = new Map<string, Access>()
   /**
@@ -36,9 +48,16 @@ export class Keyring {
   #last: { readonly line: string; readonly caller: Access } | undefined
   /** When each key was first used since the last write of it, in ms since the epoch, by name. */
   readonly #used = new Map<string, number>()
-  #byHash: ReadonlyMap<string, Access> = new Map()
-  /** The revision of the keys in `#byHash`; undefined until they have been read. */
+  #tokens = new KeyTokens([])
+  /** The revision of the keys in `#tokens`; undefined until they have been read. */
   #revision: number | undefined
+  /** How many of the tokens had ended when the callers were last cleared. */
+  #ended = 0
+  /** The keys that have been used, by name, until the keys change. Both tokens of a rotated key are one caller. */
+  #accesses = new Map<string, Access>()
+  /** The limits of those that have a rate, which outlive a change of other keys: else that would be a fresh burst. */
+  #rateLimits: ReadonlyMap<string, KeyRateLimit> = new Map()
+  #endsTimer: NodeJS.Timeout | undefined
   /** Undefined once closed. */
   #timer: NodeJS.Timeout | undefined
   /** Whether the last failure has been reported, and nothing has been read since. */
@@ -46,31 +65,34 @@ export class Keyring {
   #touching: Promise<void> | undefined
   #touchedMs = Date.now()
 
-  private constructor(store: TopicStore, onFailure: (error: unknown) => void) {
+  private constructor(store: TopicStore, onFailure: (error: unknown) => void, sharers: number) {
     this.#store = store
     this.#onFailure = onFailure
+    this.#sharers = sharers
   }
 
   /**
    * Reads the keys, and keeps polling them.
    *
    * @param onFailure called when the store cannot be read or written, and then not again before it has been read
+   * @param sharers processes that share the rate of a key, this one included
    * @throws any error of the store except a StoreError: a remote store may be unavailable for a while
    */
-  static async open(store: TopicStore, onFailure: (error: unknown) => void): Promise<Keyring> {
-    const keyring = new Keyring(store, onFailure)
+  static async open(store: TopicStore, onFailure: (error: unknown) => void, sharers = 1): Promise<Keyring> {
+    const keyring = new Keyring(store, onFailure, sharers)
     await keyring.#refresh().catch(ignoreStoreError)
     keyring.#timer = setTimeout(keyring.#poll, pollMs)
+    keyring.#endsTimer = setInterval(keyring.#forgetEnded, pollMs)
     return keyring
   }
 
-  /** The caller, by the value of the `authorization` header; undefined for an unknown one. */
+  /** The caller, by the value of the `authorization` header; undefined for an unknown or ended one. */
   find(authorization: string): Access | undefined {
     if (this.#last?.line === authorization) return this.#last.caller
     let access = this.#callers.get(authorization)
     if (access === undefined) {
       const token = tokenOf(authorization)
-      access = token === undefined ? undefined : this.#byHash.get(hashToken(token))
+      access = token === undefined ? undefined : this.#accessBy(token)
       if (access === undefined) return undefined
       if (this.#callers.size >= callersMax) this.#callers.clear()
       this.#callers.set(authorization, access)
@@ -78,6 +100,19 @@ export class Keyring {
     if (!this.#used.has(access.name)) this.#used.set(access.name, Date.now())
     this.#last = { line: authorization, caller: access }
     return access
+  }
+
+  /** Whether the token in the header is that of a key, but has ended. */
+  hasEnded(authorization: string): boolean {
+    // A flood of unknown tokens must not be hashed twice.
+    const token = this.#tokens.haveEnds ? tokenOf(authorization) : undefined
+    const endMs = token === undefined ? undefined : this.#tokens.get(hashToken(token))?.endMs
+    return endMs !== undefined && endMs <= Date.now()
+  }
+
+  /** The answered requests of each key since the start, as far as they are counted by name. */
+  requests(): KeyRequests {
+    return this.#counts.read()
   }
 
   /** Whether the keys have ever been read: the store may be unavailable when the service starts. */
@@ -88,6 +123,7 @@ export class Keyring {
   /** Stops polling, and writes the last uses, within a bounded time. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
+    clearInterval(this.#endsTimer)
     this.#timer = undefined
     await Promise.race([this.#touchLast(), sleep(lastTouchMsMax)])
   }
@@ -96,10 +132,46 @@ export class Keyring {
     const revision = await this.#store.keysRevision()
     if (revision === this.#revision) return
     const records = await this.#store.readKeys()
-    this.#byHash = new Map(records.map((record: KeyRecord) => [record.tokenHash, accessOf(record)]))
+    this.#tokens = new KeyTokens(records)
+    this.#ended = this.#tokens.ended(Date.now())
+    this.#rateLimits = this.#rateLimitsOf(records)
+    this.#accesses.clear()
+    this.#clearCallers()
+    this.#revision = revision
+  }
+
+  #clearCallers(): void {
     this.#callers.clear()
     this.#last = undefined
-    this.#revision = revision
+  }
+
+  /** Once a token has ended, or the clock was set back, every caller is looked up again. */
+  readonly #forgetEnded = (): void => {
+    const ended = this.#tokens.ended(Date.now())
+    if (ended !== this.#ended) this.#clearCallers()
+    this.#ended = ended
+  }
+
+  /** The caller with this token; undefined if it is unknown or has ended. */
+  #accessBy(token: string): Access | undefined {
+    const { record, endMs = 0 } = this.#tokens.get(hashToken(token)) ?? {}
+    if (record === undefined || endMs <= Date.now()) return undefined
+    let access = this.#accesses.get(record.name)
+    if (access === undefined) {
+      access = accessOf(record, this.#rateLimits.get(record.name)?.limit, this.#counts.of(record.name))
+      this.#accesses.set(record.name, access)
+    }
+    return access
+  }
+
+  #rateLimitsOf(records: readonly KeyRecord[]): ReadonlyMap<string, KeyRateLimit> {
+    const limits = new Map<string, KeyRateLimit>()
+    for (const { name, rate } of records) {
+      if (rate === undefined) continue
+      const known = this.#rateLimits.get(name)
+      limits.set(name, known?.rate === rate ? known : { rate, limit: new RateLimit(rate, this.#sharers) })
+    }
+    return limits
   }
 
   readonly #poll = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 /**
  * The requests on the wire, as the client's callers write them: the API's own body types, without what the method's
- * arguments say. Members that those types do not have yet are declared here. Types only.
+ * arguments say. Types only.
  */
 import type { AddAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type {
@@ -14,25 +14,9 @@ import type {
   RemoveBySelector,
   SetBody,
 } from '../api/bodies.js'
-import type { TopicType } from '../topics/topic.js'
 
-interface ItemParts {
-  /** json when absent; `any` for both types. */
-  readonly type?: TopicType | 'any'
-  /** Whether items carry their properties. */
-  readonly with_properties?: boolean
-  /** Whether items carry their values; true when absent. */
-  readonly with_values?: boolean
-}
-
-interface DeepBranches {
-  /** Of each branch whose root has this many segments, at most `deep_branch_limit` results are returned. */
-  readonly deep_branch_depth?: number
-  readonly deep_branch_limit?: number
-}
-
-export type FetchTopicMembers = Omit<FetchByPath, 'path' | 'type'> & ItemParts
-export type FetchPageMembers = Omit<FetchBySelector, 'selector' | 'type'> & ItemParts & DeepBranches
+export type FetchTopicMembers = Omit<FetchByPath, 'path'>
+export type FetchPageMembers = Omit<FetchBySelector, 'selector'>
 export type SetMembers = Omit<SetBody, 'path' | 'value'>
 export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'>
 export type AddMembers = Omit<AddBody, 'path'>

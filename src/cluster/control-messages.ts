@@ -44,6 +44,7 @@ export interface Reloaded {
 /** A question as it is sent: a subtree may still be any string. */
 type QuestionText =
   | { readonly about: 'addKey'; readonly record: KeyRecordText }
+  | { readonly about: 'rotateKey'; readonly rotation: KeyRotationText }
   | { readonly about: 'revokeKey'; readonly name: string }
   | { readonly about: 'listKeys' }
 
@@ -56,6 +57,40 @@ export interface KeyRecordText {
   readonly under: readonly string[]
   /** @type uint64 */
   readonly madeMs: number
+  /**
+   * @type uint64
+   * @maximum 253402300799999
+   */
+  readonly expiresMs?: number
+  /**
+   * @type uint32
+   * @minimum 1
+   * @maximum 1000000
+   */
+  readonly rate?: number
+  readonly former?: {
+    /** @pattern ^[0-9a-f]{64}$ */
+    readonly tokenHash: string
+    /**
+     * @type uint64
+     * @maximum 253402300799999
+     */
+    readonly untilMs: number
+  }
+}
+
+interface KeyRotationText {
+  /** @pattern ^[\w.@-]{1,64}$ */
+  readonly name: string
+  /** @pattern ^[0-9a-f]{64}$ */
+  readonly formerHash: string
+  /**
+   * @type uint64
+   * @maximum 253402300799999
+   */
+  readonly formerUntilMs?: number
+  /** @pattern ^[0-9a-f]{64}$ */
+  readonly tokenHash: string
 }
 
 export type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
@@ -73,12 +108,15 @@ export interface AnswerLine {
 /** The answer to a question about API keys. */
 export type KeyAnswerText = boolean | readonly ListedKeyText[]
 
-/** A key as it is listed; JSON leaves out `usedMs` where it is undefined. */
+/** A key as it is listed; JSON leaves out members that are undefined. */
 interface ListedKeyText {
   readonly name: string
   readonly tokenHash: string
   readonly allow: readonly Operation[]
   readonly under: readonly string[]
   readonly madeMs: number
+  readonly expiresMs?: number
+  readonly rate?: number
+  readonly former?: { readonly tokenHash: string; readonly untilMs: number }
   readonly usedMs?: number
 }

@@ -36,6 +36,12 @@ interface RequestProblem {
   readonly problem: string
 }
 
+/** How the message of a request begins that was refused because of its form. */
+const malformedStart = 'the request is malformed'
+
+/** The service refused a request because of its form, and did nothing: perhaps it is of an earlier version. */
+export class MalformedRequest extends Error {}
+
 /** Strict about UTF-8; a byte order mark is not JSON. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -69,20 +75,19 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
 const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
 
 function problemOf({ path, expected }: Partial<ValidationError> = {}): string {
-  if (path === undefined || expected === undefined) return 'the request is malformed'
+  if (path === undefined || expected === undefined) return malformedStart
   const isUnknown = expected === 'undefined'
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
   const subject = member === '' ? 'it' : member
-  if (isUnknown) return `the request is malformed: ${subject} has an unknown member`
+  if (isUnknown) return `${malformedStart}: ${subject} has an unknown member`
   // For a union, typia names only our types, which mean nothing to the sender.
-  return `the request is malformed: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
+  return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
 /** A record whose subtrees are normalized paths. */
 function checkRecord(record: KeyRecordText): KeyRecord | RequestProblem {
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
-  if (wrong >= 0)
-    return { problem: `the request is malformed: question.record.under[${wrong}] must be a normalized path` }
+  if (wrong >= 0) return { problem: `${malformedStart}: question.record.under[${wrong}] must be a normalized path` }
   return { ...record, under: record.under as readonly Path[] }
 }
 
@@ -117,10 +122,11 @@ export function errorIn(line: string): string | undefined {
 /**
  * What an answer line holds, unchecked.
  *
- * @throws Error with the message of an error line
+ * @throws Error with the message of an error line, a MalformedRequest if the request's form was refused
  */
 function answerIn(line: string): unknown {
   const error = errorIn(line)
+  if (error?.startsWith(malformedStart)) throw new MalformedRequest(error)
   if (error !== undefined) throw new Error(error)
   return checked(JSON.parse(line), isAnswerLine).answer
 }

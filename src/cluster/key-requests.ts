@@ -5,11 +5,13 @@
 import type { TopicStore } from '../store/store.js'
 import type { ListedKey, Question } from './messages.js'
 
-/** Whether the key was added or revoked, or the list of keys. @throws Error when the store cannot answer */
+/** Whether the key was added, rotated or revoked, or the list of keys. @throws Error when the store cannot answer */
 export async function answerQuestion(store: TopicStore, question: Question): Promise<boolean | readonly ListedKey[]> {
   switch (question.about) {
     case 'addKey':
       return store.addKey(question.record)
+    case 'rotateKey':
+      return store.rotateKey(question.rotation)
     case 'revokeKey':
       return store.revokeKey(question.name)
     case 'listKeys': {

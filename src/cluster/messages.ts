@@ -8,7 +8,7 @@
  */
 import type { Config } from '../config.js'
 import type { WorkerStats } from '../ops/worker-stats.js'
-import type { KeyRecord } from '../store/store.js'
+import type { KeyRecord, KeyRotation } from '../store/store.js'
 
 /** From the primary to a child that may open the store. */
 export type ToChild =
@@ -69,6 +69,7 @@ export const connectionDescriptor = 5
 /** A question of the command line about API keys, which a worker answers. */
 export type Question =
   | { readonly about: 'addKey'; readonly record: KeyRecord }
+  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
   | { readonly about: 'revokeKey'; readonly name: string }
   | { readonly about: 'listKeys' }
 

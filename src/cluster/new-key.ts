@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyRecord } from '../store/store.js'
+import { MalformedRequest } from './control-protocol.js'
 import type { ListedKey, Question } from './messages.js'
 
 /** Sends a question about API keys; rejects when no answer came. */
@@ -14,7 +15,7 @@ export type SendQuestion = (question: Question) => Promise<unknown>
 const retryMs = 100
 
 /**
- * Repeats a question until an answer comes. The attempt in flight after `msMax` is the last.
+ * Repeats a question until an answer comes, or a refusal of its form. The attempt in flight after `msMax` is the last.
  *
  * @throws Error of the last attempt
  */
@@ -25,7 +26,7 @@ export function persistently(send: SendQuestion, msMax: number): SendQuestion {
       try {
         return await send(question)
       } catch (error) {
-        if (performance.now() > deadline) throw error
+        if (error instanceof MalformedRequest || performance.now() > deadline) throw error
       }
       await sleep(retryMs)
     }

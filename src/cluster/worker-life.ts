@@ -112,7 +112,8 @@ export class WorkerLife {
     this.#store = store
     // The primary asks for a first key only once it knows whether the store is available.
     this.sendHeartbeat()
-    const keyring = await Keyring.open(store, (error) => this.#log.error({ err: error }, 'API keys could not be read'))
+    const onFailure = (error: unknown): void => this.#log.error({ err: error }, 'API keys could not be read')
+    const keyring = await Keyring.open(store, onFailure, config.workers)
     this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log), disk: await this.#watchDisk(config) }
   }
 

@@ -1,32 +1,21 @@
 /**
- * `topicd keys add|list|revoke`: makes, lists and revokes API keys, whether the service runs or not.
+ * `topicd keys add|revoke`: makes and revokes API keys, whether the service runs or not. Lists and rotations are in
+ * list-keys.ts and rotate-key.ts.
  */
 import { hashToken, makeToken } from '../auth/token.js'
-import type { ListedKey } from '../cluster/messages.js'
-import { addNewKey, persistently, readKeys, type SendQuestion } from '../cluster/new-key.js'
+import { addNewKey, readKeys } from '../cluster/new-key.js'
 import { type Config, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
-import { quoted } from '../quoted.js'
+import { keyRateMax } from '../limits.js'
 import type { KeyRecord, Operation } from '../store/store.js'
 import { type Path, parsePath } from '../topics/path.js'
-import { aligned } from './columns.js'
 import { type Command, storeSettings } from './command.js'
-import { OutputClosed, print } from './stdout.js'
+import { parseEnd } from './key-end.js'
+import { checkedName } from './key-name.js'
+import { issueToken } from './new-token.js'
 import { ask } from './store-client.js'
 
 const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
-
-/** The widest column of a list: one key with many subtrees must not make every other line as long. */
-const columnCharactersMax = 64
-
-/**
- * How long an unanswered request for a new key is repeated: a dead worker is replaced in seconds, a hanging one after
- * 20 s.
- */
-const addMsMax = 30_000
-
-/** A name that is easy to type, to log and to align in a table. */
-const nameForm = /^[\w.@-]{1,64}$/
 
 export const addKey: Command = {
   summary: 'makes an API key and prints its token, only this once',
@@ -49,9 +38,24 @@ export const addKey: Command = {
       help: 'subtree that the key may touch, everything by default; may be repeated',
       check: pathProblem,
     },
+    expires: {
+      kind: 'text',
+      value: 'WHEN',
+      default: '',
+      help: 'when the key ends, never by default: after a period such as 30d (a whole number and s, m, h or d), or at a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
+      check: endProblem,
+    },
+    rate: {
+      kind: 'number',
+      default: '',
+      min: 1,
+      max: keyRateMax,
+      help: `requests a second that the key may make, 1 to ${keyRateMax}, any number by default; of W workers, each allows its connections N / W`,
+    },
   },
   async run({ settings, flags, list, operand }) {
     const name = checkedName(operand('NAME'))
+    const nowMs = Date.now()
     const token = makeToken()
     const allowed = flags.allow?.split(',') ?? []
     const record: KeyRecord = {
@@ -59,47 +63,27 @@ export const addKey: Command = {
       tokenHash: hashToken(token),
       allow: operations.filter((operation) => allowed.includes(operation)),
       under: list('under').map(checkedPath),
-      madeMs: Date.now(),
+      madeMs: nowMs,
+      expiresMs: flags.expires === undefined ? undefined : checkedEnd(flags.expires, nowMs),
+      rate: flags.rate === undefined ? undefined : Number(flags.rate),
     }
     await add(readConfig(settings), record, token)
   },
 }
 
-/**
- * The token is written before the key exists. So if the command is ended in between, no key remains whose token was
- * never shown, and a token without a key comes only with an exit status other than 0. A token is reported as void only
- * when its key cannot be made any more: a worker that gave no answer may have made it, or may still make it.
- */
+/** Adds the key; ends the process, with a message, when that fails. */
 async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
-  const taken = `there is a key named "${record.name}" already`
+  const { name } = record
+  const taken = `there is a key named "${name}" already`
   // Creates the store if there is none, so that its creation cannot fail once the token is printed.
   const known = await readKeys((question) => ask(config, question, true))
-  if (known.some(({ name }) => name === record.name)) fatal(exitCodes.failed, taken)
-  await print(`${token}\n`).catch((error: Error) =>
-    fatal(
-      exitCodes.failed,
-      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; no key was made`,
-    ),
-  )
-  const repeatedly: SendQuestion = persistently((question) => ask(config, question), addMsMax)
-  const isAdded = await addNewKey(repeatedly, record).catch((error: Error) => {
-    const unknown = 'it is not known whether the key was made, and its token may be valid'
-    fatal(exitCodes.failed, `${error.message}; ${unknown}: topicd keys revoke ${record.name} makes sure that it is not`)
+  if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
+  await issueToken(config, token, {
+    store: (send) => addNewKey(send, record),
+    unprinted: 'no key was made',
+    unknown: `it is not known whether the key was made, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
+    impossible: taken,
   })
-  if (!isAdded) fatal(exitCodes.failed, `${taken}; the token that was just printed is void`)
-}
-
-export const listKeys: Command = {
-  summary: 'lists the API keys',
-  details: 'For each: its name, operations, subtrees, when it was made, and when it was last used, to the minute.',
-  operands: [],
-  settings: storeSettings,
-  flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each key' } },
-  async run({ settings, flags }) {
-    const config = readConfig(settings)
-    const keys = await readKeys((question) => ask(config, question))
-    await print(flags.json === 'true' ? keys.map(jsonLine).join('') : table(keys))
-  },
 }
 
 export const revokeKey: Command = {
@@ -113,11 +97,6 @@ export const revokeKey: Command = {
     const revoked = await ask(readConfig(settings), { about: 'revokeKey', name })
     if (revoked !== true) fatal(exitCodes.failed, `there is no key named "${name}"`)
   },
-}
-
-function checkedName(name: string): string {
-  if (nameForm.test(name)) return name
-  throw new UsageError(`NAME is ${quoted(name)}; it must be 1 to 64 letters, digits or any of . _ @ -`)
 }
 
 function operationsProblem(text: string): string | undefined {
@@ -139,22 +118,13 @@ function pathProblem(text: string): string | undefined {
   return typeof path === 'string' ? undefined : path.problem
 }
 
-function isoTime(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : new Date(ms).toISOString()
+function checkedEnd(text: string, nowMs: number): number {
+  const end = parseEnd(text, nowMs)
+  if (typeof end === 'number') return end
+  throw new UsageError(`--expires ${end}`)
 }
 
-function jsonLine({ name, allow, under, madeMs, usedMs }: ListedKey): string {
-  return `${JSON.stringify({ name, allow, under, made: isoTime(madeMs), used: isoTime(usedMs) ?? null })}\n`
-}
-
-function table(keys: readonly ListedKey[]): string {
-  const time = (ms: number | undefined): string => isoTime(ms)?.replace(/:\d\d\.\d+Z$/, 'Z') ?? 'never'
-  const rows = keys.map(({ name, allow, under, madeMs, usedMs }) => [
-    name,
-    allow.join(','),
-    under.length === 0 ? '(all)' : under.join(' '),
-    time(madeMs),
-    time(usedMs),
-  ])
-  return aligned([['NAME', 'MAY', 'UNDER', 'MADE', 'LAST USED'], ...rows], columnCharactersMax)
+function endProblem(text: string): string | undefined {
+  const end = parseEnd(text, Date.now())
+  return typeof end === 'string' ? end : undefined
 }

@@ -84,6 +84,11 @@ export interface Service<Caller> {
    */
   authenticate(authorization: string): Caller | undefined
   /**
+   * The refusal of a request beyond its caller's rate; undefined if it may proceed, and then it counts. Called once for
+   * each request, before any of the body is read.
+   */
+  refuseBeyondRate(caller: Caller): Answer | undefined
+  /**
    * The answer to a request that the HTTP layer refuses without calling its route.
    *
    * @param found what the answer names: for `unauthorized` the authorization header, for `method_not_allowed` the

@@ -85,6 +85,8 @@ export class Requests<Caller extends object> {
     if (this.#exchanges.working >= requestsWaitingMax) return service.refusal('overloaded')
     exchange.caller = service.authenticate(seen.authorization)
     if (exchange.caller === undefined) return service.refusal('unauthorized', seen.authorization)
+    const beyondRate = service.refuseBeyondRate(exchange.caller)
+    if (beyondRate !== undefined) return beyondRate
     if (!isJson()) return service.refusal('unsupported_media_type')
     if (seen.contentEncoding !== '') return service.refusal('unsupported_encoding', seen.contentEncoding)
     if (bytesIn > this.#bodyBytesMax) return service.refusal('body_too_large')

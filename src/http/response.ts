@@ -29,6 +29,7 @@ const statusLines: Readonly<Record<number, string>> = {
   413: '413 Content Too Large',
   415: '415 Unsupported Media Type',
   417: '417 Expectation Failed',
+  429: '429 Too Many Requests',
   500: '500 Internal Server Error',
   503: '503 Service Unavailable',
   507: '507 Insufficient Storage',

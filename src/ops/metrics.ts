@@ -6,6 +6,7 @@
  */
 import { AggregatorRegistry } from 'prom-client'
 import { version } from '../version.js'
+import { KeyLabels } from './key-labels.js'
 import type { Logger } from './log.js'
 import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
@@ -98,6 +99,7 @@ function primaryState(): Metric[] {
 export function createMetrics(options: MetricsOptions): Metrics {
   const { serving } = options
   const watched = new Set<Measured>()
+  const keyLabels = new KeyLabels()
   let endedCounts: readonly Metric[] = []
   let reading: Promise<string> | undefined
 
@@ -111,7 +113,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   function retire(worker: Measured): void {
     adding = adding.then(async () => {
       try {
-        if (worker.stats !== undefined) endedCounts = await add(endedCounts, countsOf(worker.stats))
+        if (worker.stats !== undefined) endedCounts = await add(endedCounts, countsOf(worker.stats, keyLabels))
       } catch (error) {
         // A worker of another build may send statistics of another shape: only its counts are lost.
         options.log.error({ err: error }, 'the counts of a worker that ended are lost')
@@ -126,7 +128,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     const current = serving()
     await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
     await adding
-    const counts = [...watched].flatMap(({ stats }) => (stats === undefined ? [] : [countsOf(stats)]))
+    const counts = [...watched].flatMap(({ stats }) => (stats === undefined ? [] : [countsOf(stats, keyLabels)]))
     const states = current.flatMap(({ stats }) => (stats === undefined ? [] : [stateOf(stats)]))
     const all = [
       ...counts,

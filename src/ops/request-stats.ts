@@ -2,6 +2,7 @@
  * The answers of one worker, counted in plain numbers as they are sent, which costs nanoseconds per request, and read
  * only on request. The metrics' format is in metric.ts.
  */
+import type { Access } from '../auth/access.js'
 import { createHistogram, type Histogram, type HistogramStats, secondsBounds } from '../histogram.js'
 import type { Answer, Answered, CloseCause } from '../http/answer.js'
 
@@ -25,7 +26,7 @@ export interface RequestStats {
 }
 
 export interface RequestCounter {
-  answered(request: Answered<unknown>, answer: Answer): void
+  answered(request: Answered<Pick<Access, 'count'>>, answer: Answer): void
   closed(cause: CloseCause): void
   read(): RequestStats
 }
@@ -78,7 +79,7 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
   }
 
   return {
-    answered({ route, startMs, endMs, waited, bytesIn }, { status, body, cause }) {
+    answered({ route, startMs, endMs, waited, bytesIn, caller }, { status, body, cause }) {
       const counts = (route && byPath.get(route.path)) ?? other
       // Every status is below `statusesMax`.
       ;(counts.statuses[status] as number)++
@@ -86,6 +87,7 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
       counts.bytesOut += typeof body === 'string' ? Buffer.byteLength(body) : body.length
       if (Number.isNaN(startMs)) counts.untimed++
       else time(counts, endMs - startMs, waited)
+      if (caller !== undefined) caller.count.requests++
       if (cause !== undefined) reject(cause)
     },
     closed: reject,

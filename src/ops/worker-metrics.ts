@@ -3,7 +3,9 @@
  * state. Their names and help texts are defined here only; those of the service itself are in metrics.ts.
  */
 import type { HistogramStats } from '../histogram.js'
+import { keyNamesCountedMax } from '../limits.js'
 import type { StoreStats } from '../store/store.js'
+import type { KeyLabels } from './key-labels.js'
 import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
 import type { WorkerStats } from './worker-stats.js'
 
@@ -33,9 +35,9 @@ export function processMemory({ residentBytes, heapBytes }: ProcessStats): Metri
   ]
 }
 
-/** The counts of a worker, which are kept after its end. */
-export function countsOf(stats: WorkerStats): Metric[] {
-  const { routes, rejected, commits, expired } = stats
+/** The counts of a worker, which are kept after its end. @param keyLabels the same for all workers of a service */
+export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
+  const { routes, rejected, keyRequests = [], commits, expired } = stats
   const perRoute = (value: (route: WorkerStats['routes'][number]) => number): Samples =>
     routes.map((route) => [{ route: route.route }, value(route)])
   return [
@@ -65,6 +67,11 @@ export function countsOf(stats: WorkerStats): Metric[] {
       'topicd_rejected_total',
       'Requests refused, by the code of the answer; and connections closed without one, by the cause.',
       Object.entries(rejected).map(([cause, count]) => [{ cause }, count]),
+    ),
+    counter(
+      'topicd_key_requests_total',
+      `Requests answered, by the name of the API key; of all but the first ${keyNamesCountedMax} keys, under "other".`,
+      [...keyLabels.labelled(keyRequests)].map(([key, count]) => [{ key }, count]),
     ),
     counter('topicd_topics_expired_total', 'Topics removed by a REMOVAL policy.', one(expired)),
     counter('topicd_writes_total', 'Writes given to the store.', one(commits?.writes ?? 0)),

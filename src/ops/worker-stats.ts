@@ -4,6 +4,8 @@
  */
 import { readdirSync } from 'node:fs'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import type { KeyRequests } from '../auth/key-counts.js'
+import type { Keyring } from '../auth/keyring.js'
 import type { HistogramStats } from '../histogram.js'
 import { connectionsAllowed, descriptorsMax } from '../http/connections.js'
 import type { HttpServer } from '../http/server.js'
@@ -14,6 +16,8 @@ import type { RequestCounter, RequestStats } from './request-stats.js'
 
 /** Members are added, never changed: during a rolling restart the reader may be older than the worker. */
 export interface WorkerStats extends RequestStats {
+  /** The answered requests of each API key. */
+  readonly keyRequests?: KeyRequests
   readonly connections: number
   /** Requests without an answer yet. */
   readonly waiting: number
@@ -63,6 +67,7 @@ interface StatsSources {
   readonly store: TopicStore
   readonly server: HttpServer
   readonly counter: RequestCounter
+  readonly keyring: Pick<Keyring, 'requests'>
   readonly disk: DiskWatch | undefined
   readonly loop: IntervalHistogram
 }
@@ -74,13 +79,14 @@ interface StatsSources {
  * @param withStore whether those of the store are read too
  */
 export async function readWorkerStats(
-  { store, server, counter, disk, loop }: StatsSources,
+  { store, server, counter, keyring, disk, loop }: StatsSources,
   expired: number,
   withStore: boolean,
 ): Promise<WorkerStats> {
   return {
     ...counter.read(),
     ...readProcess(),
+    keyRequests: keyring.requests(),
     connections: server.connections(),
     waiting: server.waiting(),
     commits: readCommits(store),

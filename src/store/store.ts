@@ -43,6 +43,29 @@ export interface PageQuery {
   readonly bytesMax: number
 }
 
+/** Which topics a fetch returns and what it shows of them, where that is not simply the stored items of one type. */
+export interface ItemForm {
+  readonly type: TopicType | 'any'
+  readonly values: boolean
+  readonly properties: boolean
+}
+
+/**
+ * At most `limit` results of each branch. A branch is a path of `depth` segments with everything below it; topics with
+ * fewer segments are in none.
+ */
+export interface BranchLimit {
+  /** At least 1. */
+  readonly depth: number
+  readonly limit: number
+}
+
+/** A page of items in another form, or of limited branches. A branch's results up to `after` count towards its limit. */
+export interface ListingQuery extends Omit<PageQuery, 'type'> {
+  readonly form: ItemForm
+  readonly branches: BranchLimit | undefined
+}
+
 /**
  * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may
  * overwrite `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
@@ -113,6 +136,29 @@ export interface KeyRecord {
   /** The subtrees that the key may touch; empty means all. */
   readonly under: readonly Path[]
   readonly madeMs: number
+  /** From then on it is refused, in ms since the epoch; undefined if it has no end. */
+  readonly expiresMs?: number
+  /** Requests a second, of all workers of one host together; undefined for any number. */
+  readonly rate?: number
+  /** The token that a rotation replaced, which is good until its own end, or the key's; undefined if there is none. */
+  readonly former?: FormerToken
+}
+
+interface FormerToken {
+  readonly tokenHash: string
+  /** From then on it is refused, in ms since the epoch. */
+  readonly untilMs: number
+}
+
+/** A new token for an API key. */
+export interface KeyRotation {
+  readonly name: string
+  /** That of the key's token until now. The key is rotated only if it still is. */
+  readonly formerHash: string
+  /** From then on that token is refused, in ms since the epoch; undefined to refuse it at once. */
+  readonly formerUntilMs?: number
+  /** That of the new token. */
+  readonly tokenHash: string
 }
 
 /** A broken invariant, in one sentence that names the record. */
@@ -164,6 +210,10 @@ export interface TopicStore {
   readTopic(path: Path, type: TopicType): Awaitable<Uint8Array | Absent>
   /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
+  /** As `readTopic`, in a form. */
+  readTopicAs(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
+  /** As `readPage`, in a form and with a limit for each branch. */
+  readListing(query: ListingQuery, cancellation: Cancellation): Awaitable<Page>
 
   /** `valueText` (JSON, UTF-8) is copied before the call returns; this holds for every write. */
   set(path: Path, type: TopicType, valueText: Uint8Array): Promise<'set' | Absent>
@@ -205,12 +255,18 @@ export interface TopicStore {
   walk(plan: Plan, cancellation: Cancellation): AsyncIterable<WholeTopic>
 
   readKeys(): Awaitable<readonly KeyRecord[]>
-  /** A number that changes whenever any process adds or revokes a key. */
+  /** A number that changes whenever any process adds, rotates or revokes a key. */
   keysRevision(): Awaitable<number>
   /** False when the name is taken; nothing is changed then. */
   addKey(record: KeyRecord): Promise<boolean>
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
+  /**
+   * Gives a key its new token, as `rotated` in key-rotation.ts says. False when there is no such key, or it has got
+   * another token meanwhile; nothing is changed then. True, too, when the key has the new token already: so a rotation
+   * whose outcome is unknown can be repeated.
+   */
+  rotateKey(rotation: KeyRotation): Promise<boolean>
   /** False when there is no such key. */
   revokeKey(name: string): Promise<boolean>
   /** When each key was last used, in ms since the epoch; only as current as the last call of `touchKeys`. */

@@ -23,5 +23,25 @@ export interface KeyLine {
     readonly under: readonly string[]
     /** @type uint64 */
     readonly madeMs: number
+    /**
+     * @type uint64
+     * @maximum 253402300799999
+     */
+    readonly expiresMs?: number
+    /**
+     * @type uint32
+     * @minimum 1
+     * @maximum 1000000
+     */
+    readonly rate?: number
+    readonly former?: {
+      /** @pattern ^[0-9a-f]{64}$ */
+      readonly tokenHash: string
+      /**
+       * @type uint64
+       * @maximum 253402300799999
+       */
+      readonly untilMs: number
+    }
   }
 }

@@ -24,8 +24,8 @@ export const exportTool: Tool = async (store, options, io) => {
   const report = createReport(io)
   const total = selector === undefined ? (await store.stats()).topics : undefined
   if (withKeys) {
-    for (const { name, tokenHash, allow, under, madeMs } of await store.readKeys()) {
-      await io.emit(JSON.stringify({ key: { name, tokenHash, allow, under, madeMs } }))
+    for (const { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } of await store.readKeys()) {
+      await io.emit(JSON.stringify({ key: { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } }))
     }
   }
   let lines: Buffer[] = []

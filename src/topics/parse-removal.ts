@@ -16,6 +16,7 @@ import {
   removalPeriodMsMax,
   removalTimeMsMax,
 } from '../limits.js'
+import { parsePeriod } from './period.js'
 import type { RemovalCondition, RemovalPolicy } from './removal-policy.js'
 import { readToken, type Token } from './removal-tokens.js'
 import { dateExample, parseDate } from './rfc1123-date.js'
@@ -43,14 +44,6 @@ export function parseRemoval(text: string): RemovalPolicy | RemovalProblem {
 const unsupportedStart = /^(?:subscriptions?|sessions?|local|this)(?![a-z])/i
 
 const dayMs = 24 * 60 * 60 * 1000
-
-/** The units of a period. */
-const unitMs: ReadonlyMap<string, number> = new Map([
-  ['s', 1000],
-  ['m', 60 * 1000],
-  ['h', 60 * 60 * 1000],
-  ['d', dayMs],
-])
 
 /** Recursive descent over the tokens. `removalDepthMax` bounds the depth of the recursion. */
 class RemovalParser {
@@ -149,12 +142,8 @@ class RemovalParser {
 
   #periodMs(): number | RemovalProblem {
     const { kind, text } = this.#token
-    const unit = unitMs.get(text.slice(-1))
-    const count = text.slice(0, -1)
-    if (kind !== 'word' || unit === undefined || !/^\d+$/.test(count)) {
-      return this.#expected('a period such as 30s, 10m, 12h or 7d')
-    }
-    const periodMs = Number(count) * unit
+    const periodMs = kind === 'word' ? parsePeriod(text) : undefined
+    if (periodMs === undefined) return this.#expected('a period such as 30s, 10m, 12h or 7d')
     if (periodMs === 0 || periodMs > removalPeriodMsMax) {
       return this.#problem(`a period is at least 1s and at most ${removalPeriodMsMax / dayMs}d`)
     }

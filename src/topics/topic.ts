@@ -57,6 +57,16 @@ export function writeItem(
   return end + 1
 }
 
+/** The item of a topic as text, without its value. */
+export function bareItem(path: Path, type: TopicType): string {
+  return `{"path":${JSON.stringify(path)},"type":"${type}"}`
+}
+
+/** What follows everything else in an item that shows the topic's properties, in place of its closing brace. */
+export function propertiesMember(propertiesText: string): string {
+  return `,"properties":${propertiesText}}`
+}
+
 /** The value's JSON text in an item that `encodeItem` made, as a view; undefined if the item has no value. */
 export function valueOfItem(item: Uint8Array, path: Path, type: TopicType): Uint8Array | undefined {
   const headBytes = Buffer.byteLength(`{"path":${JSON.stringify(path)},"type":"${type}"`)

@@ -10,7 +10,10 @@ import { overWorkers, runCommand, startServer } from '../support/server.js'
 await overWorkers(t, async (t, { post }) => {
   await t.test('the refusal of an unknown parameter lists the names that the route accepts', async (t) => {
     const names: readonly (readonly [route: string, allowed: string])[] = [
-      ['fetch', '"after", "path", "selector", "size", "type"'],
+      [
+        'fetch',
+        '"after", "deep_branch_depth", "deep_branch_limit", "path", "selector", "size", "type", "with_properties", "with_values"',
+      ],
       ['set', '"path", "type", "value"'],
       ['addAndSet', '"path", "properties", "type", "value"'],
       ['add', '"path", "properties", "type"'],

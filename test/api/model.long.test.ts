@@ -67,7 +67,7 @@ function randomRequest(random: Random): [route: string, members: Members] {
     case 4:
       return ['set', given({ path, value, type })]
     case 5:
-      return ['fetch', given({ path, type })]
+      return ['fetch', given({ path, type, ...randomForm(random) })]
     case 6:
       return ['remove', { path }]
     case 7:
@@ -76,8 +76,24 @@ function randomRequest(random: Random): [route: string, members: Members] {
     default: {
       const after = random.oneIn(2) ? randomPath(random) : undefined
       const size = random.oneIn(2) ? random.pick([1, 2, 3, 50, 1000]) : undefined
-      return ['fetch', given({ selector: randomSelector(random), type, size, after })]
+      const branches = random.oneIn(3)
+        ? { deep_branch_depth: 1 + random.below(4), deep_branch_limit: random.below(4) }
+        : {}
+      return [
+        'fetch',
+        given({ selector: randomSelector(random), type, size, after, ...branches, ...randomForm(random) }),
+      ]
     }
+  }
+}
+
+/** Members that change which items a fetch gives, and what they show; none half of the time. */
+function randomForm(random: Random): Members {
+  if (random.oneIn(2)) return {}
+  return {
+    ...(random.oneIn(2) ? { type: random.pick(['json', 'string', 'any']) } : {}),
+    ...(random.oneIn(2) ? { with_values: random.oneIn(2) } : {}),
+    ...(random.oneIn(2) ? { with_properties: random.oneIn(2) } : {}),
   }
 }
 

@@ -154,6 +154,13 @@ await t.test('requests by path and by selector have separate schemas, with the b
     maximum: 1000,
     default: 10,
   })
+  const uint32 = { type: 'integer', maximum: 2 ** 32 - 1 }
+  t.match(inside(schemas, 'FetchBySelector', 'properties', 'deep_branch_depth'), { ...uint32, minimum: 1 })
+  t.match(inside(schemas, 'FetchBySelector', 'properties', 'deep_branch_limit'), { ...uint32, minimum: 0 })
+  t.match(inside(schemas, 'FetchBySelector', 'properties', 'type'), {
+    enum: ['any', 'json', 'string'],
+    default: 'json',
+  })
   t.match(inside(schemas, 'FetchByPath', 'properties', 'path'), {
     minLength: 1,
     maxLength: 1980,
@@ -189,7 +196,7 @@ await t.test('its examples match its schemas and the answers of a new service', 
       count++
     }
   }
-  t.equal(count, 12)
+  t.equal(count, 13)
 })
 
 const server = await startServer(t)
@@ -212,6 +219,10 @@ const accepted: readonly (readonly [route: string, body: object])[] = [
   ['fetch', { selector: '?.*//' }],
   ['fetch', { selector: '*a//', size: 1, after: 'a', type: 'json' }],
   ['fetch', { selector: '>nothing' }],
+  ['fetch', { path: 'a/p', type: 'any', with_values: false, with_properties: true }],
+  ['fetch', { selector: '?.*//', type: 'any', with_values: true, with_properties: true }],
+  ['fetch', { selector: '?.*//', deep_branch_depth: 1, deep_branch_limit: 0 }],
+  ['fetch', { selector: '?.*//', deep_branch_depth: 4294967295, deep_branch_limit: 4294967295, with_values: false }],
   ['remove', { path: 'nothing' }],
   ['remove', { path: 'a' }],
   ['remove', { selector: '*a//' }],
@@ -243,6 +254,12 @@ const refused: readonly (readonly [route: string, body: object])[] = [
   ['fetch', { selector: '>a', size: 1.5 }],
   ['fetch', { selector: '>a', size: '10' }],
   ['fetch', { selector: '>a', aftr: 'a' }],
+  ['fetch', { selector: '>a', deep_branch_depth: 0, deep_branch_limit: 1 }],
+  ['fetch', { selector: '>a', deep_branch_depth: 1, deep_branch_limit: -1 }],
+  ['fetch', { selector: '>a', with_values: 'no' }],
+  ['fetch', { path: 'a', with_properties: 1 }],
+  ['add', { path: 'a', type: 'any' }],
+  ['set', { path: 'a', type: 'any', value: 1 }],
   ['set', { path: 'a' }],
   ['set', { value: 1 }],
   ['set', { path: 'a', value: 1, properties: {} }],

@@ -58,6 +58,15 @@ const record = { name: 'made', tokenHash: '0'.repeat(64), allow: ['fetch'], unde
 const adding = (changed: object): string =>
   JSON.stringify({ command: 'ask', question: { about: 'addKey', record: { ...record, ...changed } } })
 
+const rotating = (changed: object): string =>
+  JSON.stringify({
+    command: 'ask',
+    question: {
+      about: 'rotateKey',
+      rotation: { name: 'made', formerHash: '0'.repeat(64), tokenHash: '1'.repeat(64), ...changed },
+    },
+  })
+
 const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'an empty line': '',
   'text that is not JSON': 'keys list',
@@ -94,6 +103,14 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'a record with an unknown member': adding({ token: 'topicd_secret' }),
   'a record with a secret as a member name': adding({ topicd_secret: 1 }),
   'a record with a secret in a quoted member name': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
+  'a record with a rate of 0': adding({ rate: 0 }),
+  'a record with a rate that is too high': adding({ rate: 1_000_001 }),
+  'a record with an end that is not a time': adding({ expiresMs: '2027-01-31' }),
+  'a record with an end that is too late': adding({ expiresMs: 253_402_300_800_000 }),
+  'a record with half a former token': adding({ former: { untilMs: 1 } }),
+  'a rotation without a new token': rotating({ tokenHash: undefined }),
+  'a rotation with a token for a hash': rotating({ formerHash: 'topicd_secret' }),
+  'a rotation with an unknown member': rotating({ token: 'topicd_secret' }),
   'a reload with a secret as a member name': '{"command":"reload","topicd_secret":1}',
   'a secret as the only member name': '{"topicd_secret":{}}',
   'deep nesting': `${'['.repeat(100_000)}`,
@@ -120,6 +137,12 @@ await t.test('a well-formed record makes a key, once', async (t) => {
   t.equal(await send(adding({})), '{"answer":true}\n')
   t.equal(await send(adding({})), '{"answer":false}\n', 'the second time it makes none')
   t.match((await server.command('keys', 'list')).stdout, /^made +fetch +a\/b/m)
+})
+
+await t.test('a well-formed rotation changes the token of a key, once', async (t) => {
+  t.equal(await send(rotating({ formerUntilMs: 1 })), '{"answer":true}\n')
+  t.equal(await send(rotating({ tokenHash: '2'.repeat(64) })), '{"answer":false}\n', 'its token is another one now')
+  t.equal(await send(rotating({ name: 'nobody' })), '{"answer":false}\n')
 })
 
 await t.test('a flood of malformed lines is answered, and requests are served meanwhile', async (t) => {

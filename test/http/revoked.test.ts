@@ -1,5 +1,6 @@
 /**
- * The key is looked up again when the end of a body arrives: an upload that began before a revocation is refused.
+ * The key is looked up again when the end of a body arrives: an upload that began before a revocation, or before the
+ * key's end, is refused.
  */
 import t from 'tap'
 import { refuses } from '../support/claims.js'
@@ -53,6 +54,40 @@ await overWorkers(
         refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
       })
     }
+
+    await t.test('an upload whose key ends before its last byte is refused', async (t) => {
+      const token = await server.addKey('brief', { expiresMs: Date.now() + 2000 })
+      const connection = await server.raw()
+      await connection.write(head(token, length) + body.slice(0, -1))
+      await until('the key is refused by every worker', async () => {
+        const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
+        return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
+      })
+      await connection.write(body.slice(-1))
+      t.match(await connection.answer(), { status: 401, body: /"unauthorized".*its token has expired/ })
+      connection.close()
+      refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
+    })
+
+    await t.test('an upload in pieces counts once against a rate', async (t) => {
+      // Two in each worker, of which others may be used up by the wait until the key is known: those come back.
+      const token = await server.addKey('piecewise', { rate: 2 * server.workers })
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      const connection = await server.raw()
+      for (let upload = 1; upload <= 2; upload++) {
+        await connection.write(head(token, length) + body.slice(0, half))
+        await server.post('fetch', { path: 'late' })
+        await connection.write(body.slice(half))
+        t.equal((await connection.answers(upload)).length, upload)
+      }
+      const answers = await connection.answers(2)
+      t.strictSame(
+        answers.map(({ status }) => status),
+        [200, 200],
+      )
+      connection.close()
+      await server.post('remove', { path: 'late' })
+    })
 
     await t.test('an upload whose key stays is accepted', async (t) => {
       const connection = await server.raw()

@@ -16,6 +16,7 @@ const commands = [
   ['keys', 'add'],
   ['keys', 'list'],
   ['keys', 'revoke'],
+  ['keys', 'rotate'],
   ['check'],
   ['backup'],
   ['export'],
@@ -73,7 +74,7 @@ t.test('the help for one command describes only that command', async (t) => {
   t.match(listHelp, '--json')
   t.notMatch(listHelp, '--allow')
   const group = await helpOf('keys')
-  for (const action of ['add', 'list', 'revoke']) t.match(group, `keys ${action}`)
+  for (const action of ['add', 'list', 'revoke', 'rotate']) t.match(group, `keys ${action}`)
   t.equal(await textFor(['keys', '--help']), group)
 })
 
@@ -172,7 +173,8 @@ const wrong: Readonly<
   'a --from-line below 1': [['import', '--from-line', '0'], {}, '--from-line', '0', '1 to'],
   'a selector that cannot be parsed': [['export', '--selector', '?a['], {}, '--selector', '?a['],
   'an empty selector': [['export', '--selector', ''], {}, '--selector'],
-  'keys without an action': [['keys'], {}, 'add, list, revoke'],
+  'keys without an action': [['keys'], {}, 'add, list, revoke, rotate'],
+  'a rotation without a name': [['keys', 'rotate'], {}, 'NAME', 'topicd help keys rotate'],
   'a revocation without a name': [['keys', 'revoke'], {}, 'NAME', 'topicd help keys revoke'],
   'a key without a name': [['keys', 'add'], {}, 'NAME'],
   'a key with an invalid name': [['keys', 'add', 'a b'], {}, 'NAME', 'a b'],
@@ -207,6 +209,24 @@ const wrong: Readonly<
   'a password in place of a name': [['keys', 'add', 'postgres://u:s3cret@h/d'], {}, 'NAME', 'postgres://u:***@h/d'],
   'an address without a password as the value of another flag': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
   'an empty list of operations': [['keys', 'add', 'a', '--allow', ''], {}, '--allow'],
+  'an end of a key without a unit': [
+    ['keys', 'add', 'a', '--expires', '30'],
+    {},
+    '--expires is "30"; it must be a period such as 12h or 30d, or a UTC time such as 2027-01-31',
+  ],
+  'an end of a key in the past': [['keys', 'add', 'a', '--expires', '2020-01-01'], {}, 'it must be in the future'],
+  'an end of a key that is now': [['keys', 'add', 'a', '--expires', '0s'], {}, 'it must be in the future'],
+  'an end of a key on no day': [['keys', 'add', 'a', '--expires', '2099-02-29'], {}, 'a day and time that exist'],
+  'an empty end of a key': [['keys', 'add', 'a', '--expires='], {}, '--expires is ""'],
+  'a rate of 0': [['keys', 'add', 'a', '--rate', '0'], {}, '--rate is "0"; it must be a number from 1 to 1000000'],
+  'a rate that is too high': [['keys', 'add', 'a', '--rate', '1000001'], {}, '--rate is "1000001"'],
+  'a rate that is not whole': [['keys', 'add', 'a', '--rate', '1.5'], {}, '--rate is "1.5"'],
+  'a grace without a unit': [
+    ['keys', 'rotate', 'a', '--grace', '1'],
+    {},
+    '--grace is "1"; it must be a period such as 10m, 12h or 7d, or 0s',
+    'topicd help keys rotate',
+  ],
   'an operation given twice': [['keys', 'add', 'a', '--allow', 'set,set'], {}, '--allow', 'set'],
 }
 

@@ -235,6 +235,37 @@ await t.test('API keys are exported and imported only with --with-keys, and neve
   t.match(await imported('keyless', '{"key":{"name":"x"}}\n', '--with-keys'), { code: 1, stderr: /line 1: / })
 })
 
+await t.test('the limits of API keys, and a token that was replaced, are exported and imported', async (t) => {
+  const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', dataDir('limited')])
+  const { stdout: token } = await run('add', 'limited', '--expires', '30d', '--rate', '1000000')
+  const { stdout: next } = await run('rotate', 'limited')
+  const lines = await exported('limited', '--with-keys')
+  t.match(
+    lines,
+    /^\{"key":\{"name":"limited",.*,"madeMs":\d+,"expiresMs":\d+,"rate":1000000,"former":\{"tokenHash":"[0-9a-f]{64}","untilMs":\d+\}\}\}\n$/,
+  )
+  t.match(await imported('limited-copy', lines, '--with-keys'), { code: 0, stdout: /1 API keys imported\n$/ })
+  t.equal(await exported('limited-copy', '--with-keys'), lines)
+  const server = await startServer(t, { dataDir: dataDir('limited-copy'), token: next.trim() })
+  t.match(await server.post('add', { path: 'a' }, { token: token.trim() }), { status: 200 }, 'both tokens work')
+  const key = { name: 'x', tokenHash: '0'.repeat(64), allow: [], under: [], madeMs: 1 }
+  for (const [wrong, problem] of [
+    [{ rate: 0 }, 'Parameter "key.rate" is the number 0; an integer from 1 to 1000000 is allowed.'],
+    [{ rate: 1000001 }, '"key.rate" is the number 1000001;'],
+    [{ rate: 1.5 }, '"key.rate" is the number 1.5;'],
+    [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; a time in ms since 1970 is allowed.'],
+    [{ expiresMs: 253_402_300_800_000 }, '"key.expiresMs"'],
+    [{ former: {} }, '"key.former.'],
+    [{ former: { tokenHash: 'x', untilMs: 1 } }, '"key.former.tokenHash"'],
+    [{ later: 1 }, '"key.later" is not known here'],
+  ] as const) {
+    const line = `${JSON.stringify({ key: { ...key, ...wrong } })}\n`
+    const refused = await imported('keyless', line, '--with-keys')
+    t.equal(refused.code, 1)
+    t.ok(refused.stderr.includes(problem), refused.stderr)
+  }
+})
+
 await t.test(`a round trip of ${topics} topics gives the same bytes`, { timeout: 600_000 }, async (t) => {
   mkdirSync(dataDir('many'))
   const store = openLmdbStore({ directory: dataDir('many') })

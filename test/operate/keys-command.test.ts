@@ -58,3 +58,55 @@ t.test('keys list --json prints a line of JSON for each key', async (t) => {
   t.match(two, { name: 'two', allow: ['fetch', 'set', 'add', 'remove'], under: [] })
   t.strictSame(more, [])
 })
+
+t.test('keys list shows ends, rates and the grace of an old token where a key has them', async (t) => {
+  const data = join(t.testdir(), 'db')
+  const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
+  await run('add', 'plain')
+  t.match((await run('list')).stdout, /^NAME +MAY +UNDER +MADE +LAST USED\nplain .* never\n$/, 'no column without need')
+  const sinceMs = Date.now()
+  await run('add', 'limited', '--expires', '30d', '--rate', '1000000')
+  await run('add', 'dated', '--expires', '2099-01-31T12:00:00Z')
+  t.equal((await run('rotate', 'plain')).code, 0)
+  const { stdout } = await run('list')
+  const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
+  for (const row of [
+    'NAME .* LAST USED +ENDS +RATE +OLD TOKEN UNTIL',
+    `limited .* never +${time} +1000000/s +-`,
+    'dated .* never +2099-01-31T12:00:00Z +- +-',
+    `plain .* never +- +- +${time}`,
+  ])
+    t.match(stdout, new RegExp(`^${row}$`, 'm'), row)
+  const lines = (await run('list', '--json')).stdout.trimEnd().split('\n')
+  const [dated, limited = {}, plain = {}] = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.match(dated, { name: 'dated', expires: '2099-01-31T12:00:00.000Z', rate: undefined, oldTokenUntil: undefined })
+  t.match(limited, { name: 'limited', rate: 1_000_000, oldTokenUntil: undefined })
+  const inDays = (Date.parse(String(limited.expires)) - sinceMs) / 86_400_000
+  t.ok(inDays >= 30 && inDays < 30.01, `${inDays} days from now`)
+  t.match(plain, { name: 'plain', expires: undefined, rate: undefined })
+  const inHours = (Date.parse(String(plain.oldTokenUntil)) - sinceMs) / 3_600_000
+  t.ok(inHours >= 1 && inHours < 1.1, `by default an hour from now: ${inHours}`)
+})
+
+t.test(
+  'a key that does not exist or has ended is not rotated, and a second rotation ends the oldest token',
+  async (t) => {
+    const data = join(t.testdir(), 'db')
+    const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
+    await run('add', 'brief', '--expires', '1s')
+    await run('add', 'a')
+    t.match(await run('rotate', 'none'), { code: 1, stdout: '', stderr: 'topicd: there is no key named "none"\n' })
+    t.match((await run('rotate', 'a')).stderr, /^topicd: the former token of "a" is good until [\dTZ:-]+\n$/)
+    const again = await run('rotate', 'a', '--grace', '10m')
+    t.match(again, {
+      code: 0,
+      stderr: /^topicd: .* is good until [\dTZ:-]+; the one before it, good until .* ends now\n$/,
+    })
+    await until('the brief key has ended', async () => {
+      const { code, stdout, stderr } = await run('rotate', 'brief')
+      if (code === 0) return undefined
+      t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /the key "brief" ended at .*add it again/ })
+      return true
+    })
+  },
+)

@@ -45,3 +45,90 @@ export async function answerQuestion(store, question) {
     'topicd: planted; it is not known whether the key was made, and its token may be valid: topicd keys revoke maybe makes sure that it is not\n',
   )
 })
+
+t.test('a worker that dies after a rotation has made it, and its repetition keeps the former token good', async (t) => {
+  const directory = t.testdir()
+  const program = patchedProgram(
+    directory,
+    'cluster/key-requests.js',
+    `import { answerQuestion as sound } from './sound-key-requests.js'
+import { existsSync, writeFileSync } from 'node:fs'
+export async function answerQuestion(store, question) {
+  const answer = await sound(store, question)
+  const mark = ${JSON.stringify(join(directory, 'died'))}
+  if (question.about === 'rotateKey' && !existsSync(mark)) {
+    writeFileSync(mark, '')
+    process.kill(process.pid, 'SIGKILL')
+  }
+  return answer
+}
+`,
+  )
+  const server = await startServer(t, { program, dataDir: join(directory, 'db') })
+  const token = await server.addKey('turned')
+  const { code, stdout } = await runCommand(['keys', 'rotate', 'turned', '--data', server.dataDir])
+  t.equal(code, 0)
+  for (const each of [stdout.trim(), token]) {
+    await server.knows(each)
+    t.equal((await server.post('add', { path: 'a' }, { token: each })).status, 200)
+  }
+})
+
+t.test('a rotation that is overtaken by another, or by a revocation, says that its token is void', async (t) => {
+  const directory = t.testdir()
+  const program = patchedProgram(
+    directory,
+    'cluster/key-requests.js',
+    `import { answerQuestion as sound } from './sound-key-requests.js'
+export async function answerQuestion(store, question) {
+  if (question.about === 'rotateKey') {
+    const { name, formerHash } = question.rotation
+    if (name === 'revoked') await store.revokeKey(name)
+    else await store.rotateKey({ name, formerHash, tokenHash: '0'.repeat(64) })
+  }
+  return sound(store, question)
+}
+`,
+  )
+  const server = await startServer(t, { program, dataDir: join(directory, 'db') })
+  for (const name of ['revoked', 'rotated']) {
+    await server.addKey(name)
+    const { code, stdout, stderr } = await runCommand(['keys', 'rotate', name, '--data', server.dataDir])
+    t.equal(code, 1)
+    t.match(stdout, /^topicd_/)
+    t.equal(
+      stderr,
+      `topicd: the key "${name}" was revoked or rotated meanwhile; the token that was just printed is void\n`,
+    )
+    t.equal((await server.post('fetch', {}, { token: stdout.trim() })).status, 401)
+  }
+  t.notMatch((await server.command('keys', 'list')).stdout, 'revoked', 'it is not resurrected')
+})
+
+t.test('a service of an earlier version, which knows no rotation, is named at once', async (t) => {
+  const directory = t.testdir()
+  const program = patchedProgram(
+    directory,
+    'cluster/control-protocol.js',
+    `import { parseRequest as sound } from './sound-control-protocol.js'
+export * from './sound-control-protocol.js'
+export function parseRequest(line) {
+  const request = sound(line)
+  const isNew = request.question?.about === 'rotateKey' || request.question?.record?.rate !== undefined
+  return isNew ? { problem: 'the request is malformed: question must be of a known form' } : request
+}
+`,
+  )
+  const server = await startServer(t, { program, dataDir: join(directory, 'db') })
+  await server.addKey('a')
+  for (const args of [
+    ['rotate', 'a'],
+    ['add', 'b', '--rate', '1'],
+  ]) {
+    const { code, stderr } = await runCommand(['keys', ...args, '--data', server.dataDir])
+    t.equal(code, 1)
+    t.match(stderr, /earlier version, until it is restarted; the token that was just printed is void\n$/)
+  }
+  const plain = await runCommand(['keys', 'add', 'c', '--data', server.dataDir])
+  t.equal(plain.code, 0, 'a key without limits is sent as before')
+})

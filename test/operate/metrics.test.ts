@@ -42,6 +42,11 @@ await t.test('requests are counted by route and status, over all workers', async
   t.equal(more('topicd_response_bytes_total', { route: '/topics/addAndSet' }), answers, 'bytes out')
 })
 
+await t.test('answered requests are counted by the name of their key, and refused tokens are not', async (t) => {
+  t.equal(more('topicd_key_requests_total', { key: 'first' }), 2 * requests + 1)
+  t.equal(more('topicd_key_requests_total'), 2 * requests + 1)
+})
+
 await t.test('every request is counted in the histogram of durations', async (t) => {
   for (const route of ['/topics/addAndSet', '/topics/fetch']) {
     const count = more('topicd_requests_total', { route })

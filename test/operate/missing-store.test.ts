@@ -11,7 +11,14 @@ const directory = t.testdir()
 
 const copy = join(directory, 'copy.mdb')
 
-const commands = [['check'], ['backup', copy], ['export'], ['keys', 'list'], ['keys', 'revoke', 'somebody']]
+const commands = [
+  ['check'],
+  ['backup', copy],
+  ['export'],
+  ['keys', 'list'],
+  ['keys', 'revoke', 'somebody'],
+  ['keys', 'rotate', 'somebody'],
+]
 
 for (const command of commands) {
   t.test(

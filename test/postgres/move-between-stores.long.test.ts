@@ -60,6 +60,9 @@ await t.test(
       allow: ['fetch', 'set'],
       under: ['tree/1' as Path],
       madeMs: 5,
+      expiresMs: 2e12,
+      rate: 5,
+      former: { tokenHash: 'cd'.repeat(32), untilMs: 1e12 },
     })
     await source.close()
 

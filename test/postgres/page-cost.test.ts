@@ -1,7 +1,8 @@
 /**
  * What a page costs over PostgreSQL depends on the page alone: not on topics of the other type in between, not on the
- * size of the tree, not on how deep in it the page begins. A read or write by path uses an index too. Costs are counted
- * in blocks that the engine touches, so the machine's speed does not matter.
+ * size of the tree, not on how deep in it the page begins, and for a listing of children not on what is below them. A
+ * read or write by path uses an index too. Costs are counted in blocks that the engine touches, or in entries that it
+ * reads of its indexes, so the machine's speed does not matter.
  */
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
@@ -99,6 +100,77 @@ await t.test(
     for (const [name, work] of Object.entries(works)) {
       const touched = await cost(async (opened, run) => void (await work(opened, run)))
       t.ok(touched > 0 && touched < blocksMax, `${name}: ${touched.toFixed(1)} blocks`)
+    }
+  },
+)
+
+/** Children of one topic, and topics below each child. */
+const children = 1000
+const topicsPerChild = 100
+
+/** Entries of indexes for each result: those that find a branch, read its keys, and read its item. */
+const entriesMax = 5
+
+await t.test(
+  'a listing of children reads few entries of the indexes for each, however many topics are below',
+  { skip: engine === undefined && skipReason, timeout: 120_000 },
+  async (t) => {
+    const store = (await engine?.database()) ?? ''
+    await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
+    await execute(
+      store,
+      `insert into topicd.topics (key, type, retains, life, created, updated, item)
+     select convert_to('a', 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM0000'), 'UTF8') || '\\x00'::bytea ||
+         convert_to(to_char(m, 'FM0000'), 'UTF8'), 1, true, 1, 0, 0,
+       '{"path":"a/' || to_char(n, 'FM0000') || '/' || to_char(m, 'FM0000') || '","type":"json","value":1}'
+     from generate_series(1, ${children}) n, generate_series(1, ${topicsPerChild}) m`,
+    )
+
+    /** Entries that were read by connections that have ended. */
+    async function entries(): Promise<number> {
+      await until('the connections to end', async () => {
+        const others = await execute(
+          store,
+          `select 1 from pg_stat_activity where application_name = 'topicd' and datname = current_database()`,
+        )
+        return others.length === 0 ? true : undefined
+      })
+      const [row] = await execute(
+        store,
+        `select (select seq_tup_read from pg_stat_user_tables where schemaname = 'topicd' and relname = 'topics') +
+         sum(idx_tup_read) as sum from pg_stat_user_indexes where schemaname = 'topicd' and relname = 'topics'`,
+      )
+      return Number(row?.sum)
+    }
+
+    for (const type of ['json', 'any'] as const) {
+      for (const values of [false, true]) {
+        for (const [size, limit] of [
+          [1000, 1],
+          [100, 1],
+          [1000, 3],
+        ] as const) {
+          const before = await entries()
+          const opened = await openPostgresStore(store)
+          const plan = planSelector('?a//')
+          if ('problem' in plan) throw new Error(plan.problem)
+          const query = { plan, branches: { depth: 2, limit }, size, bytesMax: 2 ** 30 } as const
+          const form = { type, values, properties: false }
+          let results = 0
+          for (let after: Path | undefined; ; ) {
+            const page = await opened.readListing({ ...query, form, after }, { cancelled: false })
+            const text = page.buffer.subarray(page.start, page.end).toString()
+            const items = JSON.parse(`[${text}]`) as { path: Path }[]
+            results += items.length
+            after = items.at(-1)?.path
+            if (!page.hasMore) break
+          }
+          await opened.close()
+          const each = ((await entries()) - before) / results
+          t.equal(results, limit * children, `${type}, ${limit} of each, pages of ${size}`)
+          t.ok(each > 0 && each <= entriesMax, `${each.toFixed(2)} entries per result`)
+        }
+      }
     }
   },
 )

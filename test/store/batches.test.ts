@@ -36,7 +36,7 @@ const properties: readonly Properties[] = [
 ]
 
 function randomConstraint(random: Random): Constraint | undefined {
-  switch (random.below(8)) {
+  switch (random.below(20)) {
     case 0:
       return { kind: 'no_topic' }
     case 1:
@@ -51,7 +51,7 @@ function randomConstraint(random: Random): Constraint | undefined {
 
 function randomOperation(random: Random): WriteOperation {
   const path = random.pick(paths) as Path
-  const type: TopicType = random.oneIn(8) ? 'string' : 'json'
+  const type: TopicType = random.oneIn(20) ? 'string' : 'json'
   const text = Buffer.from(type === 'string' ? '"text"' : random.pick(values))
   const constraint = randomConstraint(random)
   const base = { path, constraint }
@@ -163,7 +163,7 @@ await eachStore(t, async (t, address) => {
       if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
     }
     t.strictSame(await storedTopics(store), modelTopics(model))
-    t.ok(refused > 20 && refused < 380, `${refused} of 400 batches are refused`)
+    t.ok(refused > 50 && refused < 350, `${refused} of 400 batches are refused`)
     const findings: string[] = []
     await store.check((finding) => findings.push(finding))
     t.strictSame(findings, [])
@@ -174,7 +174,8 @@ await eachStore(t, async (t, address) => {
 
 /**
  * Counters that each batch moves in opposite directions, if they are as it read them: many of one process and at once, so
- * that batches share transactions, and single writes of other topics come in between.
+ * that batches share transactions, and single writes of other topics come in between. The page that shows their sum is a
+ * scan of one range, which is always read in one piece.
  */
 async function together(t: Test, store: TopicStore): Promise<void> {
   await store.removeMatches(planned('*.*'), waiting)
@@ -184,7 +185,7 @@ async function together(t: Test, store: TopicStore): Promise<void> {
   let conflicts = 0
   const lanes = Array.from({ length: 16 }, async (_, lane) => {
     for (let i = 0; i < 20; i++) {
-      const { items } = await readItems(store, { plan: planned('?c/.*') })
+      const { items } = await readItems(store, { plan: planned('?c//') })
       const from = at(items, (lane + i) % 3)
       const to = at(items, (lane + i + 1) % 3)
       const move = (item: typeof from, by: number): WriteOperation => ({
@@ -198,7 +199,7 @@ async function together(t: Test, store: TopicStore): Promise<void> {
       if (isRefused(result)) conflicts++
       else committed++
       await store.addAndSet(creation(`other/${lane}`), Buffer.from(String(i)))
-      const sum = (await readItems(store, { plan: planned('?c/.*') })).items.reduce(
+      const sum = (await readItems(store, { plan: planned('?c//') })).items.reduce(
         (s, { value }) => s + Number(value),
         0,
       )

@@ -292,6 +292,54 @@ await eachStore(t, async (t, address) => {
     t.equal(new Set(revisions).size, 4, 'each change has its own revision')
   })
 
+  await t.test('a rotation gives a key a new token, keeps everything else, and can be repeated', async (t) => {
+    const record: KeyRecord = {
+      name: 'turned',
+      tokenHash: 'one',
+      allow: ['set'],
+      under: ['a' as Path],
+      madeMs: 5,
+      expiresMs: 2e12,
+      rate: 7,
+    }
+    const name = 'turned'
+    await store.addKey(record)
+    const revision = await store.keysRevision()
+    const second = { name, formerHash: 'one', formerUntilMs: 1e12, tokenHash: 'two' }
+    t.equal(await store.rotateKey(second), true)
+    const rotated = { ...record, tokenHash: 'two', former: { tokenHash: 'one', untilMs: 1e12 } }
+    t.strictSame(await store.readKeys(), [rotated])
+    t.not(await store.keysRevision(), revision, 'a new revision')
+    t.equal(await store.rotateKey(second), true, 'repeated')
+    t.strictSame(await store.readKeys(), [rotated], 'which changes nothing')
+    const late = { name, formerHash: 'one', tokenHash: 'other' }
+    const current = await store.keysRevision()
+    t.equal(await store.rotateKey(late), false, 'the key has another token than expected')
+    t.equal(await store.rotateKey({ ...late, name: 'nobody' }), false, 'there is no such key')
+    t.strictSame([await store.readKeys(), await store.keysRevision()], [[rotated], current], 'which changes nothing')
+    t.equal(await store.rotateKey({ name, formerHash: 'two', tokenHash: 'three' }), true)
+    t.strictSame(await store.readKeys(), [{ ...record, tokenHash: 'three' }], 'without a grace, no former token')
+    t.equal(await store.revokeKey(name), true)
+    t.equal(await store.rotateKey({ name, formerHash: 'three', tokenHash: 'four' }), false, 'a revoked key')
+    t.strictSame(await store.readKeys(), [])
+  })
+
+  await t.test('of rotations at the same time one succeeds, and a revoked key is not resurrected', async (t) => {
+    for (let round = 0; round < 20; round++) {
+      const name = `contested-${round}`
+      await store.addKey({ name, tokenHash: 'first', allow: [], under: [], madeMs: 1 })
+      const rotations = Array.from({ length: 8 }, (_, i) =>
+        store.rotateKey({ name, formerHash: 'first', formerUntilMs: 1e12, tokenHash: `token-${i}` }),
+      )
+      const revoked = round % 2 === 0 ? await store.revokeKey(name) : undefined
+      const successes = (await Promise.all(rotations)).flatMap((isRotated, i) => (isRotated ? [`token-${i}`] : []))
+      const left = (await store.readKeys()).map(({ tokenHash }) => tokenHash)
+      if (revoked === undefined) t.strictSame([left, left.length], [successes, 1], 'the winner has the key')
+      else t.strictSame([revoked, left], [true, []], `revoked beside ${successes.length} rotations`)
+      await store.revokeKey(name)
+    }
+  })
+
   await t.test('a check finds nothing wrong afterwards', async (t) => {
     const findings: Finding[] = []
     const { records } = await store.check((finding) => findings.push(finding))

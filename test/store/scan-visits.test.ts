@@ -1,10 +1,16 @@
 /**
- * How many keys a scan of a real store visits per item that it returns: subtrees that cannot match are skipped, from
- * the first page to the last.
+ * How many keys a scan of a real store visits per item that it returns: subtrees that cannot match are skipped, and so
+ * is the rest of a branch whose limit is reached, from the first page to the last.
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { load, openStore, planned, readItems, watched } from '../support/store.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { createSnapshots } from '../../dist/store/lmdb/fresh-snapshots.js'
+import { Listings } from '../../dist/store/lmdb/listings.js'
+import { Scans } from '../../dist/store/lmdb/scans.js'
+import type { BranchLimit } from '../../dist/store/store.js'
+import type { Path } from '../../dist/topics/path.js'
+import { load, makeDirectory, openStore, planned, readItems, waiting, watched } from '../support/store.js'
 
 const groups = 1000
 const membersPerGroup = 40
@@ -48,5 +54,64 @@ t.test('a page of a split-path pattern visits fewer than 5 keys per item that it
     const { items } = await readItems(store, { plan })
     t.equal(items.length, groups)
     t.ok(visits > 5 * groups, `${visits} keys`)
+  })
+})
+
+const children = 1000
+/** `TOPICS_PER_CHILD=1000` in the environment makes the tree ten times as large, which takes half a minute. */
+const topicsPerChild = Number(process.env.TOPICS_PER_CHILD ?? 100)
+
+t.test('a listing of children looks at fewer than 4 keys per result, however many topics are below each', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  const name = (n: number): string => String(n).padStart(3, '0')
+  const childPaths = Array.from({ length: children }, (_, i) => `a/${name(i)}`)
+  const below = (child: string): string[] => Array.from({ length: topicsPerChild }, (_, i) => `${child}/${name(i)}`)
+  await makeDirectory(directory, childPaths.flatMap(below))
+  const environment = openEnvironment(directory)
+  t.teardown(() => environment.root.close())
+  const snapshots = createSnapshots(environment.freshen, () => 0)
+  const { readListing } = new Listings(environment, snapshots, new Scans(snapshots))
+
+  let visits = 0
+  for (const tree of [environment.items.json, environment.specifications]) {
+    const getKeys = tree.getKeys.bind(tree)
+    tree.getKeys = (options) =>
+      getKeys(options).map((key) => {
+        visits++
+        return key
+      }) as ReturnType<typeof getKeys>
+  }
+
+  /** Walks to the end, in pages of `size`; returns how many results there are, and the keys looked at for each. */
+  async function walk(
+    type: 'json' | 'any',
+    branches: BranchLimit | undefined,
+    size: number,
+  ): Promise<[number, number]> {
+    const form = { type, values: false, properties: false } as const
+    const plan = planned('?a//')
+    visits = 0
+    let results = 0
+    for (let after: Path | undefined; ; ) {
+      const page = await readListing({ plan, form, branches, after, size, bytesMax: 2 ** 30 }, waiting)
+      const items = JSON.parse(`[${page.buffer.subarray(page.start, page.end).toString()}]`) as { path: Path }[]
+      results += items.length
+      if (!page.hasMore) return [results, visits / results]
+      after = items.at(-1)?.path
+    }
+  }
+
+  for (const type of ['json', 'any'] as const) {
+    for (const size of [10, 1000]) {
+      const [results, each] = await walk(type, { depth: 2, limit: 1 }, size)
+      t.equal(results, children, `${type} in pages of ${size}`)
+      t.ok(each < 4, `${each.toFixed(2)} keys per result`)
+    }
+  }
+
+  await t.test('the count detects a listing that skips nothing', async (t) => {
+    const [results, each] = await walk('json', { depth: 3, limit: 1 }, 100_000)
+    t.equal(results, children * topicsPerChild, 'every topic is a branch of its own')
+    t.ok(each >= 1 && visits > 4 * children, `${visits} keys`)
   })
 })

@@ -13,6 +13,7 @@ import { createSnapshots } from '../../dist/store/lmdb/fresh-snapshots.js'
 import { PageScan } from '../../dist/store/lmdb/page-scan.js'
 import { PlainTopics } from '../../dist/store/lmdb/plain-topics.js'
 import { Reads } from '../../dist/store/lmdb/reads.js'
+import { Scans } from '../../dist/store/lmdb/scans.js'
 import { Slabs } from '../../dist/store/lmdb/slab.js'
 import { walk } from '../../dist/store/lmdb/walk.js'
 import { Writes } from '../../dist/store/lmdb/writes.js'
@@ -104,7 +105,7 @@ function openParts(t: Test) {
     await commits.close()
     await environment.root.close()
   })
-  const { readPage } = new Reads(environment, snapshots, pageScan)
+  const { readPage } = new Reads(environment, snapshots, pageScan, new Scans(snapshots))
   const writes = new Writes(environment, snapshots, commits, now, new Slabs(), new PlainTopics())
   const { removeMatches } = new BulkRemoval(environment.specifications, snapshots, writes)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */

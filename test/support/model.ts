@@ -10,17 +10,22 @@ export type TopicType = 'json' | 'string'
 export interface Members {
   readonly path?: string
   readonly selector?: string
-  readonly type?: TopicType
+  /** Of a fetch, also `any`. */
+  readonly type?: TopicType | 'any'
   readonly value?: string
   readonly properties?: Readonly<Record<string, string>>
   readonly size?: number
   readonly after?: string
+  readonly deep_branch_depth?: number
+  readonly deep_branch_limit?: number
+  readonly with_values?: boolean
+  readonly with_properties?: boolean
 }
 
 /** What the service must answer: the whole body of a 200, or the code of a 400. */
 export type Expected = { readonly status: 200; readonly text: string } | { readonly status: 400; readonly code: string }
 
-interface Topic {
+export interface Topic {
   readonly type: TopicType
   readonly properties: Readonly<Record<string, string>>
   value: string | undefined
@@ -92,19 +97,16 @@ export class Model {
     }
   }
 
-  #fetch(path: string, { type = 'json' }: Members): Expected {
+  #fetch(path: string, members: Members): Expected {
     const topic = this.topics.get(path)
     if (topic === undefined) return refused('no_such_topic')
-    return topic.type === type ? given(item(path, topic)) : refused('incompatible_type')
+    return hasType(topic, members) ? given(item(path, topic, members)) : refused('incompatible_type')
   }
 
-  #fetchPage(selector: string, { type = 'json', size = 10, after }: Members): Expected {
-    const matches = [...this.topics.keys()]
-      .filter((path) => this.topics.get(path)?.type === type && selects(selector, path))
-      .filter((path) => after === undefined || treeOrder(path, trimmed(after)) > 0)
-      .sort(treeOrder)
-    const results = matches.slice(0, size).map((path) => item(path, this.topics.get(path) as Topic))
-    return given(`{"has_more":${matches.length > size},"results":[${results.join(',')}]}`)
+  #fetchPage(selector: string, members: Members): Expected {
+    const items = itemsOf(this.topics, (path) => selects(selector, path), members)
+    const { size = 10 } = members
+    return given(`{"has_more":${items.length > size},"results":[${items.slice(0, size).join(',')}]}`)
   }
 
   #set(path: string, { type = 'json', value }: Members): Expected {
@@ -117,7 +119,7 @@ export class Model {
 
   #add(path: string, { type = 'json', properties = {} }: Members): Expected {
     const created = !this.topics.has(path)
-    if (created) this.topics.set(path, { type, properties, value: undefined })
+    if (created) this.topics.set(path, { type: type as TopicType, properties, value: undefined })
     return given(`{"path":${JSON.stringify(path)},"created":${created}}`)
   }
 
@@ -126,7 +128,7 @@ export class Model {
     if (existing !== undefined && existing.type !== type) return refused('incompatible_type')
     if (existing !== undefined && !compatible(existing.properties, properties))
       return refused('incompatible_properties')
-    const topic = existing ?? { type, properties, value: undefined }
+    const topic = existing ?? { type: type as TopicType, properties, value: undefined }
     keep(topic, value)
     this.topics.set(path, topic)
     return given(`{"path":${JSON.stringify(path)},"created":${existing === undefined}}`)
@@ -149,9 +151,36 @@ function refused(code: string): Expected {
   return { status: 400, code }
 }
 
-function item(path: string, topic: Topic): string {
-  const value = topic.value === undefined ? '' : `,"value":${topic.value}`
-  return `{"path":${JSON.stringify(path)},"type":"${topic.type}"${value}}`
+/** The items of all matches after `after`, whatever the size of a page. */
+export function itemsOf(
+  topics: ReadonlyMap<string, Topic>,
+  matches: (path: string) => boolean,
+  members: Members,
+): string[] {
+  const { deep_branch_depth: depth, deep_branch_limit: limit = 0, after } = members
+  const taken = new Map<string, number>()
+  return [...topics]
+    .filter(([path, topic]) => hasType(topic, members) && matches(path))
+    .sort(([a], [b]) => treeOrder(a, b))
+    .filter(([path]) => {
+      const segments = path.split('/')
+      if (depth === undefined || segments.length < depth) return true
+      const branch = segments.slice(0, depth).join('/')
+      taken.set(branch, (taken.get(branch) ?? 0) + 1)
+      return (taken.get(branch) ?? 0) <= limit
+    })
+    .filter(([path]) => after === undefined || treeOrder(path, trimmed(after)) > 0)
+    .map(([path, topic]) => item(path, topic, members))
+}
+
+function hasType(topic: Topic, { type = 'json' }: Members): boolean {
+  return type === 'any' || topic.type === type
+}
+
+function item(path: string, topic: Topic, { with_values = true, with_properties = false }: Members): string {
+  const value = topic.value === undefined || !with_values ? '' : `,"value":${topic.value}`
+  const properties = with_properties ? `,"properties":${JSON.stringify(topic.properties)}` : ''
+  return `{"path":${JSON.stringify(path)},"type":"${topic.type}"${value}${properties}}`
 }
 
 function keep(topic: Topic, value: string | undefined): void {

@@ -36,6 +36,10 @@ const connectionsPerWorker = 6
 interface KeyRights {
   readonly allow?: readonly Operation[]
   readonly under?: readonly string[]
+  /** In ms since the epoch. */
+  readonly expiresMs?: number
+  /** Requests a second. */
+  readonly rate?: number
 }
 
 const everything: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
@@ -233,7 +237,8 @@ export class Server {
     await until('a new key is known', async () => {
       const requests = Array.from({ length: this.client.connections }, () => this.post('fetch', {}, { token }))
       const answers = await Promise.all(requests)
-      return answers.every(({ status }) => status !== 401) ? true : undefined
+      // A token that has expired meanwhile is known, too.
+      return answers.every(({ status, message }) => status !== 401 || /has expired/.test(message)) ? true : undefined
     })
   }
 
@@ -273,10 +278,13 @@ export class Server {
   readonly post: Client['post'] = (route, body, options) => this.client.post(route, body, options)
 
   /** Adds an API key beside the running server; returns its token once every worker knows it. */
-  readonly addKey = async (name: string, { allow = everything, under = [] }: KeyRights = {}): Promise<string> => {
+  readonly addKey = async (
+    name: string,
+    { allow = everything, under = [], ...limits }: KeyRights = {},
+  ): Promise<string> => {
     const token = makeToken()
     const paths = under.map((path) => parsePath(path) as Path)
-    const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now() }
+    const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now(), ...limits }
     const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0 }
     assert.equal(await ask(location, { about: 'addKey', record }), true, `the key ${name}`)
     await this.knows(token)

@@ -5,6 +5,7 @@
  * The transactions have callbacks: JavaScript runs while the write lock is held, and all writers wait for it. Its work
  * is bounded by the number of keys. It runs when a key changes and, once a minute, to store when keys were used.
  */
+import { rotated } from '../key-rotation.js'
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
 import type { Environment } from './environment.js'
@@ -13,7 +14,7 @@ import { numberRecord } from './number-record.js'
 
 type KeyRecords = Pick<
   TopicStore,
-  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
+  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'rotateKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
 >
 
 const revisionName = 'keysRevision'
@@ -43,13 +44,18 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
   }
 
   return {
-    readKeys: () =>
-      snapshots.alone(() => [...keys.getRange({})].map(({ value }) => JSON.parse(value.toString()) as KeyRecord)),
+    readKeys: () => snapshots.alone(() => [...keys.getRange({})].map(({ value }) => recordOf(value))),
     keysRevision: () => snapshots.alone(revision),
     addKey: (record) => changeKeys(() => keys.get(record.name) === undefined && put(record)),
     async restoreKey(record) {
       await changeKeys(() => put(record))
     },
+    rotateKey: (rotation) =>
+      changeKeys(() => {
+        const known = keys.get(rotation.name)
+        const record = rotated(known && recordOf(known), rotation)
+        return record !== undefined && put(record)
+      }),
     revokeKey: (name) =>
       changeKeys(() => {
         keyUses.removeSync(name)
@@ -72,4 +78,8 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
       )
     },
   }
+}
+
+function recordOf(value: Buffer): KeyRecord {
+  return JSON.parse(value.toString()) as KeyRecord
 }

@@ -11,15 +11,17 @@ import { BulkRemoval } from './bulk-removal.js'
 import { check } from './check.js'
 import { Commits } from './commits.js'
 import { clearDeadReaders } from './dead-readers.js'
-import { bytesUsed, openEnvironment } from './environment.js'
+import { bytesUsed, type Environment, openEnvironment } from './environment.js'
 import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
-import { createSnapshots } from './fresh-snapshots.js'
+import { createSnapshots, type Snapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
+import { Listings } from './listings.js'
 import { numberRecord } from './number-record.js'
 import { PageScan } from './page-scan.js'
 import { PlainTopics } from './plain-topics.js'
 import { Reads } from './reads.js'
+import { Scans } from './scans.js'
 import { Slabs } from './slab.js'
 import { entryCount } from './snapshot.js'
 import { walk } from './walk.js'
@@ -58,14 +60,11 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   // that write is in flight.
   versions.whenLow(() => void commits.run(true, () => versions.takeReserve()).catch(ignoreStoreError))
   const snapshots = createSnapshots(freshen, socketCount)
-  const { readTopic, readPage } = new Reads(environment, snapshots, pageScan)
-  const slabs = new Slabs()
-  const plainTopics = new PlainTopics()
-  const writes = new Writes(environment, snapshots, commits, clock, slabs, plainTopics)
-  const { set, add, addAndSet, remove } = writes
-  const { write } = new Batches(environment, commits, clock, slabs, plainTopics)
-  const { removeMatches, countMatches } = new BulkRemoval(specifications, snapshots, writes)
-  const expiry = new Expiry(environment, snapshots, commits, removeMatches, clock)
+  const scans = new Scans(snapshots)
+  const { readTopic, readPage } = new Reads(environment, snapshots, pageScan, scans)
+  const { readTopicAs, readListing } = new Listings(environment, snapshots, scans)
+  const changes = createChanges(environment, snapshots, commits, clock)
+  const expiry = new Expiry(environment, snapshots, commits, changes.removeMatches, clock)
   let copying = false
   const copy = async (to: string): Promise<void> => {
     copying = true
@@ -74,13 +73,9 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   return {
     readTopic,
     readPage,
-    set,
-    add,
-    addAndSet,
-    remove,
-    removeMatches,
-    countMatches,
-    write,
+    readTopicAs,
+    readListing,
+    ...changes,
     ...createKeyRecords(environment, snapshots, commits),
     removeDue: () => expiry.removeDue(),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
@@ -112,6 +107,22 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       await root.close()
     },
   }
+}
+
+/** Everything that changes topics, and what would be changed. */
+function createChanges(
+  environment: Environment,
+  snapshots: Snapshots,
+  commits: Commits,
+  clock: Clock,
+): Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | 'removeMatches' | 'countMatches' | 'write'> {
+  const slabs = new Slabs()
+  const plainTopics = new PlainTopics()
+  const writes = new Writes(environment, snapshots, commits, clock, slabs, plainTopics)
+  const { set, add, addAndSet, remove } = writes
+  const { removeMatches, countMatches } = new BulkRemoval(environment.specifications, snapshots, writes)
+  const { write } = new Batches(environment, commits, clock, slabs, plainTopics)
+  return { set, add, addAndSet, remove, removeMatches, countMatches, write }
 }
 
 /** A store that is closing or broken needs no further version numbers. */

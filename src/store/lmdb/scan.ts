@@ -6,7 +6,7 @@
  * is held between slices: a scan continues after the last key that it saw, so that a topic that exists throughout is
  * found exactly once, in order. The caller schedules the slices.
  */
-import type { Matcher } from '../../selectors/plan.js'
+import type { Matcher, Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
@@ -15,9 +15,17 @@ import { sliceMs } from '../time-slices.js'
 import type { Tree } from './environment.js'
 import type { PageBuffer } from './page-buffer.js'
 
-/** A page of a plan with a matcher, or of many ranges, in slices. */
+/** What a scan visits, and how it reads the items of what it finds. */
+export interface ScanSource {
+  /** The database whose keys are scanned. */
+  readonly tree: Tree
+  /** The item of a topic, valid until the next call; undefined without one. */
+  readonly readItem: (path: Path) => Buffer | undefined
+}
+
+/** A page of a plan with a matcher, of many ranges, or of items that are not stored so, in slices. */
 export class MatchScan {
-  readonly #tree: Tree
+  readonly #source: ScanSource
   readonly #matcher: Matcher | undefined
   readonly #size: number
   readonly #bytesMax: number
@@ -32,14 +40,14 @@ export class MatchScan {
    * @param isCrowded whether non-empty pages must end early, so that all unfinished pages together stay within bounds
    */
   constructor(
-    tree: Tree,
-    ranges: readonly KeyRange[],
-    { plan, size, bytesMax }: PageQuery,
+    source: ScanSource,
+    { ranges, matcher }: Plan,
+    { size, bytesMax }: Pick<PageQuery, 'size' | 'bytesMax'>,
     buffer: PageBuffer,
     isCrowded: () => boolean,
   ) {
-    this.#tree = tree
-    this.#matcher = plan.matcher
+    this.#source = source
+    this.#matcher = matcher
     this.#size = size
     this.#bytesMax = bytesMax
     this.#buffer = buffer
@@ -50,7 +58,7 @@ export class MatchScan {
 
   /** Works for about `sliceMs`; returns whether the page is finished. */
   readonly slice = (): boolean => {
-    const left = walkKeys(this.#tree, this.#ranges, this.#matcher, this.#visit)
+    const left = walkKeys(this.#source.tree, this.#ranges, this.#matcher, this.#visit)
     this.#ranges = left ?? []
     return left === undefined || this.#hasMore
   }
@@ -72,7 +80,7 @@ export class MatchScan {
   /** Adds the topic's item if it fits; false when the page is full. */
   #take(path: Path): boolean {
     if (this.#count === this.#size || (this.#count > 0 && this.#isCrowded())) return false
-    const item = this.#tree.getBinaryFast(path)
+    const item = this.#source.readItem(path)
     if (item === undefined) return true
     const bytes = this.#buffer.copy(item, item.length)
     if (this.#count > 0 && bytes > this.#bytesMax) {

@@ -2,14 +2,16 @@
  * API keys as rows. Every change also increments the revision, in the same statement, so that a process can tell by one
  * small read whether the keys that it holds are current.
  */
-import type { KeyRecord, TopicStore } from '../store.js'
+import { conflictsMax } from '../../limits.js'
+import { rotated } from '../key-rotation.js'
+import { type KeyRecord, StoreError, type TopicStore } from '../store.js'
 import { plainArray, textArray } from './arrays.js'
 import type { Connections } from './connections.js'
 import { inTime, type Statement } from './statement.js'
 
 type KeyRecords = Pick<
   TopicStore,
-  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
+  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'rotateKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
 >
 
 const readRecords: Statement<{ record: string }> = {
@@ -43,6 +45,19 @@ const putRecord: Statement<{ value: string }> = {
     ) ${incrementRevision}`,
 }
 
+const readRecord: Statement<{ record: string }> = {
+  name: 'read_key_record',
+  text: 'select record from topicd.api_keys where name = $1',
+}
+
+/** Only while the record is the one that was read. */
+const replaceRecord: Statement<{ value: string }> = {
+  name: 'replace_key',
+  text: `with changed as (
+      update topicd.api_keys set record = $2 where name = $1 and record = $3 and ${inTime(4)} returning name
+    ) ${incrementRevision}`,
+}
+
 const deleteRecord: Statement<{ value: string }> = {
   name: 'delete_key',
   text: `with changed as (delete from topicd.api_keys where name = $1 and ${inTime(2)} returning name) ${incrementRevision}`,
@@ -71,6 +86,16 @@ export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'wr
     addKey: async (record) => (await write(insertRecord, [record.name, JSON.stringify(record)])).length > 0,
     async restoreKey(record) {
       await write(putRecord, [record.name, JSON.stringify(record)])
+    },
+    async rotateKey(rotation) {
+      const { name } = rotation
+      for (let attempt = 0; attempt < conflictsMax; attempt++) {
+        const [row] = await read(readRecord, [name])
+        const record = row && rotated(JSON.parse(row.record) as KeyRecord, rotation)
+        if (row === undefined || record === undefined) return false
+        if ((await write(replaceRecord, [name, JSON.stringify(record), row.record])).length > 0) return true
+      }
+      throw new StoreError('retry', `the API key "${name}" is being changed by others all the time`)
     },
     revokeKey: async (name) => (await write(deleteRecord, [name])).length > 0,
     keyUses: async () => new Map((await read(readUses, [])).map(({ name, used }) => [name, Number(used)] as const)),

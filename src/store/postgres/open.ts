@@ -17,6 +17,7 @@ import { createFencedRead, requireFence } from './fence.js'
 import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
 import { limitConcurrency } from './limit.js'
+import { createListings } from './listings.js'
 import { createReads } from './reads.js'
 import { countMatching } from './scan.js'
 import { migrateSchema, requireSchema } from './schema.js'
@@ -153,6 +154,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
   const expiry = new Expiry({ read, write }, scan, lease)
   return {
     ...createReads(clientRead, clientScan),
+    ...createListings(clientScan),
     set: (path, type, valueText) => writes.set(path, type, valueText),
     add: (creation) => writes.add(creation),
     addAndSet: (creation, valueText) => writes.addAndSet(creation, valueText),

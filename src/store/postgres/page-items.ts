@@ -12,7 +12,7 @@ interface PageItems {
   finish(hasMore: boolean): Page
 }
 
-export function createPageItems({ size, bytesMax }: PageQuery): PageItems {
+export function createPageItems({ size, bytesMax }: Pick<PageQuery, 'size' | 'bytesMax'>): PageItems {
   const items: string[] = []
   let bytes = 0
   return {

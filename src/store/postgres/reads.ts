@@ -1,7 +1,7 @@
 /**
  * Fetching: one topic (topic-reads.ts), or a page of a plan. A page of a plan without a matcher reads ranges of one
  * index (range-reads.ts) and copies the items as they are stored. With a matcher, only keys are scanned (scan.ts), and
- * the items of matches are read by their keys.
+ * the items of matches are read by their keys (matched-page.ts). Items in other forms are read by listings.ts.
  *
  * Every statement sees what was committed before it was sent, and what it sees is durable.
  */
@@ -10,6 +10,7 @@ import { encodeKey } from '../../topics/key.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import { type Cancellation, Cancelled, type Page, type PageQuery, type TopicStore } from '../store.js'
 import { bytesArray } from './arrays.js'
+import { readMatchedPage } from './matched-page.js'
 import { createPageItems } from './page-items.js'
 import { RangeReads } from './range-reads.js'
 import { typeNumbers } from './rows.js'
@@ -18,7 +19,7 @@ import type { Execute, Statement } from './statement.js'
 import { TopicReads } from './topic-reads.js'
 
 /** The items of these keys, in tree order, up to the first that makes the sum exceed `$3` bytes. */
-const readMatches: Statement<{ item: string }> = {
+const readItems: Statement<{ item: string }> = {
   name: 'read_matches',
   text: `
     select p.item
@@ -47,7 +48,7 @@ export function createReads(read: Execute, scan: Execute): Pick<TopicStore, 'rea
       const { plan, after } = query
       const left = after === undefined ? plan.ranges : rangesFrom(plan.ranges, keyAfter(encodeKey(after)))
       if (plan.matcher === undefined) return readPlainPage(ranges, query, left, cancellation)
-      return readMatchedPage(scan, query, { ranges: left, matcher: plan.matcher }, cancellation)
+      return readMatches(scan, query, { ranges: left, matcher: plan.matcher }, cancellation)
     },
   }
 }
@@ -67,20 +68,10 @@ async function readPlainPage(
   return page.finish(false)
 }
 
-async function readMatchedPage(scan: Execute, query: PageQuery, plan: Plan, cancellation: Cancellation): Promise<Page> {
-  const { type, size, bytesMax } = query
-  const page = createPageItems(query)
-  for await (const keys of matchingKeys(scan, plan, type, cancellation)) {
-    for (let from = 0; from < keys.length; ) {
-      const room = size - page.count()
-      if (room === 0 || page.bytes() > bytesMax) return page.finish(true)
-      const some = keys.slice(from, from + room)
-      from += room
-      const rows = await scan(readMatches, [typeNumbers[type], bytesArray(some), bytesMax])
-      for (const { item } of rows) if (!page.add(item)) return page.finish(true)
-      // A first item beyond the bound fills the page, and the statement left out what follows it.
-      if (page.bytes() > bytesMax && some.length > 1) return page.finish(true)
-    }
-  }
-  return page.finish(false)
+function readMatches(scan: Execute, query: PageQuery, plan: Plan, cancellation: Cancellation): Promise<Page> {
+  const { type, bytesMax } = query
+  return readMatchedPage(matchingKeys(scan, plan, type, cancellation), query, async (keys) => {
+    const rows = await scan(readItems, [typeNumbers[type], bytesArray(keys), bytesMax])
+    return rows.map(({ item }) => item)
+  })
 }

@@ -57,10 +57,7 @@ export async function* matchingKeys(
   type: TopicType | undefined,
   cancellation: Cancellation,
 ): AsyncGenerator<Buffer[]> {
-  const readRange: ReadRange = ({ start, end }, limit) =>
-    type === undefined
-      ? read(readKeys, [start, end, limit])
-      : read(readKeysOfType, [typeNumbers[type], start, end, limit])
+  const readRange: ReadRange = (range, limit) => readKeyRows(read, range, type, limit)
   for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key }) => bytesOf(key))
 }
 
@@ -69,6 +66,27 @@ export async function countMatching(read: Execute, plan: Plan, cancellation: Can
   let count = 0
   for await (const keys of matchingKeys(read, plan, undefined, cancellation)) count += keys.length
   return count
+}
+
+/** The first keys of a range, at most `limit`. */
+export async function keysOf(
+  read: Execute,
+  range: KeyRange,
+  type: TopicType | undefined,
+  limit: number,
+): Promise<Buffer[]> {
+  return (await readKeyRows(read, range, type, limit)).map(({ key }) => bytesOf(key))
+}
+
+function readKeyRows(
+  read: Execute,
+  { start, end }: KeyRange,
+  type: TopicType | undefined,
+  limit: number,
+): Promise<readonly MatchRow[]> {
+  return type === undefined
+    ? read(readKeys, [start, end, limit])
+    : read(readKeysOfType, [typeNumbers[type], start, end, limit])
 }
 
 /** The matching keys of both types in batches, each with its topic's generation. */

@@ -1,0 +1,68 @@
+/**
+ * Limits for branches: a plan whose matcher also counts the matches of each branch, and skips the rest of a branch once
+ * its limit is reached. Engines share it; nothing is read here.
+ */
+import type { Matcher, Plan } from '../selectors/plan.js'
+import { encodeKey } from '../topics/key.js'
+import { isWithin, type Path } from '../topics/path.js'
+import { keyAfter, keyAfterSubtree, rangesFrom } from '../topics/range.js'
+import type { BranchLimit } from './store.js'
+
+/** The root of the branch that a path is in: its first `depth` segments; undefined if it has fewer. */
+export function branchOf(path: string, depth: number): string | undefined {
+  let slash = -1
+  for (let segment = 1; segment < depth; segment++) {
+    slash = path.indexOf('/', slash + 1)
+    if (slash === -1) return undefined
+  }
+  const end = path.indexOf('/', slash + 1)
+  return end === -1 ? path : path.slice(0, end)
+}
+
+/**
+ * The plan of the results after `after`, with the limit applied.
+ *
+ * Its matcher has a state: it is for one scan, which passes every key that is not skipped once, in order. The ranges
+ * begin at the root of the branch that `after` is in, so that the matches up to `after` are counted; they do not match
+ * themselves.
+ */
+export function limitBranches(plan: Plan, { depth, limit }: BranchLimit, after: Path | undefined): Plan {
+  if (limit === 0) return withoutBranches(plan, depth, after)
+  const afterKey = after === undefined ? undefined : encodeKey(after)
+  const branch = after === undefined ? undefined : branchOf(after, depth)
+  const start = branch === undefined ? afterKey && keyAfter(afterKey) : encodeKey(branch)
+  const ranges = start === undefined ? plan.ranges : rangesFrom(plan.ranges, start)
+  return { ranges, matcher: limited(plan.matcher, { depth, limit }, afterKey) }
+}
+
+/** A branch's matches, counted as far as `afterKey` and taken beyond it. */
+function limited(matcher: Matcher | undefined, { depth, limit }: BranchLimit, afterKey: Buffer | undefined): Matcher {
+  let branch: string | undefined
+  let matches = 0
+  let isBeyond = afterKey === undefined
+  return (path) => {
+    const isInBranch = branch !== undefined && isWithin(path as Path, branch as Path)
+    if (isInBranch && matches === limit) return keyAfterSubtree(encodeKey(branch as Path))
+    const verdict = matcher === undefined || matcher(path)
+    if (verdict !== true) return verdict
+    if (!isInBranch) {
+      branch = branchOf(path, depth)
+      matches = 0
+    }
+    matches++
+    isBeyond ||= Buffer.compare(encodeKey(path), afterKey as Buffer) > 0
+    return isBeyond
+  }
+}
+
+/** Topics with fewer than `depth` segments: all others below the same parent are skipped at once. */
+function withoutBranches({ ranges, matcher }: Plan, depth: number, after: Path | undefined): Plan {
+  if (depth === 1) return { ranges: [], matcher }
+  return {
+    ranges: after === undefined ? ranges : rangesFrom(ranges, keyAfter(encodeKey(after))),
+    matcher(path) {
+      if (branchOf(path, depth) === undefined) return matcher === undefined || matcher(path)
+      return keyAfterSubtree(encodeKey(branchOf(path, depth - 1) as Path))
+    },
+  }
+}

@@ -1,0 +1,157 @@
+/** Ends of keys and of replaced tokens, rates and counts, as a worker knows them, with a simulated clock and store. */
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
+import { Keyring } from '../../dist/auth/keyring.js'
+import { hashToken } from '../../dist/auth/token.js'
+import { keyNamesCountedMax } from '../../dist/limits.js'
+import { KeyLabels } from '../../dist/ops/key-labels.js'
+import type { KeyRecord, TopicStore } from '../../dist/store/store.js'
+import { present } from '../support/only.js'
+
+const startMs = Date.parse('2030-01-01T00:00:00Z')
+
+const record = (name: string, limits: Partial<KeyRecord> = {}): KeyRecord => ({
+  name,
+  tokenHash: hashToken(name),
+  allow: ['fetch'],
+  under: [],
+  madeMs: 0,
+  ...limits,
+})
+
+/** A keyring over records that a test changes, and the time that passes for it. */
+async function open(t: Test, ...first: readonly KeyRecord[]) {
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: startMs })
+  t.teardown(() => mock.timers.reset())
+  let records = first
+  let revision = 1
+  const hanging = { polls: false }
+  const store: Partial<TopicStore> = {
+    keysRevision: () => (hanging.polls ? new Promise<number>(() => {}) : Promise.resolve(revision)),
+    readKeys: () => Promise.resolve(records),
+    touchKeys: () => Promise.resolve(),
+  }
+  const keyring = await Keyring.open(store as TopicStore, (error) => t.fail(String(error)), 4)
+  t.teardown(() => {
+    const closed = keyring.close()
+    mock.timers.tick(1000)
+    return closed
+  })
+  async function pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 250) {
+      mock.timers.tick(Math.min(250, ms - passed))
+      for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  const isKnown = (token: string): boolean => keyring.find(`Apikey ${token}`) !== undefined
+  const change = (...changed: readonly KeyRecord[]): void => {
+    records = changed
+    revision++
+  }
+  return { keyring, pass, isKnown, change, hanging }
+}
+
+t.test('a key is known until its end and refused within a second after it, though the store hangs', async (t) => {
+  const { keyring, pass, isKnown, hanging } = await open(
+    t,
+    record('brief', { expiresMs: startMs + 5000 }),
+    record('long'),
+  )
+  await pass(250)
+  hanging.polls = true
+  await pass(4749)
+  t.ok(isKnown('brief'), '1 ms before')
+  t.ok(isKnown('brief'), 'from the cache')
+  t.notOk(keyring.hasEnded('Apikey brief'))
+  await pass(1000)
+  t.notOk(isKnown('brief'), 'after the end')
+  t.ok(keyring.hasEnded('Apikey brief') && keyring.hasEnded('Bearer brief'), 'and this is why')
+  t.notOk(keyring.hasEnded('Apikey other') || keyring.hasEnded('Apikey long') || keyring.hasEnded(''))
+  t.ok(isKnown('long'), 'another key goes on')
+})
+
+t.test('a key that has not been used is refused from its last millisecond on', async (t) => {
+  const { pass, isKnown } = await open(t, record('brief', { expiresMs: startMs + 100 }))
+  await pass(100)
+  t.notOk(isKnown('brief'))
+})
+
+t.test('when a clock that was wrong is set back, a key whose end is ahead is known again', async (t) => {
+  const { pass, isKnown } = await open(t, record('brief', { expiresMs: startMs + 5000 }))
+  t.ok(isKnown('brief'))
+  mock.timers.setTime(startMs + 10_000)
+  await pass(500)
+  t.notOk(isKnown('brief'))
+  mock.timers.setTime(startMs)
+  await pass(500)
+  t.ok(isKnown('brief'))
+})
+
+t.test('both tokens of a rotated key are one caller, until the former one or the key ends', async (t) => {
+  const former = (name: string, untilMs: number) => ({ former: { tokenHash: hashToken(`old-${name}`), untilMs } })
+  const { keyring, pass, isKnown, change } = await open(
+    t,
+    record('a', former('a', startMs + 2000)),
+    record('b', { ...former('b', startMs + 9000), expiresMs: startMs + 5000 }),
+  )
+  t.equal(keyring.find('Apikey old-a'), present(keyring.find('Apikey a')), 'one caller')
+  await pass(3000)
+  t.strictSame([isKnown('old-a'), isKnown('a')], [false, true], 'the former token has ended')
+  t.ok(keyring.hasEnded('Apikey old-a'))
+  t.strictSame([isKnown('old-b'), isKnown('b')], [true, true])
+  await pass(3000)
+  t.strictSame([isKnown('old-b'), isKnown('b')], [false, false], 'no token outlives its key')
+  change()
+  await pass(500)
+  t.strictSame([isKnown('a'), keyring.hasEnded('Apikey old-a')], [false, false], 'of a revoked key nothing is known')
+})
+
+t.test('a worker enforces its share of the rate, over both tokens, and over changes of other keys', async (t) => {
+  const rotated = record('a', { rate: 8, former: { tokenHash: hashToken('old'), untilMs: startMs + 60_000 } })
+  const { keyring, pass, change } = await open(t, rotated, record('free'))
+  const limit = (token: string) => present(keyring.find(`Apikey ${token}`)?.rateLimit)
+  t.strictSame(
+    [limit('a').tryTake(), limit('old').tryTake(), limit('a').tryTake()],
+    [true, true, false],
+    '8 / 4 at once',
+  )
+  t.equal(keyring.find('Apikey free')?.rateLimit, undefined)
+  const before = limit('a')
+  change(rotated, record('more'))
+  await pass(500)
+  t.ok(keyring.find('Apikey more'), 'the change is known')
+  t.equal(limit('a'), before, 'the rest of the rate is not filled up by it')
+  change({ ...rotated, rate: 4 })
+  await pass(500)
+  t.not(limit('a'), before, 'another rate begins anew')
+})
+
+t.test('requests are counted by name for as many keys as are allowed, in the order of their first use', async (t) => {
+  const names = Array.from({ length: keyNamesCountedMax + 2 }, (_, i) => `key-${i}`)
+  const { keyring, pass, change } = await open(t, ...[...names].reverse().map((name) => record(name)), record('other'))
+  const request = (name: string, count: number): void => {
+    present(keyring.find(`Apikey ${name}`)).count.requests += count
+  }
+  request('other', 1)
+  for (const name of names) request(name, 10)
+  change(record('key-0', { tokenHash: hashToken('new') }))
+  await pass(500)
+  request('new', 5)
+  const counts = new Map(keyring.requests())
+  t.equal(counts.size, keyNamesCountedMax + 1)
+  t.equal(counts.get('key-0'), 15, 'a key that is made again goes on counting')
+  t.equal(counts.get(`key-${keyNamesCountedMax - 1}`), 10, 'the last that is counted by name')
+  t.equal(counts.get('other'), 21, 'the two after it, and a key of that name')
+})
+
+t.test('a name keeps its label, so that no sum over the workers falls', (t) => {
+  const labels = new KeyLabels()
+  const worker = (first: number) =>
+    Array.from({ length: keyNamesCountedMax }, (_, i): [string, number] => [`key-${first + i}`, 1])
+  const sums = [worker(0), worker(50), worker(0)].map((requests) => labels.labelled([...requests, ['other', 3]]))
+  const [first, second, again] = sums
+  t.equal(first?.size, keyNamesCountedMax + 1)
+  t.strictSame([second?.get('key-50'), second?.get('key-149'), second?.get('other')], [1, undefined, 53])
+  t.strictSame(again, first)
+  t.end()
+})

@@ -1,0 +1,168 @@
+/** Keys that end, keys with two tokens, and keys with a rate, as clients see them. */
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import type { Answer } from '../support/client.js'
+import { scrape } from '../support/metrics.js'
+import { overWorkers, type Server, until } from '../support/server.js'
+
+/** How long after its end a key may be accepted: a second is promised, and on a busy machine requests are slow too. */
+const endedWithinMs = 5000
+
+const item = '{"path":"a","type":"json","value":1}'
+
+await overWorkers(t, async (t, server) => {
+  await server.post('addAndSet', { path: 'a', value: 1 })
+  await t.test('a key is refused by every worker after its end', (t) => ends(t, server))
+  await t.test('after a rotation both tokens are good, and then the new one alone', (t) => rotates(t, server))
+  await t.test('a flood with one key gets its rate, and 429 beyond it', (t) => floods(t, server))
+  await t.test('the rate is shared evenly by the workers', (t) => shares(t, server))
+  await t.test('a request beyond the rate is refused before its body, and keeps its connection', (t) =>
+    refusesUnread(t, server),
+  )
+})
+
+/** Answers of a fetch of `a` with this token, over every connection of the client. */
+function everywhere(server: Server, token: string): Promise<Answer[]> {
+  return Promise.all(
+    Array.from({ length: server.client.connections }, () => server.post('fetch', { path: 'a' }, { token })),
+  )
+}
+
+/** Waits until every worker refuses the token; returns when, and the last answers. */
+async function untilRefused(server: Server, token: string): Promise<{ readonly atMs: number; answers: Answer[] }> {
+  return until('the token is refused everywhere', async () => {
+    const answers = await everywhere(server, token)
+    return answers.every(({ status }) => status === 401) ? { atMs: Date.now(), answers } : undefined
+  })
+}
+
+async function ends(t: Test, server: Server): Promise<void> {
+  const expiresMs = Date.now() + 2500
+  const token = await server.addKey('brief', { expiresMs })
+  const answers = await everywhere(server, token)
+  if (Date.now() < expiresMs) for (const answer of answers) gives(t, answer, item, 'before its end')
+  else t.comment('the machine was too slow to use the key before its end')
+  const fromMs = Math.max(expiresMs, Date.now())
+  const refused = await untilRefused(server, token)
+  t.ok(refused.atMs >= expiresMs, 'not before')
+  t.ok(refused.atMs - fromMs < endedWithinMs, `everywhere ${refused.atMs - fromMs} ms after its end`)
+  for (const answer of refused.answers) {
+    refuses(t, answer, 401, 'unauthorized', 'afterwards', 'but its token has expired.')
+    t.equal(answer.headers['www-authenticate'], 'Apikey')
+  }
+}
+
+async function rotates(t: Test, server: Server): Promise<void> {
+  const first = await server.addKey('turned', { allow: ['fetch'] })
+  /** Rotates the key; returns the new token once every worker knows it. */
+  async function rotate(grace: string, says: RegExp): Promise<string> {
+    const { code, stdout, stderr } = await server.command('keys', 'rotate', 'turned', '--grace', grace)
+    t.match({ code, stdout }, { code: 0, stdout: /^topicd_[\w-]{43}\n$/ })
+    t.match(stderr, says)
+    await server.knows(stdout.trim())
+    return stdout.trim()
+  }
+
+  const second = await rotate('1h', /^topicd: the former token of "turned" is good until [\dTZ:-]+\n$/)
+  for (const token of [first, second]) {
+    for (const answer of await everywhere(server, token)) gives(t, answer, item, 'both tokens fetch')
+    const write = await server.post('set', { path: 'a', value: 2 }, { token })
+    refuses(t, write, 403, 'forbidden_operation', 'neither may do more than before')
+  }
+
+  const third = await rotate(
+    '2s',
+    /is good until [\dTZ:-]+; the one before it, good until [\dTZ:-]+ so far, ends now\n$/,
+  )
+  for (const { message } of (await untilRefused(server, first)).answers)
+    t.match(message, 'its token is not known', 'the oldest ends at once')
+  for (const { message } of (await untilRefused(server, second)).answers)
+    t.match(message, 'its token has expired', 'the former one ends after its grace')
+  for (const answer of await everywhere(server, third)) gives(t, answer, item, 'the new one stays')
+
+  const fourth = await rotate('0s', /^topicd: the former token of "turned" ends now\n$/)
+  for (const { message } of (await untilRefused(server, third)).answers)
+    t.match(message, 'its token is not known', 'without a grace the former one ends at once')
+  for (const answer of await everywhere(server, fourth)) gives(t, answer, item, 'the newest stays')
+}
+
+async function floods(t: Test, server: Server): Promise<void> {
+  const rate = 60
+  const token = await server.addKey('busy', { rate })
+  const before = await scrape(server.adminUrl)
+  const startMs = performance.now()
+  let requests = 0
+  let allowed = 0
+  const refused: Answer[] = []
+  while (performance.now() - startMs < 2000) {
+    for (const answer of await everywhere(server, token)) {
+      requests++
+      if (answer.status === 200) allowed++
+      else refused.push(answer)
+    }
+  }
+  const seconds = (performance.now() - startMs) / 1000
+  t.ok(allowed <= rate * (seconds + 1) + server.workers, `${allowed} of ${requests} in ${seconds.toFixed(1)} s`)
+  t.ok(allowed >= rate * seconds * 0.5, 'as good as all of its rate')
+  t.ok(refused.length > 0)
+  for (const answer of refused.slice(0, 3)) {
+    refuses(t, answer, 429, 'too_many_requests', 'beyond the rate', 'retry-after')
+    t.equal(answer.headers['retry-after'], '1')
+    t.not(answer.headers.connection, 'close')
+  }
+  const after = await scrape(server.adminUrl)
+  const more = (name: string, labels: Record<string, string>): number =>
+    after.value(name, labels) - before.value(name, labels)
+  t.equal(more('topicd_rejected_total', { cause: 'too_many_requests' }), refused.length, 'they are counted')
+  t.equal(more('topicd_key_requests_total', { key: 'busy' }), requests, 'all its requests are counted by its name')
+  const others = Array.from({ length: 100 }, () => server.post('fetch', { path: 'a' }))
+  t.ok(
+    (await Promise.all(others)).every(({ status }) => status === 200),
+    'a key without a rate has none',
+  )
+}
+
+async function shares(t: Test, server: Server): Promise<void> {
+  const token = await server.addKey('slow', { rate: 1 })
+  const answer = await until('a refusal', async () => {
+    const refused = (await everywhere(server, token)).find(({ status }) => status === 429)
+    return refused
+  })
+  t.equal(answer.headers['retry-after'], String(server.workers), 'one a second over all workers')
+  await new Promise((resolve) => setTimeout(resolve, server.workers * 1000))
+  const statuses = (await everywhere(server, token)).map(({ status }) => status)
+  const allowed = statuses.filter((status) => status === 200).length
+  t.ok(allowed >= 1 && allowed <= server.workers, `after that time one for each worker: ${statuses}`)
+}
+
+async function refusesUnread(t: Test, server: Server): Promise<void> {
+  const token = await server.addKey('raw', { rate: 1 })
+  const connection = await server.raw()
+  const body = '{"path":"a"}'
+  const head = (length: number) =>
+    [
+      'POST /topics/fetch HTTP/1.1',
+      'host: x',
+      `authorization: Apikey ${token}`,
+      'content-type: application/json',
+      `content-length: ${length}`,
+      '',
+      '',
+    ].join('\r\n')
+  let sent = 0
+  const status = async (): Promise<number | undefined> => (await connection.answers(++sent)).at(-1)?.status
+  await until('its worker has none left', async () => {
+    await connection.write(head(body.length) + body)
+    return (await status()) === 429 || undefined
+  })
+  // In the same bytes as another request, so that no time passes in between, in which one more would be allowed.
+  await connection.write(head(body.length) + body + head(body.length))
+  sent++
+  t.equal(await status(), 429, 'answered while the body is missing')
+  await connection.write(body)
+  await until('the same connection is served again', async () => {
+    await connection.write(head(body.length) + body)
+    return (await status()) === 200 || undefined
+  })
+  connection.close()
+}

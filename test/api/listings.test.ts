@@ -1,0 +1,238 @@
+/**
+ * fetch in other forms: branches that are limited, items with properties or without values, topics of both types, and
+ * what is refused about them.
+ */
+import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/claims.js'
+import { type FetchedPage, pathsOf } from '../support/client.js'
+import { overWorkers, type Server, startServer } from '../support/server.js'
+
+/** The tree of the documentation of Diffusion's limitDeepBranches, in tree order. */
+const tree = ['x/0', 'x/x/1', 'x/x/x/2', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6']
+
+const uint32Max = 2 ** 32 - 1
+
+await overWorkers(t, async (t, server) => {
+  await t.test('each branch gives at most its limit', (t) => limitedBranches(t, server))
+  await t.test('a wrong limit is refused', (t) => wrongLimits(t, server))
+  await t.test('forms of items', (t) => forms(t, server))
+})
+
+async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void> {
+  for (const path of tree) await post('add', { path })
+
+  async function pathsWith(depth: number, limit: number, more: object = {}, token?: string): Promise<string[]> {
+    const members = { selector: '?.*//', deep_branch_depth: depth, deep_branch_limit: limit, ...more }
+    const answer = await post('fetch', members, token === undefined ? {} : { token })
+    if (answer.status !== 200) throw new Error(answer.text)
+    return pathsOf([JSON.parse(answer.text) as FetchedPage])
+  }
+
+  await t.test('counted from each branch root, shorter paths not at all', async (t) => {
+    t.strictSame(await pathsWith(1, 1), ['x/0', 'y/y/y/4', 'z/5'])
+    t.strictSame(await pathsWith(3, 0), ['x/0', 'z/5'])
+    t.strictSame(await pathsWith(1, 0), [])
+    t.strictSame(await pathsWith(2, 0), [])
+    t.strictSame(await pathsWith(1, 2), ['x/0', 'x/x/1', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
+    t.strictSame(await pathsWith(2, 1), ['x/0', 'x/x/1', 'y/y/y/4', 'z/5', 'z/z/6'])
+    t.strictSame(await pathsWith(4, 1), ['x/0', 'x/x/1', 'x/x/x/2', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
+    t.strictSame(await pathsWith(4, 0), ['x/0', 'x/x/1', 'z/5', 'z/z/6'])
+    t.strictSame(await pathsWith(uint32Max, 0), tree, 'the largest depth')
+    t.strictSame(await pathsWith(1, uint32Max), tree, 'the largest limit')
+  })
+
+  await t.test('only matches count', async (t) => {
+    t.strictSame(await pathsWith(1, 1, { selector: '*.*/[136]' }), ['x/x/1', 'y/y/y/y/3', 'z/z/6'])
+    t.strictSame(await pathsWith(1, 1, { selector: '#>x/x/1////?x/x/x//' }), ['x/x/1'], 'a branch of two ranges')
+  })
+
+  await t.test('a page after a path counts what its branch has up to there', async (t) => {
+    t.strictSame(await pathsWith(1, 2, { after: 'x/0' }), ['x/x/1', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
+    t.strictSame(await pathsWith(1, 2, { after: 'x/x/1' }), ['y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
+    t.strictSame(await pathsWith(1, 1, { after: 'y/y' }), ['y/y/y/4', 'z/5'], 'no topic, and nothing before it')
+    t.strictSame(await pathsWith(1, 1, { after: 'y/y/z' }), ['z/5'], 'no topic, behind the result')
+    t.strictSame(await pathsWith(1, 1, { after: 'z/5' }), [])
+  })
+
+  await t.test('pages of any size are one large page, and has_more is exact', async (t) => {
+    for (const [depth, limit] of [
+      [1, 1],
+      [1, 2],
+      [2, 1],
+      [3, 0],
+      [4, 1],
+    ] as const) {
+      const whole = await pathsWith(depth, limit)
+      for (let size = 1; size <= tree.length; size++) {
+        const members = { selector: '?.*//', deep_branch_depth: depth, deep_branch_limit: limit, size }
+        const pages: FetchedPage[] = []
+        for (let after: string | undefined; ; after = pages.at(-1)?.results.at(-1)?.path) {
+          const page = JSON.parse((await post('fetch', { ...members, after })).text) as FetchedPage
+          pages.push(page)
+          if (!page.has_more) break
+        }
+        t.strictSame(pathsOf(pages), whole, `${depth}, ${limit} in pages of ${size}`)
+        t.equal(pages.length, Math.ceil(whole.length / size), 'as few pages as possible')
+      }
+    }
+  })
+
+  await t.test('a restricted key is given its own subtrees, and what it may not see is not counted', async (t) => {
+    const token = await addKey('branches', { allow: ['fetch'], under: ['x/x/x', 'y/y/y/y', 'z'] })
+    t.strictSame(await pathsWith(1, 1, {}, token), ['x/x/x/2', 'y/y/y/y/3', 'z/5'])
+    const apart = await addKey('apart', { allow: ['fetch'], under: ['x/0', 'x/x/x'] })
+    t.strictSame(await pathsWith(1, 1, {}, apart), ['x/0'], 'two subtrees in one branch')
+    t.strictSame(await pathsWith(1, 2, { after: 'x/0' }, apart), ['x/x/x/2'])
+    t.strictSame(await pathsWith(1, 1, { after: 'x/0' }, apart), [])
+  })
+}
+
+async function wrongLimits(t: Test, { post }: Server): Promise<void> {
+  const fetch = (members: string, start = '"selector":"?.*//"') => post('fetch', `{${start},${members}}`)
+  const bounds = { deep_branch_depth: 1, deep_branch_limit: 0 }
+  for (const [name, min] of Object.entries(bounds)) {
+    const other = name === 'deep_branch_depth' ? 'deep_branch_limit' : 'deep_branch_depth'
+    const found = await fetch(`"${name}":1`)
+    refuses(t, found, 400, 'missing_parameter', `${name} alone`, `"${other}" is missing`, `"${name}"`)
+    const wrong = [
+      String(min - 1),
+      '1.0000000000000000001',
+      '1.5',
+      '15e-1',
+      '1e-400',
+      '4294967296',
+      '4294967295.00000000000000001',
+      '1e400',
+      `0.${'9'.repeat(30)}`,
+    ]
+    for (const number of wrong) {
+      for (const start of ['"selector":"?.*//"', '"path":"x/0"']) {
+        const answer = await fetch(`"${other}":1,"${name}":${number}`, start)
+        const mention = `is the number ${number}; an integer from ${min} to 4294967295 is allowed`
+        refuses(t, answer, 400, 'invalid_parameter', `${name} ${number}`, `"${name}"`, mention)
+      }
+    }
+    for (const value of ['"1"', 'null', 'true', '[1]', '{}']) {
+      const answer = await fetch(`"${other}":1,"${name}":${value}`)
+      refuses(t, answer, 400, 'invalid_parameter', `${name} ${value}`, `"${name}"`, `an integer from ${min}`)
+    }
+    for (const number of ['1', '1.0', '1e0', '10e-1', '4294967295', '4.294967295e9', String(min)]) {
+      t.equal((await fetch(`"${other}":1,"${name}":${number}`)).status, 200, `${name} ${number}`)
+    }
+    refuses(t, await fetch(`"${name}":1,"${name}":1`), 400, 'duplicate_parameter', 'twice', `"${name}"`)
+  }
+  const item = '{"path":"x/0","type":"json"}'
+  gives(t, await fetch('"deep_branch_depth":1', '"path":"x/0"'), item, 'with a path, as a size is: checked and ignored')
+}
+
+async function forms(t: Test, { post }: Server): Promise<void> {
+  const properties = { VALIDATE_VALUES: 'true', 'né"w': '}' }
+  await post('addAndSet', { path: 'f', value: { a: 1 } })
+  await post('addAndSet', { path: 'f/p', value: 'x', type: 'string', properties })
+  await post('add', { path: 'f/q', properties: { DONT_RETAIN_VALUE: 'true' } })
+  await post('add', { path: 'f/r', type: 'string' })
+
+  await t.test('with_properties shows what was given at creation, at the end of each item', async (t) => {
+    const of = (path: string, more: object = {}) => post('fetch', { path, with_properties: true, ...more })
+    const p = `{"path":"f/p","type":"string","value":"x","properties":${JSON.stringify(properties)}}`
+    gives(t, await of('f'), '{"path":"f","type":"json","value":{"a":1},"properties":{}}', 'none')
+    gives(t, await of('f/p', { type: 'string' }), p, 'some')
+    const q = '{"path":"f/q","type":"json","properties":{"DONT_RETAIN_VALUE":"true"}}'
+    gives(t, await of('f/q'), q, 'without a value')
+    const page = await post('fetch', { selector: '*f//', type: 'string', with_properties: true })
+    const r = '{"path":"f/r","type":"string","properties":{}}'
+    gives(t, page, `{"has_more":false,"results":[${p},${r}]}`, 'a page')
+    gives(
+      t,
+      await of('f', { with_properties: false }),
+      '{"path":"f","type":"json","value":{"a":1}}',
+      'false is the default',
+    )
+  })
+
+  await t.test('with_values: false leaves the values out', async (t) => {
+    const f = '{"path":"f","type":"json"}'
+    gives(t, await post('fetch', { path: 'f', with_values: false }), f, 'by path')
+    const page = await post('fetch', { selector: '*f//', with_values: false })
+    gives(t, page, `{"has_more":false,"results":[${f},{"path":"f/q","type":"json"}]}`, 'a page')
+    gives(
+      t,
+      await post('fetch', { path: 'f/p', type: 'string', with_values: false, with_properties: true }),
+      `{"path":"f/p","type":"string","properties":${JSON.stringify(properties)}}`,
+      'with properties',
+    )
+    gives(
+      t,
+      await post('fetch', { path: 'f', with_values: true }),
+      '{"path":"f","type":"json","value":{"a":1}}',
+      'true',
+    )
+  })
+
+  await t.test('type any gives topics of both types in tree order, each with its own', async (t) => {
+    const items = [
+      '{"path":"f","type":"json","value":{"a":1}}',
+      '{"path":"f/p","type":"string","value":"x"}',
+      '{"path":"f/q","type":"json"}',
+      '{"path":"f/r","type":"string"}',
+    ]
+    const page = await post('fetch', { selector: '*f//', type: 'any' })
+    gives(t, page, `{"has_more":false,"results":[${items.join(',')}]}`, 'a page')
+    for (const size of [1, 2, 3]) {
+      const next = await post('fetch', { selector: '*f//', type: 'any', size, after: 'f' })
+      const results = items.slice(1, 1 + size).join(',')
+      gives(t, next, `{"has_more":${size < 3},"results":[${results}]}`, `${size} after the first`)
+    }
+    gives(t, await post('fetch', { path: 'f/p', type: 'any' }), String(items[1]), 'by path, a string')
+    gives(t, await post('fetch', { path: 'f', type: 'any' }), String(items[0]), 'by path, json')
+    refuses(t, await post('fetch', { path: 'f/none', type: 'any' }), 400, 'no_such_topic', 'nothing there', '"f/none"')
+  })
+
+  await t.test('what is refused about them', async (t) => {
+    for (const name of ['with_values', 'with_properties']) {
+      for (const value of [1, 'true', null, []]) {
+        for (const start of [{ path: 'f' }, { selector: '*f//' }]) {
+          const answer = await post('fetch', { ...start, [name]: value })
+          refuses(t, answer, 400, 'invalid_parameter', `${name} ${value}`, `"${name}"`, 'true or false')
+        }
+      }
+    }
+    const any = '"json", "string" or "any" is allowed'
+    refuses(t, await post('fetch', { path: 'f', type: 'all' }), 400, 'invalid_parameter', 'another type', any)
+    for (const route of ['set', 'add', 'addAndSet']) {
+      const body = { path: 'f', type: 'any', ...(route === 'add' ? {} : { value: 1 }) }
+      const answer = await post(route, body)
+      refuses(t, answer, 400, 'invalid_parameter', `${route} of any type`, '"json" or "string" is allowed')
+    }
+    const wrongType = { type: 'string', with_properties: true }
+    refuses(
+      t,
+      await post('fetch', { path: 'f', ...wrongType }),
+      400,
+      'incompatible_type',
+      'not that type',
+      '"f"',
+      'json',
+    )
+  })
+}
+
+await t.test('a page is bounded by the bytes that are sent', async (t) => {
+  const { post } = await startServer(t, { flags: ['--page-bytes-max', '1024'] })
+  const text = 'x'.repeat(700)
+  for (const path of ['b/1', 'b/2', 'b/3']) {
+    await post('addAndSet', { path, value: text, properties: { note: 'y'.repeat(200) } })
+  }
+  const counts = async (members: object): Promise<[number, boolean]> => {
+    const page = JSON.parse((await post('fetch', { selector: '*b//', ...members })).text) as FetchedPage
+    return [page.results.length, page.has_more]
+  }
+  t.strictSame(await counts({}), [1, true], 'with their values')
+  t.strictSame(await counts({ with_values: false }), [3, false], 'without them')
+  t.strictSame(await counts({ with_values: false, with_properties: true }), [3, false], 'with properties alone')
+  t.strictSame(await counts({ with_properties: true }), [1, true], 'with both')
+  for (const path of ['b/4', 'b/5']) {
+    await post('addAndSet', { path, value: 1, properties: { note: 'y'.repeat(200) } })
+  }
+  t.strictSame(await counts({ with_values: false, with_properties: true }), [4, true], 'four of five with properties')
+})
