@@ -78,6 +78,17 @@ ${json}`,
     },
   ],
   [
+    'fairness',
+    {
+      synopsis: '[--operations N]',
+      summary: 'how long do single writes and fetches wait beside one client that sends batches?',
+      details: `  --operations N        writes of each batch (default 100)
+  --connections of single writes and fetches (default 8). Fails when single overwrites wait
+  more than three times as long as alone.`,
+      load: () => import('./verbs/fairness.js'),
+    },
+  ],
+  [
     'cores',
     {
       synopsis: '[--json]',

@@ -1,6 +1,7 @@
 /**
  * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values are in base64.
- * Its answers contain revisions, whose digits are blanked before answers are compared.
+ * Its answers contain revisions, whose digits are blanked before answers are compared. It cannot list children: a range
+ * of keys, though without values, names every descendant.
  */
 import { join } from 'node:path'
 import { send } from '../measure/http.js'
@@ -10,6 +11,9 @@ import { freePort, startChild } from './child.js'
 import type { Contender, Exchange, Running, Setting } from './contender.js'
 
 const version = programVersion('etcd', ['--version'], /(?<=etcd Version: )[\d.]+/)
+
+/** Operations of a transaction: etcd's default of 128 would refuse the batches of 1,000. */
+const transactionOperationsMax = 1000
 
 const header = '"header":{"cluster_id":"","member_id":"","revision":"","raft_term":""}'
 
@@ -34,6 +38,8 @@ async function start(setting: Setting): Promise<Running> {
         join(setting.directory, 'data'),
         '--quota-backend-bytes',
         String(8 * 1024 ** 3),
+        '--max-txn-ops',
+        String(transactionOperationsMax),
         '--log-level',
         'error',
       ],
@@ -84,7 +90,27 @@ function exchange(operation: Operation): Exchange | undefined {
       return { ...post('put', { key: base64(operation.path) }), expected: [`{${header}}`] }
     case 'remove':
       return { ...post('deleterange', { key: base64(operation.path) }), expected: [`{${header},"deleted":""}`] }
+    case 'batch':
+      return transaction([], operation.writes)
+    case 'cas': {
+      const compare = {
+        key: base64(operation.path),
+        target: 'VALUE',
+        result: 'EQUAL',
+        value: base64(operation.current),
+      }
+      return transaction([compare], [operation])
+    }
+    case 'list':
+      return undefined
   }
+}
+
+/** Writes in one transaction, on condition that the comparisons hold. */
+function transaction(compare: readonly object[], writes: readonly Item[]): Exchange {
+  const success = writes.map(({ path, value }) => ({ request_put: { key: base64(path), value: base64(value) } }))
+  const responses = writes.map(() => '{"response_put":{"header":{"revision":""}}}').join()
+  return { ...post('txn', { compare, success }), expected: [`{${header},"succeeded":true,"responses":[${responses}]}`] }
 }
 
 function post(call: string, body: object): Omit<Exchange, 'expected'> {

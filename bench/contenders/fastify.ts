@@ -40,7 +40,9 @@ async function start(setting: Setting): Promise<Running> {
   }
 }
 
+/** It has no batches, conditions or listings. */
 function exchange(operation: Operation): Exchange | undefined {
+  if (operation.kind === 'batch' || operation.kind === 'cas' || operation.kind === 'list') return undefined
   if (operation.kind === 'page' && !('subtree' in operation.selector)) return undefined
   return { ...topicdRequest(operation), expected: expectedBodies(operation) }
 }

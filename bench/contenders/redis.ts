@@ -1,7 +1,10 @@
 /**
  * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string, the finished result
  * item, and a script builds pages from a sorted set of all paths: about the least work that Redis can do for this. An
- * overwrite is a plain SET; only adds and removes update the set of paths, in scripts.
+ * overwrite is a plain SET, a batch of them one MSET; only adds and removes update the set of paths, in scripts. A
+ * compare-and-set is a script too: webdis gives a request no connection of its own, so WATCH cannot be used. Children
+ * are listed by a script that jumps in the set of paths from one child to the next: a set of children for each node
+ * would be read more cheaply, but every add and remove would have to keep it.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,6 +26,21 @@ local paths = redis.call('ZRANGEBYLEX', 'paths', ARGV[1], ARGV[2], 'LIMIT', 0, s
 local more = #paths > size
 if more then paths[#paths] = nil end
 local items = #paths > 0 and redis.call('MGET', unpack(paths)) or {}
+return '{"has_more":' .. tostring(more) .. ',"results":[' .. table.concat(items, ',') .. ']}'`
+
+const compareAndSet = `if redis.call('GET', ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('SET', ARGV[1], ARGV[3])
+return 1`
+
+/** Of the children's paths, all below `ARGV[1]`, from the bound `ARGV[2]` on: `0` is the character after `/`. */
+const list = `local parent, from, size, items, more = ARGV[1], ARGV[2], tonumber(ARGV[3]), {}, false
+while true do
+  local path = redis.call('ZRANGEBYLEX', 'paths', from, '(' .. parent .. '0', 'LIMIT', 0, 1)[1]
+  if not path then break end
+  if #items == size then more = true break end
+  items[#items + 1] = '{"path":' .. cjson.encode(path):gsub('\\\\/', '/') .. ',"type":"json"}'
+  from = '[' .. parent .. '/' .. path:sub(#parent + 2):match('^[^/]*') .. '0'
+end
 return '{"has_more":' .. tostring(more) .. ',"results":[' .. table.concat(items, ',') .. ']}'`
 
 const redisVersion = programVersion('redis-server', ['--version'], /v=[\d.]+/)
@@ -59,6 +77,8 @@ async function start(setting: Setting): Promise<Running> {
     add: await loadScript(port, add),
     remove: await loadScript(port, remove),
     page: await loadScript(port, page),
+    compareAndSet: await loadScript(port, compareAndSet),
+    list: await loadScript(port, list),
   }
   return {
     port,
@@ -77,6 +97,8 @@ interface Scripts {
   readonly add: string
   readonly remove: string
   readonly page: string
+  readonly compareAndSet: string
+  readonly list: string
 }
 
 function exchange(operation: Operation, scripts: Scripts): Exchange | undefined {
@@ -121,7 +143,33 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
         body: '',
         expected: ['{"EVALSHA":1}'],
       }
+    case 'batch': {
+      const pairs = operation.writes.flatMap((write) => [write.path, itemText(write)])
+      return { ...command('MSET', ...pairs), expected: ['{"MSET":[true,"OK"]}'] }
+    }
+    case 'cas': {
+      const { path, current } = operation
+      const values = [itemText({ path, value: current }), itemText(operation)]
+      return { ...command('EVALSHA', scripts.compareAndSet, '0', path, ...values), expected: ['{"EVALSHA":1}'] }
+    }
+    case 'list': {
+      const { parent, after, size } = operation
+      const from = after === undefined ? `[${parent}/` : `[${childOf(parent, after)}0`
+      const path = `/EVALSHA/${scripts.list}/0/${[parent, from, String(size)].map(argument).join('/')}.txt`
+      return { method: 'GET', path, body: '', expected: expectedBodies(operation) }
+    }
   }
+}
+
+/** A command whose arguments are all in the body, which may be longer than a URL. */
+function command(...words: readonly string[]): Omit<Exchange, 'expected'> {
+  return { method: 'POST', path: '/', body: words.map(argument).join('/') }
+}
+
+/** The child of `parent` that a path is in. */
+function childOf(parent: string, path: string): string {
+  const depth = parent.split('/').length + 1
+  return path.split('/').slice(0, depth).join('/')
 }
 
 async function loadScript(port: number, script: string): Promise<string> {

@@ -1,5 +1,5 @@
 /** An operation as a request of topicd's API. The floor and the obvious servers have the same API. */
-import { type Operation, selectorText } from '../work/operation.js'
+import { type Item, type Operation, selectorText } from '../work/operation.js'
 import type { Exchange } from './contender.js'
 
 /** The request of an operation, without its answers. */
@@ -11,10 +11,14 @@ function route(operation: Operation): string {
   switch (operation.kind) {
     case 'fetch':
     case 'page':
+    case 'list':
       return 'fetch'
     case 'overwrite':
     case 'create':
+    case 'cas':
       return 'addAndSet'
+    case 'batch':
+      return 'batch'
     case 'add':
       return 'add'
     case 'remove':
@@ -34,8 +38,25 @@ function body(operation: Operation): string {
         size: operation.size,
         after: operation.after,
       })
+    case 'list':
+      return JSON.stringify({
+        selector: selectorText({ subtree: operation.parent }),
+        size: operation.size,
+        after: operation.after,
+        deep_branch_depth: operation.parent.split('/').length + 1,
+        deep_branch_limit: 1,
+        with_values: false,
+      })
     case 'overwrite':
     case 'create':
-      return `{"path":${JSON.stringify(operation.path)},"value":${operation.value}}`
+      return `{${pathAndValue(operation)}}`
+    case 'cas':
+      return `{${pathAndValue(operation)},"constraint":{"value":${operation.current}}}`
+    case 'batch':
+      return `{"operations":[${operation.writes.map((write) => `{"op":"addAndSet",${pathAndValue(write)}}`).join()}]}`
   }
+}
+
+function pathAndValue({ path, value }: Item): string {
+  return `"path":${JSON.stringify(path)},"value":${value}`
 }

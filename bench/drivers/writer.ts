@@ -1,5 +1,5 @@
 /**
- * A writer: one connection that performs the exchanges of a script, one after the other with a short pause, checks
+ * A writer: one connection that performs the exchanges of a script, one after the other with a pause, checks
  * every answer, and remembers the longest that one took. When its connection is lost it opens another one and repeats
  * the request that was not answered. For light load beside an event; a driver measures bursts.
  */
@@ -10,7 +10,7 @@ import { opened, requestText } from './crowd.js'
 import { answerSecondsMax, shownMax } from './driver.js'
 
 /** Between an answer and the next request: the server is mostly idle, but a pause of its writes is soon noticed. */
-const pauseMs = 5
+const pauseMsDefault = 5
 
 /** Between two attempts to connect. */
 const retryMs = 5
@@ -18,6 +18,7 @@ const retryMs = 5
 export class Writer {
   readonly #running: Running
   readonly #exchanges: readonly Exchange[]
+  readonly #pauseMs: number
   #socket: Socket | undefined
   #answers = 0
   #longestMs = 0
@@ -27,7 +28,9 @@ export class Writer {
   #isStopping = false
   readonly #ended: Promise<void>
 
-  constructor(running: Running, exchanges: readonly Exchange[]) {
+  /** @param pauseMs between an answer and the next request; 0 for none */
+  constructor(running: Running, exchanges: readonly Exchange[], pauseMs = pauseMsDefault) {
+    this.#pauseMs = pauseMs
     this.#running = running
     this.#exchanges = exchanges
     this.#ended = this.#run()
@@ -75,7 +78,7 @@ export class Writer {
         this.#socket ??= await open(this.#running.port)
         this.#check(await answerTo(this.#socket, requests[index] ?? ''), this.#exchanges[index]?.expected ?? [])
         this.#longestMs = Math.max(this.#longestMs, performance.now() - startMs)
-        await sleep(pauseMs)
+        if (this.#pauseMs > 0) await sleep(this.#pauseMs)
       } catch {
         await this.#lost()
       }

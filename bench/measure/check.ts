@@ -4,7 +4,7 @@
  */
 import { blanked, type Exchange, type Running } from '../contenders/contender.js'
 import { shownMax } from '../drivers/driver.js'
-import type { Operation, Script } from '../work/operation.js'
+import { type Operation, type Script, writesOf } from '../work/operation.js'
 import { forEachConcurrently, send } from './http.js'
 
 /** Scripts, and operations of each, that are checked before timing. */
@@ -75,7 +75,8 @@ function lastValues(scripts: readonly Script[], answered: readonly number[]): Ma
     const count = answered[connection] ?? 0
     for (let i = Math.max(0, count - script.length); i < count; i++) {
       const operation = script[i % script.length]
-      if (operation?.kind === 'overwrite') values.set(operation.path, operation.value)
+      if (operation === undefined) continue
+      for (const { path, value } of writesOf(operation)) values.set(path, value)
     }
   }
   return values

@@ -136,7 +136,7 @@ class Measurement {
   }
 
   result(): Result {
-    const { name, question, ratioMax, latencyMedianMsMax } = this.#workload
+    const { name, question, ratioMax, microsecondsPerTopicMax, latencyMedianMsMax } = this.#workload
     const measured = this.#participants.map(({ contender, rounds, problem }) => {
       return { contender: contender.name, rounds, problem }
     })
@@ -147,6 +147,8 @@ class Measurement {
       workers: this.#options.workers,
       driver: this.#driver.name,
       ratioMax,
+      topicsPerRequest: this.#workload.topicsPerRequest?.(this.#scale),
+      microsecondsPerTopicMax,
       latencyMedianMsMax,
       outcomes: [...measured, ...this.#failed],
     }

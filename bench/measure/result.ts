@@ -32,6 +32,9 @@ export interface Result {
   readonly workers: number
   readonly driver: string
   readonly ratioMax?: number
+  /** Topics that each request changed, where the cost is also told for each of them. */
+  readonly topicsPerRequest?: number
+  readonly microsecondsPerTopicMax?: number
   readonly latencyMedianMsMax?: number
   readonly outcomes: readonly Outcome[]
 }

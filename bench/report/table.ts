@@ -51,7 +51,7 @@ export function resultLines(result: Result): string[] {
     `driven by ${result.driver}`,
   ]
   const lines = [`${result.workload}: ${result.question}`, `  ${conditions.join(', ')}`]
-  for (const outcome of outcomes) lines.push(outcomeLine(outcome, workers))
+  for (const outcome of outcomes) lines.push(outcomeLine(outcome, result))
   const driven = outcomes.filter((outcome) => summary(outcome, workers)?.boundBy === 'driver')
   if (driven.length > 0) {
     const names = driven.map(({ contender }) => contender).join(', ')
@@ -62,7 +62,7 @@ export function resultLines(result: Result): string[] {
   return [...lines, ...verdicts(result).map(({ words }) => `  ${words}`)]
 }
 
-function outcomeLine(outcome: Outcome, workers: number): string {
+function outcomeLine(outcome: Outcome, { workers, topicsPerRequest }: Result): string {
   const name = `  ${outcome.contender.padEnd(nameWidth)}`
   const figures = summary(outcome, workers)
   if (figures === undefined) return `${name} NO FIGURES: ${outcome.problem}`
@@ -75,6 +75,9 @@ function outcomeLine(outcome: Outcome, workers: number): string {
     `${count(Math.round(figures.requestsPerSecond.median))}/s`.padStart(10),
     `p50 ${figures.latencyMedianMs.toFixed(2)} ms, p99 ${figures.latency99Ms.toFixed(2)} ms`,
     `bound by ${figures.boundBy}`,
+    ...(topicsPerRequest === undefined
+      ? []
+      : [`${(figures.microseconds.median / topicsPerRequest).toFixed(2)} µs per topic`]),
   ].join('  ')
 }
 
@@ -84,10 +87,14 @@ export function verdicts(result: Result): { words: string; met: boolean }[] {
   const figures = outcome && summary(outcome, result.workers)
   if (figures === undefined) return []
   const verdict = (met: boolean, target: string) => ({ met, words: `target: ${target}: ${met ? 'met' : 'MISSED'}` })
-  const { ratioMax, latencyMedianMsMax } = result
+  const { ratioMax, topicsPerRequest, microsecondsPerTopicMax, latencyMedianMsMax } = result
   const targets = []
   if (ratioMax !== undefined && figures.ratio !== undefined)
     targets.push(verdict(figures.ratio.median <= ratioMax, `at most ${ratioMax} × floor`))
+  if (topicsPerRequest !== undefined && microsecondsPerTopicMax !== undefined) {
+    const microseconds = figures.microseconds.median / topicsPerRequest
+    targets.push(verdict(microseconds <= microsecondsPerTopicMax, `at most ${microsecondsPerTopicMax} µs per topic`))
+  }
   if (latencyMedianMsMax !== undefined)
     targets.push(
       verdict(figures.latencyMedianMs <= latencyMedianMsMax, `median latency at most ${latencyMedianMsMax} ms`),

@@ -44,6 +44,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
 /** Which contenders take part in a workload. */
 function takesPart({ contenders, besideFile }: Workload, contender: Contender): boolean {
   if (contender === file) return besideFile === true
+  if (Array.isArray(contenders) && contenders.includes(contender.name)) return true
   return contenders === 'all' || contender === bare || contender.name === thisBuild.name
 }
 

@@ -34,6 +34,19 @@ export type Operation =
   | { readonly kind: 'add'; readonly path: string }
   /** remove by path of a topic that exists. */
   | { readonly kind: 'remove'; readonly path: string }
+  /** addAndSet of topics that exist, all or nothing. */
+  | { readonly kind: 'batch'; readonly writes: readonly Item[] }
+  /** addAndSet of a topic that holds `current`, on condition that it does. */
+  | { readonly kind: 'cas'; readonly path: string; readonly current: string; readonly value: string }
+  /** The next `size` children of `parent`, each by its first topic, without values; the page holds exactly `paths`. */
+  | {
+      readonly kind: 'list'
+      readonly parent: string
+      readonly after: string | undefined
+      readonly size: number
+      readonly paths: readonly string[]
+      readonly hasMore: boolean
+    }
 
 /** One connection's requests, in order; a driver starts again at the first after the last. */
 export type Script = readonly Operation[]
@@ -51,13 +64,40 @@ export function expectedBodies(operation: Operation): readonly string[] {
     case 'page':
       return [`{"has_more":${operation.hasMore},"results":[${operation.items.map(itemText).join()}]}`]
     case 'overwrite':
-      return [`{"path":${JSON.stringify(operation.path)},"created":false}`]
+    case 'cas':
+      return [overwritten(operation.path)]
+    case 'batch':
+      return [`{"results":[${operation.writes.map(({ path }) => overwritten(path)).join()}]}`]
+    case 'list':
+      return [`{"has_more":${operation.hasMore},"results":[${operation.paths.map(listedText).join()}]}`]
     case 'create':
     case 'add':
       return [`{"path":${JSON.stringify(operation.path)},"created":true}`]
     case 'remove':
       return ['{"removed":1}']
   }
+}
+
+/** What an operation leaves in existing topics once it is acknowledged. */
+export function writesOf(operation: Operation): readonly Item[] {
+  switch (operation.kind) {
+    case 'overwrite':
+    case 'cas':
+      return [operation]
+    case 'batch':
+      return operation.writes
+    default:
+      return []
+  }
+}
+
+/** A topic of a listing without values, as text. */
+function listedText(path: string): string {
+  return `{"path":${JSON.stringify(path)},"type":"json"}`
+}
+
+function overwritten(path: string): string {
+  return `{"path":${JSON.stringify(path)},"created":false}`
 }
 
 /** The selector in topicd's syntax. */

@@ -19,14 +19,18 @@ export interface Workload {
   /** The question that its figures answer, in one sentence. */
   readonly question: string
   readonly scale: Scale
-  /** `all` if other stores can do the same work; otherwise only topicd and the floor are measured. */
-  readonly contenders: 'all' | 'floor only'
+  /** Which others can do the same work: `all`, none but the floor, or the peers with these names beside the floor. */
+  readonly contenders: 'all' | 'floor only' | readonly string[]
   /** Whether it is also compared with writing the same bytes to a file. */
   readonly besideFile?: true
   /** Whether answers depend on a connection's earlier requests, which wrk cannot check. */
   readonly ordered: boolean
   /** Target: the most that topicd may cost, as a multiple of the floor. */
   readonly ratioMax?: number
+  /** Topics that one request changes, where its cost is also told for each of them. */
+  topicsPerRequest?(scale: Scale): number
+  /** Target: the most CPU time of topicd for each of those topics. */
+  readonly microsecondsPerTopicMax?: number
   /** Target: the most that topicd's median latency may be. */
   readonly latencyMedianMsMax?: number
   /**

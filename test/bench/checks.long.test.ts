@@ -122,3 +122,21 @@ test('a value other than the one acknowledged last is found when it is read back
   t.match(await lostWrite(running, [script], [2]), /acknowledged last/, 'the second one was: it is lost')
   t.equal(await lostWrite(running, [script], [3]), undefined, 'the script started again: nothing is lost')
 })
+
+test('a write of a batch or on a condition that was acknowledged and is not there is found', async (t) => {
+  const port = await serverOf(t, (request, response) => void response.end(request.url === '/b' ? '"old"' : '"new"'))
+  const exchange = ({ path, values }: { path: string; values: readonly string[] }): object => ({
+    method: 'POST',
+    path: `/${path}`,
+    body: '{}',
+    expected: values,
+  })
+  const running = { port, headers: {}, blankDigits: false, exchange }
+  const batch = (...paths: string[]) => ({ kind: 'batch', writes: paths.map((path) => ({ path, value: '"new"' })) })
+  t.equal(await lostWrite(running, [[batch('a', 'c')]], [1]), undefined, 'a whole batch is there')
+  t.match(await lostWrite(running, [[batch('a', 'b')]], [1]), /^b was read back as "old"/, 'one of its writes is lost')
+  const cas = (path: string) => ({ kind: 'cas', path, current: '"old"', value: '"new"' })
+  t.equal(await lostWrite(running, [[cas('a')]], [1]), undefined, 'a write on a condition is there')
+  t.match(await lostWrite(running, [[cas('b')]], [1]), /^b was read back as "old"/, 'one that is lost is found')
+  t.equal(await lostWrite(running, [[cas('b')]], [0]), undefined, 'one that was not acknowledged may be lost')
+})

@@ -2,7 +2,7 @@
  * Every workload of the benchmarks still runs, on little data and for a moment, and all its answers are right: a
  * benchmark that is run only once a year would be broken by then. Its figures mean nothing here.
  */
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
@@ -56,6 +56,7 @@ function checkResults(t: Test, results: Report['results'], contenders: readonly 
 const groups = [
   ['fetch-path', 'page-10', 'page-100', 'deep-cursor', 'overwrite-1', 'overwrite-64'],
   ['overwrite-256', 'add-remove', 'mixed-90-10', 'many-publishers', 'big-fetch', 'big-overwrite'],
+  ['batch-100', 'batch-1000', 'cas', 'list-children'],
   ['subtree-shallow', 'subtree-deep', 'split-path-skip', 'literal-prefix', 'scan-nothing', 'fetch-beside-scan'],
 ]
 
@@ -83,7 +84,7 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), groups.flat().toSorted())
 })
 
-const verbs = ['growth', 'compare', 'memory', 'idle', 'cores', 'profile', 'postgres', 'fenced']
+const verbs = ['growth', 'compare', 'memory', 'idle', 'fairness', 'cores', 'profile', 'postgres', 'fenced']
 
 test('help lists every verb, and each verb has help of its own', async (t) => {
   const overview = await help()
@@ -111,7 +112,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
   }
 })
 
-test('growth measures every series, and profile, memory, idle and cores print their figures', {
+test('growth measures every series, and profile, memory, idle, fairness and cores print their figures', {
   jobs: 3,
 }, async (t) => {
   const run = async (t: Test, ...args: string[]): Promise<string> => {
@@ -138,6 +139,14 @@ test('growth measures every series, and profile, memory, idle and cores print th
     t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)
     t.notMatch(stdout, 'WRONG')
   })
+  void t.test('fairness prints what others wait beside a stream of batches', async (t) => {
+    const stdout = await run(t, 'fairness')
+    t.match(
+      stdout,
+      /^beside one client's batches of 100, [1-9]\d* a second:\noverwrite .* beside them: [\d.]+ ×\nfetch /m,
+    )
+    t.notMatch(stdout, 'WRONG')
+  })
   void t.test('cores prints what it measured and what it computed', async (t) => {
     const stdout = await run(t, 'cores')
     t.notMatch(stdout, /NO FIGURES|WRONG/, 'every answer is right, and no acknowledged write is lost')
@@ -155,6 +164,18 @@ test('growth measures every series, and profile, memory, idle and cores print th
 test('all answers of bare and fastify are right too', async (t) => {
   const contenders = ['bare', 'topicd', 'fastify + lmdb']
   checkResults(t, await smoke(t, '--contenders', 'bare,topicd,fastify', 'mixed-90-10', 'deep-cursor'), contenders)
+})
+
+const peerPrograms = ['redis-server', 'webdis', 'etcd']
+const missing = peerPrograms.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0)
+const skip = missing.length > 0 && `NOT INSTALLED: ${missing.join(', ')}`
+
+test('all answers of the peers to batches, conditions and listings are right', { skip }, async (t) => {
+  const storing = ['bare', 'topicd', 'redis + webdis', 'etcd']
+  const words = ['--contenders', 'bare,topicd,redis,etcd']
+  checkResults(t, await smoke(t, ...words, 'batch-100', 'batch-1000', 'cas'), storing)
+  const listing = ['--contenders', 'bare,topicd,redis', 'list-children']
+  checkResults(t, await smoke(t, ...listing), storing.slice(0, 3))
 })
 
 test('the file takes part, and all answers of a peer beside two revisions are right', async (t) => {

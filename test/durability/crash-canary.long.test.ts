@@ -1,6 +1,6 @@
 /**
- * The crash test can fail: it catches a service that acknowledges writes before they are committed. The fault is
- * planted in a copy of the build.
+ * The crash test can fail: it catches a service that acknowledges writes before they are committed, and one that does
+ * not decide constraints. The faults are planted in copies of the build.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -30,4 +30,22 @@ await t.test('a build that acknowledges writes before they are committed is caug
   const { load } = await torture(t, { seconds: 20, program, enough })
   const violations = load.violations()
   t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
+})
+
+await t.test('a build in which every constraint holds is caught', async (t) => {
+  const careless = patchedProgram(
+    join(t.testdir(), 'careless'),
+    'topics/constraint.js',
+    `export * from './sound-constraint.js'
+
+export function holds() {
+  return true
+}
+`,
+  )
+  await t.test('under load', async (t) => {
+    const { load } = await torture(t, { seconds: 5, program: careless })
+    const violations = load.violations()
+    t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
+  })
 })

@@ -14,6 +14,14 @@ const write = (startMs: number, endMs: number | undefined, value: Value, found?:
 })
 const read = (startMs: number, endMs: number, value: Value): Operation => ({ startMs, endMs, read: value })
 
+const swap = (startMs: number, endMs: number | undefined, from: Value, value: Value): Operation => ({
+  startMs,
+  endMs,
+  read: from,
+  write: value,
+})
+const conflict = (startMs: number, endMs: number, notRead: Value): Operation => ({ startMs, endMs, notRead })
+
 const accepted: Readonly<Record<string, readonly Operation[]>> = {
   'nothing at all': [],
   'a read of an absent topic': [read(0, 1, null)],
@@ -49,6 +57,37 @@ const accepted: Readonly<Record<string, readonly Operation[]>> = {
     write(3, 4, 'b', false),
     write(5, 6, 'c', false),
   ],
+  'a compare-and-set, and one that is too late': [
+    write(0, 1, 'a'),
+    swap(2, 6, 'a', 'b'),
+    conflict(3, 5, 'a'),
+    read(7, 8, 'b'),
+  ],
+  'a compare-and-set without an answer that never happened': [
+    write(0, 1, 'a'),
+    swap(2, undefined, 'a', 'b'),
+    read(3, 4, 'a'),
+    swap(5, 6, 'a', 'c'),
+  ],
+  'a compare-and-set without an answer that happened late': [
+    write(0, 1, 'a'),
+    swap(2, undefined, 'a', 'b'),
+    read(3, 4, 'a'),
+    swap(5, 6, 'b', 'c'),
+  ],
+  'two compare-and-sets without answers, one after the other': [
+    write(0, undefined, 'a'),
+    swap(1, undefined, 'a', 'b'),
+    swap(2, undefined, 'b', 'c'),
+    read(3, 4, 'c'),
+  ],
+  'a removal with a condition without an answer that never happened': [
+    write(0, undefined, 'a'),
+    swap(1, undefined, 'a', null),
+    read(2, 3, null),
+    swap(4, 5, null, 'b'),
+  ],
+  'a creation where there is no topic': [swap(0, 1, null, 'a'), conflict(2, 3, null)],
   'a removal, then a creation': [write(0, 1, 'a', false), write(2, 3, null, true), write(4, 5, 'b', false)],
 }
 
@@ -69,6 +108,21 @@ const rejected: Readonly<Record<string, readonly Operation[]>> = {
   'a topic found before it was first written': [write(0, 1, 'a', true), write(2, undefined, 'b')],
   'a topic created twice': [write(0, 1, 'a', false), write(2, 3, 'b', false)],
   'two concurrent writes, both last': [write(0, 10, 'a'), write(0, 10, 'b'), read(11, 12, 'a'), read(13, 14, 'b')],
+  'two that compare with one value and set': [write(0, 1, 'a'), swap(2, 5, 'a', 'b'), swap(2, 5, 'a', 'c')],
+  'a conflict without another writer': [write(0, 1, 'a'), conflict(2, 3, 'a')],
+  'a conflict after which nothing was changed': [
+    write(0, 1, 'a'),
+    swap(2, 5, 'a', 'b'),
+    conflict(3, 4, 'a'),
+    read(4.5, 6, 'a'),
+  ],
+  'a compare-and-set without an answer, after its value was replaced': [
+    write(0, 1, 'a'),
+    write(2, 3, 'b'),
+    swap(4, undefined, 'a', 'c'),
+    read(5, 6, 'c'),
+  ],
+  'a compare-and-set that was undone': [write(0, 1, 'a'), swap(2, 3, 'a', 'b'), read(4, 5, 'a')],
   'a stale read during another read': [write(0, 1, 'a'), write(2, 3, 'b'), read(4, 8, 'b'), read(5, 6, 'a')],
 }
 
@@ -97,7 +151,12 @@ t.test(
         const endMs = i + random.below(30) / 10
         lastEnd = Math.max(lastEnd, endMs)
         if (random.oneIn(2)) history.push(read(startMs, endMs, value))
-        else {
+        else if (random.oneIn(4)) history.push(conflict(startMs, endMs, 'another value'))
+        else if (random.oneIn(3)) {
+          const before = value
+          value = `value ${i}`
+          history.push(swap(startMs, random.oneIn(10) ? undefined : endMs, before, value))
+        } else {
           const found = value !== null
           value = random.oneIn(5) ? null : `value ${i}`
           history.push(write(startMs, random.oneIn(10) ? undefined : endMs, value, found))

@@ -5,7 +5,8 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { Load, type Target } from '../support/load.js'
+import type { Target } from '../support/follow.js'
+import { Load } from '../support/load.js'
 import { at } from '../support/only.js'
 import { postgres, skipReason } from '../support/postgres.js'
 import { seededRandom } from '../support/random.js'
@@ -59,7 +60,8 @@ await t.test(
     await load.readAll(at(hosts, 0).client)
     await load.readAll(at(hosts, 1).client)
     t.comment(
-      `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
+      `${load.acknowledged} writes acknowledged, ${load.conflicts} conflicts, ${load.reads} reads, ` +
+        `${load.unanswered} without an answer, ` +
         `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ${killed} hosts killed, ` +
         `slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
     )

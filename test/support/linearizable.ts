@@ -1,6 +1,6 @@
 /**
  * Whether a history of one topic could have come from a single copy of it: each operation takes effect at one instant
- * between its call and its answer (linearizability, for a register that can also be absent).
+ * between its call and its answer (linearizability, for a register with compare-and-set that can also be absent).
  *
  * The check walks calls and answers in order of time and keeps every state that the topic may be in: its value, and
  * which of the operations in flight have taken effect. When an operation is answered, only the states in which it has
@@ -23,6 +23,8 @@ export interface Operation {
   readonly endMs: number | undefined
   /** The value before, according to the answer; undefined when the answer does not say. */
   readonly read?: Value
+  /** A value that it was not before, according to the answer; undefined when the answer does not say. */
+  readonly notRead?: Value
   /** Whether there was a topic before, according to the answer; undefined when the answer does not say. */
   readonly found?: boolean
   /** The value afterwards; undefined when nothing is changed. */
@@ -98,10 +100,7 @@ export function findViolation(history: readonly Operation[], initial: Value = nu
 
 /** Calls and answers in order of time. Calls precede answers of the same instant, so that both orders are allowed. */
 function eventsOf(history: readonly Operation[]): readonly Event[] {
-  const readMs = new Map<Value, number>()
-  for (const { read, endMs } of history) {
-    if (read !== undefined && endMs !== undefined) readMs.set(read, Math.min(readMs.get(read) ?? Infinity, endMs))
-  }
+  const readMs = readTimes(history)
   const events = history.flatMap(({ startMs, endMs, write }, index): readonly Event[] => {
     const known = endMs ?? (typeof write === 'string' ? readMs.get(write) : undefined)
     if (known !== undefined) {
@@ -114,6 +113,24 @@ function eventsOf(history: readonly Operation[]): readonly Event[] {
     return [{ kind: write === null ? 'unanswered removal' : 'unread write', atMs: startMs }]
   })
   return events.sort((a, b) => a.atMs - b.atMs || Number(a.kind === 'answer') - Number(b.kind === 'answer'))
+}
+
+/** When each value that was read was there at the latest: at the first answer that says so. */
+function readTimes(history: readonly Operation[]): ReadonlyMap<Value, number> {
+  const readMs = new Map<Value, number>()
+  const unanswered = new Map<Value, Operation>()
+  for (const operation of history) {
+    const { write, endMs } = operation
+    if (endMs === undefined && typeof write === 'string') unanswered.set(write, operation)
+  }
+  for (const { read, endMs } of history) {
+    // A value that only a compare-and-set without an answer could have written tells what was there before it.
+    for (let value = read; value !== undefined && endMs !== undefined; value = unanswered.get(value)?.read) {
+      if ((readMs.get(value) ?? Infinity) <= endMs) break
+      readMs.set(value, endMs)
+    }
+  }
+  return readMs
 }
 
 /** The states after the answer to the operation at `index`; others in flight may have taken effect before it. */
@@ -157,8 +174,9 @@ function keepIfBetter(known: Map<string, State>, state: State): boolean {
 }
 
 /** The value after the operation; undefined when its answer contradicts the value before. */
-function effect({ read, found, write }: Operation, value: Value): Value | undefined {
+function effect({ read, notRead, found, write }: Operation, value: Value): Value | undefined {
   if (read !== undefined && read !== value) return undefined
+  if (notRead !== undefined && notRead === value) return undefined
   if (found !== undefined && found !== (value !== null)) return undefined
   return write === undefined ? value : write
 }

@@ -3,15 +3,10 @@
  * answer can be checked afterwards. It survives any death of the service, and records requests without an answer too.
  */
 
-import { Client } from './client.js'
+import type { Client } from './client.js'
+import { follow, type Target } from './follow.js'
 import { findViolation, type Operation, type Value, type Violation } from './linearizable.js'
 import type { Random } from './random.js'
-
-/** Where the service is now. */
-export interface Target {
-  readonly url: string
-  readonly token: string
-}
 
 export interface LoadOptions {
   readonly connections: number
@@ -29,8 +24,6 @@ export interface Slowest {
   readonly startMs: number
 }
 
-const retryMs = 10
-
 /** Codes that guarantee that nothing was changed. */
 const nothingDone: ReadonlySet<string> = new Set(['store_unavailable', 'write_conflict'])
 
@@ -39,6 +32,8 @@ export class Load {
   readonly histories = new Map<string, Operation[]>()
   /** Writes that were answered 200. */
   acknowledged = 0
+  /** Writes whose constraint did not hold. */
+  conflicts = 0
   reads = 0
   /** Requests that got no answer: their connection broke. */
   unanswered = 0
@@ -87,22 +82,10 @@ export class Load {
   }
 
   async #loop(connection: number): Promise<void> {
-    let client: Client | undefined
-    let url = ''
-    while (!this.#stopping) {
-      const target = this.#options.target(connection)
-      if (target === undefined) {
-        await new Promise((resolve) => setTimeout(resolve, retryMs))
-        continue
-      }
-      if (client === undefined || url !== target.url) {
-        client?.close()
-        client = new Client(target.url, target.token, 1)
-        url = target.url
-      }
-      if (!(await this.#step(client))) await new Promise((resolve) => setTimeout(resolve, retryMs))
-    }
-    client?.close()
+    await follow(
+      { target: () => this.#options.target(connection), connections: 1, isOver: () => this.#stopping },
+      (client) => this.#step(client),
+    )
   }
 
   /** Sends one random request; false when the next one should wait a little: no answer came, or nothing was done. */
@@ -113,12 +96,14 @@ export class Load {
     if (kind < 40) return this.#fetch(client, path)
     if (kind < 45) return this.#fetchAll(client)
     if (kind < 50) return this.#remove(client, path)
-    const value = `v${++this.#lastValue}`
-    return kind < 65 ? this.#set(client, path, value) : this.#addAndSet(client, path, value)
+    const value = this.#newValue()
+    if (kind < 60) return this.#batch(client)
+    if (kind < 65) return this.#compareAndSet(client, path, value)
+    return kind < 75 ? this.#set(client, path, value) : this.#addAndSet(client, path, value)
   }
 
   async #fetch(client: Client, path: string): Promise<boolean> {
-    return this.#request(client, 'fetch', { path }, [path], {}, (status, code, text) => {
+    return this.#request(client, 'fetch', { path }, [path], [], (status, code, text) => {
       if (status !== 200 && code !== 'no_such_topic') return undefined
       this.reads++
       return [{ read: status === 200 ? (JSON.parse(text) as { value: string }).value : null }]
@@ -127,7 +112,7 @@ export class Load {
 
   async #fetchAll(client: Client): Promise<boolean> {
     const body = { selector: '*load//', size: this.#paths.length }
-    return this.#request(client, 'fetch', body, this.#paths, {}, (status, _code, text) => {
+    return this.#request(client, 'fetch', body, this.#paths, [], (status, _code, text) => {
       if (status !== 200) return undefined
       this.reads++
       const { results } = JSON.parse(text) as { results: { path: string; value: string }[] }
@@ -137,24 +122,75 @@ export class Load {
   }
 
   async #set(client: Client, path: string, value: Value): Promise<boolean> {
-    return this.#request(client, 'set', { path, value }, [path], { write: value }, (status, code) => {
+    return this.#request(client, 'set', { path, value }, [path], [{ write: value }], (status, code) => {
       if (code === 'no_such_topic') return [{ found: false }]
       return status === 200 ? this.#acknowledge({ found: true, write: value }) : undefined
     })
   }
 
   async #addAndSet(client: Client, path: string, value: Value): Promise<boolean> {
-    return this.#request(client, 'addAndSet', { path, value }, [path], { write: value }, (status, _code, text) => {
+    return this.#request(client, 'addAndSet', { path, value }, [path], [{ write: value }], (status, _code, text) => {
       if (status !== 200) return undefined
       return this.#acknowledge({ found: !(JSON.parse(text) as { created: boolean }).created, write: value })
     })
   }
 
   async #remove(client: Client, path: string): Promise<boolean> {
-    return this.#request(client, 'remove', { path }, [path], { write: null }, (status, _code, text) => {
+    return this.#request(client, 'remove', { path }, [path], [{ write: null }], (status, _code, text) => {
       if (status !== 200) return undefined
       return this.#acknowledge({ found: (JSON.parse(text) as { removed: number }).removed === 1, write: null })
     })
+  }
+
+  /** Sets what the topic was last seen to hold, or adds it where none was seen. */
+  async #compareAndSet(client: Client, path: string, value: Value): Promise<boolean> {
+    const swap = { read: this.#lastSeen(path), write: value }
+    const body = { path, value, constraint: constraintOf(swap.read) }
+    return this.#request(client, 'addAndSet', body, [path], [swap], (status, code) => {
+      if (code === 'unsatisfied_constraint') return this.#conflict([{ notRead: swap.read }])
+      return status === 200 ? this.#acknowledge(swap) : undefined
+    })
+  }
+
+  /** The same for several topics, all or none; some are removed instead. */
+  async #batch(client: Client): Promise<boolean> {
+    const { random } = this.#options
+    const paths = [...new Set(Array.from({ length: 2 + random.below(2) }, () => random.pick(this.#paths)))]
+    const swaps = paths.map((path) => {
+      const write = random.oneIn(5) ? null : this.#newValue()
+      return { read: this.#lastSeen(path), write }
+    })
+    const operations = swaps.map(({ read, write }, i) => {
+      const constrained = { path: paths[i], constraint: constraintOf(read) }
+      return write === null ? { op: 'remove', ...constrained } : { op: 'addAndSet', ...constrained, value: write }
+    })
+    return this.#request(client, 'batch', { operations }, paths, swaps, (status, code, text) => {
+      if (status === 200) {
+        this.acknowledged++
+        return swaps
+      }
+      if (code !== 'unsatisfied_constraint') return undefined
+      const { operation } = JSON.parse(text) as { operation: number }
+      // Those before it were satisfied at that instant, and those after it were not looked at.
+      return this.#conflict([
+        ...swaps.slice(0, operation).map(({ read }) => ({ read })),
+        ...swaps.slice(operation, operation + 1).map(({ read }) => ({ notRead: read })),
+        ...swaps.slice(operation + 1).map(() => ({})),
+      ])
+    })
+  }
+
+  #newValue(): string {
+    return `v${++this.#lastValue}`
+  }
+
+  /** The value that a topic had according to the newest answer that says so. */
+  #lastSeen(path: string): Value {
+    const history = this.histories.get(path) ?? []
+    const last = history.findLast(
+      ({ endMs, read, write }) => endMs !== undefined && (read !== undefined || write !== undefined),
+    )
+    return (last?.write === undefined ? last?.read : last.write) ?? null
   }
 
   #acknowledge(meaning: Meaning): Meaning[] {
@@ -162,10 +198,15 @@ export class Load {
     return [meaning]
   }
 
+  #conflict(meanings: Meaning[]): Meaning[] {
+    this.conflicts++
+    return meanings
+  }
+
   /**
    * Sends a request and adds an operation to the history of each of the paths.
    *
-   * @param attempt what to record without an answer
+   * @param attempts what to record for each path without an answer; nothing for a read
    * @param read returns what an answer means for each path; undefined when it leaves the outcome open
    */
   async #request(
@@ -173,7 +214,7 @@ export class Load {
     route: string,
     body: object,
     paths: readonly string[],
-    attempt: Meaning,
+    attempts: readonly Meaning[],
     read: (status: number, code: string, text: string) => readonly Meaning[] | undefined,
   ): Promise<boolean> {
     const startMs = performance.now()
@@ -191,13 +232,13 @@ export class Load {
       for (const [i, path] of paths.entries()) {
         this.#record(
           path,
-          meanings === undefined ? { startMs, endMs: undefined, ...attempt } : { startMs, endMs, ...meanings[i] },
+          meanings === undefined ? { startMs, endMs: undefined, ...attempts[i] } : { startMs, endMs, ...meanings[i] },
         )
       }
       return true
     } catch {
       this.unanswered++
-      for (const path of paths) this.#record(path, { startMs, endMs: undefined, ...attempt })
+      for (const [i, path] of paths.entries()) this.#record(path, { startMs, endMs: undefined, ...attempts[i] })
       return false
     }
   }
@@ -207,4 +248,8 @@ export class Load {
   }
 }
 
-type Meaning = Pick<Operation, 'read' | 'found' | 'write'>
+type Meaning = Pick<Operation, 'read' | 'notRead' | 'found' | 'write'>
+
+function constraintOf(value: Value): object {
+  return value === null ? { no_topic: true } : { value }
+}

@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { Load, type Target } from './load.js'
+import type { Target } from './follow.js'
+import { Load } from './load.js'
 import { seededRandom } from './random.js'
 import { type Server, startServer, until } from './server.js'
 
@@ -82,7 +83,8 @@ export async function torture(
   await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
   await load.readAll(server.client)
   t.comment(
-    `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
+    `${load.acknowledged} writes acknowledged, ${load.conflicts} conflicts, ${load.reads} reads, ` +
+      `${load.unanswered} without an answer, ` +
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ` +
       `${workersKilled} workers and ${primariesKilled} primaries killed, slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
   )

@@ -1,0 +1,36 @@
+/**
+ * A batch that fails while it is being written, by a defect or by damaged pages, ends its worker before the commit: none
+ * of it is there afterwards, and another worker replaces the one that ended.
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import { patchedProgram } from '../support/patched.js'
+import { startServer } from '../support/server.js'
+
+const poisoned = `
+export * from './sound-slab.js'
+import { putItem as soundPutItem } from './sound-slab.js'
+export function putItem(tree, path, ...rest) {
+  if (path === 'poisoned' && rest[0].end - rest[0].start > 50) throw new Error('planted')
+  return soundPutItem(tree, path, ...rest)
+}
+`
+
+const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/slab.js', poisoned)
+
+t.test('nothing of a batch that fails half-way is there', async (t) => {
+  const server = await startServer(t, { program })
+  for (const path of ['a', 'poisoned', 'z']) await server.post('addAndSet', { path, value: 1 })
+  const operations = ['a', 'poisoned', 'z'].map((path) => ({ op: 'set', path, value: 'x'.repeat(50) }))
+  const answer = await server
+    .connect()
+    .post('batch', { operations })
+    .catch((error: unknown) => error)
+  t.ok(answer instanceof Error, 'there is no answer')
+  const died = await server.logged('worker died')
+  t.match(died, { signal: 'SIGABRT' }, 'the worker ends at once')
+  await server.logged('worker replaced')
+  for (const path of ['a', 'poisoned', 'z']) {
+    t.match(await server.connect().post('fetch', { path }), { text: `{"path":"${path}","type":"json","value":1}` })
+  }
+})

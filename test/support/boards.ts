@@ -1,0 +1,142 @@
+/**
+ * Boards: subtrees of a hundred topics that always have one number in common, since each is written by batches of one
+ * client that set all of its topics to the batch's number. Every eighth batch removes the topics instead. So one page
+ * of a board tells which batch was the last, or that it has only a part of one.
+ */
+import type { Client } from './client.js'
+import { follow, type Target } from './follow.js'
+import { until } from './server.js'
+
+const topics = 100
+const removedEvery = 8
+
+/** For `patchedProgram`: the batches of either engine, committed in two halves. */
+export const halvedBatches = `import { Batches as SoundBatches } from './sound-batches.js'
+export * from './sound-batches.js'
+
+export class Batches extends SoundBatches {
+  constructor(...parts) {
+    super(...parts)
+    const whole = this.write.bind(this)
+    this.write = async (operations) => {
+      // Their texts are views into the request, which are gone by the second half.
+      const copied = operations.map((operation) => ({
+        ...operation,
+        valueText: operation.valueText && Buffer.from(operation.valueText),
+      }))
+      const half = copied.length >> 1
+      const first = await whole(copied.slice(0, half))
+      const second = await whole(copied.slice(half))
+      return [first, second].flat()
+    }
+  }
+}
+`
+
+/** Which batches, by their numbers, may have been the last. */
+export interface Range {
+  readonly from: number
+  readonly to: number
+}
+
+export class Board {
+  /** The last batch that was acknowledged, or found on disk. */
+  acknowledged = 0
+  /** The last batch that was sent. */
+  sent = 0
+  readonly #name: string
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** Sends the next batch; false if no answer came. @throws when it is refused */
+  async write(client: Client): Promise<boolean> {
+    const number = ++this.sent
+    const operations = Array.from({ length: topics }, (_, i) =>
+      isRemoval(number)
+        ? { op: 'remove', path: `boards/${this.#name}/${i}` }
+        : { op: 'addAndSet', path: `boards/${this.#name}/${i}`, value: number },
+    )
+    let answer: { status: number; text: string }
+    try {
+      answer = await client.post('batch', { operations })
+    } catch {
+      return false
+    }
+    if (answer.status !== 200) throw new Error(`a batch was answered ${answer.status}: ${answer.text}`)
+    this.acknowledged = number
+    return true
+  }
+
+  /** Reads the board in one page. @throws when there is no answer */
+  async read(client: Client): Promise<readonly number[]> {
+    const { status, text } = await client.post('fetch', { selector: `*boards/${this.#name}//`, size: topics })
+    if (status !== 200) throw new Error(`a page was answered ${status}: ${text}`)
+    return (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
+  }
+
+  /**
+   * What is wrong with the board after the death of everything that was in flight. Its batches continue from there.
+   *
+   * @throws when there is no answer
+   */
+  async faultsAfterDeath(client: Client): Promise<readonly string[]> {
+    const page = await this.read(client)
+    const faults = this.faults(page, { from: this.acknowledged, to: this.sent })
+    this.acknowledged = page[0] ?? this.acknowledged
+    return faults
+  }
+
+  /** What is wrong with a page; nothing if one of these batches left it, as a whole. */
+  faults(page: readonly number[], { from, to }: Range): readonly string[] {
+    const [number] = page
+    const after = `after batches ${from} to ${to}`
+    if (number === undefined) {
+      // Also before its first batch a board is empty.
+      const lastRemoval = to - (to % removedEvery)
+      return lastRemoval >= from ? [] : [`board ${this.#name} is empty ${after}`]
+    }
+    const numbers = [...new Set(page)]
+    if (page.length === topics && numbers.length === 1 && number >= from && number <= to) return []
+    return [`board ${this.#name} has ${page.length} topics with the numbers ${numbers} ${after}`]
+  }
+}
+
+/** Writers of boards, one for each, that follow a service through its deaths. */
+export class BoardWriters {
+  readonly boards: readonly Board[]
+  readonly #target: () => Target | undefined
+  readonly #loops: Promise<void>[] = []
+  #isStopping = false
+
+  constructor(count: number, target: () => Target | undefined) {
+    this.boards = Array.from({ length: count }, (_, i) => new Board(String(i)))
+    this.#target = target
+  }
+
+  get acknowledged(): number {
+    return this.boards.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
+  }
+
+  start(): void {
+    const isOver = (): boolean => this.#isStopping
+    for (const board of this.boards)
+      this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => board.write(client)))
+  }
+
+  /** Resolves once so many more batches are acknowledged. */
+  async more(batches: number): Promise<void> {
+    const wanted = this.acknowledged + batches
+    await until(`${batches} more batches`, async () => this.acknowledged >= wanted || undefined)
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#loops)
+  }
+}
+
+function isRemoval(number: number): boolean {
+  return number % removedEvery === 0
+}
