@@ -132,9 +132,8 @@ await t.test('a try by selector is given up once its client has gone', async (t)
     Array.from({ length: 3000 }, (_, i) => `c/${i}`),
   )
   const context = { store, pageSizeMax: 1, pageBytesMax: 1, batchOperationsMax: 1, tryReserveDisk: () => true }
-  const access = accessOf({ name: 'all', tokenHash: '', allow: ['remove'], under: [], madeMs: 0 }, undefined, {
-    requests: 0,
-  })
+  const record = { name: 'all', tokenHash: '', allow: ['remove'], under: [], madeMs: 0 } as const
+  const access = accessOf(record, undefined, { requests: 0 })
   const cancellation = { cancelled: false }
   const body = Buffer.from('{"selector":"*c//","dry_run":true}')
   t.match(await handleRemove(context, body, access, cancellation), { status: 200, body: '{"removed":3000}' })
