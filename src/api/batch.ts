@@ -3,6 +3,7 @@ import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
 import { isRefused } from '../store/batch.js'
 import type { WriteOperation } from '../store/store.js'
+import type { Path } from '../topics/path.js'
 import { type ApiContext, ok, refuse, roomProblem } from './context.js'
 import { outcomeText, permissionProblem, refusalProblem } from './operations.js'
 import { parseBatch } from './parse-batch.js'
@@ -13,12 +14,11 @@ export function handleBatch(context: ApiContext, bytes: Buffer, access: Access):
   if (isProblem(operations)) return refuse(operations)
   const refused = firstProblem(access, operations) ?? (grows(operations) ? roomProblem(context, bytes) : undefined)
   if (refused) return refuse(refused)
+  // Only what the answer needs is kept: what is alive while thousands of operations wait, the collector copies.
+  const paths = operations.map(({ path }) => path)
   return context.store.write(operations).then((result) => {
-    if (isRefused(result)) {
-      const { index, refusal } = result
-      return refuse({ ...refusalProblem(operations[index] as WriteOperation, refusal), operation: index })
-    }
-    const answers = result.map((outcome, index) => outcomeText((operations[index] as WriteOperation).path, outcome))
+    if (isRefused(result)) return refuse({ ...refusalProblem(result), operation: result.index })
+    const answers = result.map((outcome, index) => outcomeText(paths[index] as Path, outcome))
     return ok(`{"results":[${answers.join(',')}]}`)
   })
 }

@@ -8,13 +8,15 @@
  * past the end compare.
  */
 import { valueLevelsMax } from '../limits.js'
-import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, quote, space } from './json-bytes.js'
+import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, space } from './json-bytes.js'
+import { skipSpace, skipString, skipValue, tooDeep } from './skip-json.js'
 
 /** The members of one object. The texts are views into the body; undefined where there is no such member. */
 export interface Members {
   /** How many there are; a repeated one counts each time. */
   count: number
-  /** The position after the object. */
+  /** Where the object begins, and the position after it. */
+  start: number
   end: number
   value: Uint8Array | undefined
   size: Uint8Array | undefined
@@ -22,7 +24,8 @@ export interface Members {
   deepBranchLimit: Uint8Array | undefined
   properties: Buffer | undefined
   constraint: Buffer | undefined
-  operations: Buffer | undefined
+  /** The members of each element of `operations`, up to a bound; of an element that is no object there are none. */
+  operations: Members[] | undefined
   /** The name, quoted, of the first member whose value has too many levels; nothing after it was examined. */
   tooDeep: Uint8Array | undefined
 }
@@ -36,10 +39,12 @@ export function firstByte(text: Uint8Array): number | undefined {
  * @param body UTF-8 of one JSON object; for any other text nothing is found
  * @param levelsMax how deep a member's value may nest; a constraint one level deeper, since a value is in it
  * @param start where the object begins
+ * @param operationsMax how many elements of `operations` are examined, in the same pass: more than one costs time
  */
-export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0): Members {
+export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0, operationsMax = 0): Members {
   const members: Members = {
     count: 0,
+    start,
     end: start,
     value: undefined,
     size: undefined,
@@ -50,31 +55,67 @@ export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0)
     operations: undefined,
     tooDeep: undefined,
   }
-  members.end = eachMember(body, start, levelsMax, (nameStart, nameEnd, start, end) => {
+  members.end = eachMember(body, start, (nameStart, nameEnd, start) => {
     members.count++
-    if (end === tooDeep) members.tooDeep = body.subarray(nameStart, nameEnd)
-    else if (spells(body, nameStart, nameEnd, valueName)) members.value = withoutSpace(body.subarray(start, end))
-    else if (spells(body, nameStart, nameEnd, sizeName)) members.size = body.subarray(start, end)
-    else if (spells(body, nameStart, nameEnd, propertiesName)) members.properties = body.subarray(start, end)
-    else if (spells(body, nameStart, nameEnd, constraintName)) members.constraint = body.subarray(start, end)
-    else if (spells(body, nameStart, nameEnd, operationsName)) members.operations = body.subarray(start, end)
-    else if (spells(body, nameStart, nameEnd, depthName)) members.deepBranchDepth = body.subarray(start, end)
-    else if (spells(body, nameStart, nameEnd, limitName)) members.deepBranchLimit = body.subarray(start, end)
-    return true
+    const name = knownName(body, nameStart, nameEnd)
+    let end: number | typeof tooDeep
+    if (name === 'operations' && operationsMax > 0 && body[start] === openBracket) {
+      members.operations = []
+      end = scanElements(body, start, levelsMax, operationsMax, members.operations)
+    } else {
+      end = skipValue(body, start, name === 'constraint' ? levelsMax + 1 : levelsMax)
+    }
+    if (end === tooDeep) {
+      members.tooDeep = body.subarray(nameStart, nameEnd)
+      return undefined
+    }
+    if (name === 'value') members.value = withoutSpace(body.subarray(start, end))
+    else if (name !== undefined && name !== 'operations') members[name] = body.subarray(start, end)
+    return end
   })
   return members
+}
+
+/**
+ * The elements of the array at `start`: each is an operation, whose members may nest as deep as those of a body.
+ *
+ * @param levelsMax how deep the array may nest
+ * @returns the position after the array, or `tooDeep`
+ */
+function scanElements(
+  body: Buffer,
+  start: number,
+  levelsMax: number,
+  countMax: number,
+  elements: Members[],
+): number | typeof tooDeep {
+  let at = skipSpace(body, start + 1)
+  while (at < body.length && body[at] !== closeBracket) {
+    let end: number | typeof tooDeep = tooDeep
+    if (elements.length < countMax) {
+      const members = scanMembers(body, valueLevelsMax, at)
+      elements.push(members)
+      if (body[at] === openBrace && members.tooDeep === undefined) end = members.end
+    }
+    if (end === tooDeep) end = skipValue(body, at, levelsMax - 1)
+    if (end === tooDeep) return tooDeep
+    // In a text that is not JSON, nothing may have been skipped.
+    at = skipSpace(body, Math.max(end, at + 1))
+    if (body[at] === comma) at = skipSpace(body, at + 1)
+  }
+  return at + 1
 }
 
 /** The first name that the object at `start` has more than once, however it is escaped; undefined when there is none. */
 export function repeatedName(body: Buffer, start = 0): string | undefined {
   const names = new Set<string>()
   let repeated: string | undefined
-  eachMember(body, start, Infinity, (nameStart, nameEnd) => {
+  eachMember(body, start, (nameStart, nameEnd, start) => {
     const name = spelt(body, nameStart, nameEnd)
     // A set that already has the name does not grow.
     const known = names.size
     if (names.add(name).size === known) repeated = name
-    return repeated === undefined
+    return repeated === undefined ? skipValue(body, start, Infinity) : undefined
   })
   return repeated
 }
@@ -92,120 +133,49 @@ function spelt(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('latin1', start + 1, end - 1)
 }
 
-/** @returns whether to go on with the next member */
-type Visit = (nameStart: number, nameEnd: number, start: number, end: number | typeof tooDeep) => boolean
-
-/** In place of a value's end: the value has too many levels, and was not read further. */
-const tooDeep = -1
+/** @returns the position after the member's value, which begins at `start`; undefined to end the visits */
+type Visit = (nameStart: number, nameEnd: number, start: number) => number | undefined
 
 /** @returns the position after the object at `start`, or where the visits ended */
-function eachMember(body: Buffer, start: number, levelsMax: number, visit: Visit): number {
+function eachMember(body: Buffer, start: number, visit: Visit): number {
   let at = skipSpace(body, start)
   if (body[at] !== openBrace) return at
   at = skipSpace(body, at + 1)
   while (at < body.length && body[at] !== closeBrace) {
     const nameEnd = skipString(body, at)
-    const start = skipSpace(body, skipSpace(body, nameEnd) + 1)
-    let end = skipValue(body, start, levelsMax)
-    if (end === tooDeep && spells(body, at, nameEnd, constraintName)) end = skipValue(body, start, levelsMax + 1)
-    if (!visit(at, nameEnd, start, end) || end === tooDeep) return at
+    const end = visit(at, nameEnd, skipSpace(body, skipSpace(body, nameEnd) + 1))
+    if (end === undefined) return at
     at = skipSpace(body, end)
     if (body[at] === comma) at = skipSpace(body, at + 1)
   }
   return at + 1
 }
 
-/**
- * Calls `visit` with the position of each element of an array.
- *
- * @param array one JSON array, which JSON.parse has accepted
- * @param visit returns the position after the element; undefined to end the visits
- */
-export function eachElement(array: Buffer, visit: (start: number) => number | undefined): void {
-  let at: number | undefined = skipSpace(array, skipSpace(array, 0) + 1)
-  while (array[at] !== closeBracket) {
-    at = visit(at)
-    if (at === undefined) return
-    at = skipSpace(array, at)
-    if (array[at] === comma) at = skipSpace(array, at + 1)
-  }
+/** The members whose texts are kept, each with its name. */
+const known = (
+  [
+    ['value', 'value'],
+    ['size', 'size'],
+    ['properties', 'properties'],
+    ['constraint', 'constraint'],
+    ['operations', 'operations'],
+    ['deepBranchDepth', 'deep_branch_depth'],
+    ['deepBranchLimit', 'deep_branch_limit'],
+  ] as const satisfies readonly (readonly [keyof Members, string])[]
+).map(([member, name]) => ({ member, name: Buffer.from(name) }))
+
+/** The same by the first byte of a name, which may be an escaped one: most names have no candidate. */
+const knownByFirst = Array.from({ length: 256 }, (_, byte) =>
+  byte === backslash ? known : known.filter(({ name }) => name[0] === byte),
+)
+
+/** The member that the quoted name from `start` to `end` belongs to, if its text is kept. */
+function knownName(body: Uint8Array, start: number, end: number): (typeof known)[number]['member'] | undefined {
+  const candidates = knownByFirst[body[start + 1] as number]
+  if (candidates === undefined) return undefined
+  for (const { member, name } of candidates) if (spells(body, start, end, name)) return member
+  return undefined
 }
-
-function skipSpace(body: Uint8Array, at: number): number {
-  while ((body[at] as number) <= space) at++
-  return at
-}
-
-/**
- * Bytes of a string that are looked at one by one, before Buffer's search for the closing quote, and again after an
- * escaped quote. That search is a hundred times as fast on a long string, and costs as much as about ten such steps.
- */
-const bytesPerSearch = 32
-
-/** @returns the position after the closing quote of the string that begins at `at` */
-function skipString(body: Buffer, at: number): number {
-  const { length } = body
-  let end = at + 1
-  while (end < length) {
-    for (const near = end + bytesPerSearch; end < near; end++) {
-      const byte = body[end]
-      if (byte === quote) return end + 1
-      if (byte === backslash) end++
-    }
-    const found = body.indexOf(quote, end)
-    if (found === -1) return length
-    if (!isEscaped(body, found)) return found + 1
-    end = found + 1
-  }
-  return length
-}
-
-/** Whether the quote at `at`, in a string, has an odd number of backslashes before it. */
-function isEscaped(body: Buffer, at: number): boolean {
-  let start = at
-  while (body[start - 1] === backslash) start--
-  return (at - start) % 2 === 1
-}
-
-/** @returns the position after the value that begins at `at`, or `tooDeep` */
-function skipValue(body: Buffer, at: number, levelsMax: number): number | typeof tooDeep {
-  const { length } = body
-  const first = body[at]
-  if (first === quote) return skipString(body, at)
-  if (first !== openBrace && first !== openBracket) {
-    while (isScalar[body[at] as number] === 1) at++
-    return at
-  }
-  let levels = 0
-  while (at < length) {
-    const byte = body[at] as number
-    if (isStructural[byte] === 0) at++
-    else if (byte === quote) at = skipString(body, at)
-    else {
-      at++
-      if (byte === openBrace || byte === openBracket) {
-        if (++levels > levelsMax) return tooDeep
-      } else if (--levels === 0) return at
-    }
-  }
-  return length
-}
-
-/** 1 at each byte that begins or ends a string, an object or an array. */
-const isStructural = new Uint8Array(256)
-for (const byte of [quote, openBrace, closeBrace, openBracket, closeBracket]) isStructural[byte] = 1
-
-/** 1 at each byte that can be within a number or a literal; the end of a text reads as undefined, and is none. */
-const isScalar = new Uint8Array(256).fill(1, space + 1)
-for (const byte of [comma, closeBrace, closeBracket]) isScalar[byte] = 0
-
-const valueName = Buffer.from('value')
-const sizeName = Buffer.from('size')
-const propertiesName = Buffer.from('properties')
-const constraintName = Buffer.from('constraint')
-const operationsName = Buffer.from('operations')
-const depthName = Buffer.from('deep_branch_depth')
-const limitName = Buffer.from('deep_branch_limit')
 
 const letterU = 0x75
 
@@ -228,6 +198,7 @@ function escaped(body: Uint8Array, at: number): number {
 
 /** Drops tabs and line ends: they cannot occur inside a JSON string, so they have no meaning. */
 function withoutSpace(text: Uint8Array): Uint8Array {
+  if (text[0] !== openBrace && text[0] !== openBracket) return text
   if (!text.includes(0x0a) && !text.includes(0x0d) && !text.includes(0x09)) return text
   // Not `filter`, which takes 30 times as long.
   const kept = Buffer.allocUnsafeSlow(text.length)

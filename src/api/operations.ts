@@ -5,7 +5,7 @@
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
 import { isRefused } from '../store/batch.js'
-import type { Operation, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../store/store.js'
+import type { Operation, RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/store.js'
 import type { Constraint } from '../topics/constraint.js'
 import {
   type ApiContext,
@@ -56,7 +56,8 @@ export function outcomeText(path: string, outcome: WriteOutcome): string {
 }
 
 /** What the route of an operation answers to its refusal. */
-export function refusalProblem({ path, type, constraint }: WriteAction, refusal: WriteRefusal): Problem {
+export function refusalProblem({ action, refusal }: Pick<RefusedOperation, 'action' | 'refusal'>): Problem {
+  const { path, type, constraint } = action
   switch (refusal) {
     case 'no_such_topic':
     case 'incompatible_type':
@@ -80,7 +81,7 @@ const contraries: Readonly<Record<Constraint['kind'], string>> = {
 /** Carries out one operation with its constraint. */
 export async function writeOne({ store }: ApiContext, operation: WriteOperation): Promise<Answer> {
   const result = await store.write([operation])
-  if (isRefused(result)) return refuse(refusalProblem(operation, result.refusal))
+  if (isRefused(result)) return refuse(refusalProblem(result))
   const [outcome] = result
   return ok(outcomeText(operation.path, outcome as WriteOutcome))
 }

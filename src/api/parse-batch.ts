@@ -7,7 +7,6 @@ import { strict as assert } from 'node:assert'
 import { valueLevelsMax } from '../limits.js'
 import type { WriteOperation } from '../store/store.js'
 import { batchShape, operationShapes } from '../validators.js'
-import { eachElement, scanMembers } from './members.js'
 import { addAndSetRequest, addRequest, removeOneRequest, setRequest } from './parse.js'
 import { checkObject, describe, type ParsedObject, parseObject } from './parse-body.js'
 import { isProblem, type Problem, problem } from './problems.js'
@@ -23,25 +22,22 @@ const levelsMax = valueLevelsMax + 4
  * @returns the operations, whose texts are views into `bytes`; or a problem, with the index of the operation that has it
  */
 export function parseBatch(bytes: Buffer, operationsMax: number): readonly WriteOperation[] | Problem {
-  const parsed = parseObject(bytes, levelsMax)
+  const parsed = parseObject(bytes, levelsMax, operationsMax)
   if (isProblem(parsed)) return parsed
   const batch = checkObject(parsed, batchShape)
   if (isProblem(batch)) return batch
   const inputs = batch.body.operations
   if (inputs.length < 1 || inputs.length > operationsMax) return countProblem(inputs.length, operationsMax)
-  const text = parsed.members.operations
-  assert(text !== undefined, 'the validator requires operations')
+  const elements = parsed.members.operations
+  assert(elements?.length === inputs.length, 'an accepted array has the elements that were found in its text')
   const operations: WriteOperation[] = []
-  let refused: Problem | undefined
-  eachElement(text, (start) => {
-    const input = inputs[operations.length]
-    const members = scanMembers(text, valueLevelsMax, start)
-    const operation = isObject(input) ? parseOperation({ bytes: text, start, input, members }) : elementProblem(input)
-    if (isProblem(operation)) refused = { ...operation, operation: operations.length }
-    else operations.push(operation)
-    return refused === undefined ? members.end : undefined
-  })
-  return refused ?? operations
+  for (const [index, members] of elements.entries()) {
+    const input = inputs[index]
+    const operation = isObject(input) ? parseOperation({ bytes, input, members }) : elementProblem(input)
+    if (isProblem(operation)) return { ...operation, operation: index }
+    operations.push(operation)
+  }
+  return operations
 }
 
 function isObject(input: unknown): input is { readonly op?: unknown } {

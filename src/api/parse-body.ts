@@ -20,9 +20,8 @@ export interface Parsed<Body> {
 
 /** A JSON object whose members are still to be checked. */
 export interface ParsedObject {
-  /** Its text, from `start` on. */
+  /** Its text, from `members.start` on. */
   readonly bytes: Buffer
-  readonly start: number
   readonly input: object
   readonly members: Members
 }
@@ -44,8 +43,9 @@ export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax =
  * Decodes and parses a body.
  *
  * @param levelsMax how deep a member may nest
+ * @param operationsMax as for `scanMembers`
  */
-export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax): ParsedObject | Problem {
+export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax, operationsMax = 0): ParsedObject | Problem {
   let text: string
   try {
     text = decoder.decode(bytes)
@@ -54,7 +54,7 @@ export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax): ParsedOb
   }
   if (firstByte(bytes) === openBracket)
     return jsonProblemOf(bytes, levelsMax + 1) ?? problem('invalid_body', { found: 'an array' })
-  const members = scanMembers(bytes, levelsMax)
+  const members = scanMembers(bytes, levelsMax, 0, operationsMax)
   if (members.tooDeep !== undefined) return jsonProblemOf(bytes, levelsMax + 1) ?? levelsProblem(members.tooDeep)
   let input: unknown
   try {
@@ -66,7 +66,7 @@ export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax): ParsedOb
     return found
   }
   return typeof input === 'object' && input !== null
-    ? { bytes, start: 0, input, members }
+    ? { bytes, input, members }
     : problem('invalid_body', { found: describe(input) })
 }
 
@@ -76,12 +76,12 @@ export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax): ParsedOb
  * @param sizeMax as for `parseBody`
  */
 export function checkObject<Body>(
-  { bytes, start, input, members }: ParsedObject,
+  { bytes, input, members }: ParsedObject,
   shape: BodyShape<Body>,
   sizeMax = 0,
 ): Parsed<Body> | Problem {
   if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
-  const repeated = repetitionProblem(bytes, start, members, input)
+  const repeated = repetitionProblem(bytes, members, input)
   if (repeated !== undefined) return repeated
   const validation = shape.validate(input)
   if (!validation.success) {
@@ -112,9 +112,9 @@ export function levelsProblem(name: Uint8Array): Problem {
 }
 
 /** A name that is repeated, in the body or in its properties: JSON.parse would silently use the last value. */
-function repetitionProblem(bytes: Buffer, start: number, members: Members, input: object): Problem | undefined {
+function repetitionProblem(bytes: Buffer, members: Members, input: object): Problem | undefined {
   if (members.count !== Object.keys(input).length) {
-    return problem('duplicate_parameter', { name: repeatedName(bytes, start) ?? '' })
+    return problem('duplicate_parameter', { name: repeatedName(bytes, members.start) ?? '' })
   }
   const properties: unknown = members.properties && 'properties' in input && input.properties
   if (members.properties === undefined || typeof properties !== 'object' || properties === null) return undefined

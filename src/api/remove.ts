@@ -45,7 +45,7 @@ async function tryRemoval({ store }: ApiContext, path: Path, requested: Constrai
     const value = (): Uint8Array | undefined => topic && valueOfItem(topic, path, type)
     if (constraint === undefined || holds(constraint, topic !== undefined, value))
       return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))
-    return refuse(refusalProblem({ kind: 'remove', path, constraint }, 'unsatisfied_constraint'))
+    return refuse(refusalProblem({ action: { kind: 'remove', path, constraint }, refusal: 'unsatisfied_constraint' }))
   }
   const answered = await whenKnown(store.readTopic(path, 'json'), (item) =>
     item === 'incompatible_type' ? undefined : answer(item, 'json'),

@@ -68,7 +68,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
       const outcome = this.#outcome(action, change)
       if (isRefusal(outcome)) {
         for (const earlier of before.reverse()) this.#changes.set(earlier.path, earlier)
-        return { index: outcomes.length, refusal: outcome }
+        return { index: outcomes.length, action, refusal: outcome }
       }
       before.push(change)
       this.#changes.set(action.path, after(action, change, outcome))

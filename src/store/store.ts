@@ -113,6 +113,7 @@ export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_con
 /** The operation that is refused, by its index. */
 export interface RefusedOperation {
   readonly index: number
+  readonly action: WriteAction
   readonly refusal: WriteRefusal
 }
 

@@ -63,11 +63,14 @@ export class Batches implements Pick<TopicStore, 'write'> {
   }
 
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
-  readonly write = async (operations: readonly WriteOperation[]): Promise<BatchResult> => {
+  readonly write = (operations: readonly WriteOperation[]): Promise<BatchResult> => {
     const batch: Batch = { operations: operations.map((operation) => this.#prepare(operation)), result: undefined }
-    await this.#commits.run(true, () => this.#enqueue(batch), undefined, operations.length)
-    assert(batch.result !== undefined, 'a transaction was committed before its batches were decided')
-    return batch.result
+    return this.#commits
+      .run(true, () => this.#enqueue(batch), undefined, operations.length)
+      .then(() => {
+        assert(batch.result !== undefined, 'a transaction was committed before its batches were decided')
+        return batch.result
+      })
   }
 
   /** Copies everything that is a view into the request. */
