@@ -14,10 +14,10 @@ await overWorkers(t, async (t, { post }) => {
         'fetch',
         '"after", "deep_branch_depth", "deep_branch_limit", "path", "selector", "size", "type", "with_properties", "with_values"',
       ],
-      ['set', '"path", "type", "value"'],
-      ['addAndSet', '"path", "properties", "type", "value"'],
-      ['add', '"path", "properties", "type"'],
-      ['remove', '"path", "selector"'],
+      ['set', '"constraint", "path", "type", "value"'],
+      ['addAndSet', '"constraint", "path", "properties", "type", "value"'],
+      ['add', '"constraint", "path", "properties", "type"'],
+      ['remove', '"constraint", "dry_run", "path", "selector"'],
     ]
     for (const [route, allowed] of names) {
       const answer = await post(route, { path: 'a', value: 1, aftr: 'a' })
