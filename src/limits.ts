@@ -171,6 +171,9 @@ export const keyEndMsMax = removalTimeMsMax
  */
 export const keyNamesCountedMax = 100
 
+/** Values, in bytes, that one callback keeps for further constraints on the same topics; others are read again. */
+export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

@@ -110,7 +110,7 @@ export const settingTable = {
     default: '1000',
     min: 1,
     max: 10_000,
-    help: 'most operations in a batch; a worker does nothing else for about 3 µs each',
+    help: 'most operations in a batch; a worker does nothing else for some µs each',
   },
   'disk-free-bytes-min': {
     kind: 'number',
@@ -178,7 +178,7 @@ function textProblem(
     case 'number':
       return /^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max
         ? undefined
-        : `must be a number from ${min} to ${max}`
+        : `must be a whole number from ${min} to ${max}`
     case 'switch':
       return text === 'true' || text === 'false' ? undefined : 'must be true or false'
     case 'text':

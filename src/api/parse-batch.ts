@@ -45,7 +45,7 @@ function isObject(input: unknown): input is { readonly op?: unknown } {
 }
 
 function elementProblem(input: unknown): Problem {
-  const found = `an array with ${describe(input)}`
+  const found = `an array that contains ${describe(input)}`
   return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
 }
 

@@ -55,7 +55,7 @@ export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax, operation
   if (firstByte(bytes) === openBracket)
     return jsonProblemOf(bytes, levelsMax + 1) ?? problem('invalid_body', { found: 'an array' })
   const members = scanMembers(bytes, levelsMax, 0, operationsMax)
-  if (members.tooDeep !== undefined) return jsonProblemOf(bytes, levelsMax + 1) ?? levelsProblem(members.tooDeep)
+  if (members.tooDeep !== undefined) return jsonProblemOf(bytes, levelsMax + 2) ?? levelsProblem(members.tooDeep)
   let input: unknown
   try {
     input = JSON.parse(text)
@@ -139,6 +139,7 @@ const allowedByName: Readonly<Record<string, string>> = {
   dry_run: 'true or false',
   operations: 'an array',
   op: '"set", "addAndSet", "add" or "remove"',
+  'key.name': '1 to 64 letters, digits or any of . _ @ -',
   'key.madeMs': 'a time in ms since 1970',
   'key.expiresMs': 'a time in ms since 1970',
   'key.rate': `an integer from 1 to ${keyRateMax}`,

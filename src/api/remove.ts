@@ -4,10 +4,9 @@
  */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
-import type { Absent } from '../store/store.js'
-import { type Constraint, holds } from '../topics/constraint.js'
+import { type Constrained, type Constraint, holds, ValueText } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
-import { type TopicType, valueOfItem } from '../topics/topic.js'
+import { typeOfItem, valueOfItem } from '../topics/topic.js'
 import { type ApiContext, constraintProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
 import { outcomeText, refusalProblem, writeOne } from './operations.js'
 import { parseRemove } from './parse.js'
@@ -35,20 +34,25 @@ export function handleRemove(
   return store.remove(path).then((removed) => ok(`{"removed":${removed ? 1 : 0}}`))
 }
 
-/** What the removal of one topic would answer now. */
+/** What the removal of one topic would answer now. One read, so that it is true of one moment. */
 async function tryRemoval({ store }: ApiContext, path: Path, requested: Constraint | undefined): Promise<Answer> {
   // Its text is a view into the body, which is gone once an engine has made this wait.
   const constraint: Constraint | undefined =
     requested?.kind === 'value' ? { kind: 'value', text: Buffer.from(requested.text) } : requested
-  const answer = (item: Uint8Array | Absent, type: TopicType): Answer => {
-    const topic = typeof item === 'string' ? undefined : item
-    const value = (): Uint8Array | undefined => topic && valueOfItem(topic, path, type)
-    if (constraint === undefined || holds(constraint, topic !== undefined, value))
+  const form = { type: 'any', values: constraint !== undefined, properties: false } as const
+  return whenKnown(store.readTopicAs(path, form), (item) => {
+    const topic = typeof item === 'string' ? undefined : constrained(item, path)
+    if (constraint === undefined || holds(constraint, topic)) {
       return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))
+    }
     return refuse(refusalProblem({ action: { kind: 'remove', path, constraint }, refusal: 'unsatisfied_constraint' }))
+  })
+}
+
+function constrained(item: Uint8Array, path: Path): Constrained {
+  const value = valueOfItem(item, path, typeOfItem(item, path))
+  return {
+    hasValue: () => value !== undefined,
+    hasText: (text) => value !== undefined && new ValueText(value).is(text),
   }
-  const answered = await whenKnown(store.readTopic(path, 'json'), (item) =>
-    item === 'incompatible_type' ? undefined : answer(item, 'json'),
-  )
-  return answered ?? whenKnown(store.readTopic(path, 'string'), (item) => answer(item, 'string'))
 }

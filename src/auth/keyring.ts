@@ -104,7 +104,7 @@ export class Keyring {
 
   /** Whether the token in the header is that of a key, but has ended. */
   hasEnded(authorization: string): boolean {
-    // A flood of unknown tokens must not be hashed twice.
+    // While no token has an end, a flood of unknown ones is not hashed a second time here.
     const token = this.#tokens.haveEnds ? tokenOf(authorization) : undefined
     const endMs = token === undefined ? undefined : this.#tokens.get(hashToken(token))?.endMs
     return endMs !== undefined && endMs <= Date.now()

@@ -46,7 +46,8 @@ const walkSizeDefault = 100
  * A client of the service at this URL. Nothing is sent until a method is called, and nothing needs to be closed.
  *
  * @param url where the service is, with its base path if it has one, such as http://127.0.0.1:8080
- * @throws TypeError for a text that is not a URL, or a key that no header can contain
+ * @throws TypeError for a text that is not an http or https URL, or a key that no header can contain; RangeError for a
+ *   `timeoutMs` that no timer can have
  */
 export function connect(url: string, options: ConnectOptions): Client {
   return new Client(postTo(url, options))
@@ -112,8 +113,11 @@ export class Client {
     operations: Operations,
     { signal }: RequestOptions = {},
   ): Promise<BatchAnswers<Operations>> {
-    const read = (text: string) =>
-      elementsOf(membersOf(text).get('results') ?? '').map(objectOf) as BatchAnswers<Operations>
+    const read = (text: string) => {
+      const results = elementsOf(membersOf(text).get('results') ?? '').map(objectOf)
+      if (results.length !== operations.length) throw new SyntaxError('not one result for each operation')
+      return results as BatchAnswers<Operations>
+    }
     return this.#post('batch', { operations }, { signal, isRepeatable: false, read })
   }
 
@@ -199,6 +203,6 @@ const everything = '?.*//'
 /** @throws SyntaxError for a text that is not a JSON object */
 function objectOf<Answer>(text: string): Answer {
   const parsed: unknown = JSON.parse(text)
-  if (typeof parsed !== 'object' || parsed === null) throw new SyntaxError('not an object')
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new SyntaxError('not an object')
   return parsed as Answer
 }

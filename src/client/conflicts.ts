@@ -26,10 +26,9 @@ export async function untilSatisfied<Result>(
     try {
       return await attempt()
     } catch (error) {
-      if (!isConflict(error) || attempts >= attemptsMax) throw error
+      if (!isConflict(error) || !(attempts < attemptsMax)) throw error
     }
-    await wait(Math.random() * Math.min(waitMsMax, firstWaitMsMax * 2 ** (attempts - 1)))
-    signal?.throwIfAborted()
+    await wait(Math.random() * Math.min(waitMsMax, firstWaitMsMax * 2 ** (attempts - 1)), signal)
   }
 }
 
@@ -37,6 +36,16 @@ function isConflict(error: unknown): boolean {
   return error instanceof TopicdError && error.code === 'unsatisfied_constraint'
 }
 
-function wait(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
+/** @throws the signal's reason once it is aborted */
+async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
+  })
+  signal?.throwIfAborted()
 }

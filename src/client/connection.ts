@@ -14,8 +14,11 @@ export interface ConnectOptions {
   /** In place of the global `fetch`. */
   readonly fetch?: typeof fetch
   /** A request that has no complete answer after this long, in ms, fails with a TimeoutError. No limit when absent. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
 }
+
+/** The longest time limit, in ms, that a timer can have. */
+const timeoutMsMax = 2 ** 31 - 1
 
 export interface RequestOptions {
   /** Ends the request when it is aborted; the promise is rejected with the signal's reason. */
@@ -37,10 +40,16 @@ export type Post = <Result>(route: string, members: object, exchange: Exchange<R
  * Prepares requests to a service; nothing is sent yet.
  *
  * @param url where the service is, with its base path if it has one
- * @throws TypeError for a text that is not a URL, or a key that no header can contain
+ * @throws TypeError for a text that is not an http or https URL, or a key that no header can contain; RangeError for a
+ *   time limit that is not from 1 to `timeoutMsMax`
  */
 export function postTo(url: string, { key, fetch = globalThis.fetch, timeoutMs }: ConnectOptions): Post {
-  const { origin, pathname } = new URL(url)
+  const { protocol, origin, pathname } = new URL(url)
+  // Of `localhost:8080`, a URL with another scheme, a browser would make a path of the page's own origin.
+  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError(`not an http or https URL: ${url}`)
+  if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= timeoutMsMax)) {
+    throw new RangeError(`timeoutMs must be from 1 to ${timeoutMsMax}, not ${timeoutMs}; leave it out for no limit`)
+  }
   const base = `${origin}${pathname.replace(/\/+$/, '')}/topics/`
   const headers = new Headers({ authorization: `Apikey ${key}`, 'content-type': 'application/json' })
   return async (route, members, { signal, isRepeatable, read }) => {
@@ -96,22 +105,21 @@ function memberOf(error: unknown, name: 'name' | 'code' | 'cause'): unknown {
 }
 
 /**
- * Does the work with a signal that also aborts after `timeoutMs`. Neither a timer nor a listener is left behind, as
- * AbortSignal.timeout and AbortSignal.any leave them.
+ * Does the work with a signal of its own, which aborts with the caller's and after `timeoutMs`. Neither a timer nor a
+ * listener is left behind, as `fetch`, AbortSignal.timeout and AbortSignal.any leave them.
  */
 async function withinTime<Result>(
   timeoutMs: number | undefined,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal | null) => Promise<Result>,
 ): Promise<Result> {
-  if (timeoutMs === undefined) return work(signal ?? null)
+  if (timeoutMs === undefined && signal === undefined) return work(null)
   signal?.throwIfAborted()
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)
   signal?.addEventListener('abort', abort)
-  const timer = setTimeout(() => {
-    controller.abort(new DOMException(`no answer within ${timeoutMs} ms`, 'TimeoutError'))
-  }, timeoutMs)
+  const giveUp = () => controller.abort(new DOMException(`no answer within ${timeoutMs} ms`, 'TimeoutError'))
+  const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs)
   try {
     return await work(controller.signal)
   } finally {

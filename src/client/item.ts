@@ -25,6 +25,12 @@ export class Item implements FetchItem {
     this.#isParsed = true
     return this.#value
   }
+
+  /** For JSON.stringify, with the value as it is parsed: `text` alone has every digit. */
+  toJSON(): FetchItem & { readonly properties?: Properties | undefined } {
+    const { path, type, value, properties } = this
+    return { path, type, value, properties }
+  }
 }
 
 /** Topics in tree order: a topic precedes its descendants. */

@@ -55,7 +55,10 @@ export interface KeyRecordText {
   readonly tokenHash: string
   readonly allow: readonly Operation[]
   readonly under: readonly string[]
-  /** @type uint64 */
+  /**
+   * @type uint64
+   * @maximum 253402300799999
+   */
   readonly madeMs: number
   /**
    * @type uint64

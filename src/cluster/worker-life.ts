@@ -17,6 +17,7 @@ import type { Logger } from '../ops/log.js'
 import { RefusedKeys } from '../ops/refused-keys.js'
 import { createRequestCounter, type RequestCounter } from '../ops/request-stats.js'
 import { readWorkerStats, watchLoop } from '../ops/worker-stats.js'
+import { settingTable } from '../settings.js'
 import { isExclusive } from '../store/address.js'
 import { openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
@@ -125,7 +126,9 @@ export class WorkerLife {
   }
 
   async #serve({ config, port }: Start, { store, keyring, disk }: Opened): Promise<void> {
-    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, batchOperationsMax, host, tlsCert, tlsKey } = config
+    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
+    // A primary of an earlier version knows neither this setting nor the one below.
+    const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
     const tryReserveDisk = disk?.tryReserve ?? (() => true)
     const context = { store, pageSizeMax, pageBytesMax, batchOperationsMax, tryReserveDisk }
     const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
@@ -142,7 +145,6 @@ export class WorkerLife {
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
     const timedOneIn = config.accessLog ? 1 : answersPerTiming
-    // A primary of an earlier version does not know the setting.
     const origins = config.corsOrigins ?? ''
     const options = { host, port, bodyBytesMax, timedOneIn, origins, tls }
     this.#serving = { server: await startHttpServer(service, options), counter }

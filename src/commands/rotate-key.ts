@@ -61,9 +61,13 @@ function graceProblem(text: string): string | undefined {
 }
 
 /** What becomes of the tokens that the key had before, as a sentence. */
-function formerTokens({ name, former }: ListedKey, untilMs: number | undefined, nowMs: number): string {
+function formerTokens(
+  { name, former, expiresMs = Infinity }: ListedKey,
+  untilMs: number | undefined,
+  nowMs: number,
+): string {
   const end = untilMs === undefined ? 'ends now' : `is good until ${shownTime(untilMs)}`
   const sentence = `the former token of "${name}" ${end}`
   if (former === undefined || former.untilMs <= nowMs) return sentence
-  return `${sentence}; the one before it, good until ${shownTime(former.untilMs)} so far, ends now`
+  return `${sentence}; the one before it, good until ${shownTime(Math.min(former.untilMs, expiresMs))} so far, ends now`
 }

@@ -5,7 +5,7 @@
  * An operation's constraint is decided first. Several batches may be decided one after the other over one state: each
  * sees what those before it have changed, and one that is refused leaves no trace.
  */
-import { holds } from '../topics/constraint.js'
+import { type Constrained, holds, ValueText } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import { compatible, retainsValue } from '../topics/properties.js'
 import type { Properties, TopicType } from '../topics/topic.js'
@@ -16,12 +16,10 @@ export function isRefused(result: BatchResult): result is RefusedOperation {
   return 'refusal' in result
 }
 
-/** A topic as an engine has read it. */
-export interface StoredTopic {
+/** A topic as an engine has read it. What is compared with its value must not depend on the batches. */
+export interface StoredTopic extends Constrained {
   readonly type: TopicType
   readonly properties: Properties
-  /** Its value, JSON, UTF-8, valid until the next call; undefined for none. Called only for constraints. */
-  valueText(): Uint8Array | undefined
 }
 
 /** What batches make of the topic at one path. A topic that is removed and created again is another one. */
@@ -54,6 +52,8 @@ interface Reader<Stored, Action> {
 export class BatchDecisions<Stored extends StoredTopic, Action extends WriteAction> {
   readonly #reader: Reader<Stored, Action>
   readonly #changes = new Map<Path, Change<Stored, Action>>()
+  /** Values that the batches set and constraints were compared with. */
+  readonly #texts = new Map<Action, ValueText>()
 
   constructor(reader: Reader<Stored, Action>) {
     this.#reader = reader
@@ -92,8 +92,9 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   #outcome(action: WriteAction, change: Change<Stored, Action>): WriteOutcome | WriteRefusal {
     const topic = change.creation ?? (change.isRemoved ? undefined : change.stored)
     const { constraint } = action
-    if (constraint !== undefined && !holds(constraint, topic !== undefined, () => this.#valueText(change)))
+    if (constraint !== undefined && !holds(constraint, topic && this.#constrained(change))) {
       return 'unsatisfied_constraint'
+    }
     switch (action.kind) {
       case 'set':
         if (topic === undefined) return 'no_such_topic'
@@ -111,13 +112,28 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
     }
   }
 
-  /** The value of the topic that is there. */
-  #valueText({ stored, creation, setter }: Change<Stored, Action>): Uint8Array | undefined {
-    if (setter === undefined) return creation === undefined ? stored?.valueText() : undefined
-    const { properties = {} } = creation ?? stored ?? {}
-    return retainsValue(properties) ? this.#reader.valueText(setter) : undefined
+  /** The topic that is there, for a constraint. */
+  #constrained({ stored, creation, setter }: Change<Stored, Action>): Constrained {
+    if (setter === undefined) return creation === undefined && stored !== undefined ? stored : withoutValue
+    if (!retainsValue((creation ?? stored)?.properties ?? {})) return withoutValue
+    return { hasValue: () => true, hasText: (text) => this.#textOf(setter)?.is(text) === true }
+  }
+
+  /** The value that an operation sets. */
+  #textOf(setter: Action): ValueText | undefined {
+    let known = this.#texts.get(setter)
+    if (known === undefined) {
+      const text = this.#reader.valueText(setter)
+      if (text === undefined) return undefined
+      known = new ValueText(text)
+      this.#texts.set(setter, known)
+    }
+    return known
   }
 }
+
+/** A topic without a value. */
+const withoutValue: Constrained = { hasValue: () => false, hasText: () => false }
 
 /** The change with one operation more. */
 function after<Stored, Action extends WriteAction>(

@@ -6,16 +6,18 @@ import type { KeyRecord, KeyRotation } from './store.js'
 
 /**
  * The record after the rotation: with the new token, and with the former one beside it until its end. A token that an
- * earlier rotation replaced is dropped, even if it was still good. A record that has the new token already is returned
- * as it is.
+ * earlier rotation replaced is dropped, even if it was still good. A record that has the new token already, or had it, is
+ * returned as it is.
  *
  * @param record undefined for a key that does not exist
  * @returns undefined if the key must not be rotated: it does not exist, or has another token than the former one
  */
 export function rotated(record: KeyRecord | undefined, rotation: KeyRotation): KeyRecord | undefined {
   const { tokenHash, formerHash, formerUntilMs } = rotation
-  if (record?.tokenHash === tokenHash) return record
-  if (record?.tokenHash !== formerHash) return undefined
+  if (record === undefined) return undefined
+  // An earlier attempt has stored it; perhaps another rotation has replaced it since.
+  if (record.tokenHash === tokenHash || record.former?.tokenHash === tokenHash) return record
+  if (record.tokenHash !== formerHash) return undefined
   const former = formerUntilMs === undefined ? undefined : { tokenHash: formerHash, untilMs: formerUntilMs }
   return { ...record, tokenHash, former }
 }

@@ -183,8 +183,8 @@ export interface BackupDone {
 }
 
 /**
- * What this process has committed since its start; counts are live. A batch counts as all its operations. `writes` includes those that failed; whether it
- * includes those in flight depends on the engine.
+ * What this process has committed since its start; counts are live. A batch counts as all its operations. `writes`
+ * includes those that failed; whether it includes those in flight depends on the engine.
  */
 export interface CommitStats {
   readonly writes: number

@@ -21,7 +21,10 @@ export interface KeyLine {
     readonly tokenHash: string
     readonly allow: readonly Operation[]
     readonly under: readonly string[]
-    /** @type uint64 */
+    /**
+     * @type uint64
+     * @maximum 253402300799999
+     */
     readonly madeMs: number
     /**
      * @type uint64

@@ -12,18 +12,50 @@ export type Constraint =
   | { readonly kind: 'no_value' }
   | { readonly kind: 'no_topic' }
 
-/**
- * Whether a constraint holds for a topic.
- *
- * @param exists whether there is a topic
- * @param valueText reads its value, JSON, UTF-8; undefined for none. Called only if there is a topic, and at most once
- */
-export function holds(constraint: Constraint, exists: boolean, valueText: () => Uint8Array | undefined): boolean {
-  if (constraint.kind === 'no_topic') return !exists
-  if (!exists) return false
-  const text = valueText()
-  if (constraint.kind === 'no_value') return text === undefined
-  return text !== undefined && areSameTokens(text, constraint.text)
+/** A topic that exists, as far as a constraint on it depends on it. */
+export interface Constrained {
+  hasValue(): boolean
+  /** Whether its value is this text: JSON, UTF-8, white space between tokens aside. */
+  hasText(text: Uint8Array): boolean
+}
+
+/** Whether a constraint holds for a topic; undefined where there is none. */
+export function holds(constraint: Constraint, topic: Constrained | undefined): boolean {
+  switch (constraint.kind) {
+    case 'no_topic':
+      return topic === undefined
+    case 'no_value':
+      return topic !== undefined && !topic.hasValue()
+    case 'value':
+      return topic?.hasText(constraint.text) === true
+    default:
+      return constraint satisfies never
+  }
+}
+
+/** A longer text with runs of spaces is compared without them: padding must not cost more than what is compared. */
+const paddedBytesMax = 4096
+
+const twoSpaces = Buffer.from('  ')
+
+/** A value's text, to be compared with those of constraints. */
+export class ValueText {
+  readonly #text: Uint8Array
+
+  /** @param text JSON, UTF-8; kept, unless most of it is padding */
+  constructor(text: Uint8Array) {
+    const bytes = Buffer.from(text.buffer, text.byteOffset, text.length)
+    this.#text = text.length > paddedBytesMax && bytes.includes(twoSpaces) ? withoutSpaces(text) : text
+  }
+
+  get bytes(): number {
+    return this.#text.length
+  }
+
+  /** Whether the two texts differ at most in the white space between their tokens. */
+  is(text: Uint8Array): boolean {
+    return areSameTokens(this.#text, text)
+  }
 }
 
 const space = 0x20
@@ -54,4 +86,20 @@ function areSameTokens(a: Uint8Array, b: Uint8Array): boolean {
       j++
     }
   }
+}
+
+/** The text without the spaces between its tokens. */
+function withoutSpaces(text: Uint8Array): Uint8Array {
+  const kept = Buffer.allocUnsafeSlow(text.length)
+  let end = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number
+    if (byte <= space && !inString) continue
+    kept[end++] = byte
+    if (byte === quote) inString = !inString
+    else if (byte === backslash && inString) kept[end++] = text[++at] as number
+  }
+  // A copy, so that the large buffer is released.
+  return Buffer.from(kept.subarray(0, end))
 }

@@ -20,6 +20,7 @@ export interface Properties {
 const encoder = new TextEncoder()
 const valueMember = encoder.encode(',"value":')
 const closingBrace = 0x7d
+const letterS = 0x73
 
 /** What an item has beside its path and value: member names, quotes and braces, in bytes. */
 const itemOverheadMax = 64
@@ -65,6 +66,12 @@ export function bareItem(path: Path, type: TopicType): string {
 /** What follows everything else in an item that shows the topic's properties, in place of its closing brace. */
 export function propertiesMember(propertiesText: string): string {
   return `,"properties":${propertiesText}}`
+}
+
+/** The type in an item that `encodeItem` made. */
+export function typeOfItem(item: Uint8Array, path: Path): TopicType {
+  const at = Buffer.byteLength(`{"path":${JSON.stringify(path)},"type":"`)
+  return item[at] === letterS ? 'string' : 'json'
 }
 
 /** The value's JSON text in an item that `encodeItem` made, as a view; undefined if the item has no value. */

@@ -13,11 +13,11 @@ const objects = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}
 
 /** Faults of one operation: its text, the code, and what the message mentions. */
 const faults: readonly (readonly [operation: string, code: string, ...mentions: readonly string[]])[] = [
-  ['null', 'invalid_parameter', '"operations"', 'an array with null', 'an array of objects'],
-  ['5', 'invalid_parameter', '"operations"', 'an array with the number 5'],
-  ['"set"', 'invalid_parameter', '"operations"', 'an array with the string "set"'],
-  ['[]', 'invalid_parameter', '"operations"', 'an array with an array'],
-  ['[{"op":"remove","path":"a"}]', 'invalid_parameter', '"operations"', 'an array with an array'],
+  ['null', 'invalid_parameter', '"operations"', 'an array that contains null', 'an array of objects'],
+  ['5', 'invalid_parameter', '"operations"', 'an array that contains the number 5'],
+  ['"set"', 'invalid_parameter', '"operations"', 'an array that contains the string "set"'],
+  ['[]', 'invalid_parameter', '"operations"', 'an array that contains an array'],
+  ['[{"op":"remove","path":"a"}]', 'invalid_parameter', '"operations"', 'an array that contains an array'],
   ['{}', 'missing_parameter', '"op"', '"set", "addAndSet", "add" or "remove"'],
   ['{"path":"a","value":1}', 'missing_parameter', '"op"'],
   ['{"op":"fetch","path":"a"}', 'invalid_parameter', '"op"', '"fetch"', '"set", "addAndSet", "add" or "remove"'],

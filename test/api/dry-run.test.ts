@@ -98,8 +98,32 @@ await overWorkers(t, async (t, server) => {
     t.equal(await state(), before, 'nothing has changed')
   })
 
+  await t.test('a topic that is replaced in one step is there all the while', (t) => swapped(t, server))
+
   await t.test('in a random tree a try answers the count of the removal that follows', (t) => randomTree(t, server))
 })
+
+/** A topic that is replaced all the while, by one of the other type, in one step. */
+async function swapped(t: Test, server: Server): Promise<void> {
+  await server.post('add', { path: 'swapped' })
+  let done = false
+  const swapping = (async () => {
+    const client = server.connect()
+    for (let i = 0; !done; i++) {
+      const type = i % 2 === 0 ? 'string' : 'json'
+      const operations = [
+        { op: 'remove', path: 'swapped' },
+        { op: 'add', path: 'swapped', type },
+      ]
+      await client.post('batch', { operations })
+    }
+  })()
+  const found = new Set<string>()
+  for (let i = 0; i < 1000; i++) found.add((await server.post('remove', { path: 'swapped', dry_run: true })).text)
+  done = true
+  await swapping
+  t.strictSame([...found], ['{"removed":1}'])
+}
 
 async function randomTree(t: Test, { post }: Server): Promise<void> {
   const random = seededRandom(t)

@@ -1,6 +1,7 @@
 /** The pass over a body's members finds their texts, wherever quotes and backslashes are. */
 import t from 'tap'
 import { scanMembers } from '../../dist/api/members.js'
+import { parseSet } from '../../dist/api/parse.js'
 import { type Random, seededRandom } from '../support/random.js'
 
 function textOf(bytes: Uint8Array | undefined): string | undefined {
@@ -60,5 +61,14 @@ t.test('the pass over a text that is cut off anywhere ends', (t) => {
     t.ok(count <= 2)
     if (end >= firstEnd) t.equal(textOf(value), body.slice('{"value":'.length, firstEnd), `of ${end} bytes`)
   }
+  t.end()
+})
+
+t.test('a constraint that nests as deep as it may does not hide what is wrong after it', (t) => {
+  const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+  const parse = (body: string): unknown => parseSet(Buffer.from(body))
+  t.match(parse(`{"constraint":${deep(1001)},x":${deep(1001)}}`), { code: 'invalid_json' })
+  t.match(parse(`{"constraint":${deep(1001)},"x":${deep(1001)}}`), { code: 'invalid_parameter', message: /"x"/ })
+  t.match(parse(`{"constraint":${deep(1002)},"x":1}`), { code: 'invalid_parameter', message: /"constraint"/ })
   t.end()
 })

@@ -68,7 +68,7 @@ await t.test('a wrong setting is named with its value and bound, and changes not
   t.strictSame(await server.command('reload'), {
     code: 1,
     stdout: '',
-    stderr: `topicd: not reloaded: ${file} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a number from 1 to 100000\n`,
+    stderr: `topicd: not reloaded: ${file} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a whole number from 1 to 100000\n`,
   })
   t.strictSame(server.workerPids(), before)
   t.match(await server.logged('rolling restart failed'), { level: 50, reason: String }, 'the log says so too')

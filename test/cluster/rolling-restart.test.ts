@@ -91,7 +91,7 @@ await t.test('a reload with a wrong setting changes nothing, and the reason is l
   writeFileSync(settings, 'TOPICD_PAGE_SIZE_MAX=none\n')
   server.signal('SIGHUP')
   const { reason } = await server.logged('rolling restart failed')
-  t.equal(reason, `${settings} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a number from 1 to 100000`)
+  t.equal(reason, `${settings} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a whole number from 1 to 100000`)
   t.strictSame(server.workerPids(), before, 'the same workers')
   t.match(await server.post('fetch', { selector: '*load//', size: 100 + rounds }), { status: 200 })
 })

@@ -218,7 +218,11 @@ const wrong: Readonly<
   'an end of a key that is now': [['keys', 'add', 'a', '--expires', '0s'], {}, 'it must be in the future'],
   'an end of a key on no day': [['keys', 'add', 'a', '--expires', '2099-02-29'], {}, 'a day and time that exist'],
   'an empty end of a key': [['keys', 'add', 'a', '--expires='], {}, '--expires is ""'],
-  'a rate of 0': [['keys', 'add', 'a', '--rate', '0'], {}, '--rate is "0"; it must be a number from 1 to 1000000'],
+  'a rate of 0': [
+    ['keys', 'add', 'a', '--rate', '0'],
+    {},
+    '--rate is "0"; it must be a whole number from 1 to 1000000',
+  ],
   'a rate that is too high': [['keys', 'add', 'a', '--rate', '1000001'], {}, '--rate is "1000001"'],
   'a rate that is not whole': [['keys', 'add', 'a', '--rate', '1.5'], {}, '--rate is "1.5"'],
   'a grace without a unit': [

@@ -172,6 +172,33 @@ await eachStore(t, async (t, address) => {
     t.strictSame(findings, [])
   })
 
+  await t.test(
+    'a thousand constraints on a value that is mostly spaces cost no more than on a small one',
+    async (t) => {
+      const path = 'padded' as Path
+      const padded = Buffer.from(`[${' '.repeat(900_000)}1]`)
+      const add = (text: string): WriteOperation => ({
+        kind: 'add',
+        path,
+        type: 'json',
+        creation: creation(path),
+        valueText: undefined,
+        constraint: { kind: 'value', text: Buffer.from(text) },
+      })
+      const before = await store.addAndSet(creation(path), padded)
+      t.equal(before, 'created')
+      const busy = process.cpuUsage()
+      const stored = await store.write(Array.from({ length: 1000 }, () => add('[1]')))
+      t.strictSame(new Set(stored as readonly string[]), new Set(['present']), 'on a stored value')
+      const set: WriteOperation = { kind: 'set', path, type: 'json', valueText: padded }
+      const inBatch = await store.write([set, ...Array.from({ length: 999 }, () => add('[ 1 ]'))])
+      t.strictSame(new Set(inBatch as readonly string[]), new Set(['set', 'present']), 'on one that the batch sets')
+      const { user, system } = process.cpuUsage(busy)
+      t.ok(user + system < 1_500_000, `${Math.round((user + system) / 1000)} ms of CPU, where it was 5,000`)
+      await store.remove(path)
+    },
+  )
+
   await t.test('batches that arrive together are carried out as if one after the other', (t) => together(t, store))
 })
 

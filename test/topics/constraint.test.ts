@@ -3,13 +3,13 @@
  * replays them) with other white space do, and with one byte or token changed they do not.
  */
 import t from 'tap'
-import { holds } from '../../dist/topics/constraint.js'
+import { ValueText } from '../../dist/topics/constraint.js'
 import { at } from '../support/only.js'
 import { type Random, seededRandom } from '../support/random.js'
 
-/** Whether a constraint on the value `a` holds for the value `b`. */
+/** Whether the value `b` is the one of a constraint with the text `a`. */
 function areSameTokens(a: Buffer, b: Buffer): boolean {
-  return holds({ kind: 'value', text: a }, true, () => b)
+  return new ValueText(b).is(a)
 }
 
 const same = (a: string, b: string): boolean => {
@@ -79,6 +79,20 @@ t.test('a token more or less, or white space in a string, makes another text', (
     const longer = [...tokens.slice(0, index), token.replace('"', '" '), ...tokens.slice(index + 1)]
     if (same(text, spaced(random, longer))) t.fail(`${text}: with a space in string ${index}`)
   }
+  t.end()
+})
+
+t.test('a padded value is compared without its padding, and its strings keep their spaces', (t) => {
+  const padding = ' '.repeat(100_000)
+  const value = new ValueText(Buffer.from(`[${padding}1,${padding}"a  \\"  b"${padding}]`))
+  t.ok(value.bytes < 100, `${value.bytes} bytes are left of it`)
+  t.ok(value.is(Buffer.from('[1,"a  \\"  b"]')))
+  t.ok(value.is(Buffer.from('[ 1 , "a  \\"  b" ]')))
+  t.notOk(value.is(Buffer.from('[1,"a \\"  b"]')))
+  t.notOk(value.is(Buffer.from('[1]')))
+  const dense = new ValueText(Buffer.from(`"${padding}"`))
+  t.ok(dense.is(Buffer.from(`"${padding}"`)), 'a long string of spaces is itself')
+  t.notOk(dense.is(Buffer.from(`"${padding} "`)))
   t.end()
 })
 

@@ -10,7 +10,8 @@
 import { strict as assert } from 'node:assert'
 import { writeSync } from 'node:fs'
 import { getLastVersion } from 'lmdb'
-import { operationsInOneCallbackMax } from '../../limits.js'
+import { constrainedBytesKeptMax, operationsInOneCallbackMax } from '../../limits.js'
+import { ValueText } from '../../topics/constraint.js'
 import type { Path } from '../../topics/path.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
@@ -45,6 +46,22 @@ interface Stored extends StoredTopic {
 
 const noProperties: Properties = {}
 
+/** Values that the constraints of a group are compared with: read once each, as long as they are small together. */
+class ValueTexts {
+  readonly #texts = new Map<Path, ValueText>()
+  #bytes = 0
+
+  of(path: Path, read: () => Uint8Array | undefined): ValueText | undefined {
+    const known = this.#texts.get(path)
+    const text = known === undefined ? read() : undefined
+    if (text === undefined) return known
+    const value = new ValueText(text)
+    this.#bytes += value.bytes
+    if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(path, value)
+    return value
+  }
+}
+
 export class Batches implements Pick<TopicStore, 'write'> {
   readonly #environment: Environment
   readonly #commits: Commits
@@ -74,7 +91,6 @@ export class Batches implements Pick<TopicStore, 'write'> {
   }
 
   /** Copies everything that is a view into the request. */
-  /** Copies everything that is a view into the request. */
   #prepare({ kind, path, type, creation, valueText, constraint }: WriteOperation): Prepared {
     const item = type && this.#slabs.item(path, type, valueText)
     const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
@@ -99,8 +115,9 @@ export class Batches implements Pick<TopicStore, 'write'> {
 
   /** Within the transaction. */
   #execute(batches: readonly Batch[]): void {
+    const texts = new ValueTexts()
     const decisions = new BatchDecisions<Stored, Prepared>({
-      stored: (path, type) => this.#read(path, type),
+      stored: (path, type) => this.#read(path, type, texts),
       valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
     })
     for (const batch of batches) batch.result = decisions.decide(batch.operations)
@@ -113,21 +130,28 @@ export class Batches implements Pick<TopicStore, 'write'> {
     }
   }
 
-  #read(path: Path, expected: TopicType | undefined): Stored | undefined {
+  #read(path: Path, expected: TopicType | undefined, texts: ValueTexts): Stored | undefined {
     const { specifications, items } = this.#environment
-    const valueText = (type: TopicType): Uint8Array | undefined => {
-      const item = items[type].getBinary(path)
-      return item && valueOfItem(item, path, type)
-    }
     if (expected !== undefined && items[expected].getBinaryFast(path) !== undefined) {
-      if (getLastVersion() === plainVersion) {
-        return { type: expected, properties: noProperties, details: undefined, valueText: () => valueText(expected) }
-      }
+      if (getLastVersion() === plainVersion) return this.#stored(path, expected, undefined, texts)
     }
     const specification = readSpecification(specifications, path)
-    if (specification === undefined) return undefined
-    const { type, details } = specification
-    return { type, properties: details?.properties ?? noProperties, details, valueText: () => valueText(type) }
+    return specification && this.#stored(path, specification.type, specification.details, texts)
+  }
+
+  #stored(path: Path, type: TopicType, details: Details | undefined, texts: ValueTexts): Stored {
+    const items = this.#environment.items[type]
+    const read = (): Uint8Array | undefined => {
+      const item = items.getBinary(path)
+      return item && valueOfItem(item, path, type)
+    }
+    return {
+      type,
+      properties: details?.properties ?? noProperties,
+      details,
+      hasValue: () => read() !== undefined,
+      hasText: (text) => texts.of(path, read)?.is(text) === true,
+    }
   }
 
   #put({ path, stored, isRemoved, creation, creator, setter }: Change<Stored, Prepared>): void {

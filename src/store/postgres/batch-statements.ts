@@ -18,12 +18,18 @@ export const lockKeys: Statement<KeyRow> = {
     returning t.key`,
 }
 
-/** Topics whose rows are locked; `item` only of the keys in the second array. */
-export const readTopics: Statement<Specification & { readonly item: string | null }> = {
+/** Topics whose rows are locked. The size of an item is known without reading it. */
+export const readTopics: Statement<Specification & { readonly bytes: string }> = {
   name: 'read_topics',
   text: `
-    select key, type, properties, life, case when key = any($2::bytea[]) then item end as item
+    select key, type, properties, life, octet_length(item) as bytes
     from topicd.topics where key = any($1::bytea[])`,
+}
+
+/** The items of topics whose rows are locked. */
+export const readItems: Statement<KeyRow & { readonly item: string }> = {
+  name: 'read_items',
+  text: 'select key, item from topicd.topics where key = any($1::bytea[])',
 }
 
 /**

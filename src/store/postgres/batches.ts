@@ -7,6 +7,7 @@
  * inserted by one statement in the order of their keys, as everywhere, so that no two transactions deadlock.
  */
 import { strict as assert } from 'node:assert'
+import { ValueText } from '../../topics/constraint.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { retainsValue } from '../../topics/properties.js'
@@ -14,7 +15,7 @@ import { encodeItem, valueOfItem } from '../../topics/topic.js'
 import { BatchDecisions, type Change, isRefused, type StoredTopic } from '../batch.js'
 import type { BatchResult, Creation, TopicStore, WriteOperation } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
-import { changeTopics, lockKeys, readTopics } from './batch-statements.js'
+import { changeTopics, lockKeys, readItems, readTopics } from './batch-statements.js'
 import { Batcher, type Request, type RequestGroup } from './batcher.js'
 import type { Commits } from './commits.js'
 import type { Transact } from './connections.js'
@@ -36,6 +37,9 @@ const waitMsMax = 3000
  * What an operation counts at least towards the bytes of a transaction (batcher.ts): it closes after about a thousand.
  */
 const operationBytesMin = 4096
+
+/** Items that are read at a time for constraints, in bytes; a larger one is read alone. */
+const sliceBytesMax = 8 * 1024 * 1024
 
 interface BatchRequest extends Request {
   readonly operations: readonly WriteOperation[]
@@ -70,7 +74,7 @@ export class Batches implements Pick<TopicStore, 'write'> {
 
   write(operations: readonly WriteOperation[]): Promise<BatchResult> {
     const copied = operations.map(copyTexts)
-    const bytes = copied.reduce((sum, { valueText }) => sum + Math.max(operationBytesMin, valueText?.length ?? 0), 0)
+    const bytes = copied.reduce((sum, operation) => sum + Math.max(operationBytesMin, textBytes(operation)), 0)
     const request = { id: String(++this.#requests), bytes, sinceMs: performance.now(), operations: copied }
     return new Promise((resolve, reject) => this.#batcher.add({ ...request, resolve, reject }))
   }
@@ -91,6 +95,10 @@ export class Batches implements Pick<TopicStore, 'write'> {
     )
     for (const [index, request] of requests.entries()) request.resolve(results[index] as BatchResult)
   }
+}
+
+function textBytes({ valueText, constraint }: WriteOperation): number {
+  return (valueText?.length ?? 0) + (constraint?.kind === 'value' ? constraint.text.length : 0)
 }
 
 /** The operation, with copies of texts that are views into its request. */
@@ -136,21 +144,73 @@ async function readStored(
 ): Promise<ReadonlyMap<Path, Stored>> {
   const present = [...keys].filter(([, key]) => !absent.has(columnOf(key)))
   if (present.length === 0) return new Map()
-  const constrained = new Set(operations.filter(({ constraint }) => constraint !== undefined).map(({ path }) => path))
-  const rows = await read(readTopics, [
-    bytesArray(present.map(([, key]) => key)),
-    bytesArray(present.filter(([path]) => constrained.has(path)).map(([, key]) => key)),
-  ])
+  const rows = await read(readTopics, [bytesArray(present.map(([, key]) => key))])
   const rowsByKey = new Map(rows.map((row) => [row.key, row]))
-  return new Map(
-    present.map(([path, key]) => {
-      const row = rowsByKey.get(columnOf(key))
-      assert(row !== undefined, 'a row that is locked is there')
-      const type = typeOfColumn(row.type)
-      const valueText = (): Uint8Array | undefined => valueOfItem(Buffer.from(row.item ?? ''), path, type)
-      return [path, { key, generation: row.life, type, properties: propertiesOf(row.properties), valueText }]
-    }),
-  )
+  const compared = textsByPath(operations)
+  const held = new Set<Uint8Array>()
+  const stored = new Map<Path, Stored & { readonly bytes: number }>()
+  for (const [path, key] of present) {
+    const row = rowsByKey.get(columnOf(key))
+    assert(row !== undefined, 'a row that is locked is there')
+    const type = typeOfColumn(row.type)
+    const bytes = Number(row.bytes)
+    const hasValue = (): boolean => bytes > encodeItem(path, type, undefined).length
+    const hasText = (text: Uint8Array): boolean => held.has(text)
+    stored.set(path, {
+      key,
+      generation: row.life,
+      type,
+      properties: propertiesOf(row.properties),
+      bytes,
+      hasValue,
+      hasText,
+    })
+  }
+  let slice: Path[] = []
+  let sliceBytes = 0
+  for (const [path, { bytes }] of stored) {
+    if (!compared.has(path)) continue
+    if (slice.length > 0 && sliceBytes + bytes > sliceBytesMax) {
+      await compareSlice(read, slice, stored, compared, held)
+      slice = []
+      sliceBytes = 0
+    }
+    slice.push(path)
+    sliceBytes += bytes
+  }
+  if (slice.length > 0) await compareSlice(read, slice, stored, compared, held)
+  return stored
+}
+
+/** The texts that constraints compare with the value at each path. */
+function textsByPath(operations: readonly WriteOperation[]): ReadonlyMap<Path, readonly Uint8Array[]> {
+  const texts = new Map<Path, Uint8Array[]>()
+  for (const { path, constraint } of operations) {
+    if (constraint?.kind !== 'value') continue
+    const known = texts.get(path)
+    if (known === undefined) texts.set(path, [constraint.text])
+    else known.push(constraint.text)
+  }
+  return texts
+}
+
+/** Reads some items, and adds to `held` the texts that are the values of theirs. */
+async function compareSlice(
+  read: Statements['read'],
+  paths: readonly Path[],
+  stored: ReadonlyMap<Path, Stored>,
+  compared: ReadonlyMap<Path, readonly Uint8Array[]>,
+  held: Set<Uint8Array>,
+): Promise<void> {
+  const topics = paths.map((path) => ({ path, topic: stored.get(path) as Stored }))
+  const rows = await read(readItems, [bytesArray(topics.map(({ topic }) => topic.key))])
+  const items = new Map(rows.map(({ key, item }) => [key, item]))
+  for (const { path, topic } of topics) {
+    const text = valueOfItem(Buffer.from(items.get(columnOf(topic.key)) ?? ''), path, topic.type)
+    if (text === undefined) continue
+    const value = new ValueText(text)
+    for (const wanted of compared.get(path) ?? []) if (value.is(wanted)) held.add(wanted)
+  }
 }
 
 async function writeChanges(

@@ -1,7 +1,8 @@
 /**
  * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
- * own, except in a snapshot (snapshot.ts) and in a batch of operations (transaction.ts). A statement that lost a conflict with another is tried again, a
- * few times; a read is also tried again when its connection is lost. What a failure means is in failures.ts.
+ * own, except in a snapshot (snapshot.ts) and in a batch of operations (transaction.ts). A statement that lost a
+ * conflict with another is tried again, a few times; a read is also tried again when its connection is lost. What a
+ * failure means is in failures.ts.
  *
  * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
  * not answered in time, once it is answered. Otherwise the session is ended.

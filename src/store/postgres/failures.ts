@@ -39,8 +39,12 @@ const meanings: Readonly<Record<string, Meaning>> = {
   '58': 'lost', // the operating system
 }
 
+/** A defect of ours in the work of a transaction, which is rolled back. */
+export class Defect extends Error {}
+
 /** What the failure of a statement means. Errors of the connection, and any that are not the engine's, are `lost`. */
 export function meaningOf(error: unknown): Meaning {
+  if (error instanceof Defect) return 'wrong'
   if (error instanceof StoreError) return 'unavailable'
   const code = stateOf(error)
   if (code === undefined) return 'lost'

@@ -2,7 +2,7 @@
  * A transaction of several statements that changes something, on a session that its caller has acquired and takes care
  * of afterwards. Until the commit is sent, nothing is changed, whatever fails.
  */
-import { meaningOf } from './failures.js'
+import { Defect, meaningOf } from './failures.js'
 import type { Session } from './session.js'
 import type { Execute, Statement } from './statement.js'
 
@@ -44,13 +44,21 @@ export class Transaction {
     return this.#isCommitting
   }
 
-  /** @throws any error of the session or of `work`; the transaction is still open then, unless the session is lost */
+  /**
+   * @throws any error of the session; Defect for any other error of `work`. The transaction is still open then, unless
+   *   the session is lost
+   */
   async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>): Promise<T> {
-    const read: Execute = (statement, parameters) => this.#session.change(statement, parameters, this.#answerMsMax())
+    let failure: unknown
+    const read: Execute = (statement, parameters) =>
+      this.#session.change(statement, parameters, this.#answerMsMax()).catch((error: unknown) => {
+        failure = error
+        throw error
+      })
     await read(begin, [])
-    const { result, commits } = await work({
-      read,
-      write: (statement, parameters) => read(statement, [...parameters, this.#beginByMs]),
+    const write: Execute = (statement, parameters) => read(statement, [...parameters, this.#beginByMs])
+    const { result, commits } = await work({ read, write }).catch((error: unknown) => {
+      throw error === failure ? error : new Defect(`a batch failed: ${(error as Error).message}`, { cause: error })
     })
     this.#isCommitting = commits
     await read(commits ? commit : rollback, [])

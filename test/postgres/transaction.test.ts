@@ -1,0 +1,49 @@
+/** A transaction of several statements, on a session that is simulated: what it sends, and what its failures mean. */
+import t from 'tap'
+import { Defect } from '../../dist/store/postgres/failures.js'
+import type { Session } from '../../dist/store/postgres/session.js'
+import type { Statement } from '../../dist/store/postgres/statement.js'
+import { Transaction } from '../../dist/store/postgres/transaction.js'
+
+const update: Statement<never> = { name: 'update', text: 'update' }
+
+function openTransaction(failing?: string): { readonly transaction: Transaction; readonly sent: string[] } {
+  const sent: string[] = []
+  const execute = async ({ name }: Statement<unknown>): Promise<readonly never[]> => {
+    sent.push(name)
+    if (name === failing) throw new Error('lost')
+    return []
+  }
+  const session = { change: execute, execute } as unknown as Session
+  return { transaction: new Transaction(session, 0, () => 1000), sent }
+}
+
+t.test('it commits only if its work says so', async (t) => {
+  for (const commits of [true, false]) {
+    const { transaction, sent } = openTransaction()
+    const result = await transaction.execute(async ({ write }) => {
+      await write(update, [])
+      return { result: 7, commits }
+    })
+    t.equal(result, 7)
+    t.strictSame(sent, ['begin', 'update', commits ? 'commit' : 'rollback'])
+    t.equal(transaction.isCommitting, commits)
+  }
+})
+
+t.test('a statement that fails is no defect, and nothing is committed', async (t) => {
+  const { transaction, sent } = openTransaction('update')
+  const failed = transaction.execute(async ({ write }) => ({ result: await write(update, []), commits: true }))
+  await t.rejects(failed, { message: 'lost' })
+  t.notOk(transaction.isCommitting)
+  t.strictSame(sent, ['begin', 'update'])
+})
+
+t.test('anything else that its work throws is a defect of ours, and keeps its cause', async (t) => {
+  const { transaction, sent } = openTransaction()
+  const planted = new TypeError('planted')
+  const error = await transaction.execute(() => Promise.reject(planted)).catch((error: unknown) => error)
+  t.ok(error instanceof Defect && error.cause === planted)
+  t.strictSame(sent, ['begin'])
+  t.notOk(await transaction.rollBack(error), 'its session is not used again')
+})
