@@ -39,7 +39,7 @@ export function firstByte(text: Uint8Array): number | undefined {
  * @param body UTF-8 of one JSON object; for any other text nothing is found
  * @param levelsMax how deep a member's value may nest; a constraint one level deeper, since a value is in it
  * @param start where the object begins
- * @param operationsMax how many elements of `operations` are examined, in the same pass: more than one costs time
+ * @param operationsMax how many elements of `operations` are examined, in the same pass; without it, none
  */
 export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0, operationsMax = 0): Members {
   const members: Members = {

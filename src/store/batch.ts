@@ -16,7 +16,7 @@ export function isRefused(result: BatchResult): result is RefusedOperation {
   return 'refusal' in result
 }
 
-/** A topic as an engine has read it. What is compared with its value must not depend on the batches. */
+/** A topic as an engine has read it, before any of the batches. */
 export interface StoredTopic extends Constrained {
   readonly type: TopicType
   readonly properties: Properties
