@@ -6,8 +6,13 @@ import type { Item, Script } from '../work/operation.js'
 import { Tree } from '../work/tree.js'
 import { deal, type Scale, usualScale, variantsOf, type Workload } from '../work/workload.js'
 
+const connections = 16
+
+/** The tree of the single writes that it is to be compared with. */
+const usual: Scale = { ...usualScale, connections }
+
 /** Enough topics for each of the connections to have 1,000 of its own. */
-const scale: Scale = { ...usualScale, topics: 20_000, connections: 16 }
+const large: Scale = { ...usual, topics: 20_000 }
 
 /** The random topics of each connection. */
 function ownTopics(tree: Tree, connections: number): number[][] {
@@ -32,7 +37,7 @@ function batches(tree: Tree, scale: Scale, round: number, size: number): readonl
   )
 }
 
-function batch(size: number, microsecondsPerTopicMax: number): Workload {
+function batch(size: number, scale: Scale, microsecondsPerTopicMax: number): Workload {
   return {
     name: `batch-${size}`,
     question: `What does a durable batch of ${size.toLocaleString('en')} addAndSet cost?`,
@@ -46,6 +51,6 @@ function batch(size: number, microsecondsPerTopicMax: number): Workload {
   }
 }
 
-export const batch100 = batch(100, 6)
+export const batch100 = batch(100, usual, 6)
 
-export const batch1000 = batch(1000, 3.5)
+export const batch1000 = batch(1000, large, 3.5)

@@ -22,10 +22,7 @@ export function handleAddAndSet(context: ApiContext, bytes: Buffer, access: Acce
   const refused =
     creationProblem(access, creation) ?? constraintProblem(access, constraint) ?? roomProblem(context, bytes)
   if (refused) return refuse(refused)
-  if (constraint !== undefined) {
-    const { path, type } = creation
-    return writeOne(context, { kind: 'addAndSet', path, type, creation, constraint, valueText })
-  }
+  if (constraint !== undefined) return writeOne(context, { kind: 'addAndSet', ...creation, constraint, valueText })
   return context.store.addAndSet(creation, valueText).then((outcome) => {
     const { path, type } = creation
     switch (outcome) {

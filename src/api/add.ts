@@ -22,8 +22,7 @@ export function handleAdd(context: ApiContext, bytes: Buffer, access: Access): A
     creationProblem(access, creation) ?? constraintProblem(access, constraint) ?? roomProblem(context, bytes)
   if (refused) return refuse(refused)
   if (constraint !== undefined) {
-    const { path, type } = creation
-    return writeOne(context, { kind: 'add', path, type, creation, constraint, valueText: undefined })
+    return writeOne(context, { kind: 'add', ...creation, constraint, valueText: undefined })
   }
   return context.store
     .add(creation)

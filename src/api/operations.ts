@@ -28,10 +28,10 @@ const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
 
 /** Why this key may not carry out the operation; undefined when it may. */
 export function permissionProblem(access: Access, action: WriteAction): Problem | undefined {
-  const { kind, path, creation, constraint } = action
+  const { kind, path, properties, constraint } = action
   return (
     operationProblem(access, ...needed[kind]) ??
-    (creation === undefined ? pathProblem(access, path) : creationProblem(access, creation)) ??
+    (properties === undefined ? pathProblem(access, path) : creationProblem(access, action)) ??
     constraintProblem(access, constraint)
   )
 }

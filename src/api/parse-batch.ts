@@ -59,21 +59,23 @@ function parseOperation(
       const request = isProblem(checked) ? checked : setRequest(checked)
       if (isProblem(request)) return request
       const { path, type, valueText, constraint } = request
-      return { kind: 'set', path, type, creation: undefined, valueText, constraint }
+      return { kind: 'set', path, type, properties: undefined, removal: undefined, valueText, constraint }
     }
     case 'addAndSet': {
       const checked = checkObject(parsed, operationShapes.addAndSet)
       const request = isProblem(checked) ? checked : addAndSetRequest(checked)
       if (isProblem(request)) return request
-      const { creation, valueText, constraint } = request
-      return { kind: 'addAndSet', path: creation.path, type: creation.type, creation, valueText, constraint }
+      const { valueText, constraint } = request
+      const { path, type, properties, removal } = request.creation
+      return { kind: 'addAndSet', path, type, properties, removal, valueText, constraint }
     }
     case 'add': {
       const checked = checkObject(parsed, operationShapes.add)
       const request = isProblem(checked) ? checked : addRequest(checked)
       if (isProblem(request)) return request
-      const { creation, constraint } = request
-      return { kind: 'add', path: creation.path, type: creation.type, creation, valueText: undefined, constraint }
+      const { constraint } = request
+      const { path, type, properties, removal } = request.creation
+      return { kind: 'add', path, type, properties, removal, valueText: undefined, constraint }
     }
     default: {
       // Its validator refuses any other `op`.
@@ -81,7 +83,15 @@ function parseOperation(
       const request = isProblem(checked) ? checked : removeOneRequest(checked)
       if (isProblem(request)) return request
       const { path, constraint } = request
-      return { kind: 'remove', path, type: undefined, creation: undefined, valueText: undefined, constraint }
+      return {
+        kind: 'remove',
+        path,
+        type: undefined,
+        properties: undefined,
+        removal: undefined,
+        valueText: undefined,
+        constraint,
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
  * An operation's constraint is decided first. Several batches may be decided one after the other over one state: each
  * sees what those before it have changed, and one that is refused leaves no trace.
  */
+import { strict as assert } from 'node:assert'
 import { type Constrained, holds, ValueText } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import { compatible, retainsValue } from '../topics/properties.js'
@@ -29,10 +30,8 @@ export interface Change<Stored, Action> {
   readonly stored: Stored | undefined
   /** Whether that one is removed. */
   readonly isRemoved: boolean
-  /** What the topic that is there afterwards is created with; undefined if it is not new. */
-  readonly creation: Creation | undefined
-  /** The operation that created it. */
-  readonly creator: Action | undefined
+  /** The operation that creates the topic that is there afterwards; undefined if it is not new. */
+  readonly creator: (Action & Creation) | undefined
   /** The last operation that sets its value. */
   readonly setter: Action | undefined
 }
@@ -86,11 +85,11 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
 
   #unchanged({ path, type }: Action): Change<Stored, Action> {
     const stored = this.#reader.stored(path, type)
-    return { path, stored, isRemoved: false, creation: undefined, creator: undefined, setter: undefined }
+    return { path, stored, isRemoved: false, creator: undefined, setter: undefined }
   }
 
   #outcome(action: WriteAction, change: Change<Stored, Action>): WriteOutcome | WriteRefusal {
-    const topic = change.creation ?? (change.isRemoved ? undefined : change.stored)
+    const topic = change.creator ?? (change.isRemoved ? undefined : change.stored)
     const { constraint } = action
     if (constraint !== undefined && !holds(constraint, topic && this.#constrained(change))) {
       return 'unsatisfied_constraint'
@@ -104,7 +103,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
       case 'addAndSet':
         if (topic === undefined) return 'created'
         if (topic.type !== action.type) return 'incompatible_type'
-        return compatible(topic.properties, action.creation.properties) ? 'updated' : 'incompatible_properties'
+        return compatible(topic.properties, action.properties) ? 'updated' : 'incompatible_properties'
       case 'remove':
         return topic === undefined ? 'nothing_removed' : 'removed'
       default:
@@ -113,9 +112,9 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   }
 
   /** The topic that is there, for a constraint. */
-  #constrained({ stored, creation, setter }: Change<Stored, Action>): Constrained {
-    if (setter === undefined) return creation === undefined && stored !== undefined ? stored : withoutValue
-    if (!retainsValue((creation ?? stored)?.properties ?? {})) return withoutValue
+  #constrained({ stored, creator, setter }: Change<Stored, Action>): Constrained {
+    if (setter === undefined) return creator === undefined && stored !== undefined ? stored : withoutValue
+    if (!retainsValue((creator ?? stored)?.properties ?? {})) return withoutValue
     return { hasValue: () => true, hasText: (text) => this.#textOf(setter)?.is(text) === true }
   }
 
@@ -141,30 +140,26 @@ function after<Stored, Action extends WriteAction>(
   change: Change<Stored, Action>,
   outcome: WriteOutcome,
 ): Change<Stored, Action> {
-  const { path, stored, isRemoved, creation, creator } = change
+  const { path, stored, isRemoved, creator } = change
   switch (outcome) {
     case 'present':
     case 'nothing_removed':
       return change
     case 'set':
     case 'updated':
-      return { path, stored, isRemoved, creation, creator, setter: action }
-    case 'created': {
-      const setter = action.kind === 'addAndSet' ? action : undefined
-      return { path, stored, isRemoved, creation: action.creation, creator: action, setter }
-    }
+      return { path, stored, isRemoved, creator, setter: action }
+    case 'created':
+      assert(isCreating(action), 'no other operation creates a topic')
+      return { path, stored, isRemoved, creator: action, setter: action.kind === 'addAndSet' ? action : undefined }
     case 'removed':
-      return {
-        path,
-        stored,
-        isRemoved: stored !== undefined,
-        creation: undefined,
-        creator: undefined,
-        setter: undefined,
-      }
+      return { path, stored, isRemoved: stored !== undefined, creator: undefined, setter: undefined }
     default:
       return outcome satisfies never
   }
+}
+
+function isCreating<Action extends WriteAction>(action: Action): action is Action & Creation {
+  return action.kind === 'add' || action.kind === 'addAndSet'
 }
 
 function isRefusal(outcome: WriteOutcome | WriteRefusal): outcome is WriteRefusal {

@@ -90,16 +90,21 @@ export interface Creation {
   readonly removal: RemovalPolicy | undefined
 }
 
+/** An operation that may create a topic: it has what the topic is created with. */
+type CreatingAction = { readonly kind: 'add' | 'addAndSet' } & Creation
+
 /** One operation, without the value that it sets. */
 export type WriteAction = {
-  readonly path: Path
   /** What must hold for the topic; decided before everything else. */
   readonly constraint?: Constraint | undefined
 } & (
-  | { readonly kind: 'set'; readonly type: TopicType; readonly creation?: undefined }
-  | { readonly kind: 'add' | 'addAndSet'; readonly type: TopicType; readonly creation: Creation }
-  | { readonly kind: 'remove'; readonly type?: undefined; readonly creation?: undefined }
+  | CreatingAction
+  | ({ readonly kind: 'set'; readonly path: Path; readonly type: TopicType } & NotCreating)
+  | ({ readonly kind: 'remove'; readonly path: Path; readonly type?: undefined } & NotCreating)
 )
+
+/** The members that only an operation has that may create a topic. */
+type NotCreating = { readonly [Member in Exclude<keyof Creation, 'path' | 'type'>]?: undefined }
 
 /** One operation. `valueText` is JSON, UTF-8; undefined for those that set no value. */
 export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }

@@ -62,8 +62,7 @@ function randomOperation(random: Random): WriteOperation {
       return {
         ...base,
         kind: 'add',
-        type,
-        creation: creation(path, type, random.pick(properties)),
+        ...creation(path, type, random.pick(properties)),
         valueText: undefined,
       }
     case 2:
@@ -72,8 +71,7 @@ function randomOperation(random: Random): WriteOperation {
       return {
         ...base,
         kind: 'addAndSet',
-        type,
-        creation: creation(path, type, random.pick(properties)),
+        ...creation(path, type, random.pick(properties)),
         valueText: text,
       }
   }
@@ -96,13 +94,13 @@ function applied(model: Model, operation: WriteOperation): string {
       return model.delete(path) ? 'removed' : 'nothing_removed'
     case 'add':
       if (topic !== undefined) return 'present'
-      model.set(path, { type: operation.type, properties: operation.creation.properties, value: undefined })
+      model.set(path, { type: operation.type, properties: operation.properties, value: undefined })
       return 'created'
     case 'set':
     case 'addAndSet': {
       if (topic === undefined && operation.kind === 'set') return 'no_such_topic'
       if (topic !== undefined && topic.type !== operation.type) return 'incompatible_type'
-      const wanted = operation.creation?.properties ?? {}
+      const wanted = operation.properties ?? {}
       if (topic !== undefined && !compatible(topic.properties, wanted)) return 'incompatible_properties'
       const kept = topic?.properties ?? wanted
       model.set(path, { type: operation.type, properties: kept, value: retainsValue(kept) ? text : undefined })
@@ -179,9 +177,7 @@ await eachStore(t, async (t, address) => {
       const padded = Buffer.from(`[${' '.repeat(900_000)}1]`)
       const add = (text: string): WriteOperation => ({
         kind: 'add',
-        path,
-        type: 'json',
-        creation: creation(path),
+        ...creation(path),
         valueText: undefined,
         constraint: { kind: 'value', text: Buffer.from(text) },
       })

@@ -18,7 +18,7 @@ import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock } from '../clock.js'
 import type { BatchResult, Creation, TopicStore, WriteAction, WriteOperation } from '../store.js'
 import type { Commits } from './commits.js'
-import { type Environment, plainVersion } from './environment.js'
+import { type Environment, plainVersion, type Tree } from './environment.js'
 import type { PlainTopics } from './plain-topics.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
 import { type Details, readSpecification } from './specification.js'
@@ -39,11 +39,6 @@ interface Group {
   readonly committed: Promise<boolean>
 }
 
-/** A topic as a batch reads it. `details` is undefined for a plain one. */
-interface Stored extends StoredTopic {
-  readonly details: Details | undefined
-}
-
 const noProperties: Properties = {}
 
 /** Values that the constraints of a group are compared with: read once each, as long as they are small together. */
@@ -59,6 +54,41 @@ class ValueTexts {
     this.#bytes += value.bytes
     if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(path, value)
     return value
+  }
+}
+
+/** A topic as a batch reads it, and its value once a constraint asks for it. */
+class Stored implements StoredTopic {
+  readonly type: TopicType
+  /** Undefined for a plain one. */
+  readonly details: Details | undefined
+  readonly #path: Path
+  readonly #items: Tree
+  readonly #texts: ValueTexts
+
+  constructor(path: Path, type: TopicType, details: Details | undefined, items: Tree, texts: ValueTexts) {
+    this.type = type
+    this.details = details
+    this.#path = path
+    this.#items = items
+    this.#texts = texts
+  }
+
+  get properties(): Properties {
+    return this.details?.properties ?? noProperties
+  }
+
+  hasValue(): boolean {
+    return this.#readValue() !== undefined
+  }
+
+  hasText(text: Uint8Array): boolean {
+    return this.#texts.of(this.#path, () => this.#readValue())?.is(text) === true
+  }
+
+  #readValue(): Uint8Array | undefined {
+    const item = this.#items.getBinary(this.#path)
+    return item && valueOfItem(item, this.#path, this.type)
   }
 }
 
@@ -91,10 +121,11 @@ export class Batches implements Pick<TopicStore, 'write'> {
   }
 
   /** Copies everything that is a view into the request. */
-  #prepare({ kind, path, type, creation, valueText, constraint }: WriteOperation): Prepared {
+  #prepare(operation: WriteOperation): Prepared {
+    const { kind, path, type, properties, removal, valueText, constraint } = operation
     const item = type && this.#slabs.item(path, type, valueText)
     const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
-    return { kind, path, type, creation, constraint: copied, item } as Prepared
+    return { kind, path, type, properties, removal, constraint: copied, item } as Prepared
   }
 
   #enqueue(batch: Batch): Promise<boolean> {
@@ -133,33 +164,18 @@ export class Batches implements Pick<TopicStore, 'write'> {
   #read(path: Path, expected: TopicType | undefined, texts: ValueTexts): Stored | undefined {
     const { specifications, items } = this.#environment
     if (expected !== undefined && items[expected].getBinaryFast(path) !== undefined) {
-      if (getLastVersion() === plainVersion) return this.#stored(path, expected, undefined, texts)
+      if (getLastVersion() === plainVersion) return new Stored(path, expected, undefined, items[expected], texts)
     }
-    const specification = readSpecification(specifications, path)
-    return specification && this.#stored(path, specification.type, specification.details, texts)
+    const stored = readSpecification(specifications, path)
+    return stored && new Stored(path, stored.type, stored.details, items[stored.type], texts)
   }
 
-  #stored(path: Path, type: TopicType, details: Details | undefined, texts: ValueTexts): Stored {
-    const items = this.#environment.items[type]
-    const read = (): Uint8Array | undefined => {
-      const item = items.getBinary(path)
-      return item && valueOfItem(item, path, type)
-    }
-    return {
-      type,
-      properties: details?.properties ?? noProperties,
-      details,
-      hasValue: () => read() !== undefined,
-      hasText: (text) => texts.of(path, read)?.is(text) === true,
-    }
-  }
-
-  #put({ path, stored, isRemoved, creation, creator, setter }: Change<Stored, Prepared>): void {
+  #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>): void {
     if (stored !== undefined && isRemoved) {
       this.#plainTopics.delete(path, stored.type)
       removal(this.#environment, path, stored)()
     }
-    if (creation !== undefined) return this.#create(creation, (setter ?? creator)?.item)
+    if (creator !== undefined) return this.#create(creator, (setter ?? creator).item)
     if (stored === undefined || setter?.item === undefined) return
     const { type, details } = stored
     if (details === undefined) void putItem(this.#environment.items[type], path, setter.item, plainVersion)

@@ -224,14 +224,14 @@ async function writeChanges(
   const created: NewTopic[] = []
   const updated: { readonly stored: Stored; readonly item: Buffer }[] = []
   for (const change of changes) {
-    const { path, stored, creation, setter } = change
-    if (creation !== undefined) created.push(newTopic(creation, setter?.valueText, keyOf(change)))
+    const { path, stored, creator, setter } = change
+    if (creator !== undefined) created.push(newTopic(creator, setter?.valueText, keyOf(change)))
     else if (stored !== undefined && setter !== undefined) {
       updated.push({ stored, item: encodeItem(path, stored.type, setter.valueText) })
     }
   }
   const createdKeys = new Set(created.map(([{ key }]) => columnOf(key)))
-  const removedKeys = changes.filter(({ isRemoved, creation }) => isRemoved && creation === undefined).map(keyOf)
+  const removedKeys = changes.filter(({ isRemoved, creator }) => isRemoved && creator === undefined).map(keyOf)
   const placeholders = [...keys.values()].filter((key) => {
     const column = columnOf(key)
     return absent.has(column) && !createdKeys.has(column)
