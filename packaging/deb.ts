@@ -1,0 +1,88 @@
+/** The Debian package: the program in /usr/lib/topicd, and what makes a service of it. */
+import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { manualPage } from './manual-page.js'
+import type { Release } from './release.js'
+import { root, run } from './run.js'
+import { shellScript } from './shell-script.js'
+
+/** Debian's names of the architectures. */
+const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
+
+/** The units, by the place that they are installed from. */
+const units = join(root, 'systemd')
+
+/**
+ * Builds the package.
+ *
+ * @param tree the program's folder
+ * @param work a folder for its files
+ * @param out where the package goes
+ * @returns the package
+ */
+export function buildDeb(tree: string, release: Release, work: string, out: string, fast: boolean): string {
+  const { version } = release
+  const target = join(work, `deb-${version}`)
+  const architecture = architectures[process.arch] ?? process.arch
+  mkdirSync(join(target, 'usr/lib'), { recursive: true })
+  run('cp', ['-al', tree, join(target, 'usr/lib/topicd')], root)
+  link(join(target, 'usr/bin/topicd'), '../lib/topicd/bin/topicd')
+  for (const unit of readdirSync(units).filter((name) => /\.(service|timer)$/.test(name))) {
+    put(join(target, 'usr/lib/systemd/system', unit), join(units, unit))
+  }
+  put(join(target, 'usr/lib/sysusers.d/topicd.conf'), join(units, 'topicd.sysusers'))
+  put(join(target, 'usr/lib/sysctl.d/60-topicd.conf'), join(units, 'topicd.sysctl.conf'))
+  put(join(target, 'etc/topicd/topicd.env'), join(units, 'topicd.env'))
+  write(join(target, 'usr/share/man/man8/topicd.8.gz'), gzipSync(manualPage(version), { level: 9 }))
+  put(join(target, 'usr/share/doc/topicd/copyright'), join(root, 'LICENSE'))
+  const changes = gzipSync(run('cat', [join(root, 'CHANGELOG.md')], root), { level: 9 })
+  write(join(target, 'usr/share/doc/topicd/changelog.gz'), changes)
+
+  const kibibytes = run('du', ['-sk', target], root).split('\t')[0] ?? ''
+  write(join(target, 'DEBIAN/control'), control(version, architecture, kibibytes))
+  write(join(target, 'DEBIAN/conffiles'), '/etc/topicd/topicd.env\n')
+  for (const name of ['preinst', 'postinst', 'prerm', 'postrm']) {
+    write(join(target, 'DEBIAN', name), shellScript(name, { ...release }), 0o755)
+  }
+  run('chmod', ['-R', 'u=rwX,go=rX', target], root)
+  run('chmod', ['640', join(target, 'etc/topicd/topicd.env')], root)
+
+  const file = join(out, `topicd_${version}_${architecture}.deb`)
+  const compression = fast ? ['-Zgzip', '-z1'] : ['-Zxz', '-z9']
+  run('dpkg-deb', ['--root-owner-group', ...compression, '--build', target, file], root)
+  return file
+}
+
+function control(version: string, architecture: string, kibibytes: string): string {
+  return `Package: topicd
+Version: ${version}
+Architecture: ${architecture}
+Maintainer: The topicd maintainers <maintainers@topicd.invalid>
+Installed-Size: ${kibibytes}
+Depends: init-system-helpers (>= 1.54), libc6 (>= 2.28), libstdc++6 (>= 8), procps, systemd, util-linux
+Suggests: nodejs (>= 20.20)
+Section: net
+Priority: optional
+Description: topic tree over HTTP
+ Stores the latest value of each topic of a tree, exactly as it was sent and durably, and serves
+ single topics, subtrees and pages of selected topics over HTTP.
+ .
+ It needs Node.js 20 (from 20.20), 22 (from 22.12), 24 or 26; the installation refuses without it.
+`
+}
+
+function put(target: string, source: string): void {
+  mkdirSync(dirname(target), { recursive: true })
+  cpSync(source, target)
+}
+
+function link(target: string, to: string): void {
+  mkdirSync(dirname(target), { recursive: true })
+  symlinkSync(to, target)
+}
+
+function write(target: string, content: string | Buffer, mode = 0o644): void {
+  mkdirSync(dirname(target), { recursive: true })
+  writeFileSync(target, content, { mode })
+}

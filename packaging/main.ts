@@ -1,0 +1,48 @@
+/**
+ * `npm run package -- [flags]`: builds the Debian package and the tarball of this checkout, which must be built, and
+ * their checksums. What goes into them is in tree.ts; what each makes of it in deb.ts and tarball.ts.
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { buildDeb } from './deb.js'
+import { repositoryVersion, restartBefore } from './release.js'
+import { buildTarball } from './tarball.js'
+import { buildTree, labelTree } from './tree.js'
+
+const { values: flags } = parseArgs({
+  options: {
+    out: { type: 'string', default: 'packages' },
+    /** Other versions than that of package.json, for tests of upgrades. */
+    version: { type: 'string', multiple: true, default: [repositoryVersion] },
+    /** Another release than restart-before names, for the same. */
+    'restart-before': { type: 'string', default: restartBefore },
+    /** Larger files, in a fraction of the time. */
+    fast: { type: 'boolean', default: false },
+  },
+})
+
+const out = resolve(flags.out)
+mkdirSync(out, { recursive: true })
+const work = mkdtempSync(join(tmpdir(), 'topicd-package-'))
+try {
+  const directory = join(work, 'tree')
+  buildTree(directory)
+  const files = flags.version.flatMap((version) => {
+    const release = { version, restartBefore: flags['restart-before'] }
+    labelTree(directory, release)
+    return [
+      buildDeb(directory, release, work, out, flags.fast),
+      buildTarball(directory, release, work, out, flags.fast),
+    ]
+  })
+  const sums = files.map(
+    (file) => `${createHash('sha256').update(readFileSync(file)).digest('hex')}  ${basename(file)}\n`,
+  )
+  writeFileSync(join(out, 'SHA256SUMS'), sums.join(''))
+  for (const file of files) process.stdout.write(`${file}: ${(statSync(file).size / 1e6).toFixed(1)} MB\n`)
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}

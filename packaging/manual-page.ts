@@ -1,0 +1,64 @@
+/** The manual page topicd(8), made of the help that the commands print themselves. */
+import { join } from 'node:path'
+import { root, run } from './run.js'
+
+const main = join(root, 'dist/main.js')
+
+/** The page in roff, with the macros of man(7). */
+export function manualPage(version: string): string {
+  const help = (...words: readonly string[]): string => run(process.execPath, [main, 'help', ...words], root)
+  const overview = help()
+  return `.TH TOPICD 8 "" "topicd ${version}"
+.SH NAME
+topicd \\- topic tree over HTTP
+.SH SYNOPSIS
+.B topicd
+.I COMMAND
+.RI [ FLAGS ]
+.SH DESCRIPTION
+Serves a tree of topics over HTTP: each topic has a path and a value, which is stored durably and exactly as it was sent.
+.PP
+${verbatim(overview.slice(overview.indexOf('Commands:')))}
+.SH COMMANDS
+${commandsIn(overview)
+  .map((name) => `.SS topicd ${name}\n${verbatim(help(...name.split(' ')))}`)
+  .join('\n')}
+.SH FILES
+.TP
+.I /etc/topicd/topicd.env
+settings of topicd.service, each with its default and its cost
+.TP
+.I /etc/topicd/instances/NAME.env
+settings of topicd@NAME.service
+.TP
+.I /var/lib/topicd
+topics and API keys
+.TP
+.I /var/lib/topicd\\-backups
+backups
+.TP
+.I /var/lib/topicd@NAME/data, /var/lib/topicd@NAME/backups
+those of an instance
+.SH SEE ALSO
+The folder docs/ of the program: /usr/lib/topicd/docs or /opt/topicd/docs
+`
+}
+
+/** The names of the commands that the overview lists, those without a page of their own aside. */
+function commandsIn(overview: string): readonly string[] {
+  const [, list = ''] = /\nCommands:\n([\s\S]*?)\n\n/.exec(overview) ?? []
+  const lines = [...list.matchAll(/^ {2}([a-z]+(?: [a-z]+)*)/gm)].map(([, name = '']) => name)
+  return lines.filter((name) => name !== 'help' && name !== 'version')
+}
+
+/** Text as it is, in a fixed font. */
+function verbatim(text: string): string {
+  const lines = text.trimEnd().split('\n')
+  const escaped = lines.map((line) =>
+    line
+      .replaceAll('\\', '\\e')
+      .replaceAll('-', '\\-')
+      .replace(/^(?=[.'])/, '\\&'),
+  )
+  return `.nf\n${escaped.join('\n')}\n.fi`
+}

@@ -1,0 +1,71 @@
+# What the launcher, the package's scripts and the tarball's installer share: the build puts this text into each of them.
+# POSIX sh.
+
+# Sets $node to a Node.js that topicd runs on; without one, says what was found and what to do, and returns 2.
+find_node() {
+  found=
+  for node in /usr/bin/node /usr/local/bin/node "$(command -v node || true)"; do
+    [ -x "$node" ] || continue
+    node_version=$("$node" --version 2>/dev/null) || continue
+    suits_node "${node_version#v}" && return 0
+    case $found in *"$node "*) ;; *) found="$found${found:+, }$node $node_version" ;; esac
+  done
+  cat >&2 <<EOF
+topicd: no suitable Node.js: topicd needs version 20 (from 20.20), 22 (from 22.12), 24 or 26, as /usr/bin/node or
+/usr/local/bin/node; found: ${found:-none}
+On Debian and Ubuntu, NodeSource's packages have it:
+  curl -fsSL https://deb.nodesource.com/setup_22.x | sudo -E bash - && sudo apt-get install -y nodejs
+Elsewhere: https://nodejs.org/en/download
+EOF
+  return 2
+}
+
+# Whether topicd runs on this version, such as 20.20.2.
+suits_node() {
+  major=${1%%.*}
+  rest=${1#*.}
+  minor=${rest%%.*}
+  case $major in
+    20) [ "$minor" -ge 20 ] ;;
+    22) [ "$minor" -ge 12 ] ;;
+    24 | 26) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+# Whether version $1 is older than version $2.
+is_older() {
+  [ "$1" != "$2" ] && [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+# Whether going from version $1 to version $2 takes a restart. $3 and $4: the releases of which the one and the other say
+# that a primary from before them cannot go on (the file restart-before); empty where unknown.
+needs_restart() {
+  is_older "$1" "${4:-0}" || is_older "$2" "${3:-0}"
+}
+
+# The account, the settings file's owner and the kernel's setting. $1: the folder with sysusers.d and sysctl.d.
+prepare_machine() {
+  systemd-sysusers "$1/sysusers.d/topicd.conf"
+  chown root:topicd /etc/topicd /etc/topicd/topicd.env
+  sysctl -q -p "$1/sysctl.d/60-topicd.conf" 2>/dev/null ||
+    echo 'topicd: net.ipv4.tcp_migrate_req could not be set: a reload may reset a few new connections' >&2
+}
+
+# The instances that run, the first included.
+running_instances() {
+  systemctl list-units --plain --no-legend --state=active,reloading,activating 'topicd.service' 'topicd@*.service' |
+    awk '{ print $1 }'
+}
+
+# Brings every running instance to the new build. $1: reload or restart.
+update_instances() {
+  failed=
+  for unit in $(running_instances); do
+    echo "topicd: systemctl $1 $unit" >&2
+    systemctl "$1" "$unit" || failed="$failed $unit"
+  done
+  [ -z "$failed" ] && return 0
+  echo "topicd: the new version is installed, but not every instance runs it:$failed (see journalctl -u topicd)" >&2
+  return 1
+}

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Installs this release from its folder under /opt, upgrades to it, or rolls back to it: /opt/topicd is a link to the
+# release in use. Running instances are reloaded, or restarted where a release says so.
+set -eu
+#include common.sh
+
+[ "$(id -u)" = 0 ] || { echo "topicd: run it as root: sudo $0" >&2; exit 1; }
+release=$(cd "$(dirname "$0")" && pwd -P)
+[ "$(dirname "$release")" = /opt ] || { echo "topicd: unpack the release in /opt: it is in $(dirname "$release")" >&2; exit 1; }
+if [ -e /opt/topicd ] && [ ! -L /opt/topicd ]; then
+  echo 'topicd: /opt/topicd is a folder and not a link: move it away, then try again' >&2
+  exit 1
+fi
+if [ -e /usr/lib/topicd/dist ]; then
+  echo 'topicd: the Debian package is installed: remove it first (apt-get remove topicd keeps settings and topics)' >&2
+  exit 1
+fi
+find_node
+version_of() { "$node" -p 'require(process.argv[1]).version' "$1/package.json"; }
+former=
+boundary=
+if [ -e /opt/topicd/package.json ]; then
+  former=$(version_of /opt/topicd)
+  boundary=$(cat /opt/topicd/restart-before)
+fi
+
+for file in "$release"/system/units/*; do
+  install -D -m 644 "$file" "/etc/systemd/system/$(basename "$file")"
+done
+install -D -m 644 "$release/system/sysusers.d/topicd.conf" /etc/sysusers.d/topicd.conf
+install -D -m 644 "$release/system/sysctl.d/60-topicd.conf" /etc/sysctl.d/60-topicd.conf
+install -D -m 644 "$release/system/topicd.8" /usr/local/share/man/man8/topicd.8
+[ -e /etc/topicd/topicd.env ] || install -D -m 640 "$release/system/topicd.env" /etc/topicd/topicd.env
+prepare_machine "$release/system"
+
+ln -sfn "$(basename "$release")" /opt/topicd.new
+mv -T /opt/topicd.new /opt/topicd
+ln -sfn /opt/topicd/bin/topicd /usr/local/bin/topicd
+
+systemctl daemon-reload
+if [ -z "$(running_instances)" ]; then
+  systemctl enable --now topicd.service
+elif needs_restart "${former:-0}" "$(version_of "$release")" "$boundary" "$(cat "$release/restart-before")"; then
+  update_instances restart
+else
+  update_instances reload
+fi
+topicd version

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Runs topicd with a Node.js that suits it.
+set -eu
+#include common.sh
+
+# The program is beside the folder of this file, after links to the file itself; links to its folders are kept, so that a
+# reload finds the build that they point to by then.
+self=$0
+while [ -L "$self" ]; do
+  target=$(readlink "$self")
+  case $target in /*) self=$target ;; *) self=$(dirname "$self")/$target ;; esac
+done
+program=$(cd "$(dirname "$self")/.." && pwd)
+
+find_node
+if [ -z "${TOPICD_SETTINGS+set}" ] && [ -e /etc/topicd/topicd.env ]; then
+  export TOPICD_SETTINGS=/etc/topicd/topicd.env
+fi
+exec "$node" --preserve-symlinks --preserve-symlinks-main "$program/dist/main.js" "$@"

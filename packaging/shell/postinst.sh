@@ -1,0 +1,28 @@
+#!/bin/sh
+# Prepares the machine, and starts the service or brings it to the new build. $2: the version that was configured before.
+set -eu
+#include common.sh
+
+[ "$1" = configure ] || exit 0
+former=${2-}
+prepare_machine /usr/lib
+find_node
+if ! "$node" -e "require('/usr/lib/topicd/node_modules/uWebSockets.js')" 2>/run/topicd-upgrade/problem; then
+  echo "topicd: $node $("$node" --version) cannot load the HTTP library on this system; Node.js 22 can from glibc 2.27 on:" >&2
+  grep -m 1 -E 'GLIBC|Error' /run/topicd-upgrade/problem >&2 || true
+  exit 1
+fi
+
+deb-systemd-helper unmask topicd.service >/dev/null
+if deb-systemd-helper --quiet was-enabled topicd.service; then deb-systemd-helper enable topicd.service >/dev/null; fi
+deb-systemd-helper update-state topicd.service >/dev/null
+[ -d /run/systemd/system ] || exit 0
+systemctl daemon-reload
+if [ "$(cat /run/topicd-upgrade/kind)" = install ]; then
+  deb-systemd-invoke start topicd.service
+  exit 0
+fi
+action=reload
+boundary=$(cat /run/topicd-upgrade/restart-before 2>/dev/null || true)
+if needs_restart "$former" '@version@' "$boundary" '@restartBefore@'; then action=restart; fi
+update_instances "$action"

@@ -1,0 +1,38 @@
+/**
+ * The tarball for systems without dpkg: the same program in a folder with its version, beside the files of the system and
+ * a script that installs them. The link /opt/topicd names the release in use, so that a roll-back is one command.
+ */
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { manualPage } from './manual-page.js'
+import type { Release } from './release.js'
+import { root, run } from './run.js'
+import { shellScript } from './shell-script.js'
+
+/** Builds the tarball; the parameters and the result are as for `buildDeb`. */
+export function buildTarball(tree: string, release: Release, work: string, out: string, fast: boolean): string {
+  const { version } = release
+  const name = `topicd-${version}`
+  const target = join(work, name)
+  run('cp', ['-al', tree, target], root)
+  const units = join(root, 'systemd')
+  mkdirSync(join(target, 'system/units'), { recursive: true })
+  for (const unit of readdirSync(units).filter((name) => /\.(service|timer)$/.test(name))) {
+    const text = readFileSync(join(units, unit), 'utf8').replaceAll('/usr/bin/topicd', '/usr/local/bin/topicd')
+    writeFileSync(join(target, 'system/units', unit), text)
+  }
+  mkdirSync(join(target, 'system/sysusers.d'))
+  mkdirSync(join(target, 'system/sysctl.d'))
+  cpSync(join(units, 'topicd.sysusers'), join(target, 'system/sysusers.d/topicd.conf'))
+  cpSync(join(units, 'topicd.sysctl.conf'), join(target, 'system/sysctl.d/60-topicd.conf'))
+  cpSync(join(units, 'topicd.env'), join(target, 'system/topicd.env'))
+  writeFileSync(join(target, 'system/topicd.8'), manualPage(version))
+  writeFileSync(join(target, 'install'), shellScript('install', { ...release }), { mode: 0o755 })
+  run('chmod', ['-R', 'u=rwX,go=rX', target], root)
+
+  const file = join(out, `${name}-linux-${process.arch}.tar.${fast ? 'gz' : 'xz'}`)
+  const date = `--mtime=@${run('git', ['log', '-1', '--format=%ct'], root).trim()}`
+  const stable = ['--sort=name', date, '--owner=0', '--group=0', '--numeric-owner']
+  run('tar', [...stable, fast ? '-I gzip -1' : '-I xz -9', '-cf', file, '-C', work, name], root)
+  return file
+}

@@ -1,0 +1,221 @@
+import { copyFileSync } from 'node:fs'
+import t from 'tap'
+import { buildPackages, packageIn } from '../support/built-packages.js'
+import { Machine, whyNoMachine } from '../support/machine.js'
+import { makeKey, post, step, underLoad, until } from '../support/machine-steps.js'
+
+const skip = whyNoMachine()
+if (skip !== false) process.stderr.write(`THE PACKAGE WAS NOT TESTED IN A MACHINE: ${skip}\n`)
+
+const value = '{"path":"rooms/1/celsius","type":"json","value":21.50}'
+
+await t.test('the Debian package in a machine', { skip }, async (t) => {
+  const packages = buildPackages(t, ['1.0.0', '1.1.0'])
+  const breaking = buildPackages(t, ['2.0.0'], '--restart-before', '2.0.0')
+  const machine = await Machine.boot(t)
+  for (const [directory, version] of [
+    [packages, '1.0.0'],
+    [packages, '1.1.0'],
+    [breaking, '2.0.0'],
+  ] as const) {
+    const name = `topicd_${version}_`
+    copyFileSync(packageIn(directory, new RegExp(`^${name}.*\\.deb$`)), machine.path(`root/${version}.deb`))
+  }
+  let token = ''
+  const mainPid = (): string => machine.run('systemctl show -P MainPID topicd')
+  const workers = (): string[] => machine.run(`pgrep -P ${mainPid()} node`).split('\n')
+  const isWhole = (): void => {
+    machine.run('curl -sSf http://127.0.0.1:8081/readyz')
+    t.match(post(machine, token, 'fetch', { path: 'rooms/1/celsius' }), value, 'the value is there')
+  }
+
+  await step(t, 'without a suitable Node.js, it says what to do and installs nothing', async (t) => {
+    machine.run(`mkdir /root/bin; printf '#!/bin/sh\\necho v18.19.0\\n' > /root/bin/old; chmod +x /root/bin/old
+      for node in /usr/bin/node /usr/local/bin/node; do
+        [ -e $node ] && mv $node $node.kept; cp /root/bin/old $node; done`)
+    const { status, output } = machine.try('dpkg -i /root/1.0.0.deb')
+    t.not(status, 0)
+    t.match(output, 'topicd needs version 20 (from 20.20), 22 (from 22.12), 24 or 26')
+    t.match(output, 'found: /usr/bin/node v18.19.0')
+    t.match(output, 'https://deb.nodesource.com/')
+    t.not(machine.try('test -e /usr/lib/topicd/dist').status, 0, 'nothing is unpacked')
+    machine.run(`for node in /usr/bin/node /usr/local/bin/node; do
+        rm $node; [ -e $node.kept ] && mv $node.kept $node; true; done`)
+  })
+
+  await step(t, 'dpkg -i starts it: the first 200', async (t) => {
+    const startedMs = performance.now()
+    machine.run('dpkg -i /root/1.0.0.deb')
+    await until(machine, 'curl -sf http://127.0.0.1:8081/readyz', 10)
+    token = makeKey(machine, 'admin', '--data /var/lib/topicd')
+    const answer = post(machine, token, 'addAndSet', { path: 'rooms/1/celsius', value: 0 })
+    t.comment(`from dpkg -i to the first 200: ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+    t.equal(answer, '{"path":"rooms/1/celsius","created":true}')
+    machine.run(`printf '{"path":"rooms/1/celsius","value":21.50}' > /root/value`)
+    machine.run(
+      `curl -sSf -H 'authorization: Apikey ${token}' -H 'content-type: application/json' -d @/root/value \
+        http://127.0.0.1:8080/topics/set`,
+    )
+    isWhole()
+    t.equal(machine.run('systemctl is-enabled topicd'), 'enabled')
+    t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.0.0')
+    t.equal(
+      machine.run('stat -c "%a %U %G" /etc/topicd/topicd.env /var/lib/topicd'),
+      '640 root topicd\n700 topicd topicd',
+    )
+    t.match(machine.run('man -P cat topicd'), /topicd keys rotate NAME/)
+    t.equal(machine.run('sysctl -n net.ipv4.tcp_migrate_req'), '1')
+  })
+
+  await step(t, 'a worker that is killed, or stopped for good, is replaced', async (t) => {
+    const [killed = '', stopped = ''] = workers()
+    machine.run(`kill -9 ${killed}`)
+    await until(machine, `! kill -0 ${killed} 2>/dev/null && curl -sf http://127.0.0.1:8081/readyz`, 10)
+    machine.run(`kill -STOP ${stopped}`)
+    const seconds = await until(
+      machine,
+      `! kill -0 ${stopped} 2>/dev/null && curl -sf http://127.0.0.1:8081/readyz`,
+      40,
+    )
+    t.comment(`a stopped worker was replaced after ${seconds.toFixed(1)} s`)
+    isWhole()
+    t.equal(workers().length, 2)
+  })
+
+  await step(t, 'a primary that is killed, or stopped for good, is started again', async (t) => {
+    const killed = mainPid()
+    machine.run(`kill -9 ${killed}`)
+    const again = `[ "$(systemctl show -P MainPID topicd)" != PID ] && curl -sf http://127.0.0.1:8081/readyz`
+    const afterKill = await until(machine, again.replace('PID', killed), 20)
+    isWhole()
+    const drop = '/etc/systemd/system/topicd.service.d'
+    machine.run(`mkdir -p ${drop}; printf '[Service]\\nWatchdogSec=10s\\n' > ${drop}/watchdog.conf
+      systemctl daemon-reload; systemctl restart topicd`)
+    const stopped = mainPid()
+    machine.run(`kill -STOP ${stopped}`)
+    const afterStop = await until(machine, again.replace('PID', stopped), 40)
+    t.comment(
+      `up again ${afterKill.toFixed(1)} s after a kill, ${afterStop.toFixed(1)} s after a stop (watchdog of 10 s)`,
+    )
+    isWhole()
+    machine.run(`rm -r ${drop}; systemctl daemon-reload; systemctl restart topicd`)
+  })
+
+  await step(t, 'a reload under load with a good setting, and with a bad one', async (t) => {
+    await underLoad(t, machine, token, () => {
+      machine.run('echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env; systemctl reload topicd')
+    })
+    t.equal(workers().length, 3, 'the good one counts')
+    const before = workers()
+    await underLoad(t, machine, token, () => {
+      machine.run('cp /etc/topicd/topicd.env /root/good.env; echo TOPICD_WORKERS=none >> /etc/topicd/topicd.env')
+      const { status } = machine.try('systemctl reload topicd')
+      t.not(status, 0, 'the command fails')
+    })
+    t.match(machine.run('journalctl -u topicd --no-pager -n 20'), 'TOPICD_WORKERS', 'the journal names the line')
+    t.strictSame(workers(), before, 'and nothing has changed')
+    machine.run('cat /root/good.env > /etc/topicd/topicd.env; systemctl reload topicd')
+  })
+
+  await step(t, 'six restarts in a row', async () => {
+    for (let i = 0; i < 6; i++) machine.run('systemctl restart topicd')
+    isWhole()
+  })
+
+  await step(t, 'an upgrade and a roll-back under load reload it; settings are kept', async (t) => {
+    const before = mainPid()
+    for (const version of ['1.1.0', '1.0.0']) {
+      await underLoad(t, machine, token, () => machine.run(`dpkg -i /root/${version}.deb`))
+      t.match(machine.run('systemctl status topicd --no-pager'), `workers serve, version ${version}`)
+      t.equal(machine.run('topicd version'), `topicd ${version}`)
+    }
+    t.equal(mainPid(), before, 'the primary is the same')
+    t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=3$/m)
+    isWhole()
+  })
+
+  await step(t, 'a release that says so restarts it, in both directions', async (t) => {
+    for (const version of ['2.0.0', '1.0.0']) {
+      const before = mainPid()
+      machine.run(`dpkg -i /root/${version}.deb`)
+      t.not(mainPid(), before, `to ${version}`)
+      isWhole()
+    }
+  })
+
+  await step(t, 'a service that was stopped stays stopped during an upgrade', async (t) => {
+    machine.run('systemctl stop topicd; dpkg -i /root/1.1.0.deb')
+    t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
+    machine.run('dpkg -i /root/1.0.0.deb; systemctl start topicd')
+    isWhole()
+  })
+
+  await step(t, 'port 443 with the drop-in and a certificate, which is renewed', async (t) => {
+    const certificate = (name: string): void => {
+      machine.run(`cd /etc/topicd; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
+        -subj /CN=${name} -keyout key.pem -out cert.pem 2>/dev/null; chown root:topicd key.pem; chmod 640 key.pem`)
+    }
+    const served = (): string =>
+      machine.run('openssl s_client -connect 127.0.0.1:443 </dev/null 2>/dev/null | openssl x509 -noout -subject')
+    certificate('first')
+    const drop = '/etc/systemd/system/topicd.service.d'
+    machine.run(`mkdir -p ${drop}
+      printf '[Service]\\nAmbientCapabilities=CAP_NET_BIND_SERVICE\\nCapabilityBoundingSet=CAP_NET_BIND_SERVICE\\nPrivateUsers=no\\n' \
+        > ${drop}/port.conf
+      cp /etc/topicd/topicd.env /root/good.env
+      printf 'TOPICD_PORT=443\\nTOPICD_TLS_CERT=/etc/topicd/cert.pem\\nTOPICD_TLS_KEY=/etc/topicd/key.pem\\n' >> /etc/topicd/topicd.env
+      systemctl daemon-reload; systemctl restart topicd`)
+    t.match(served(), 'first')
+    certificate('second')
+    machine.run('systemctl reload topicd')
+    t.match(served(), 'second')
+    machine.run(
+      `rm -r ${drop}; cat /root/good.env > /etc/topicd/topicd.env; systemctl daemon-reload; systemctl restart topicd`,
+    )
+    isWhole()
+  })
+
+  await step(t, 'a key gets a new token while the service runs', async (t) => {
+    const rotated = machine.run(
+      'runuser -u topicd -- topicd keys rotate admin --grace 1m --data /var/lib/topicd 2>/dev/null; sleep 0.5',
+    )
+    const path = { path: 'rooms/1/celsius' }
+    t.equal(post(machine, token, 'fetch', path), value, 'the former one is good for a while')
+    token = rotated
+    t.equal(post(machine, token, 'fetch', path), value)
+  })
+
+  await step(t, 'further instances have ports and directories of their own', async (t) => {
+    const { status } = machine.try('systemctl start topicd@two')
+    t.not(status, 0, 'without settings it does not start')
+    machine.run('mkdir -p /etc/topicd/instances; printf "TOPICD_PORT=8090\\n" > /etc/topicd/instances/two.env')
+    t.not(machine.try('timeout 5 systemctl start topicd@two').status, 0, 'nor on a port that is in use')
+    t.match(machine.run('journalctl -u topicd@two --no-pager'), /8081/)
+    machine.run('systemctl stop topicd@two; echo TOPICD_ADMIN_PORT=8091 >> /etc/topicd/instances/two.env')
+    machine.run('systemctl start topicd@two; curl -sSf http://127.0.0.1:8091/readyz')
+    const data = '/var/lib/topicd@two/data'
+    const flags = `--data ${data} --settings /etc/topicd/instances/two.env`
+    const key = makeKey(machine, 'two', flags)
+    t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }, 8090), 'no_such_topic', 'its own topics')
+    t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }), 'unauthorized', 'its own keys')
+    machine.run('dpkg -i /root/1.1.0.deb')
+    t.match(machine.run('systemctl status topicd@two --no-pager'), 'version 1.1.0', 'upgrades reload it too')
+    isWhole()
+    machine.run('systemctl stop topicd@two')
+  })
+
+  await step(t, 'a removal keeps the data, and a purge says what it deletes', async (t) => {
+    const removed = machine.run('dpkg -r topicd')
+    t.match(removed, 'kept: settings in /etc/topicd, topics in /var/lib/topicd')
+    t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
+    machine.run('dpkg -i /root/1.0.0.deb')
+    await until(machine, 'curl -sf http://127.0.0.1:8081/readyz', 10)
+    isWhole()
+    const purged = machine.run('dpkg -P topicd')
+    for (const directory of ['/etc/topicd', '/var/lib/topicd', '/var/lib/topicd@two/data']) {
+      t.match(purged, `topicd: deleting ${directory} (`)
+      t.not(machine.try(`test -e ${directory}`).status, 0)
+    }
+    t.equal(machine.try('ls -d /usr/lib/topicd /usr/bin/topicd /lib/systemd/system/topicd* 2>/dev/null').output, '')
+  })
+})

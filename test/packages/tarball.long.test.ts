@@ -1,0 +1,55 @@
+/** The tarball in a machine with a real systemd: an installation, an upgrade, and a roll-back by one command. */
+import { copyFileSync } from 'node:fs'
+import t from 'tap'
+import { buildPackages, packageIn } from '../support/built-packages.js'
+import { Machine, whyNoMachine } from '../support/machine.js'
+import { makeKey, post, step, underLoad, until } from '../support/machine-steps.js'
+
+const skip = whyNoMachine()
+if (skip !== false) process.stderr.write(`THE TARBALL WAS NOT TESTED IN A MACHINE: ${skip}\n`)
+
+const ready = 'curl -sSf http://127.0.0.1:8081/readyz'
+
+await t.test('the tarball in a machine', { skip }, async (t) => {
+  const packages = buildPackages(t, ['1.0.0', '1.1.0'])
+  const machine = await Machine.boot(t)
+  for (const version of ['1.0.0', '1.1.0']) {
+    copyFileSync(packageIn(packages, new RegExp(`^topicd-${version}-.*tar`)), machine.path(`root/${version}.tar.gz`))
+  }
+  let token = ''
+
+  await step(t, 'outside /opt it refuses', async (t) => {
+    machine.run('tar -xzf /root/1.0.0.tar.gz -C /root')
+    const { status, output } = machine.try('/root/topicd-1.0.0/install')
+    t.equal(status, 1)
+    t.equal(output, 'topicd: unpack the release in /opt: it is in /root\n')
+    machine.run('rm -r /root/topicd-1.0.0')
+  })
+
+  await step(t, 'an installation', async (t) => {
+    machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
+    await until(machine, ready, 10)
+    token = makeKey(machine, 'admin', '--data /var/lib/topicd')
+    t.equal(post(machine, token, 'addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}')
+    t.equal(machine.run('systemctl is-enabled topicd'), 'enabled')
+    t.match(machine.run('man -P cat topicd'), /topicd keys rotate NAME/)
+  })
+
+  await step(t, 'an upgrade and a roll-back under load, each by one command', async (t) => {
+    const primary = machine.run('systemctl show -P MainPID topicd')
+    machine.run('tar -xzf /root/1.1.0.tar.gz -C /opt; echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env')
+    for (const version of ['1.1.0', '1.0.0']) {
+      await underLoad(t, machine, token, () => machine.run(`/opt/topicd-${version}/install`))
+      t.match(machine.run('systemctl status topicd --no-pager'), `3 workers serve, version ${version}`)
+      t.equal(machine.run('topicd version'), `topicd ${version}`)
+    }
+    t.equal(machine.run('systemctl show -P MainPID topicd'), primary, 'the primary is the same')
+    t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=3$/m, 'settings are kept')
+    t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}')
+  })
+
+  await step(t, 'a restart finds the release in use', async () => {
+    machine.run('systemctl restart topicd')
+    await until(machine, ready, 10)
+  })
+})

@@ -1,0 +1,57 @@
+/** What the tests of packages do with a machine: steps with their times, load beside them, and requests. */
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import type { Machine } from './machine.js'
+import type { LoadReport } from './machine-load.js'
+
+/** Runs one step of a test, and prints how long it took. */
+export async function step(t: Test, name: string, run: (t: Test) => Promise<void>): Promise<void> {
+  const startedMs = performance.now()
+  await t.test(name, run)
+  t.comment(`${((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)} s  ${name}`)
+}
+
+/** Steady load on the machine's service while something happens; a failed request fails the test. */
+export async function underLoad(t: Test, machine: Machine, token: string, run: () => void): Promise<LoadReport> {
+  const program = join(import.meta.dirname, 'machine-load.js')
+  const child = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token])
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  await lines.next()
+  await sleep(500)
+  run()
+  await sleep(500)
+  child.stdin?.end()
+  const { value } = await lines.next()
+  await once(child, 'exit')
+  const report = JSON.parse(value as string) as LoadReport
+  t.strictSame(report.failed, [], 'no request failed')
+  t.ok(report.answered > 100, `${report.answered} were answered`)
+  t.comment(`${report.answered} answers, ${report.broken} repeated, longest gap ${report.longestGapMs} ms`)
+  return report
+}
+
+/** Waits until a script succeeds in the machine; fails after `secondsMax`. @returns how long it took, in seconds */
+export async function until(machine: Machine, script: string, secondsMax: number): Promise<number> {
+  const startedMs = performance.now()
+  for (;;) {
+    const { status, output } = machine.try(script)
+    const seconds = (performance.now() - startedMs) / 1000
+    if (status === 0) return seconds
+    if (seconds > secondsMax) throw new Error(`not within ${secondsMax} s: ${script}\n${output}`)
+    await sleep(50)
+  }
+}
+
+/** A request to one of the routes, as a script. @returns the answer's body */
+export function post(machine: Machine, token: string, route: string, body: object, port = 8080): string {
+  const headers = `-H 'authorization: Apikey ${token}' -H 'content-type: application/json'`
+  return machine.run(`curl -sS ${headers} -d '${JSON.stringify(body)}' http://127.0.0.1:${port}/topics/${route}`)
+}
+
+/** Makes an API key. It works within a quarter of a second. @returns its token */
+export function makeKey(machine: Machine, name: string, flags: string): string {
+  return machine.run(`runuser -u topicd -- topicd keys add ${name} ${flags} 2>/dev/null; sleep 0.5`)
+}

@@ -1,0 +1,164 @@
+/**
+ * A machine with a systemd of its own: systemd-nspawn boots an overlay of this machine's root in a second, and forgets
+ * all changes at the end. It has no network but its loopback, which `inNetwork` reaches.
+ */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { childrenOf } from './processes.js'
+
+/** Why this machine cannot boot another; false if it can. */
+export function whyNoMachine(): string | false {
+  if (process.getuid?.() !== 0) return 'a machine of its own needs root'
+  for (const program of ['systemd-nspawn', 'nsenter', 'dpkg-deb']) {
+    if (spawnSync(program, ['--version']).error !== undefined) return `a machine of its own needs ${program}`
+  }
+  const root = new OverlayRoot()
+  try {
+    const { status, stderr } = spawnSync('systemd-nspawn', [...nspawnOptions(root), '/bin/true'], { encoding: 'utf8' })
+    return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
+  } catch (error) {
+    return `no overlay can be mounted here: ${(error as Error).message}`
+  } finally {
+    root.remove()
+  }
+}
+
+/** How long a machine may take to boot. */
+const bootMsMax = 60_000
+
+/** What a command in the machine did. */
+export interface Ran {
+  readonly status: number | null
+  /** Both streams, in the order in which they were written. */
+  readonly output: string
+}
+
+export class Machine {
+  readonly #root: OverlayRoot
+  readonly #leader: number
+
+  private constructor(root: OverlayRoot, leader: number) {
+    this.#root = root
+    this.#leader = leader
+  }
+
+  /** Boots a machine, which ends with the test. */
+  static async boot(t: Test): Promise<Machine> {
+    const root = new OverlayRoot()
+    const command = ['/lib/systemd/systemd', 'systemd.unit=multi-user.target']
+    const container = spawn('systemd-nspawn', [...nspawnOptions(root), ...command], { stdio: 'ignore', detached: true })
+    t.teardown(async () => {
+      if (container.exitCode === null && container.signalCode === null) {
+        container.kill('SIGKILL')
+        await once(container, 'exit')
+      }
+      root.remove()
+    })
+    const deadline = performance.now() + bootMsMax
+    for (;;) {
+      const [leader] = childrenOf(container.pid as number)
+      if (leader !== undefined && nameOf(leader) === 'systemd') {
+        const machine = new Machine(root, leader)
+        if (machine.try('systemctl is-system-running').output.match(/^(running|degraded)$/m)) return machine
+      }
+      if (container.exitCode !== null || performance.now() > deadline) throw new Error('the machine does not boot')
+      await sleep(100)
+    }
+  }
+
+  /** A file of the machine, as this one sees it. */
+  path(file: string): string {
+    return join(this.#root.directory, file)
+  }
+
+  /** Runs a shell script in the machine, to its end. */
+  try(script: string): Ran {
+    const args = ['-t', String(this.#leader), '-a', 'bash', '-c', `exec 2>&1\n${script}`]
+    const { status, stdout } = spawnSync('nsenter', args, { encoding: 'utf8', env: machineEnvironment })
+    return { status, output: stdout }
+  }
+
+  /**
+   * The same, for a script that must succeed.
+   *
+   * @returns its output
+   */
+  run(script: string): string {
+    const { status, output } = this.try(`set -e\n${script}`)
+    if (status !== 0) throw new Error(`exit status ${status} of: ${script}\n${output}`)
+    return output.trim()
+  }
+
+  /** Starts a program of this machine in the other's network. */
+  inNetwork(program: string, args: readonly string[]): ChildProcess {
+    const stdio = ['pipe', 'pipe', 'inherit'] as const
+    return spawn('nsenter', ['-t', String(this.#leader), '-n', program, ...args], { stdio: [...stdio] })
+  }
+}
+
+/** What programs of a Debian machine find in their environment. */
+const machineEnvironment: NodeJS.ProcessEnv = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/root',
+  LANG: 'C.UTF-8',
+  DEBIAN_FRONTEND: 'noninteractive',
+}
+
+function nspawnOptions(root: OverlayRoot): readonly string[] {
+  return [
+    '--quiet',
+    '--directory',
+    root.directory,
+    '--private-network',
+    '--register=no',
+    '--keep-unit',
+    '--console=pipe',
+  ]
+}
+
+/** This machine's root, over which changes are kept in memory. */
+class OverlayRoot {
+  readonly #base = mkdtempSync(join(tmpdir(), 'topicd-machine-'))
+  readonly directory = join(this.#base, 'memory/root')
+
+  constructor() {
+    const memory = join(this.#base, 'memory')
+    mkdirSync(memory)
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', memory])
+    for (const name of ['changes', 'work', 'root']) mkdirSync(join(memory, name))
+    const layers = `lowerdir=/,upperdir=${join(memory, 'changes')},workdir=${join(memory, 'work')}`
+    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, this.directory])
+    // A script of container images that keeps packages from starting their services.
+    rmSync(join(this.directory, 'usr/sbin/policy-rc.d'), { force: true })
+    this.#maskServices()
+  }
+
+  remove(): void {
+    spawnSync('umount', ['-l', this.directory])
+    spawnSync('umount', ['-l', join(this.#base, 'memory')])
+    rmSync(this.#base, { recursive: true, force: true })
+  }
+
+  /** This machine's own services would also run in the other one. */
+  #maskServices(): void {
+    const wanted = join(this.directory, 'etc/systemd/system/multi-user.target.wants')
+    for (const unit of readdirSync(wanted).filter((name) => name.endsWith('.service'))) {
+      rmSync(join(wanted, unit))
+      rmSync(join(this.directory, 'etc/systemd/system', unit), { force: true })
+      symlinkSync('/dev/null', join(this.directory, 'etc/systemd/system', unit))
+    }
+  }
+}
+
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+  } catch {
+    return ''
+  }
+}
