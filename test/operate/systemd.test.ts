@@ -16,29 +16,71 @@ const drainMs = Number(settingTable['drain-ms'].default)
 /** The grace after the drain time-out, before SIGKILL: src/cluster/workers.ts. */
 const drainGraceMs = 3000
 
-/** The highest exposure that the unit may have, as systemd measures it. */
-const exposureMax = 1.3
+/** The highest exposure that each unit may have, as systemd measures it. */
+const exposureMax = {
+  'topicd.service': 1.3,
+  'topicd@.service': 1.3,
+  'topicd-backup.service': 0.8,
+  'topicd-backup@.service': 0.8,
+} as const
+
+const timers = ['topicd-backup.timer', 'topicd-backup@.timer'] as const
 
 const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' })
 
 const missing =
   analyze('--version').error !== undefined && 'systemd-analyze is not installed: the unit was NOT verified'
 
-await t.test('systemd finds nothing wrong with the unit', { skip: missing }, async (t) => {
-  const { stdout, stderr } = analyze('verify', shipped('topicd.service'))
-  // It also reports other units of this machine, and that the program is not installed here.
+await t.test('systemd finds nothing wrong with the units', { skip: missing }, async (t) => {
+  const units = [...Object.keys(exposureMax), ...timers]
+  const { stdout, stderr } = analyze('verify', ...units.map(shipped))
+  // It also reports other units of this machine, and that the program and its manual page are not installed here.
   const own = `${stdout}${stderr}`
     .split('\n')
-    .filter((line) => line.includes('topicd') && !line.includes('is not executable'))
+    .filter((line) => line.includes('topicd') && !/is not executable|Command 'man topicd\(8\)' failed/.test(line))
   t.strictSame(own, [])
   const broken = join(t.testdir({ 'topicd.service': '[Service]\nExecStart=topicd\nRestart=now\n' }), 'topicd.service')
   t.match(analyze('verify', broken).stderr, 'topicd.service:3', 'it would be found')
 })
 
-await t.test(`the unit's exposure is ${exposureMax} at most`, { skip: missing }, async (t) => {
-  const { stdout, stderr } = analyze('security', '--offline=yes', '--no-pager', shipped('topicd.service'))
-  const exposure = Number(/Overall exposure level for topicd\.service: ([\d.]+)/.exec(stdout)?.[1])
-  t.ok(exposure <= exposureMax, `${exposure} ${stderr}`)
+await t.test('each unit is confined', { skip: missing }, async (t) => {
+  for (const [unit, most] of Object.entries(exposureMax)) {
+    const { stdout, stderr } = analyze('security', '--offline=yes', '--no-pager', shipped(unit))
+    const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1])
+    t.ok(exposure <= most, `${unit}: ${exposure}, at most ${most} ${stderr}`)
+  }
+})
+
+/** The lines of a unit without its comments. */
+function linesOf(unit: string): readonly string[] {
+  const lines = readFileSync(shipped(unit), 'utf8').split('\n')
+  return lines.filter((line) => line !== '' && !line.startsWith('#'))
+}
+
+await t.test('the unit of an instance differs from the first in names, files and directories only', async (t) => {
+  const names = (line: string): string =>
+    line
+      .replace('StateDirectory=topicd topicd-backups', 'StateDirectory=topicd@%i topicd@%i/data topicd@%i/backups')
+      .replace(/^ConfigurationDirectory=.*/, 'ConfigurationDirectory=topicd topicd/instances')
+      .replace('--into /var/lib/topicd-backups', '--into /var/lib/topicd@%i/backups')
+      .replace(/\/var\/lib\/topicd(?= |$)/, '/var/lib/topicd@%i/data')
+      .replace('/etc/topicd/topicd.env', '/etc/topicd/instances/%i.env')
+      .replace(/^(SyslogIdentifier=.*)$/, '$1@%i')
+      .replace('Description=Topic tree over HTTP', 'Description=Topic tree over HTTP, instance %i')
+      .replace(/^(Description=.*of the topics)$/, '$1 of instance %i')
+  for (const unit of ['topicd.service', 'topicd-backup.service', 'topicd-backup.timer']) {
+    t.strictSame(linesOf(unit.replace('.', '@.')), linesOf(unit).map(names), unit)
+  }
+})
+
+await t.test('a backup is confined as the service is, and reaches nothing but its control socket', async (t) => {
+  const confinement = (unit: string): readonly string[] => {
+    const lines = linesOf(unit)
+    return lines.slice(lines.indexOf('NoNewPrivileges=yes')).filter((line) => /^[A-Z]\w+=/.test(line))
+  }
+  const service = confinement('topicd.service').filter((line) => !line.startsWith('WantedBy='))
+  const families = (line: string): string => line.replace(/^(RestrictAddressFamilies=).*/, '$1AF_UNIX')
+  t.strictSame(confinement('topicd-backup.service'), service.map(families))
 })
 
 await t.test('the settings file names every setting with its default, commented out', async (t) => {

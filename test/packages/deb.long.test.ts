@@ -3,6 +3,7 @@ import t from 'tap'
 import { buildPackages, packageIn } from '../support/built-packages.js'
 import { Machine, whyNoMachine } from '../support/machine.js'
 import { makeKey, post, step, underLoad, until } from '../support/machine-steps.js'
+import { findBinaries } from '../support/postgres-cluster.js'
 
 const skip = whyNoMachine()
 if (skip !== false) process.stderr.write(`THE PACKAGE WAS NOT TESTED IN A MACHINE: ${skip}\n`)
@@ -21,6 +22,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     const name = `topicd_${version}_`
     copyFileSync(packageIn(directory, new RegExp(`^${name}.*\\.deb$`)), machine.path(`root/${version}.deb`))
   }
+  const binaries = findBinaries()
   let token = ''
   const mainPid = (): string => machine.run('systemctl show -P MainPID topicd')
   const workers = (): string[] => machine.run(`pgrep -P ${mainPid()} node`).split('\n')
@@ -203,6 +205,44 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
     machine.run('systemctl stop topicd@two')
   })
+
+  await step(
+    t,
+    'an instance waits for a PostgreSQL that is away, and goes on when it is back',
+    async (t) => {
+      const engine = (verb: string): string =>
+        machine.run(`runuser -u postgres -- ${binaries}/pg_ctl ${verb} -w -D /var/engine -l /var/engine/log \
+        -o '-p 5499 -k /tmp' >/dev/null`)
+      machine.run(`install -d -o postgres -m 700 /var/engine
+      runuser -u postgres -- ${binaries}/initdb -A trust -D /var/engine >/dev/null
+      printf 'TOPICD_PORT=8092\\nTOPICD_ADMIN_PORT=8093\\nTOPICD_STORE=postgres://postgres@127.0.0.1:5499/postgres\\n' \
+        > /etc/topicd/instances/pg.env`)
+      const isReady = 'curl -sf http://127.0.0.1:8093/readyz'
+      machine.run('systemctl start topicd@pg')
+      t.match(
+        machine.try('curl -s http://127.0.0.1:8093/readyz').output,
+        /PostgreSQL|store/,
+        'it says why it is not ready',
+      )
+      const primary = machine.run('systemctl show -P MainPID topicd@pg')
+      engine('start')
+      const flags = '--data /var/lib/topicd@pg/data --settings /etc/topicd/instances/pg.env'
+      machine.run(`runuser -u topicd -- topicd migrate --settings /etc/topicd/instances/pg.env`)
+      await until(machine, isReady, 30)
+      const key = makeKey(machine, 'pg', flags)
+      t.equal(post(machine, key, 'addAndSet', { path: 'a', value: 1 }, 8092), '{"path":"a","created":true}')
+      engine('stop -m immediate')
+      await until(machine, `! ${isReady}`, 30)
+      engine('start')
+      const seconds = await until(machine, isReady, 60)
+      t.comment(`ready ${seconds.toFixed(1)} s after the engine was back`)
+      t.match(post(machine, key, 'fetch', { path: 'a' }, 8092), '"value":1}')
+      t.equal(machine.run('systemctl show -P MainPID topicd@pg'), primary, 'without a restart')
+      machine.run('systemctl stop topicd@pg')
+      engine('stop')
+    },
+    binaries === undefined && 'PostgreSQL is not installed',
+  )
 
   await step(t, 'a removal keeps the data, and a purge says what it deletes', async (t) => {
     const removed = machine.run('dpkg -r topicd')

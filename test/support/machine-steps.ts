@@ -7,10 +7,15 @@ import type { Test } from 'tap'
 import type { Machine } from './machine.js'
 import type { LoadReport } from './machine-load.js'
 
-/** Runs one step of a test, and prints how long it took. */
-export async function step(t: Test, name: string, run: (t: Test) => Promise<void>): Promise<void> {
+/** Runs one step of a test, and prints how long it took. @param skip why this machine cannot do it, if it cannot */
+export async function step(
+  t: Test,
+  name: string,
+  run: (t: Test) => Promise<void>,
+  skip: string | false = false,
+): Promise<void> {
   const startedMs = performance.now()
-  await t.test(name, run)
+  await t.test(name, { skip }, run)
   t.comment(`${((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)} s  ${name}`)
 }
 

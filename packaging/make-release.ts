@@ -1,0 +1,62 @@
+/**
+ * `npm run release -- VERSION`: from a clean checkout of the main branch to a commit and a tag with that version, and its
+ * packages. It stops at the first thing that is wrong; nothing is committed before everything has passed. Nothing is
+ * published.
+ *
+ *     checks → all tests → version, change log, the release's store → packages, checksums → commit, tag
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { repositoryVersion, restartBefore } from './release.js'
+import { keepReleaseStore } from './release-store.js'
+import { root, run, runVisibly } from './run.js'
+
+const changesFile = join(root, 'CHANGELOG.md')
+
+const [version = ''] = process.argv.slice(2)
+const changes = readFileSync(changesFile, 'utf8')
+const problem = problemBefore()
+if (problem !== undefined) {
+  process.stderr.write(`release: ${problem}\n`)
+  process.exit(2)
+}
+
+runVisibly('npm', ['ci'])
+runVisibly('npm', ['test'])
+runVisibly('npm', ['run', 'test:long'])
+
+run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version'], root)
+const today = new Date().toISOString().slice(0, 10)
+writeFileSync(changesFile, changes.replace('## Unreleased\n', `## Unreleased\n\n## ${version} (${today})\n`))
+const store = keepReleaseStore(version)
+runVisibly('npm', ['run', 'package'])
+
+run('git', ['add', 'package.json', 'package-lock.json', changesFile, ...store], root)
+run('git', ['commit', '--quiet', '--message', `Release ${version}`], root)
+run('git', ['tag', '--annotate', `v${version}`, '--message', `topicd ${version}`], root)
+process.stdout.write(`release: ${version} is committed and tagged as v${version}; its packages are in packages/\n`)
+
+/** Why no release can be made; undefined when one can. */
+function problemBefore(): string | undefined {
+  if (!/^\d+\.\d+\.\d+$/.test(version)) return 'usage: npm run release -- VERSION, such as 0.2.0'
+  const untouched = run('git', ['status', '--porcelain'], root)
+  if (untouched !== '') return `the checkout is not clean:\n${untouched.trimEnd()}`
+  if (run('git', ['tag', '--list', `v${version}`], root) !== '') return `there is a tag v${version} already`
+  const order = run('sort', ['--version-sort'], root, `${repositoryVersion}\n${version}\n`)
+  if (order.split('\n')[0] !== repositoryVersion) return `${version} is older than ${repositoryVersion}`
+  return changesProblem()
+}
+
+/** What is wrong with the change log: each release says whether an upgrade to it needs a restart. */
+function changesProblem(): string | undefined {
+  const [, section = ''] = /^## Unreleased\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(changes) ?? []
+  if (!/^- /m.test(section)) return 'CHANGELOG.md says nothing below "## Unreleased"'
+  const upgrading = /^Upgrading: ([\s\S]*?)\n\n/m.exec(section)?.[1]
+  if (upgrading === undefined) return 'CHANGELOG.md has no paragraph "Upgrading: …" for this release'
+  const saysRestart = /`?restart`?/.test(upgrading)
+  const needsRestart = restartBefore === version
+  if (saysRestart && !needsRestart)
+    return `CHANGELOG.md says restart, but packaging/restart-before says ${restartBefore}`
+  if (needsRestart && !saysRestart) return `packaging/restart-before says ${version}, but CHANGELOG.md says no restart`
+  return undefined
+}

@@ -1,0 +1,34 @@
+/**
+ * A small store as a release writes it, kept so that later releases can prove that they open it: one topic of each kind,
+ * enough others for several pages, and API keys.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { root, run } from './run.js'
+
+/** Where the stores of all releases are. */
+const kept = join(root, 'test/releases')
+
+/**
+ * Writes the store of this build, and what it exports.
+ *
+ * @returns the two files
+ */
+export function keepReleaseStore(version: string): readonly string[] {
+  const directory = mkdtempSync(join(tmpdir(), 'topicd-release-'))
+  try {
+    const flags = ['--with-keys', '--data', join(directory, 'data')]
+    const main = join(root, 'dist/main.js')
+    run(process.execPath, [main, 'import', ...flags], root, readFileSync(join(root, 'packaging/release-store.ndjson')))
+    const exported = run(process.execPath, [main, 'export', ...flags], root)
+    mkdirSync(kept, { recursive: true })
+    const files = [join(kept, `${version}.mdb.gz`), join(kept, `${version}.ndjson`)] as const
+    writeFileSync(files[0], gzipSync(readFileSync(join(directory, 'data/topics/data.mdb')), { level: 9 }))
+    writeFileSync(files[1], exported)
+    return files
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
