@@ -37,9 +37,9 @@ export function buildDeb(tree: string, release: Release, work: string, out: stri
   write(join(target, 'usr/share/man/man8/topicd.8.gz'), gzipSync(manualPage(version), { level: 9 }))
   put(join(target, 'usr/share/doc/topicd/copyright'), join(root, 'LICENSE'))
   const changes = gzipSync(run('cat', [join(root, 'CHANGELOG.md')], root), { level: 9 })
-  write(join(target, 'usr/share/doc/topicd/changelog.gz'), changes)
+  write(join(target, 'usr/share/doc/topicd/CHANGELOG.md.gz'), changes)
 
-  const kibibytes = run('du', ['-sk', target], root).split('\t')[0] ?? ''
+  const kibibytes = run('du', ['-sk', '--apparent-size', target], root).split('\t')[0] ?? ''
   write(join(target, 'DEBIAN/control'), control(version, architecture, kibibytes))
   write(join(target, 'DEBIAN/conffiles'), '/etc/topicd/topicd.env\n')
   for (const name of ['preinst', 'postinst', 'prerm', 'postrm']) {
@@ -60,15 +60,16 @@ Version: ${version}
 Architecture: ${architecture}
 Maintainer: The topicd maintainers <maintainers@topicd.invalid>
 Installed-Size: ${kibibytes}
-Depends: init-system-helpers (>= 1.54), libc6 (>= 2.28), libstdc++6 (>= 8), procps, systemd, util-linux
+Depends: init-system-helpers (>= 1.54), libc6 (>= 2.28), libstdc++6 (>= 8), procps, systemd
 Suggests: nodejs (>= 20.20)
 Section: net
 Priority: optional
 Description: topic tree over HTTP
- Stores the latest value of each topic of a tree, exactly as it was sent and durably, and serves
- single topics, subtrees and pages of selected topics over HTTP.
+ Stores the latest value of each topic of a tree, exactly as it was sent and
+ durably, and serves single topics, subtrees and pages over HTTP.
  .
- It needs Node.js 20 (from 20.20), 22 (from 22.12), 24 or 26; the installation refuses without it.
+ It needs Node.js 20 (from 20.20), 22 (from 22.12), 24 or 26, and refuses to
+ be installed without.
 `
 }
 
