@@ -108,6 +108,8 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
 
   await t.test('no alert fires while all services are well', async (t) => {
     await until('all are scraped', async () => (await prometheus.query('up == 1')).length === 6 || undefined)
+    const unknown = async () => (await prometheus.firing()).some(({ labels }) => labels.instance === undefined)
+    await until('the alert of a missing job, from before that, ends', async () => !(await unknown()) || undefined)
     const fired = new Set<string>()
     for (const endMs = Date.now() + watchMs; Date.now() < endMs; await sleep(200)) {
       for (const { labels } of await prometheus.firing()) fired.add(`${labels.alertname} ${labels.instance}`)
@@ -161,7 +163,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     crowded = false
     await requests
     const open = (await scrape(crowd.adminUrl)).value('process_open_fds')
-    const { status, stderr } = spawnSync('prlimit', ['--pid', String(crowd.pid), `--nofile=${open + 2}:240`])
+    const { status, stderr } = spawnSync('prlimit', ['--pid', String(crowd.pid), `--nofile=${open + 1}:240`])
     t.equal(status, 0, String(stderr))
     await see(t, 'TopicdDescriptorsNearLimit', 'crowd')
   })
@@ -195,14 +197,14 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
   await t.test('keys that are refused, while nobody reads the log', async (t) => {
     loudProcess.stdout?.pause()
     let refusing = true
-    const refused = (async () => {
-      const request = { method: 'POST', body: '{}' }
-      for (; refusing; await sleep(5)) await (await fetch(`${loud.url}/topics/fetch`, request)).text()
-    })()
+    const refused = Array.from({ length: 8 }, async () => {
+      const request = { method: 'POST', body: '{}', headers: { connection: 'close' } }
+      while (refusing) await (await fetch(`${loud.url}/topics/fetch`, request)).text()
+    })
     await see(t, 'TopicdKeysRefused', 'loud')
     await see(t, 'TopicdLogLinesLost', 'loud')
     refusing = false
-    await refused
+    await Promise.all(refused)
   })
 
   await t.test('backups that are missing or old, workers that hang, a service that ends', async (t) => {
