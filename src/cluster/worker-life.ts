@@ -233,7 +233,8 @@ export class WorkerLife {
     // The exit may have to wait for the disk; clients need not.
     setTimeout(() => {
       this.#serving?.server.close()
-      this.#end(exitCodes.commitFailed)
+      // Without its last counts, no metric would ever show the writes that failed.
+      void this.sendStats(false).finally(() => this.#end(exitCodes.commitFailed))
     }, lastAnswersMs)
   }
 

@@ -6,6 +6,7 @@
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { scrape } from '../support/metrics.js'
 import { first } from '../support/only.js'
 import { type Server, startServer, until } from '../support/server.js'
 import { Strace, whyNoStrace } from '../support/strace.js'
@@ -41,6 +42,8 @@ for (const workers of [1, 3]) {
       await server.logged('worker replaced')
       t.equal(count(server, 'commit failed; this worker ends'), 1, 'that is logged once')
       t.equal(count(server, 'worker died'), 1, 'no other worker dies')
+      const failed = (await scrape(server.adminUrl)).value('topicd_writes_failed_total')
+      t.ok(failed >= 1, `the failed writes are still counted when it has ended: ${failed}`)
 
       t.equal((await server.connect().post('set', { path: 'kept', value: 3 })).status, 200, 'writes succeed again')
       const { text } = await server.connect().post('fetch', { path: 'kept' })

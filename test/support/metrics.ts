@@ -30,7 +30,7 @@ export async function scrape(adminUrl: string): Promise<Metrics> {
 
 const sampleLine = /^([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (\S+)$/i
 
-function parseMetrics(text: string): Metrics {
+export function parseMetrics(text: string): Metrics {
   const types = new Map<string, string>()
   const samples: Sample[] = []
   for (const line of text.split('\n')) {

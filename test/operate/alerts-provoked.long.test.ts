@@ -1,0 +1,263 @@
+/**
+ * Every alert that can be provoked, with real services and a real Prometheus: none fires while the services are well,
+ * and each fires once its cause is there. The times of the rules are shortened (see support/prometheus.ts).
+ *
+ * In order: six services run and are watched for a while; then causes are planted, each in a service of its own where
+ * they would disturb each other; last, the dashboard's queries are sent to the same Prometheus.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { alerts, whyNot } from '../support/alerts.js'
+import { type BareService, bareService } from '../support/bare-service.js'
+import { rows } from '../support/dashboard-panels.js'
+import { scrape } from '../support/metrics.js'
+import { at, first } from '../support/only.js'
+import { patchedProgram } from '../support/patched.js'
+import { Prometheus } from '../support/prometheus.js'
+import { runCommand, type Server, startServer, until } from '../support/server.js'
+import { Strace, whyNoStrace } from '../support/strace.js'
+
+t.setTimeout(300_000)
+
+/** How long the healthy services are watched: longer than any shortened time before an alert fires. */
+const watchMs = 10_000
+
+/** Others on the machine may fill its disk or keep its processors busy meanwhile. */
+const ofTheMachine = ['TopicdDiskFillsUp', 'TopicdEventLoopSlow']
+
+/** More than any disk has free, and as much as the setting allows. */
+const diskMark = 2 ** 50
+
+/** How long an alert may take to fire after its cause, in ms, on a busy machine. */
+const firesMs = 25_000
+
+const seen = new Set<string>()
+
+/** Waits until the alert fires for the instance; checks what it says. */
+async function fires(t: Test, prometheus: Prometheus, alert: string, instance: string): Promise<void> {
+  const find = async () =>
+    (await prometheus.firing()).find(({ labels }) => labels.alertname === alert && labels.instance === instance)
+  const found = await until(`${alert} fires for ${instance}`, find, firesMs)
+  t.match(found.annotations.summary, instance, `${alert}: ${found.annotations.summary}`)
+  t.notMatch(Object.values(found.annotations).join(), /no value|error executing/i)
+  seen.add(alert)
+}
+
+/** Makes a certificate and its key in these files. */
+function makeCertificate(t: Test, cert: string, key: string, days: number): void {
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=test']
+  const { status, stderr } = spawnSync('openssl', ['req', ...kind, '-days', String(days), '-keyout', key, '-out', cert])
+  t.equal(status, 0, String(stderr))
+}
+
+/** Runs a service whose log is read until the test ends or pauses it. */
+function run(t: Test, { command }: BareService): ReturnType<typeof spawn> {
+  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  child.stdout?.resume()
+  return child
+}
+
+async function backUp(t: Test, dataDir: string): Promise<void> {
+  const { code, stderr } = await runCommand(['backup', `${dataDir}.copy`, '--data', dataDir])
+  t.equal(code, 0, stderr)
+}
+
+const reasons = [whyNot('prometheus'), whyNoStrace()].filter((reason) => reason !== false)
+
+await t.test('alerts fire for their causes, and without them do not', { skip: reasons.join('; ') }, async (t) => {
+  const directory = t.testdir()
+  const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')]
+  makeCertificate(t, cert, key, 60)
+  const settingsOf = (name: string): string => {
+    const file = join(directory, `${name}.env`)
+    writeFileSync(file, '')
+    return file
+  }
+  const start = (name: string, options: object = {}): Promise<Server> =>
+    startServer(t, { dataDir: join(directory, name), ...options })
+
+  const diskSettings = settingsOf('disk')
+  const disk = await start('disk', { flags: ['--settings', diskSettings] })
+  const program = patchedProgram(join(directory, 'build'), 'version.js', 'export * from "./sound-version.js"\n')
+  const crew = await start('crew', { program, workers: 2 })
+  const crowd = await start('crowd', { descriptorsMax: 240 })
+  const slow = await start('slow')
+  const tlsSettings = settingsOf('tls')
+  const flags = ['--settings', tlsSettings, '--tls-cert', cert, '--tls-key', key]
+  const tls = await bareService(join(directory, 'tls'), flags)
+  const tlsProcess = run(t, tls)
+  const loud = await bareService(join(directory, 'loud'))
+  run(t, loud)
+  await Promise.all([tls.ready(), loud.ready()])
+  for (const name of ['disk', 'crew', 'crowd', 'slow', 'tls', 'loud']) await backUp(t, join(directory, name))
+
+  const prometheus = await Prometheus.start(t, join(directory, 'prometheus'))
+  const services = { disk, crew, crowd, slow, tls, loud }
+  for (const [name, { adminUrl }] of Object.entries(services)) prometheus.watch(name, adminUrl)
+  const see = (t: Test, alert: string, instance: string): Promise<void> => fires(t, prometheus, alert, instance)
+
+  await t.test('no alert fires while all services are well', async (t) => {
+    await until('all are scraped', async () => (await prometheus.query('up == 1')).length === 6 || undefined)
+    const unknown = async () => (await prometheus.firing()).some(({ labels }) => labels.instance === undefined)
+    await until('the alert of a missing job, from before that, ends', async () => !(await unknown()) || undefined)
+    const fired = new Set<string>()
+    for (const endMs = Date.now() + watchMs; Date.now() < endMs; await sleep(200)) {
+      for (const { labels } of await prometheus.firing()) fired.add(`${labels.alertname} ${labels.instance}`)
+      for (const server of [disk, crew, crowd, slow]) await server.post('fetch', { selector: '*a//' })
+    }
+    t.strictSame(
+      [...fired].filter((name) => !ofTheMachine.some((alert) => name.startsWith(alert))),
+      [],
+    )
+  })
+
+  await t.test('a disk below its mark', async (t) => {
+    writeFileSync(diskSettings, `TOPICD_DISK_FREE_BYTES_MIN=${diskMark}\n`)
+    disk.signal('SIGHUP')
+    await disk.logged('rolling restart done')
+    let refusing = true
+    const refused = (async () => {
+      for (; refusing; await sleep(20)) await disk.connect().post('addAndSet', { path: 'a', value: 1 })
+    })()
+    for (const alert of ['TopicdDiskTooFull', 'TopicdDiskFillsUp', 'TopicdNotReady', 'TopicdServerErrors']) {
+      await see(t, alert, 'disk')
+    }
+    refusing = false
+    await refused
+  })
+
+  await t.test('workers that are killed, of another build than the one that stays', async (t) => {
+    writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
+    const stays = first(crew.workerPids())
+    for (let i = 0; i < 3; i++) {
+      const victim = await until('a worker to kill', async () => {
+        const serving = (await scrape(crew.adminUrl)).value('topicd_workers') === 2
+        return serving ? crew.workerPids().find((pid) => pid !== stays) : undefined
+      })
+      process.kill(victim, 'SIGKILL')
+      await until('it is gone', async () => !crew.workerPids().includes(victim) || undefined)
+    }
+    await see(t, 'TopicdWorkersDie', 'crew')
+    await see(t, 'TopicdVersionsMixed', 'crew')
+  })
+
+  await t.test('connections and descriptors near their limits', async (t) => {
+    const client = crowd.connect(38)
+    let crowded = true
+    const requests = (async () => {
+      for (; crowded; await sleep(500)) {
+        await Promise.all(Array.from({ length: client.connections }, () => client.post('fetch', { path: 'a' })))
+      }
+    })()
+    await see(t, 'TopicdConnectionsNearLimit', 'crowd')
+    crowded = false
+    await requests
+    const open = (await scrape(crowd.adminUrl)).value('process_open_fds')
+    const { status, stderr } = spawnSync('prlimit', ['--pid', String(crowd.pid), `--nofile=${open + 1}:240`])
+    t.equal(status, 0, String(stderr))
+    await see(t, 'TopicdDescriptorsNearLimit', 'crowd')
+  })
+
+  await t.test('a disk that is slow, then one that fails', async (t) => {
+    await slow.post('add', { path: 'a' })
+    const strace = await Strace.attach(t, first(slow.workerPids()), 'fdatasync:delay_enter=200000')
+    let writing = true
+    const writes = (async () => {
+      for (let value = 0; writing; value++) await slow.connect().post('set', { path: 'a', value })
+    })()
+    await see(t, 'TopicdCommitsSlow', 'slow')
+    writing = false
+    await writes
+    await strace.detach()
+    await Strace.attach(t, first(slow.workerPids()), 'fdatasync:error=EIO')
+    t.equal((await slow.connect().post('set', { path: 'a', value: 'lost' })).status, 500)
+    await see(t, 'TopicdWritesFailed', 'slow')
+  })
+
+  await t.test('a reload with a wrong setting, then a certificate that ends in three days', async (t) => {
+    writeFileSync(tlsSettings, 'TOPICD_DRAIN_MS=never\n')
+    tlsProcess.kill('SIGHUP')
+    await see(t, 'TopicdReloadFailed', 'tls')
+    writeFileSync(tlsSettings, '')
+    makeCertificate(t, cert, key, 3)
+    tlsProcess.kill('SIGHUP')
+    await see(t, 'TopicdCertificateEnds', 'tls')
+  })
+
+  await t.test('keys that are refused, and a log that cannot be written', async (t) => {
+    let refusing = true
+    const refused = Array.from({ length: 4 }, async () => {
+      for (; refusing; await sleep(2)) {
+        const request = { method: 'POST', body: '{}', signal: AbortSignal.timeout(2000) }
+        // A refused request may find its connection closed before its body was sent.
+        await fetch(`${loud.url}/topics/fetch`, request).then(
+          (answer) => answer.text(),
+          () => {},
+        )
+      }
+    })
+    await see(t, 'TopicdKeysRefused', 'loud')
+    refusing = false
+    await Promise.all(refused)
+    const mute = await bareService(join(directory, 'mute'), ['--access-log'])
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(mute.command[0], mute.command.slice(1), { stdio: ['ignore', full, full] })
+    t.teardown(() => child.kill('SIGKILL'))
+    await mute.ready()
+    prometheus.watch('mute', mute.adminUrl)
+    await until('a scrape', async () => (await prometheus.query('up{instance="mute"} == 1')).length > 0 || undefined)
+    for (let i = 0; i < 20; i++) await (await fetch(`${mute.url}/healthz`)).text()
+    await see(t, 'TopicdLogLinesLost', 'mute')
+  })
+
+  await t.test('backups that are missing or old, workers that hang, a service that ends', async (t) => {
+    const oldDir = join(directory, 'old')
+    const wallMs = Date.now() - 3 * 86_400_000
+    const store = openLmdbStore({ directory: oldDir, clock: () => ({ wallMs, steadyMs: 0, boot: 'past' }) })
+    await store.backup?.(join(directory, 'old.copy'), 0, () => {})
+    await store.close()
+    const old = await start('old')
+    const fresh = await start('fresh')
+    prometheus.watch('old', old.adminUrl)
+    prometheus.watch('fresh', fresh.adminUrl)
+    await see(t, 'TopicdBackupMissing', 'fresh')
+    await see(t, 'TopicdBackupOld', 'old')
+    let hanging = true
+    const hangs = (async () => {
+      const pid = first(old.workerPids())
+      for (; hanging; await sleep(200)) {
+        process.kill(pid, 'SIGSTOP')
+        await sleep(300)
+        process.kill(pid, 'SIGCONT')
+      }
+    })()
+    await see(t, 'TopicdEventLoopSlow', 'old')
+    hanging = false
+    await hangs
+    await fresh.stop()
+    await see(t, 'TopicdDown', 'fresh')
+  })
+
+  await t.test('every alert was provoked', (t) => {
+    t.strictSame([...seen].sort(), alerts.map(({ name }) => name).sort())
+    t.end()
+  })
+
+  await t.test('every query of the dashboard has an answer', async (t) => {
+    for (const { expr } of rows.flatMap(({ panels }) => panels.flatMap(({ queries }) => queries))) {
+      const found = await prometheus.query(expr.replace('$__rate_interval', '60s').replace('$instance', '.*'))
+      t.ok(found.length > 0, expr)
+      t.ok(at(found, 0).metric.instance, expr)
+    }
+  })
+})

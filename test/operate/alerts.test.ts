@@ -1,0 +1,80 @@
+/**
+ * The alerting rules of docs/monitoring: promtool finds no fault in them, each fires and stays quiet as its cases say,
+ * and docs/operations.md explains each of them.
+ */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { alerts, alertsFile, alertsOf, whyNot } from '../support/alerts.js'
+import { metricsIn } from '../support/dashboard.js'
+import { anchorsOf, readDocument, root } from '../support/documents.js'
+import { metricTable } from '../support/metric-table.js'
+
+const casesFile = 'docs/monitoring/alerts.test.yml'
+
+const promtool = (...args: readonly string[]) => spawnSync('promtool', args, { cwd: root, encoding: 'utf8' })
+
+t.test('promtool finds no fault in the rules, and would find one', { skip: whyNot('promtool') }, (t) => {
+  const checked = promtool('check', 'rules', '--lint=all', '--lint-fatal', alertsFile)
+  t.equal(checked.status, 0, checked.stderr)
+  t.match(checked.stdout, `${alerts.length} rules found`)
+  const wrong = join(t.testdir(), 'alerts.yml')
+  writeFileSync(wrong, readDocument(alertsFile).replace('increase(', 'increases('))
+  t.not(promtool('check', 'rules', wrong).status, 0)
+  t.end()
+})
+
+t.test('each alert fires and stays quiet as its cases say', { skip: whyNot('promtool') }, (t) => {
+  const tested = promtool('test', 'rules', casesFile)
+  t.equal(tested.status, 0, tested.stdout + tested.stderr)
+  t.end()
+})
+
+t.test('with other thresholds and times the cases fail', { skip: whyNot('promtool') }, (t) => {
+  const directory = t.testdir()
+  writeFileSync(join(directory, 'alerts.test.yml'), readDocument(casesFile))
+  for (const [what, spoilt] of [
+    ['a higher threshold', readDocument(alertsFile).replace('> 2.5', '> 3.5')],
+    ['a lower threshold', readDocument(alertsFile).replace('> 2.5', '> 2')],
+    ['a longer time', readDocument(alertsFile).replace('for: 2m', 'for: 3m')],
+    ['no time', readDocument(alertsFile).replace('for: 2m', 'for: 0s')],
+  ] as const) {
+    writeFileSync(join(directory, 'alerts.yml'), spoilt)
+    t.not(promtool('test', 'rules', join(directory, 'alerts.test.yml')).status, 0, what)
+  }
+  t.end()
+})
+
+t.test('each alert has a severity, a section of a document, and a case with both outcomes', (t) => {
+  const cases = readDocument(casesFile).split(/^ {2}- name: /m)
+  for (const { name, severity, runbook } of alerts) {
+    t.match(severity, /^(urgent|working_hours)$/, name)
+    const [page = '', anchor = ''] = runbook.split('#')
+    t.ok(anchorsOf(readDocument(page)).includes(anchor), `${name}: ${runbook}`)
+    const own = cases.find((text) => text.startsWith(`${name}\n`)) ?? ''
+    t.match(own, `ALERTS{alertname="${name}",alertstate="firing",severity="${severity}"}`)
+    for (const part of ['instance="fires"', 'instance="quiet', 'exp_samples: []', "exp_samples: [{ labels: '{instance"])
+      t.match(own, part, `${name}: ${part}`)
+  }
+  t.end()
+})
+
+t.test('the rules name only metrics that there are', async (t) => {
+  const known = await metricTable()
+  const unknown = (text: string): string[] => metricsIn(text, known).filter((name) => !known.has(name))
+  for (const file of [alertsFile, casesFile]) t.strictSame(unknown(readDocument(file)), [], file)
+  t.strictSame(unknown('topicd_read_total > process_open_fds'), ['topicd_read_total'], 'a planted one is found')
+})
+
+t.test('docs/operations.md lists exactly these alerts, under their severities', (t) => {
+  const listed = [...readDocument('docs/operations.md').matchAll(/^\| `(Topicd\w+)` \| (.+?) \|/gm)].map(
+    ([, name, severity]) => `${name} ${severity}`,
+  )
+  t.strictSame(
+    listed,
+    alerts.map(({ name, severity }) => `${name} ${severity.replace('_', ' ')}`),
+  )
+  t.equal(alertsOf(`${readDocument(alertsFile)}      - alert: Planted\n`).length, listed.length + 1)
+  t.end()
+})
