@@ -258,3 +258,6 @@ export const scanBytesWaitingMax = 32 * 1024 * kibibyte
 
 /** How long a request may wait for its answer: longer than any client waits, but not forever. */
 export const answerMsMax = 120_000
+
+/** Backups that `backup --into` may keep: ten years of daily ones, so a larger number is a mistake in typing. */
+export const backupsKeptMax = 3660

@@ -13,8 +13,10 @@ export interface Command {
   readonly summary: string
   /** Further help, as one paragraph; may be empty. */
   readonly details: string
-  /** The names of its arguments, each required. */
+  /** The names of its arguments, each required unless `operandsOptional`. */
   readonly operands: readonly string[]
+  /** Whether the operands may be missing; a missing one is the empty text. */
+  readonly operandsOptional?: true
   /** The settings that it takes as flags. */
   readonly settings: readonly SettingName[]
   /** Its own flags, which have no environment variables. */
@@ -67,7 +69,7 @@ export function parseCall(command: Command, args: readonly string[]): Call {
       for (const text of texts) settings[name] = text
     }
   }
-  checkOperands(command.operands, operands)
+  checkOperands(command, operands)
   return {
     settings,
     flags,
@@ -120,8 +122,9 @@ function requireValue(token: {
   }
 }
 
-function checkOperands(names: readonly string[], operands: readonly string[]): void {
+function checkOperands({ operands: names, operandsOptional }: Command, operands: readonly string[]): void {
   refuseArguments(operands.slice(names.length))
+  if (operandsOptional) return
   const missing = names.find((_, index) => (operands[index] ?? '') === '')
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
 }

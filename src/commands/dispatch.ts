@@ -21,6 +21,7 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
     'keys rotate': () => import('./rotate-key.js').then(({ rotateKey }) => rotateKey),
     check: () => import('./check.js').then(({ check }) => check),
     backup: () => import('./backup.js').then(({ backup }) => backup),
+    restore: () => import('./restore.js').then(({ restore }) => restore),
     export: () => import('./export.js').then(({ exportTopics }) => exportTopics),
     import: () => import('./import.js').then(({ importTopics }) => importTopics),
     openapi: () => import('./openapi.js').then(({ openapi }) => openapi),

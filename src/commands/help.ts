@@ -37,10 +37,10 @@ flags; "topicd help serve" lists every setting.
 
 /** The page of one command. @param name its words */
 export function commandHelp(name: string, command: Command): string {
-  const { summary, details, operands, flags } = command
+  const { summary, details, operands, operandsOptional, flags } = command
   const settings = settingsOf(command)
   const hasFlags = Object.keys({ ...flags, ...settings }).length > 0
-  const usage = `Usage: topicd ${[name, ...operands].join(' ')}${hasFlags ? ' [FLAGS]' : ''}`
+  const usage = `Usage: topicd ${[name, ...operands.map((each) => (operandsOptional ? `[${each}]` : each))].join(' ')}${hasFlags ? ' [FLAGS]' : ''}`
   const sections = [
     usage,
     wrapped(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === '' ? '' : ` ${details}`}`, 0),

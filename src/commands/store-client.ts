@@ -75,7 +75,11 @@ export async function runTool(
 }
 
 /** Exchanges lines with a tool until its last one, and closes the connection in any case. */
-async function converse({ stream, whyEnded, close }: Connection, onLine: OnLine, input: Readable): Promise<void> {
+export async function converse(
+  { stream, whyEnded, close }: Connection,
+  onLine: OnLine,
+  input = noInput(),
+): Promise<void> {
   let inputError: Error | undefined
   // A broken connection destroys the input too, with an error of its own.
   input.on('error', (error) => {

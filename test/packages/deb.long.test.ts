@@ -152,6 +152,28 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
+  await step(t, 'the timer makes backups, of which the last are kept; one is restored', async (t) => {
+    const drops = '/etc/systemd/system/topicd-backup'
+    machine.run(`mkdir -p ${drops}.timer.d ${drops}.service.d
+      printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nAccuracySec=100ms\\nRandomizedDelaySec=0\\n' > ${drops}.timer.d/often.conf
+      printf '[Service]\\nEnvironment=KEEP=2\\n' > ${drops}.service.d/keep.conf
+      systemctl daemon-reload; systemctl start topicd-backup.timer`)
+    const list = 'ls /var/lib/topicd-backups/topicd-*.mdb'
+    await until(machine, `[ "$(journalctl -u topicd-backup --no-pager | grep -c 'deleted topicd-')" -ge 2 ]`, 60)
+    machine.run('systemctl stop topicd-backup.timer; while systemctl is-active topicd-backup; do sleep 0.1; done')
+    t.equal(machine.run(list).split('\n').length, 2, 'the last two are kept')
+    const age = /last_backup_timestamp_seconds (\S+)/.exec(machine.run('curl -s http://127.0.0.1:8081/metrics'))?.[1]
+    t.ok(Date.now() / 1000 - Number(age) < 60, 'the metric has its time')
+    machine.run('systemctl reset-failed; rm -r /etc/systemd/system/topicd-backup.*.d; systemctl daemon-reload')
+
+    const restore = `topicd restore "$(${list} | tail -n 1)" --data /var/lib/topicd`
+    const refused = machine.try(restore)
+    t.equal(refused.status, 1)
+    t.match(refused.output, 'there is a store in /var/lib/topicd already')
+    machine.run(`systemctl stop topicd; mv /var/lib/topicd/topics /root/topics.old; ${restore}; systemctl start topicd`)
+    isWhole()
+  })
+
   await step(t, 'port 443 with the drop-in and a certificate, which is renewed', async (t) => {
     const certificate = (name: string): void => {
       machine.run(`cd /etc/topicd; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \

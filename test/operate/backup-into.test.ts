@@ -1,0 +1,39 @@
+/**
+ * `topicd backup --into`: a series of backups, of which the oldest are deleted.
+ */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startServer } from '../support/server.js'
+
+await t.test('the oldest backups are deleted, and nothing else', async (t) => {
+  const directory = t.testdir()
+  const into = join(directory, 'into')
+  const server = await startServer(t, { dataDir: join(directory, 'db') })
+  t.match(await server.command('backup', '--into', into), { code: 1, stderr: /there is no directory/ })
+  mkdirSync(into)
+  const old = ['topicd-20200101T000000Z.mdb', 'topicd-20210101T000000Z.mdb']
+  const others = ['topicd-20200101T000000Z.mdb.old', 'topicd-2020.mdb', 'topicd-21000101T000000Z.mdb', 'x']
+  for (const name of [...old, ...others]) writeFileSync(join(into, name), '')
+  mkdirSync(join(into, 'topicd-20190101T000000Z.mdb'))
+  t.match(await server.command('backup', '--into', into, '--keep', '2'), {
+    code: 0,
+    stdout: /2 kept in \S+, deleted topicd-20200101T000000Z\.mdb\n$/,
+  })
+  const names = readdirSync(into)
+  t.equal(names.length, 7)
+  for (const name of [...others, 'topicd-20190101T000000Z.mdb', 'topicd-20210101T000000Z.mdb'])
+    t.ok(names.includes(name), name)
+})
+
+await t.test('flags that do not go together are refused', async (t) => {
+  const server = await startServer(t)
+  const cases = [
+    { args: [], stderr: /FILE or --into DIR is missing/ },
+    { args: ['a', '--into', 'b'], stderr: /FILE and --into exclude each other/ },
+    { args: ['a', '--keep', '2'], stderr: /--keep is only used with --into/ },
+    { args: ['--into', 'b', '--keep', '0'], stderr: /--keep/ },
+    { args: ['--into', 'b', '--keep', '3661'], stderr: /--keep/ },
+  ]
+  for (const { args, stderr } of cases) t.match(await server.command('backup', ...args), { code: 2, stderr })
+})
