@@ -54,14 +54,19 @@ function addBinaries(directory: string): void {
 }
 
 /**
- * Packs a package with npm: that of a folder, or one of the registry.
+ * Packs a package with npm: that of a folder, or one of the registry. Its scripts are not run: the checkout is built
+ * already, and building it again would disturb whatever runs from it.
  *
  * @param integrity what the packed file's checksum must be
  * @returns the file, in `directory`
  */
 function pack(specification: string, directory: string, integrity?: string): string {
   const [packed] = JSON.parse(
-    run('npm', ['pack', specification, '--json', '--loglevel=error', '--pack-destination', directory], root),
+    run(
+      'npm',
+      ['pack', specification, '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', directory],
+      root,
+    ),
   ) as readonly { readonly filename: string; readonly integrity: string }[]
   assert(packed !== undefined, `npm packed nothing for ${specification}`)
   assert(

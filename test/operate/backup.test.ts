@@ -84,7 +84,7 @@ await t.test('a backup replaces no file, and leaves nothing behind when it fails
     { args: [taken], code: 1, stderr: /taken already exists; a backup never replaces a file/ },
     { args: [join(directory, 'nowhere', 'file')], code: 1, stderr: /there is no directory \S+nowhere/ },
     { args: ['/proc/backup.mdb'], code: 1, stderr: /topicd: / },
-    { args: [], code: 2, stderr: /FILE is missing/ },
+    { args: [], code: 2, stderr: /FILE or --into DIR is missing/ },
     { args: ['a', 'b'], code: 2, stderr: /unexpected argument "b"/ },
   ]
   for (const { args, code, stderr } of cases)
