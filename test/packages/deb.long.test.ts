@@ -162,7 +162,9 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     await until(machine, `[ "$(journalctl -u topicd-backup --no-pager | grep -c 'deleted topicd-')" -ge 2 ]`, 60)
     machine.run('systemctl stop topicd-backup.timer; while systemctl is-active topicd-backup; do sleep 0.1; done')
     t.equal(machine.run(list).split('\n').length, 2, 'the last two are kept')
-    const age = /last_backup_timestamp_seconds (\S+)/.exec(machine.run('curl -s http://127.0.0.1:8081/metrics'))?.[1]
+    const age = /^topicd_last_backup_timestamp_seconds (\d\S*)$/m.exec(
+      machine.run('curl -s http://127.0.0.1:8081/metrics'),
+    )?.[1]
     t.ok(Date.now() / 1000 - Number(age) < 60, 'the metric has its time')
     machine.run('systemctl reset-failed; rm -r /etc/systemd/system/topicd-backup.*.d; systemctl daemon-reload')
 
