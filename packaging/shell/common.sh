@@ -58,12 +58,14 @@ running_instances() {
     awk '{ print $1 }'
 }
 
-# Brings every running instance to the new build. $1: reload or restart.
+# Brings every running instance to the new build. $1: reload or restart. What is just starting is restarted.
 update_instances() {
   failed=
   for unit in $(running_instances); do
-    echo "topicd: systemctl $1 $unit" >&2
-    systemctl "$1" "$unit" || failed="$failed $unit"
+    action=$1
+    systemctl --quiet is-active "$unit" || action=restart
+    echo "topicd: systemctl $action $unit" >&2
+    systemctl "$action" "$unit" || failed="$failed $unit"
   done
   [ -z "$failed" ] && return 0
   echo "topicd: the new version is installed, but not every instance runs it:$failed (see journalctl -u topicd)" >&2

@@ -18,7 +18,8 @@ if deb-systemd-helper --quiet was-enabled topicd.service; then deb-systemd-helpe
 deb-systemd-helper update-state topicd.service >/dev/null
 [ -d /run/systemd/system ] || exit 0
 systemctl daemon-reload
-if [ "$(cat /run/topicd-upgrade/kind)" = install ]; then
+# Unknown after a restart of the machine within the installation; then what is enabled runs already.
+if [ "$(cat /run/topicd-upgrade/kind 2>/dev/null || echo install)" = install ]; then
   deb-systemd-invoke start topicd.service
   exit 0
 fi

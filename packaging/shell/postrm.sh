@@ -12,7 +12,8 @@ case $1 in
     for directory in /etc/topicd /var/lib/topicd /var/lib/topicd@*/data; do
       [ -e "$directory" ] || continue
       echo "topicd: deleting $directory ($(du -sh "$directory" | cut -f 1))" >&2
-      rm -rf "$directory"
+      # A mount point stays, empty.
+      rm -rf "$directory" 2>/dev/null || find "$directory" -mindepth 1 -delete
     done
     for directory in /var/lib/topicd-backups /var/lib/topicd@*/backups; do
       [ -e "$directory" ] || continue

@@ -4,6 +4,7 @@
 set -eu
 #include common.sh
 
+case $1 in install | upgrade) ;; *) exit 0 ;; esac
 find_node
 mkdir -p /run/topicd-upgrade
 echo "$1" >/run/topicd-upgrade/kind

@@ -1,0 +1,81 @@
+/**
+ * `npm run release` in a clone whose test suite is replaced: what it refuses, and what it leaves when everything passes.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '../..')
+
+const clone = mkdtempSync(join(tmpdir(), 'topicd-release-test-'))
+t.teardown(() => rmSync(clone, { recursive: true, force: true }))
+
+const git = (...args: readonly string[]): string => execFileSync('git', args, { cwd: clone, encoding: 'utf8' }).trim()
+
+function edit(file: string, change: (text: string) => string): void {
+  const path = join(clone, file)
+  writeFileSync(path, change(readFileSync(path, 'utf8')))
+}
+
+function commit(message: string): void {
+  git('commit', '--quiet', '--all', '--message', message)
+}
+
+const release = (version: string) =>
+  spawnSync(process.execPath, [join(clone, 'dist-packaging/make-release.js'), version], {
+    cwd: clone,
+    encoding: 'utf8',
+  })
+
+execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${root}`, clone])
+// What is tested is this checkout, not what it has committed.
+for (const folder of ['packaging', 'dist-packaging', 'dist', 'src', 'systemd', 'package.json', 'CHANGELOG.md']) {
+  cpSync(join(root, folder), join(clone, folder), { recursive: true })
+}
+const { version: former } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8')) as { version: string }
+const [major = 0] = former.split('.').map(Number)
+const next = `${major + 1}.0.0`
+edit('package.json', (text) =>
+  text.replace(/"(test|test:long)": ".*"/g, '"$1": "echo suite $1"').replace(/"pretest.*\n/g, ''),
+)
+edit('packaging/restart-before', () => `${next}\n`)
+git('config', 'user.name', 'test')
+git('config', 'user.email', 'test@localhost')
+git('add', '--all')
+commit('as it is here')
+
+await t.test('what is not ready is refused, and nothing changes', async (t) => {
+  const refused = (version: string, problem: string | RegExp): void => {
+    const { status, stderr } = release(version)
+    t.equal(status, 2)
+    t.match(stderr, problem)
+  }
+  refused('', 'usage: npm run release -- VERSION')
+  refused('v1', 'usage: npm run release -- VERSION')
+  refused('0.0.1', `0.0.1 is older than ${former}`)
+  refused(`${major + 2}.0.0`, `CHANGELOG.md says restart, but packaging/restart-before says ${next}`)
+  git('tag', `v${next}`)
+  refused(next, `there is a tag v${next} already`)
+  git('tag', '--delete', `v${next}`)
+  edit('CHANGELOG.md', (text) => text.replace('Upgrading: ', 'To upgrade: '))
+  refused(next, 'the checkout is not clean')
+  commit('no word on upgrades')
+  refused(next, 'CHANGELOG.md has no paragraph "Upgrading: …" for this release')
+  git('reset', '--quiet', '--hard', 'HEAD~1')
+})
+
+await t.test('a release is committed, tagged and packaged', async (t) => {
+  const { status, stdout, stderr } = release(next)
+  t.equal(status, 0, stderr)
+  t.match(stdout, /suite test\n[\s\S]*suite test:long\n/, 'the whole suite ran')
+  t.equal(git('status', '--porcelain'), '', 'everything is committed')
+  t.equal(git('describe'), `v${next}`)
+  t.match(git('show', 'HEAD:package.json'), `"version": "${next}"`)
+  t.match(git('show', 'HEAD:CHANGELOG.md'), new RegExp(`## Unreleased\n\n## ${next} \\(\\d{4}-\\d\\d-\\d\\d\\)\n`))
+  t.match(git('show', '--stat', 'HEAD'), `test/releases/${next}.mdb.gz`)
+  t.ok(existsSync(join(clone, `packages/topicd_${next}_amd64.deb`)) || process.arch !== 'x64')
+  const sums = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: join(clone, 'packages') })
+  t.equal(sums.status, 0, 'the checksums are those of the packages')
+})
