@@ -1,5 +1,5 @@
 /** The Debian package: the program in /usr/lib/topicd, and what makes a service of it. */
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { manualPage } from './manual-page.js'
@@ -36,7 +36,7 @@ export function buildDeb(tree: string, release: Release, work: string, out: stri
   put(join(target, 'etc/topicd/topicd.env'), join(units, 'topicd.env'))
   write(join(target, 'usr/share/man/man8/topicd.8.gz'), gzipSync(manualPage(version), { level: 9 }))
   put(join(target, 'usr/share/doc/topicd/copyright'), join(root, 'LICENSE'))
-  const changes = gzipSync(run('cat', [join(root, 'CHANGELOG.md')], root), { level: 9 })
+  const changes = gzipSync(readFileSync(join(root, 'CHANGELOG.md')), { level: 9 })
   write(join(target, 'usr/share/doc/topicd/CHANGELOG.md.gz'), changes)
 
   const kibibytes = run('du', ['-sk', '--apparent-size', target], root).split('\t')[0] ?? ''

@@ -1,10 +1,11 @@
 # What the launcher, the package's scripts and the tarball's installer share: the build puts this text into each of them.
 # POSIX sh.
 
-# Sets $node to a Node.js that topicd runs on; without one, says what was found and what to do, and returns 2.
+# Sets $node to a Node.js that topicd runs on; without one, says what was found and what to do, and returns 2. Arguments:
+# further places to look at.
 find_node() {
   found=
-  for node in /usr/bin/node /usr/local/bin/node "$(command -v node || true)"; do
+  for node in /usr/bin/node /usr/local/bin/node "$@"; do
     [ -x "$node" ] || continue
     node_version=$("$node" --version 2>/dev/null) || continue
     suits_node "${node_version#v}" && return 0
@@ -47,7 +48,10 @@ needs_restart() {
 # The account, the settings file's owner and the kernel's setting. $1: the folder with sysusers.d and sysctl.d.
 prepare_machine() {
   systemd-sysusers "$1/sysusers.d/topicd.conf"
-  chown root:topicd /etc/topicd /etc/topicd/topicd.env
+  # Whoever runs further instances only may have deleted the file.
+  for file in /etc/topicd /etc/topicd/topicd.env; do
+    if [ -e "$file" ]; then chown root:topicd "$file"; fi
+  done
   sysctl -q -p "$1/sysctl.d/60-topicd.conf" 2>/dev/null ||
     echo 'topicd: net.ipv4.tcp_migrate_req could not be set: a reload may reset a few new connections' >&2
 }
@@ -58,16 +62,28 @@ running_instances() {
     awk '{ print $1 }'
 }
 
-# Brings every running instance to the new build. $1: reload or restart. What is just starting is restarted.
+# Brings every running instance to the new build. $1: reload or restart. One that did not run, but tries to, is restarted,
+# and is no reason to fail.
 update_instances() {
   failed=
   for unit in $(running_instances); do
-    action=$1
-    systemctl --quiet is-active "$unit" || action=restart
-    echo "topicd: systemctl $action $unit" >&2
-    systemctl "$action" "$unit" || failed="$failed $unit"
+    if systemctl --quiet is-active "$unit"; then
+      echo "topicd: systemctl $1 $unit" >&2
+      systemctl "$1" "$unit" || failed="$failed $unit"
+    else
+      systemctl restart "$unit" || echo "topicd: $unit did not run before, and does not start: journalctl -eu $unit" >&2
+    fi
   done
   [ -z "$failed" ] && return 0
-  echo "topicd: the new version is installed, but not every instance runs it:$failed (see journalctl -u topicd)" >&2
+  for unit in $failed; do
+    echo "topicd: the new version is installed, but $unit does not run it: journalctl -eu $unit" >&2
+  done
   return 1
+}
+
+# What is enabled beside topicd.service: further instances and timers.
+enabled_units() {
+  for link in /etc/systemd/system/*.wants/topicd@*.service /etc/systemd/system/*.wants/topicd-backup*.timer; do
+    if [ -L "$link" ]; then basename "$link"; fi
+  done
 }

@@ -6,7 +6,7 @@ set -eu
 
 [ "$(id -u)" = 0 ] || { echo "topicd: run it as root: sudo $0" >&2; exit 1; }
 release=$(cd "$(dirname "$0")" && pwd -P)
-[ "$(dirname "$release")" = /opt ] || { echo "topicd: unpack the release in /opt: it is in $(dirname "$release")" >&2; exit 1; }
+[ "$(dirname "$release")" = "$(cd /opt && pwd -P)" ] || { echo "topicd: unpack the release in /opt: it is in $(dirname "$release")" >&2; exit 1; }
 if [ -e /opt/topicd ] && [ ! -L /opt/topicd ]; then
   echo 'topicd: /opt/topicd is a folder and not a link: move it away, then try again' >&2
   exit 1
@@ -17,12 +17,16 @@ if [ -e /usr/lib/topicd/dist ]; then
 fi
 find_node
 version_of() { "$node" -p 'require(process.argv[1]).version' "$1/package.json"; }
+# What runs now, and what it says about restarts: kept until every instance runs this release, so that an installation that
+# was broken off can be repeated.
+notes=/opt/.topicd-upgrade
+if [ ! -e "$notes" ] && [ -e /opt/topicd/package.json ]; then
+  echo "$(version_of /opt/topicd) $(cat /opt/topicd/restart-before)" >"$notes.new"
+  mv "$notes.new" "$notes"
+fi
 former=
 boundary=
-if [ -e /opt/topicd/package.json ]; then
-  former=$(version_of /opt/topicd)
-  boundary=$(cat /opt/topicd/restart-before)
-fi
+if [ -e "$notes" ]; then read -r former boundary <"$notes"; fi
 
 for file in "$release"/system/units/*; do
   install -D -m 644 "$file" "/etc/systemd/system/$(basename "$file")"
@@ -38,11 +42,13 @@ mv -T /opt/topicd.new /opt/topicd
 ln -sfn /opt/topicd/bin/topicd /usr/local/bin/topicd
 
 systemctl daemon-reload
-if [ -z "$(running_instances)" ]; then
-  systemctl enable --now topicd.service
-elif needs_restart "${former:-0}" "$(version_of "$release")" "$boundary" "$(cat "$release/restart-before")"; then
+if [ -z "$former" ]; then
+  systemctl enable topicd.service
+  for unit in topicd.service $(enabled_units); do systemctl start "$unit"; done
+elif needs_restart "$former" "$(version_of "$release")" "$boundary" "$(cat "$release/restart-before")"; then
   update_instances restart
 else
   update_instances reload
 fi
-topicd version
+rm -f "$notes"
+/usr/local/bin/topicd version

@@ -12,8 +12,9 @@ while [ -L "$self" ]; do
 done
 program=$(cd "$(dirname "$self")/.." && pwd)
 
-find_node
-if [ -z "${TOPICD_SETTINGS+set}" ] && [ -e /etc/topicd/topicd.env ]; then
+find_node "$(command -v node || true)"
+# Not for a reload: the service reads its own settings then, and says what is wrong with them.
+if [ -z "${TOPICD_SETTINGS+set}" ] && [ -e /etc/topicd/topicd.env ] && [ "${1-}" != reload ]; then
   export TOPICD_SETTINGS=/etc/topicd/topicd.env
 fi
 exec "$node" --preserve-symlinks --preserve-symlinks-main "$program/dist/main.js" "$@"

@@ -7,11 +7,11 @@ set -eu
 former=${2-}
 prepare_machine /usr/lib
 find_node
-if ! "$node" -e "require('/usr/lib/topicd/node_modules/uWebSockets.js')" 2>/run/topicd-upgrade/problem; then
-  echo "topicd: $node $("$node" --version) cannot load the HTTP library on this system; Node.js 22 can from glibc 2.27 on:" >&2
-  grep -m 1 -E 'GLIBC|Error' /run/topicd-upgrade/problem >&2 || true
+problem=$("$node" -e "require('/usr/lib/topicd/node_modules/uWebSockets.js')" 2>&1) || {
+  echo "topicd: $node $("$node" --version) cannot load the HTTP library on this system; Node.js 22 can from glibc 2.28 on:" >&2
+  echo "$problem" | grep -m 1 -E 'GLIBC|Error' >&2 || true
   exit 1
-fi
+}
 
 deb-systemd-helper unmask topicd.service >/dev/null
 if deb-systemd-helper --quiet was-enabled topicd.service; then deb-systemd-helper enable topicd.service >/dev/null; fi
@@ -20,10 +20,19 @@ deb-systemd-helper update-state topicd.service >/dev/null
 systemctl daemon-reload
 # Unknown after a restart of the machine within the installation; then what is enabled runs already.
 if [ "$(cat /run/topicd-upgrade/kind 2>/dev/null || echo install)" = install ]; then
-  deb-systemd-invoke start topicd.service
+  for unit in topicd.service $(enabled_units); do
+    deb-systemd-invoke start "$unit" || echo "topicd: $unit does not start: journalctl -eu $unit" >&2
+  done
+  rm -rf /run/topicd-upgrade
   exit 0
 fi
 action=reload
 boundary=$(cat /run/topicd-upgrade/restart-before 2>/dev/null || true)
 if needs_restart "$former" '@version@' "$boundary" '@restartBefore@'; then action=restart; fi
+if [ -x /usr/sbin/policy-rc.d ]; then
+  policy=0
+  /usr/sbin/policy-rc.d topicd "$action" || policy=$?
+  if [ "$policy" = 101 ]; then exit 0; fi
+fi
 update_instances "$action"
+rm -rf /run/topicd-upgrade

@@ -2,15 +2,33 @@
 # A removal keeps settings, topics and backups. A purge deletes settings and topics, and says so; backups stay.
 set -eu
 
+# Whether something else than this package needs what is in $1: the package may have been removed long ago.
+in_use() {
+  [ -e /opt/topicd ] || { [ -e "$1/lock" ] && ! flock --nonblock "$1/lock" true; }
+}
+
 case $1 in
   remove)
     rm -rf /run/topicd-upgrade
     echo 'topicd: kept: settings in /etc/topicd, topics in /var/lib/topicd, backups in /var/lib/topicd-backups' >&2
     ;;
   purge)
-    deb-systemd-helper purge topicd.service topicd-backup.timer >/dev/null 2>&1 || true
+    rm -rf /run/topicd-upgrade
+    if [ ! -e /opt/topicd ]; then
+      deb-systemd-helper purge topicd.service >/dev/null 2>&1 || true
+      rm -f /etc/systemd/system/*.wants/topicd@*.service /etc/systemd/system/*.wants/topicd-backup*.timer
+    fi
     for directory in /etc/topicd /var/lib/topicd /var/lib/topicd@*/data; do
       [ -e "$directory" ] || continue
+      if in_use "$directory"; then
+        echo "topicd: kept: $directory: an installation without dpkg uses it" >&2
+        continue
+      fi
+      if [ -L "$directory" ]; then
+        echo "topicd: deleting the link $directory; kept: $(readlink -f "$directory")" >&2
+        rm "$directory"
+        continue
+      fi
       echo "topicd: deleting $directory ($(du -sh "$directory" | cut -f 1))" >&2
       # A mount point stays, empty.
       rm -rf "$directory" 2>/dev/null || find "$directory" -mindepth 1 -delete

@@ -5,11 +5,17 @@ set -eu
 #include common.sh
 
 case $1 in install | upgrade) ;; *) exit 0 ;; esac
+for file in /opt/topicd/dist /etc/systemd/system/topicd.service /usr/local/bin/topicd; do
+  # On an upgrade they are the administrator's own changes.
+  [ "$1" = install ] || break
+  [ -f "$file" ] || [ -d "$file" ] || continue
+  echo "topicd: $file is of an installation without dpkg, and would hide this one: remove it first" >&2
+  echo 'topicd: docs/operations.md, "Common tasks", says how; settings and topics stay' >&2
+  exit 1
+done
 find_node
+# What an installation that failed half-way has noted still counts: the same build is still running.
+if [ -e /run/topicd-upgrade/kind ]; then exit 0; fi
 mkdir -p /run/topicd-upgrade
 echo "$1" >/run/topicd-upgrade/kind
-if [ -e /usr/lib/topicd/restart-before ]; then
-  cp /usr/lib/topicd/restart-before /run/topicd-upgrade/restart-before
-else
-  rm -f /run/topicd-upgrade/restart-before
-fi
+cp /usr/lib/topicd/restart-before /run/topicd-upgrade/restart-before 2>/dev/null || true

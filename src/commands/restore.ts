@@ -2,10 +2,11 @@
  * `topicd restore FILE`: puts a backup into a data directory that has no store. Copy to a directory of its own in the
  * data directory → flush → check all of the copy in a child process → rename → flush the directory. So a crash at any
  * moment leaves either no store or the whole one; what is left of a restore that was killed is replaced by the next.
+ *
+ * As root it opens FILE, and then becomes the account that owns the data directory, for good: what that account has put
+ * there, such as a link to another file, must not be followed with root's rights.
  */
 import {
-  chmodSync,
-  chownSync,
   closeSync,
   createReadStream,
   createWriteStream,
@@ -13,6 +14,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  realpathSync,
   renameSync,
   rmSync,
   type Stats,
@@ -34,6 +36,9 @@ import { runAlone } from './standalone-tool.js'
 import { print } from './stdout.js'
 import { converse } from './store-client.js'
 
+/** Where the copy is until it is checked, in the data directory. */
+const stagingName = 'restore.partial'
+
 export const restore: Command = {
   summary: 'puts a backup into a data directory without a store, and checks it',
   details: 'API keys are in the backup, and are valid again. FILE is only read. The service must not run.',
@@ -48,23 +53,40 @@ export const restore: Command = {
     const { data } = location
     const owner = statSync(data, { throwIfNoEntry: false })
     if (owner === undefined) throw new Error(`there is no directory ${data}; make it, for the account of the service`)
-    requireFile(file)
+    const backup = openBackup(file, data)
+    if (process.getuid?.() === 0) become(owner)
     requireNoStore(data)
     const lock = await lockDirectory(data, 0)
     if (lock === undefined)
       throw new Error(`the data directory ${data} is in use; stop the service that runs on it first`)
-    const { records, bytes } = await restoreLocked(location, lock, file, owner)
-    await print(
-      `${dataFile(data)}: ${bytes} bytes, ${records} records checked; start the service with systemctl start topicd, ` +
-        `or topicd serve --data ${data}\n`,
-    )
+    const { records, bytes } = await restoreLocked(location, lock, backup)
+    await print(`${dataFile(data)}: ${bytes} bytes, ${records} records checked; the service can be started\n`)
   },
 }
 
-function requireFile(file: string): void {
+/** FILE, opened. */
+interface Backup {
+  readonly file: string
+  readonly descriptor: number
+  readonly bytes: number
+}
+
+function openBackup(file: string, data: string): Backup {
   const stats = statSync(file, { throwIfNoEntry: false })
   if (stats === undefined) throw new Error(`there is no file ${file}`)
   if (!stats.isFile()) throw new Error(`${file} is not a plain file, so it is no backup`)
+  const staging = join(realpathSync(data), stagingName)
+  if (realpathSync(file).startsWith(`${staging}/`)) {
+    throw new Error(`${file} is what a restore that was broken off has left; restore the backup itself`)
+  }
+  return { file, descriptor: openSync(file, 'r'), bytes: stats.size }
+}
+
+/** Gives up root's rights for those of an account. */
+function become({ uid, gid }: Stats): void {
+  process.setgroups?.([gid])
+  process.setgid?.(gid)
+  process.setuid?.(uid)
 }
 
 function requireNoStore(data: string): void {
@@ -79,32 +101,26 @@ function requireNoStore(data: string): void {
 async function restoreLocked(
   location: StoreLocation,
   lock: DirectoryLock,
-  file: string,
-  owner: Stats,
+  { file, descriptor, bytes }: Backup,
 ): Promise<{ records: number; bytes: number }> {
   const { data } = location
-  const staging = join(data, 'restore.partial')
+  const staging = join(data, stagingName)
   const copied = dataFile(staging)
-  function give(path: string, mode: number): void {
-    chmodSync(path, mode)
-    if (process.getuid?.() === 0) chownSync(path, owner.uid, owner.gid)
-  }
   try {
-    // The lock's file may be new, and the service must be able to open it even if the restore fails.
-    give(join(data, 'lock'), 0o600)
     // Another restore may have ended since the first look.
     requireNoStore(data)
     rmSync(staging, { recursive: true, force: true })
-    requireSpace(data, statSync(file).size, location.diskFreeBytesMin)
+    requireSpace(data, bytes, location.diskFreeBytesMin)
     mkdirSync(dirname(copied), { recursive: true, mode: 0o700 })
-    await pipeline(createReadStream(file), createWriteStream(copied, { flags: 'wx', mode: 0o600 }))
+    await pipeline(
+      createReadStream('', { fd: descriptor, start: 0 }),
+      createWriteStream(copied, { flags: 'wx', mode: 0o600 }),
+    )
     sync(copied)
     const records = await checkCopy({ ...location, data: staging }, lock, file)
-    give(copied, 0o600)
     sync(copied)
     const topics = dirname(dataFile(data))
     mkdirSync(topics, { recursive: true, mode: 0o700 })
-    give(topics, 0o700)
     // A lock file of a store that was moved away; nobody has it open, since we hold the directory's lock.
     rmSync(join(topics, 'lock.mdb'), { force: true })
     sync(data)

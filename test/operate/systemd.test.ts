@@ -66,6 +66,7 @@ await t.test('the unit of an instance differs from the first in names, files and
       .replace(/\/var\/lib\/topicd(?= |$)/, '/var/lib/topicd@%i/data')
       .replace('/etc/topicd/topicd.env', '/etc/topicd/instances/%i.env')
       .replace(/^(SyslogIdentifier=.*)$/, '$1@%i')
+      .replace('After=topicd.service', 'After=topicd@%i.service')
       .replace('Description=Topic tree over HTTP', 'Description=Topic tree over HTTP, instance %i')
       .replace(/^(Description=.*of the topics)$/, '$1 of instance %i')
   for (const unit of ['topicd.service', 'topicd-backup.service', 'topicd-backup.timer']) {

@@ -114,7 +114,9 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
       const { status } = machine.try('systemctl reload topicd')
       t.not(status, 0, 'the command fails')
     })
-    t.match(machine.run('journalctl -u topicd --no-pager -n 20'), 'TOPICD_WORKERS', 'the journal names the line')
+    const journal = machine.run('journalctl -u topicd --no-pager -n 20')
+    t.match(journal, /rolling restart failed.*TOPICD_WORKERS/, 'the service says why')
+    t.match(machine.run('curl -s http://127.0.0.1:8081/metrics'), /^topicd_config_last_reload_successful 0$/m)
     t.strictSame(workers(), before, 'and nothing has changed')
     machine.run('cat /root/good.env > /etc/topicd/topicd.env; systemctl reload topicd')
   })
@@ -174,6 +176,17 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.match(refused.output, 'there is a store in /var/lib/topicd already')
     machine.run(`systemctl stop topicd; mv /var/lib/topicd/topics /root/topics.old; ${restore}; systemctl start topicd`)
     isWhole()
+    t.equal(machine.run('stat -c %U /var/lib/topicd/topics/data.mdb /var/lib/topicd/lock'), 'topicd\ntopicd')
+  })
+
+  await step(t, 'a restore as root follows no link with its rights', async (t) => {
+    machine.run(`install -d -o topicd -m 700 /root/drill; chmod 711 /root; echo precious > /root/victim
+      runuser -u topicd -- ln -s /root/victim /root/drill/lock`)
+    const { status } = machine.try(
+      'topicd restore "$(ls /var/lib/topicd-backups/topicd-*.mdb | tail -n 1)" --data /root/drill',
+    )
+    t.not(status, 0)
+    t.equal(machine.run('cat /root/victim; stat -c "%U %a" /root/victim; ls /root/drill'), 'precious\nroot 644\nlock')
   })
 
   await step(t, 'port 443 with the drop-in and a certificate, which is renewed', async (t) => {
@@ -224,10 +237,12 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     const key = makeKey(machine, 'two', flags)
     t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }, 8090), 'no_such_topic', 'its own topics')
     t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }), 'unauthorized', 'its own keys')
+    machine.run(`cp /etc/topicd/topicd.env /root/good.env; echo TOPICD_WORKERS=none >> /etc/topicd/topicd.env
+      systemctl reload topicd@two; cat /root/good.env > /etc/topicd/topicd.env`)
     machine.run('dpkg -i /root/1.1.0.deb')
     t.match(machine.run('systemctl status topicd@two --no-pager'), 'version 1.1.0', 'upgrades reload it too')
     isWhole()
-    machine.run('systemctl stop topicd@two')
+    machine.run('systemctl enable topicd@two')
   })
 
   await step(
@@ -272,7 +287,13 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     const removed = machine.run('dpkg -r topicd')
     t.match(removed, 'kept: settings in /etc/topicd, topics in /var/lib/topicd')
     t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
-    machine.run('dpkg -i /root/1.0.0.deb')
+    machine.run('dpkg --unpack /root/1.0.0.deb; rm -rf /run/topicd-upgrade; dpkg --configure topicd')
+    for (const port of [8081, 8091]) await until(machine, `curl -sf http://127.0.0.1:${port}/readyz`, 10)
+    isWhole()
+    machine.run('dpkg -r topicd; mkdir -p /opt/topicd')
+    const kept = machine.run('dpkg -P topicd')
+    t.match(kept, 'kept: /var/lib/topicd: an installation without dpkg uses it')
+    machine.run('rmdir /opt/topicd; dpkg -i /root/1.0.0.deb')
     await until(machine, 'curl -sf http://127.0.0.1:8081/readyz', 10)
     isWhole()
     const purged = machine.run('dpkg -P topicd')

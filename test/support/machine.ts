@@ -17,15 +17,15 @@ export function whyNoMachine(): string | false {
   for (const program of ['systemd-nspawn', 'nsenter', 'dpkg-deb']) {
     if (spawnSync(program, ['--version']).error !== undefined) return `a machine of its own needs ${program}`
   }
-  const root = new OverlayRoot()
+  let root: OverlayRoot
   try {
-    const { status, stderr } = spawnSync('systemd-nspawn', [...nspawnOptions(root), '/bin/true'], { encoding: 'utf8' })
-    return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
+    root = new OverlayRoot()
   } catch (error) {
     return `no overlay can be mounted here: ${(error as Error).message}`
-  } finally {
-    root.remove()
   }
+  const { status, stderr } = spawnSync('systemd-nspawn', [...nspawnOptions(root), '/bin/true'], { encoding: 'utf8' })
+  root.remove()
+  return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
 }
 
 /** How long a machine may take to boot. */
@@ -127,6 +127,15 @@ class OverlayRoot {
   readonly directory = join(this.#base, 'memory/root')
 
   constructor() {
+    try {
+      this.#mount()
+    } catch (error) {
+      this.remove()
+      throw error
+    }
+  }
+
+  #mount(): void {
     const memory = join(this.#base, 'memory')
     mkdirSync(memory)
     execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', memory])
