@@ -52,4 +52,23 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
     machine.run('systemctl restart topicd')
     await until(machine, ready, 10)
   })
+
+  await step(t, 'an upgrade that was broken off after the link moved is completed from where it began', async (t) => {
+    machine.run('echo 1.1.0 > /opt/topicd-1.1.0/restart-before')
+    const before = machine.run('systemctl show -P MainPID topicd')
+    // Broken off: the program that would restart the service is missing.
+    const { status } =
+      machine.try(`mkdir /root/broken; printf '#!/bin/sh\n[ "$1" != restart ] && exec /bin/systemctl "$@"\n' \
+      > /root/broken/systemctl; chmod +x /root/broken/systemctl; PATH=/root/broken:$PATH /opt/topicd-1.1.0/install`)
+    t.not(status, 0)
+    t.equal(machine.run('systemctl show -P MainPID topicd'), before)
+    machine.run('/opt/topicd-1.1.0/install')
+    t.not(machine.run('systemctl show -P MainPID topicd'), before, 'it restarts, as the first attempt should have')
+    t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}')
+  })
+
+  await step(t, 'a service that was stopped stays stopped', async (t) => {
+    machine.run('systemctl stop topicd; /opt/topicd-1.0.0/install')
+    t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
+  })
 })
