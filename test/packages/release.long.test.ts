@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 
+t.setTimeout(1_200_000)
+
 const root = join(import.meta.dirname, '../..')
 
 const clone = mkdtempSync(join(tmpdir(), 'topicd-release-test-'))

@@ -5,6 +5,8 @@ import { buildPackages, packageIn } from '../support/built-packages.js'
 import { Machine, whyNoMachine } from '../support/machine.js'
 import { makeKey, post, step, underLoad, until } from '../support/machine-steps.js'
 
+t.setTimeout(1_200_000)
+
 const skip = whyNoMachine()
 if (skip !== false) process.stderr.write(`THE TARBALL WAS NOT TESTED IN A MACHINE: ${skip}\n`)
 

@@ -4,9 +4,9 @@
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { childrenOf } from './processes.js'
@@ -23,13 +23,15 @@ export function whyNoMachine(): string | false {
   } catch (error) {
     return `no overlay can be mounted here: ${(error as Error).message}`
   }
-  const { status, stderr } = spawnSync('systemd-nspawn', [...nspawnOptions(root), '/bin/true'], { encoding: 'utf8' })
+  const [program = '', ...args] = nspawn(root, '/bin/true')
+  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' })
   root.remove()
   return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
 }
 
-/** How long a machine may take to boot. */
+/** How long a machine may take to boot, and to end. */
 const bootMsMax = 60_000
+const teardownMsMax = 10_000
 
 /** What a command in the machine did. */
 export interface Ran {
@@ -50,13 +52,14 @@ export class Machine {
   /** Boots a machine, which ends with the test. */
   static async boot(t: Test): Promise<Machine> {
     const root = new OverlayRoot()
-    const command = ['/lib/systemd/systemd', 'systemd.unit=multi-user.target']
-    const container = spawn('systemd-nspawn', [...nspawnOptions(root), ...command], { stdio: 'ignore', detached: true })
+    const [program = '', ...args] = nspawn(root, '/lib/systemd/systemd', 'systemd.unit=multi-user.target')
+    const container = spawn(program, args, { stdio: 'ignore', detached: true })
+    const ended = once(container, 'exit')
     t.teardown(async () => {
-      if (container.exitCode === null && container.signalCode === null) {
-        container.kill('SIGKILL')
-        await once(container, 'exit')
-      }
+      // The end of its first process ends all others of the machine, and then systemd-nspawn.
+      for (const leader of childrenOf(container.pid as number)) process.kill(leader, 'SIGKILL')
+      await Promise.race([ended, sleep(teardownMsMax)])
+      container.kill('SIGKILL')
       root.remove()
     })
     const deadline = performance.now() + bootMsMax
@@ -78,8 +81,9 @@ export class Machine {
 
   /** Runs a shell script in the machine, to its end. */
   try(script: string): Ran {
-    const args = ['-t', String(this.#leader), '-a', 'bash', '-c', `exec 2>&1\n${script}`]
-    const { status, stdout } = spawnSync('nsenter', args, { encoding: 'utf8', env: machineEnvironment })
+    // A session of its own: a script that signals its process group must not reach this one.
+    const args = ['--wait', 'nsenter', '-t', String(this.#leader), '-a', 'bash', '-c', `exec 2>&1\n${script}`]
+    const { status, stdout } = spawnSync('setsid', args, { encoding: 'utf8', env: machineEnvironment })
     return { status, output: stdout }
   }
 
@@ -109,6 +113,16 @@ const machineEnvironment: NodeJS.ProcessEnv = {
   DEBIAN_FRONTEND: 'noninteractive',
 }
 
+/**
+ * The command that runs a program as the first of a machine. It is in control groups of its own: two machines that share
+ * theirs would stop each other's services.
+ */
+function nspawn(root: OverlayRoot, ...command: readonly string[]): readonly string[] {
+  const enter = root.controlGroups.map((directory) => `mkdir -p ${directory} && echo $$ > ${directory}/cgroup.procs`)
+  const script = [...enter, 'exec systemd-nspawn "$@"'].join('\n')
+  return ['sh', '-ec', script, 'sh', ...nspawnOptions(root), ...command]
+}
+
 function nspawnOptions(root: OverlayRoot): readonly string[] {
   return [
     '--quiet',
@@ -125,6 +139,10 @@ function nspawnOptions(root: OverlayRoot): readonly string[] {
 class OverlayRoot {
   readonly #base = mkdtempSync(join(tmpdir(), 'topicd-machine-'))
   readonly directory = join(this.#base, 'memory/root')
+  /** Those that systemd uses: of version 2, or of version 1 with its own hierarchy. */
+  readonly controlGroups = ['/sys/fs/cgroup', '/sys/fs/cgroup/systemd', '/sys/fs/cgroup/unified']
+    .filter((hierarchy) => existsSync(join(hierarchy, 'cgroup.procs')))
+    .map((hierarchy) => join(hierarchy, basename(this.#base)))
 
   constructor() {
     try {
@@ -151,6 +169,7 @@ class OverlayRoot {
     spawnSync('umount', ['-l', this.directory])
     spawnSync('umount', ['-l', join(this.#base, 'memory')])
     rmSync(this.#base, { recursive: true, force: true })
+    for (const group of this.controlGroups) spawnSync('find', [group, '-depth', '-type', 'd', '-delete'])
   }
 
   /** This machine's own services would also run in the other one. */

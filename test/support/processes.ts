@@ -1,9 +1,13 @@
 /** Processes of this machine as /proc shows them. */
 import { readFileSync } from 'node:fs'
 
-/** The living children of a process, in order of their start. */
+/** The living children of a process, in order of their start; none of a process that is gone. */
 export function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
 }
 
 /** Its program and arguments; empty for a process that is gone, or a zombie. */
