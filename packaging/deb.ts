@@ -1,17 +1,15 @@
 /** The Debian package: the program in /usr/lib/topicd, and what makes a service of it. */
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { manualPage } from './manual-page.js'
 import type { Release } from './release.js'
 import { root, run } from './run.js'
 import { shellScript } from './shell-script.js'
+import { unitNames, units } from './units.js'
 
 /** Debian's names of the architectures. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
-
-/** The units, by the place that they are installed from. */
-const units = join(root, 'systemd')
 
 /**
  * Builds the package.
@@ -28,7 +26,7 @@ export function buildDeb(tree: string, release: Release, work: string, out: stri
   mkdirSync(join(target, 'usr/lib'), { recursive: true })
   run('cp', ['-al', tree, join(target, 'usr/lib/topicd')], root)
   link(join(target, 'usr/bin/topicd'), '../lib/topicd/bin/topicd')
-  for (const unit of readdirSync(units).filter((name) => /\.(service|timer)$/.test(name))) {
+  for (const unit of unitNames) {
     put(join(target, 'usr/lib/systemd/system', unit), join(units, unit))
   }
   put(join(target, 'usr/lib/sysusers.d/topicd.conf'), join(units, 'topicd.sysusers'))

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 /** The checkout. */
 export const root = join(import.meta.dirname, '..')
 
-/** Files are dated by the commit, so that the same commit makes the same package. */
-const epoch = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim()
+/** When the commit was made, in s since the epoch. Files are dated by it, so that the same commit makes the same package. */
+export const epoch = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim()
 
 /**
  * Runs a program to its end; what it prints on standard error is shown.

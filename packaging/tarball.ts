@@ -2,12 +2,13 @@
  * The tarball for systems without dpkg: the same program in a folder with its version, beside the files of the system and
  * a script that installs them. The link /opt/topicd names the release in use, so that a roll-back is one command.
  */
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { manualPage } from './manual-page.js'
 import type { Release } from './release.js'
-import { root, run } from './run.js'
+import { epoch, root, run } from './run.js'
 import { shellScript } from './shell-script.js'
+import { unitNames, units } from './units.js'
 
 /** Builds the tarball; the parameters and the result are as for `buildDeb`. */
 export function buildTarball(tree: string, release: Release, work: string, out: string, fast: boolean): string {
@@ -15,9 +16,8 @@ export function buildTarball(tree: string, release: Release, work: string, out: 
   const name = `topicd-${version}`
   const target = join(work, name)
   run('cp', ['-al', tree, target], root)
-  const units = join(root, 'systemd')
   mkdirSync(join(target, 'system/units'), { recursive: true })
-  for (const unit of readdirSync(units).filter((name) => /\.(service|timer)$/.test(name))) {
+  for (const unit of unitNames) {
     const text = readFileSync(join(units, unit), 'utf8').replaceAll('/usr/bin/topicd', '/usr/local/bin/topicd')
     writeFileSync(join(target, 'system/units', unit), text)
   }
@@ -31,8 +31,7 @@ export function buildTarball(tree: string, release: Release, work: string, out: 
   run('chmod', ['-R', 'u=rwX,go=rX', target], root)
 
   const file = join(out, `${name}-linux-${process.arch}.tar.${fast ? 'gz' : 'xz'}`)
-  const date = `--mtime=@${run('git', ['log', '-1', '--format=%ct'], root).trim()}`
-  const stable = ['--sort=name', date, '--owner=0', '--group=0', '--numeric-owner']
+  const stable = ['--sort=name', `--mtime=@${epoch}`, '--owner=0', '--group=0', '--numeric-owner']
   run('tar', [...stable, fast ? '-I gzip -1' : '-I xz -9', '-cf', file, '-C', work, name], root)
   return file
 }

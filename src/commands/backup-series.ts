@@ -9,6 +9,9 @@ import { complain } from '../exit-codes.js'
 
 const namePattern = /^topicd-\d{8}T\d{6}Z\.mdb$/
 
+/** What a backup is named until it is complete. */
+const partialPattern = /^topicd-\d{8}T\d{6}Z\.mdb\.partial$/
+
 /** The name of a backup made at `time`; such names sort by time. */
 export function backupName(time: Date): string {
   return `topicd-${time.toISOString().replace(/[-:]|\.\d+/g, '')}.mdb`
@@ -23,10 +26,9 @@ export function backupName(time: Date): string {
 export function deleteOldBackups(newest: string, keep: number): string {
   const directory = dirname(newest)
   const names = readdirSync(directory)
-  for (const name of names.filter(
-    (each) => namePattern.test(each.replace(/\.partial$/, '')) && /\.partial$/.test(each),
-  ))
+  for (const name of names.filter((each) => partialPattern.test(each))) {
     complain(`${join(directory, name)} is of a backup in progress or one that was killed; in the latter case remove it`)
+  }
   const earlier = names
     .filter((name) => namePattern.test(name) && name < basename(newest) && isFile(join(directory, name)))
     .sort()

@@ -1,0 +1,8 @@
+/** The units that every kind of package installs, in the folder that also has their other files. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './run.js'
+
+export const units = join(root, 'systemd')
+
+export const unitNames = readdirSync(units).filter((name) => /\.(service|timer)$/.test(name))
