@@ -58,7 +58,7 @@ Version: ${version}
 Architecture: ${architecture}
 Maintainer: The topicd maintainers <maintainers@topicd.invalid>
 Installed-Size: ${kibibytes}
-Depends: init-system-helpers (>= 1.54), libc6 (>= 2.28), libstdc++6 (>= 8), procps, systemd
+Depends: init-system-helpers (>= 1.54), libc6 (>= 2.34), libstdc++6 (>= 11), procps, systemd
 Suggests: nodejs (>= 20.20)
 Section: net
 Priority: optional
@@ -66,8 +66,8 @@ Description: topic tree over HTTP
  Stores the latest value of each topic of a tree, exactly as it was sent and
  durably, and serves single topics, subtrees and pages over HTTP.
  .
- It needs Node.js 20 (from 20.20), 22 (from 22.12), 24 or 26, and refuses to
- be installed without.
+ It needs Node.js 20 (from 20.20), 22 (from 22.12) or, with glibc from 2.38 on,
+ 24 or 26, and refuses to be installed without.
 `
 }
 

@@ -12,8 +12,8 @@ find_node() {
     case $found in *"$node "*) ;; *) found="$found${found:+, }$node $node_version" ;; esac
   done
   cat >&2 <<EOF
-topicd: no suitable Node.js: topicd needs version 20 (from 20.20), 22 (from 22.12), 24 or 26, as /usr/bin/node or
-/usr/local/bin/node; found: ${found:-none}
+topicd: no suitable Node.js: topicd needs version 20 (from 20.20), 22 (from 22.12) or, where the C library is glibc from
+2.38 on, 24 or 26, as /usr/bin/node or /usr/local/bin/node; found: ${found:-none}, and glibc $(glibc_version)
 On Debian and Ubuntu, NodeSource's packages have it:
   curl -fsSL https://deb.nodesource.com/setup_22.x | sudo -E bash - && sudo apt-get install -y nodejs
 Elsewhere: https://nodejs.org/en/download
@@ -29,9 +29,24 @@ suits_node() {
   case $major in
     20) [ "$minor" -ge 20 ] ;;
     22) [ "$minor" -ge 12 ] ;;
-    24 | 26) return 0 ;;
+    24 | 26) ! is_older "$(glibc_version)" 2.38 ;;
     *) return 1 ;;
   esac
+}
+
+# The version of the C library, such as 2.36; none where it is not glibc.
+glibc_version() {
+  { getconf GNU_LIBC_VERSION || echo none; } 2>/dev/null | sed 's/^glibc //'
+}
+
+# Refuses a system whose C library the database's and the HTTP library's binaries cannot be loaded with.
+require_glibc() {
+  case $(glibc_version) in
+    none) ;;
+    *) is_older "$(glibc_version)" 2.34 || return 0 ;;
+  esac
+  echo "topicd: no suitable system: topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; found: $(glibc_version)" >&2
+  return 1
 }
 
 # Whether version $1 is older than version $2.

@@ -15,6 +15,7 @@ if [ -e /usr/lib/topicd/dist ]; then
   echo 'topicd: the Debian package is installed: remove it first (apt-get remove topicd keeps settings and topics)' >&2
   exit 1
 fi
+require_glibc
 find_node
 version_of() { "$node" -p 'require(process.argv[1]).version' "$1/package.json"; }
 # What runs now, and what it says about restarts: kept until every instance runs this release, so that an installation that

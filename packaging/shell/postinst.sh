@@ -8,7 +8,7 @@ former=${2-}
 prepare_machine /usr/lib
 find_node
 problem=$("$node" -e "require('/usr/lib/topicd/node_modules/uWebSockets.js')" 2>&1) || {
-  echo "topicd: $node $("$node" --version) cannot load the HTTP library on this system; Node.js 22 can from glibc 2.28 on:" >&2
+  echo "topicd: $node $("$node" --version) cannot load the HTTP library on this system:" >&2
   echo "$problem" | grep -m 1 -E 'GLIBC|Error' >&2 || true
   exit 1
 }

@@ -13,6 +13,7 @@ for file in /opt/topicd/dist /etc/systemd/system/topicd.service /usr/local/bin/t
   echo 'topicd: docs/operations.md, "Common tasks", says how; settings and topics stay' >&2
   exit 1
 done
+require_glibc
 find_node
 # What an installation that failed half-way has noted still counts: the same build is still running.
 if [ -e /run/topicd-upgrade/kind ]; then exit 0; fi

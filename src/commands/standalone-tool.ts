@@ -15,9 +15,21 @@ import { dataFile } from '../store/lmdb/files.js'
 export interface Connection {
   readonly stream: Socket
   /** Why the connection ended before the work did, in words for a user. */
-  whyEnded(): Promise<string>
+  whyEnded(): Promise<Error>
   /** Stops the work, if it has not ended, and releases everything. */
   close(): Promise<void>
+}
+
+/** Damaged files killed the process that read them. */
+export class DamagedStore extends Error {
+  readonly signal: string
+
+  constructor(data: string, signal: string) {
+    super(
+      `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place`,
+    )
+    this.signal = signal
+  }
 }
 
 /** How long a commit in flight and the closing of the store may take. */
@@ -69,10 +81,9 @@ export function runAlone(
     stream,
     async whyEnded() {
       const { code, signal, error } = await ended
-      if (nativeFaults.has(signal ?? '')) {
-        return `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place`
-      }
-      return `the process that did the work ended unexpectedly (${error?.message ?? signal ?? `exit code ${code}`})`
+      if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(data, signal)
+      const reason = error?.message ?? signal ?? `exit code ${code}`
+      return new Error(`the process that did the work ended unexpectedly (${reason})`)
     },
     async close() {
       stream.destroy()

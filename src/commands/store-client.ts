@@ -95,9 +95,9 @@ export async function converse(
       } else if (line === endLine) return
       else await onLine(line)
     }
-    throw new Error(
-      inputError === undefined ? await whyEnded() : `standard input cannot be read: ${inputError.message}`,
-    )
+    throw inputError === undefined
+      ? await whyEnded()
+      : new Error(`standard input cannot be read: ${inputError.message}`)
   } finally {
     await close()
   }
@@ -122,8 +122,10 @@ function runInService(service: Socket, { data }: StoreLocation, request: ToolReq
     async whyEnded() {
       const running = await connectToControl(data)
       running?.destroy()
-      if (running === undefined) return 'the service ended before the work was done'
-      return `the process that did the work ended in the middle of it, while the service runs: the store in ${data} may be damaged (the service's log says more)`
+      if (running === undefined) return new Error('the service ended before the work was done')
+      return new Error(
+        `the process that did the work ended in the middle of it, while the service runs: the store in ${data} may be damaged (the service's log says more)`,
+      )
     },
     close: () => Promise.resolve(void service.destroy()),
   }

@@ -1,10 +1,16 @@
 /**
  * `topicd backup --into`: a series of backups, of which the oldest are deleted.
  */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { startServer } from '../support/server.js'
+import { runCommand, startServer } from '../support/server.js'
+
+function freshIn(directory: string, name: string): string {
+  const data = join(directory, `of-${name}`)
+  mkdirSync(data)
+  return data
+}
 
 await t.test('the oldest backups are deleted, and nothing else', async (t) => {
   const directory = t.testdir()
@@ -24,6 +30,38 @@ await t.test('the oldest backups are deleted, and nothing else', async (t) => {
   t.equal(names.length, 7)
   for (const name of [...others, 'topicd-20190101T000000Z.mdb', 'topicd-20210101T000000Z.mdb'])
     t.ok(names.includes(name), name)
+})
+
+await t.test('two at once delete nothing of each other; at least one is made', async (t) => {
+  const directory = t.testdir()
+  const into = join(directory, 'into')
+  mkdirSync(into)
+  const server = await startServer(t, { dataDir: join(directory, 'db') })
+  const both = await Promise.all([1, 2].map(() => server.command('backup', '--into', into, '--keep', '1')))
+  const made = both.filter(({ code }) => code === 0)
+  t.ok(made.length > 0)
+  for (const { code, stderr } of both) if (code !== 0) t.match(stderr, /exists|EEXIST/)
+  // In one second they have the same name, and the later one is refused.
+  const names = readdirSync(into)
+  t.ok(names.length >= 1 && names.length <= made.length, names.join())
+  for (const name of names) {
+    t.match(await runCommand(['restore', join(into, name), '--data', freshIn(directory, name)]), { code: 0 })
+  }
+})
+
+await t.test('when the new one fails, the old ones stay', async (t) => {
+  const directory = t.testdir()
+  const into = join(directory, 'into')
+  mkdirSync(into)
+  const old = ['topicd-20200101T000000Z.mdb', 'topicd-20210101T000000Z.mdb']
+  for (const name of old) writeFileSync(join(into, name), '')
+  const data = join(directory, 'db')
+  const lines = Array.from({ length: 1000 }, (_, i) => `{"path":"a/${i}","value":${i}}\n`).join('')
+  t.match(await runCommand(['import', '--data', data], {}, lines), { code: 0 })
+  truncateSync(join(data, 'topics/data.mdb'), 20_000)
+  const { code, stderr } = await runCommand(['backup', '--into', into, '--keep', '1', '--data', data])
+  t.equal(code, 1, stderr)
+  t.strictSame(readdirSync(into), old)
 })
 
 await t.test('flags that do not go together are refused', async (t) => {

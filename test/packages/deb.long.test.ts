@@ -40,9 +40,21 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
         [ -e $node ] && mv $node $node.kept; cp /root/bin/old $node; done`)
     const { status, output } = machine.try('dpkg -i /root/1.0.0.deb')
     t.not(status, 0)
-    t.match(output, 'topicd needs version 20 (from 20.20), 22 (from 22.12), 24 or 26')
+    t.match(output, 'topicd needs version 20 (from 20.20), 22 (from 22.12) or, where the C library is glibc from\n2.38')
     t.match(output, 'found: /usr/bin/node v18.19.0')
     t.match(output, 'https://deb.nodesource.com/')
+    for (const [node, glibc, said] of [
+      ['v24.1.0', '2.37', 'found: /usr/bin/node v24.1.0, /usr/local/bin/node v24.1.0, and glibc 2.37'],
+      ['v22.12.0', '2.33', 'topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; found: 2.33'],
+      ['v23.0.0', '2.41', 'found: /usr/bin/node v23.0.0, /usr/local/bin/node v23.0.0, and glibc 2.41'],
+    ] as const) {
+      machine.run(`printf '#!/bin/sh\necho glibc ${glibc}\n' > /usr/local/bin/getconf; chmod +x /usr/local/bin/getconf
+        for node in /usr/bin/node /usr/local/bin/node; do printf '#!/bin/sh\necho ${node}\n' > $node; done`)
+      const refused = machine.try('dpkg -i /root/1.0.0.deb')
+      t.not(refused.status, 0)
+      t.match(refused.output, said)
+    }
+    machine.run('rm /usr/local/bin/getconf')
     t.not(machine.try('test -e /usr/lib/topicd/dist').status, 0, 'nothing is unpacked')
     machine.run(`for node in /usr/bin/node /usr/local/bin/node; do
         rm $node; [ -e $node.kept ] && mv $node.kept $node; true; done`)
@@ -140,6 +152,25 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=3$/m)
     isWhole()
   })
+
+  await step(
+    t,
+    'where settings were edited and the release has others, dpkg asks; unattended it keeps them',
+    async (t) => {
+      machine.run(`dpkg-deb -R /root/1.1.0.deb /root/other
+      echo '# another comment' >> /root/other/etc/topicd/topicd.env; dpkg-deb -b /root/other /root/other.deb`)
+      const asked = machine.try('dpkg -i /root/other.deb </dev/null')
+      t.not(asked.status, 0)
+      t.match(asked.output, 'end of file on stdin at conffile prompt')
+      isWhole()
+      machine.run('dpkg --force-confold --configure topicd </dev/null')
+      t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.1.0')
+      t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=3$/m)
+      machine.run('dpkg --force-confold -i /root/1.0.0.deb </dev/null; rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
+      t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.0.0')
+      isWhole()
+    },
+  )
 
   await step(t, 'a release that says so restarts it, in both directions', async (t) => {
     for (const version of ['2.0.0', '1.0.0']) {

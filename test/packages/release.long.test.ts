@@ -47,6 +47,7 @@ git('config', 'user.name', 'test')
 git('config', 'user.email', 'test@localhost')
 git('add', '--all')
 commit('as it is here')
+git('checkout', '--quiet', '-B', 'main')
 
 await t.test('what is not ready is refused, and nothing changes', async (t) => {
   const refused = (version: string, problem: string | RegExp): void => {
@@ -57,6 +58,10 @@ await t.test('what is not ready is refused, and nothing changes', async (t) => {
   refused('', 'usage: npm run release -- VERSION')
   refused('v1', 'usage: npm run release -- VERSION')
   refused('0.0.1', `0.0.1 is older than ${former}`)
+  refused(former, `packaging/restart-before says ${next}, which comes after ${former}`)
+  git('checkout', '--quiet', '-b', 'other')
+  refused(next, 'releases are made from main, and this is other')
+  git('checkout', '--quiet', 'main')
   refused(`${major + 2}.0.0`, `CHANGELOG.md says restart, but packaging/restart-before says ${next}`)
   git('tag', `v${next}`)
   refused(next, `there is a tag v${next} already`)
@@ -71,7 +76,7 @@ await t.test('what is not ready is refused, and nothing changes', async (t) => {
 await t.test('a release is committed, tagged and packaged', async (t) => {
   const { status, stdout, stderr } = release(next)
   t.equal(status, 0, stderr)
-  t.match(stdout, /suite test\n[\s\S]*suite test:long\n/, 'the whole suite ran')
+  t.match(stdout, /suite test --no-skips\n[\s\S]*suite test:long --no-skips\n/, 'the whole suite ran')
   t.equal(git('status', '--porcelain'), '', 'everything is committed')
   t.equal(git('describe'), `v${next}`)
   t.match(git('show', 'HEAD:package.json'), `"version": "${next}"`)

@@ -8,6 +8,8 @@
  * tap's own runner puts a loader into each process that a test starts, including the service's workers. Coverage needs
  * that, but it doubles the time, so only `npm run test:coverage` uses it.
  *
+ * With --no-skips, a file that skips anything fails: a release needs every test.
+ *
  * A file that passes is one line; of a file that fails, the whole output is shown. The exit status is 1 if any failed,
  * or none ran.
  */
@@ -65,10 +67,11 @@ async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
   // tap ends with its totals, as in "# { total: 73, pass: 71, skip: 2 }"
   const totals = /^# \{ total: \d.*\}$/m.exec(text)?.[0] ?? ''
   const count = (name: string): number => Number(new RegExp(`${name}: (\\d+)`).exec(totals)?.[1] ?? 0)
-  const ok = code === 0 && totals !== '' && !text.includes(lateAssertion)
+  const mayPass = code === 0 && totals !== '' && !text.includes(lateAssertion)
+  const ok = mayPass && !(noSkips && count('skip') > 0)
   const outcome = { test, passed: count('pass'), failed: count('fail'), skipped: count('skip'), ok }
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
-  if (!outcome.ok) process.stdout.write(`${text}\nnot ok ${test}: exit status ${code}, ${seconds} s\n`)
+  if (!mayPass) process.stdout.write(`${text}\nnot ok ${test}: exit status ${code}, ${seconds} s\n`)
   else process.stdout.write(`ok ${test}: ${outcome.passed} passed, ${seconds} s\n`)
   for (const [, skip] of text.matchAll(/^ *ok \d+ - (.*# SKIP.*)$/gm)) process.stdout.write(`   skipped: ${skip}\n`)
   return outcome
@@ -87,6 +90,7 @@ async function startEngine(): Promise<OwnCluster | undefined> {
 const args = process.argv.slice(2)
 const option = (name: string): number | undefined =>
   args.flatMap((arg) => (arg.startsWith(`--${name}=`) ? [Number(arg.slice(name.length + 3))] : []))[0]
+const noSkips = args.includes('--no-skips')
 const names = args.filter((arg) => !arg.startsWith('--'))
 const chosen = new Set<string>()
 for (const name of names) {

@@ -53,6 +53,8 @@ export interface StartOptions {
   readonly flags?: readonly string[]
   /** The main.js of another build; that of `dist` by default. */
   readonly program?: string
+  /** The Node.js that runs it; that of the test by default. */
+  readonly node?: string
   /** How many open files each process of the service may have; the system's limit by default. */
   readonly descriptorsMax?: number
   /** Further environment variables. */
@@ -171,7 +173,7 @@ export class Server {
     if (options.workersFlag !== false) flags.push('--workers', String(this.workers))
     if (options.token === undefined) flags.push('--first-key')
     const command: [string, ...string[]] = [
-      process.execPath,
+      options.node ?? process.execPath,
       options.program ?? mainFile,
       'serve',
       ...flags,

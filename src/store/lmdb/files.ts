@@ -10,3 +10,11 @@ import { join } from 'node:path'
 export function dataFile(directory: string): string {
   return join(directory, 'topics', 'data.mdb')
 }
+
+/**
+ * Where a restore keeps its copy until it is checked: a data directory of its own, on the file system of the store,
+ * which may be another one than that of `directory`.
+ */
+export function stagingDirectory(directory: string): string {
+  return join(directory, 'topics', 'restore.partial')
+}

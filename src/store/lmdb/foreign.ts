@@ -2,16 +2,16 @@
  * Tells a store of topics from another program's LMDB file, which opening would turn into an empty store.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
-import { StoreUnusable } from '../store.js'
 import { readMeta } from './data-pages.js'
-import { examine } from './preflight.js'
+import { problemOf } from './preflight.js'
 
 /** A database that every store has, as it is named in the file's main page. */
 const databaseName = 'specifications'
 
-/** @throws StoreUnusable when the file is damaged as far as preflight.ts can tell, or holds no topics */
-export function requireTopics(file: string): void {
-  examine(file)
+/** How the file is damaged, as far as preflight.ts can tell, or that it holds no topics; undefined when it does. */
+export function topicsProblem(file: string): string | undefined {
+  const problem = problemOf(file)
+  if (problem !== undefined) return problem
   const descriptor = openSync(file, 'r')
   try {
     const read = (offset: number, bytes: number): Buffer => {
@@ -23,9 +23,9 @@ export function requireTopics(file: string): void {
     const latest = first && second && second.transaction > first.transaction ? second : first
     const root = latest?.mainRoot
     if (latest !== undefined && root !== undefined) {
-      if (read(root * latest.pageSize, latest.pageSize).includes(databaseName)) return
+      if (read(root * latest.pageSize, latest.pageSize).includes(databaseName)) return undefined
     }
-    throw new StoreUnusable(`${file} is an LMDB file, but not of topicd`)
+    return 'is an LMDB file, but not of topicd'
   } finally {
     closeSync(descriptor)
   }

@@ -35,6 +35,7 @@ import {
   readTreePage,
   rootOfNode,
 } from './data-pages.js'
+import { stagingDirectory } from './files.js'
 
 /** The data format that the bundled LMDB reads. */
 const dataVersion = 2
@@ -56,7 +57,7 @@ export function examine(file: string): void {
   const isNew = !isUsable(file)
   const hasLock = isUsable(lockFile)
   if (isNew || !hasLock) requireAccess(directory, constants.W_OK | constants.X_OK, 'create files in it')
-  if (isNew) return
+  if (isNew) return requireNoRestore(dirname(directory))
   const { problem, isBlank } = inspect(file)
   if (problem === undefined) return
   const put = isBlank
@@ -105,6 +106,20 @@ function requireAccess(path: string, access: number, purpose: string): void {
       `${path}: this process (uid ${process.getuid?.()}) cannot ${purpose} (${reason}); ${owner}: ${cure}`,
     )
   }
+}
+
+/** A new, empty store would take the place of the one that was being restored when the power was cut. */
+function requireNoRestore(data: string): void {
+  const staging = stagingDirectory(data)
+  if (lstatSync(staging, { throwIfNoEntry: false }) === undefined) return
+  throw new StoreUnusable(
+    `a restore in ${data} was broken off: run it again; or remove ${staging}, to begin with an empty store`,
+  )
+}
+
+/** How a data file is damaged, as far as can be told at once, as the rest of a sentence about it; undefined if it is not. */
+export function problemOf(file: string): string | undefined {
+  return inspect(file).problem
 }
 
 /** Why the file cannot be opened safely, if so, and whether it may be no more than the remains of a first start. */

@@ -1,0 +1,144 @@
+/**
+ * A restore under faults of the disk: after a power cut at any moment there is no store or the whole one; and when a
+ * write, a flush or a rename fails, there is none, and the message says what failed. The control, a build that renames
+ * before it has flushed, must leave a broken store after some cut.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { patchedProgram } from '../support/patched.js'
+import { makeDisk, whyNoPowerCuts } from '../support/power.js'
+import { mainFile, runCommand } from '../support/server.js'
+import { whyNoStrace } from '../support/strace.js'
+
+t.setTimeout(600_000)
+
+const base = mkdtempSync(join(tmpdir(), 'topicd-restore-'))
+t.teardown(() => rmSync(base, { recursive: true, force: true }))
+const backup = join(base, 'backup.mdb')
+const topics = 40_000
+const roomFor = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
+
+await t.test('a backup to restore', async (t) => {
+  const source = join(base, 'source')
+  const lines = Array.from({ length: topics }, (_, i) => `{"path":"many/${i}","value":"${'x'.repeat(200)}"}\n`)
+  t.match(await runCommand(['import', '--data', source], {}, lines.join('')), { code: 0 })
+  t.match(await runCommand(['backup', backup, '--data', source]), { code: 0 })
+})
+
+/** What a cut has left of the store: nothing, all of it, or something that must not be. */
+async function stateOf(data: string): Promise<'none' | 'whole' | string> {
+  if (!existsSync(join(data, 'topics', 'data.mdb'))) return 'none'
+  const { code, stdout, stderr } = await runCommand(['check', '--data', data])
+  if (code === 0 && Number(/^(\d+) records/.exec(stdout)?.[1]) > topics) return 'whole'
+  return `${stdout}${stderr}`
+}
+
+/** Restores `times` times, with a cut in each at a later moment, and once more with the cut immediately after its end. */
+async function cutRestores(t: Test, times: number): Promise<string[]> {
+  const disk = makeDisk(t)
+  const restore = async (data: string, ms?: number): Promise<string> => {
+    mkdirSync(data)
+    spawnSync('sync', ['-f', data])
+    const child = spawn(process.execPath, [mainFile, 'restore', backup, '--data', data, ...roomFor], {
+      stdio: 'ignore',
+    })
+    const ended = once(child, 'close')
+    if (ms === undefined) t.strictSame(await ended, [0, null])
+    else await sleep(ms)
+    const { directory, forget } = disk.cut()
+    const copy = join(directory, basename(data))
+    const state = await stateOf(copy)
+    if (state === 'none') {
+      t.match(await runCommand(['restore', backup, '--data', copy, ...roomFor]), { code: 0 }, 'it can be run again')
+      t.equal(await stateOf(copy), 'whole')
+    }
+    forget()
+    await ended
+    rmSync(data, { recursive: true })
+    return state
+  }
+  const startedMs = performance.now()
+  t.equal(await restore(join(disk.directory, 'first')), 'whole', 'what has ended is on disk')
+  const spanMs = performance.now() - startedMs
+  const states: string[] = []
+  for (let i = 0; i < times; i++) states.push(await restore(join(disk.directory, String(i)), (spanMs * i) / times))
+  return states
+}
+
+await t.test('a power cut leaves no store or the whole one', { skip: whyNoPowerCuts() }, async (t) => {
+  const states = await cutRestores(t, 12)
+  const whole = states.filter((state) => state === 'whole').length
+  t.comment(`${states.length} cuts: ${whole} whole, ${states.filter((state) => state === 'none').length} none`)
+  for (const state of states) t.match(state, /^(none|whole)$/)
+  t.ok(states.includes('none'), 'some cuts came in the middle')
+})
+
+await t.test('a build that flushes nothing says that it is done too early', { skip: whyNoPowerCuts() }, async (t) => {
+  const module = 'commands/restored-copy.js'
+  const text = readFileSync(join(dirname(mainFile), module), 'utf8')
+  const hasty = text.replace('fsyncSync(descriptor);', '')
+  t.not(hasty, text)
+  const program = patchedProgram(join(t.testdir(), 'hasty'), module, hasty)
+  const disk = makeDisk(t)
+  const data = join(disk.directory, 'db')
+  mkdirSync(data)
+  spawnSync('sync', ['-f', data])
+  const child = spawn(process.execPath, [program, 'restore', backup, '--data', data, ...roomFor], { stdio: 'ignore' })
+  t.strictSame(await once(child, 'close'), [0, null])
+  const { directory, forget } = disk.cut()
+  t.not(await stateOf(join(directory, 'db')), 'whole')
+  forget()
+})
+
+/** A system call that fails, which file it is about, and what the message then says. */
+const faults = [
+  { call: 'write', error: 'ENOSPC', when: 1, on: 'copy', reason: /ENOSPC: no space left on device, write/ },
+  { call: 'write', error: 'ENOSPC', when: 20, on: 'copy', reason: /ENOSPC: no space left on device, write/ },
+  { call: 'write', error: 'EIO', when: 3, on: 'copy', reason: /EIO: i\/o error, write/ },
+  { call: 'fsync', error: 'EIO', when: 1, on: 'copy', reason: /EIO: i\/o error, fsync/ },
+  { call: 'fsync', error: 'EIO', when: 2, on: 'copy', reason: /EIO: i\/o error, fsync/ },
+  { call: 'fdatasync', error: 'EIO', when: 1, on: 'copy', reason: /Input\/output error|EIO|ended unexpectedly/ },
+  { call: 'rename', error: 'EIO', when: 1, on: 'copy', reason: /EIO: i\/o error, rename/ },
+  { call: 'fsync', error: 'EIO', when: 1, on: 'data', reason: /EIO: i\/o error, fsync/ },
+] as const
+
+await t.test('when the disk fails, there is no store, and the message says why', { skip: whyNoStrace() }, async (t) => {
+  for (const { call, error, when, on, reason } of faults) {
+    const data = join(base, `${call}-${error}-${when}-${on}`)
+    mkdirSync(data)
+    const path = on === 'copy' ? join(data, 'topics/restore.partial/topics/data.mdb') : data
+    const inject = ['-e', `trace=${call}`, '-e', `inject=${call}:error=${error}:when=${when}`, '-P', path]
+    const restore = [mainFile, 'restore', backup, '--data', data, ...roomFor]
+    const { status, stderr } = spawnSync(
+      'strace',
+      ['-f', '-qq', '-o', '/dev/null', ...inject, process.execPath, ...restore],
+      {
+        encoding: 'utf8',
+      },
+    )
+    t.equal(status, 1, `${call} of the ${on}, ${error}`)
+    t.match(stderr, /^topicd: nothing was restored: /m)
+    t.match(stderr, reason)
+    t.notOk(existsSync(join(data, 'topics')), 'nothing is left')
+    t.match(await runCommand(['restore', backup, '--data', data, ...roomFor]), { code: 0 }, 'it can be run again')
+  }
+  const data = join(base, 'flushed-last')
+  mkdirSync(join(data, 'topics'), { recursive: true })
+  const inject = ['-e', 'trace=fsync', '-e', 'inject=fsync:error=EIO', '-P', join(data, 'topics')]
+  const restore = [mainFile, 'restore', backup, '--data', data, ...roomFor]
+  const { status, stderr } = spawnSync(
+    'strace',
+    ['-f', '-qq', '-o', '/dev/null', ...inject, process.execPath, ...restore],
+    {
+      encoding: 'utf8',
+    },
+  )
+  t.equal(status, 1)
+  t.match(stderr, /^topicd: \S+data\.mdb is there, but a power cut may still undo it: EIO: i\/o error, fsync\n$/m)
+  t.equal(await stateOf(data), 'whole')
+})

@@ -1,0 +1,71 @@
+/**
+ * The packaged program on every Node.js that it is said to run on: the first and the last of each major version, from
+ * the npm registry. Where the C library is too old for the HTTP library's binary, the program cannot start and says so.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { buildPackages, packageIn } from '../support/built-packages.js'
+import { startServer } from '../support/server.js'
+
+t.setTimeout(900_000)
+
+const base = mkdtempSync(join(tmpdir(), 'topicd-node-'))
+t.teardown(() => rmSync(base, { recursive: true, force: true }))
+
+const platform = `node-linux-${process.arch}`
+
+/** From which glibc on the HTTP library's binary for a major version can be loaded. */
+const glibcMin: Readonly<Record<string, number>> = { 20: 27, 22: 27, 24: 38, 26: 38 }
+
+const { glibcVersionRuntime } = (process.report.getReport() as { header: { glibcVersionRuntime: string } }).header
+const glibcMinor = Number(glibcVersionRuntime.split('.')[1])
+
+function npm(...args: readonly string[]): string {
+  return execFileSync('npm', [...args, '--loglevel=error'], { cwd: base, encoding: 'utf8' }).trim()
+}
+
+/** The node binary of a version, or of the last one of a range such as 22. */
+function download(range: string): { readonly node: string; readonly version: string } {
+  const [packed] = JSON.parse(npm('pack', `${platform}@${range}`, '--json')) as { filename: string; version: string }[]
+  if (packed === undefined) throw new Error(`npm packed no Node.js ${range}`)
+  const directory = join(base, packed.version)
+  mkdirSync(directory)
+  execFileSync('tar', ['-xzf', packed.filename, '-C', directory, '--strip-components=1'], { cwd: base })
+  return { node: join(directory, 'bin/node'), version: packed.version }
+}
+
+const packages = buildPackages(t, ['1.0.0'])
+execFileSync('tar', ['-xzf', packageIn(packages, /^topicd-.*tar/), '-C', base])
+const program = join(base, 'topicd-1.0.0/dist/main.js')
+
+for (const range of ['20.20.0', '20', '22.12.0', '22', '24.0.0', '24', '26.0.0', '26']) {
+  const major = range.split('.')[0] ?? ''
+  await t.test(`Node.js ${range}`, async (t) => {
+    const { node, version } = download(range)
+    t.equal(execFileSync(node, ['--version'], { encoding: 'utf8' }).trim(), `v${version}`)
+    const data = join(base, `db-${version}`)
+    if (glibcMinor < (glibcMin[major] ?? 0)) {
+      t.comment(`glibc ${glibcVersionRuntime} is too old for its binary: only the refusal was seen`)
+      const { status, stdout, stderr } = spawnSync(node, [program, 'serve', '--data', data, '--port', '0'], {
+        encoding: 'utf8',
+      })
+      t.not(status, 0)
+      t.match(`${stdout}${stderr}`, `GLIBC_2.${glibcMin[major]}' not found`)
+      return
+    }
+    const server = await startServer(t, { node, program, workers: 2, dataDir: data })
+    const exact = '{"path":"a","value":[1e999,0.10,"\\u0000"]}'
+    t.match(await server.post('addAndSet', exact), { status: 200 })
+    t.match(await server.post('fetch', { path: 'a' }), {
+      text: '{"path":"a","type":"json","value":[1e999,0.10,"\\u0000"]}',
+    })
+    const reloaded = spawnSync(node, [program, 'reload', '--data', data], { encoding: 'utf8' })
+    t.match(reloaded, { status: 0, stdout: /2 workers replaced/ })
+    t.match(await server.post('fetch', { selector: '*a//' }), { status: 200 })
+    const checked = spawnSync(node, [program, 'check', '--data', data], { encoding: 'utf8' })
+    t.match(checked, { status: 0, stdout: / 0 findings\n$/ })
+  })
+}
