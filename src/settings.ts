@@ -142,6 +142,7 @@ export const settingTable = {
     help: 'with PostgreSQL: fetches wait for proof that the engine is still the primary; needs a synchronous standby',
   },
   'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
+  'no-console': { kind: 'switch', default: 'false', help: 'do not serve the console, a web page, at /console' },
   'first-key': { kind: 'switch', default: 'false', help: 'while no API key exists, make one and print it' },
   settings: {
     kind: 'text',

@@ -11,6 +11,7 @@ import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
 import { handleAdd } from './add.js'
 import { handleAddAndSet } from './add-and-set.js'
 import { handleBatch } from './batch.js'
+import { createConsole } from './console.js'
 import { type ApiContext, refuse } from './context.js'
 import { handleFetch } from './fetch.js'
 import { createPages } from './pages.js'
@@ -34,6 +35,8 @@ interface ServiceOptions {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
   readonly bodyBytesMax: number
+  /** Whether the console is served. */
+  readonly hasConsole: boolean
   /** Where this process listens, as `host:port`. */
   readonly address: string
   /** Called for each failure that is ours or the machine's. */
@@ -60,19 +63,24 @@ export function createService(options: ServiceOptions): Service<Access> {
   )
   const tooManyRequests = createTooManyRequests()
   const unavailable = refuse(problem('store_unavailable'))
+  // Until the keys have been read, no key can be called unknown.
+  const refusal: Service<Access>['refusal'] = (refusal, found) =>
+    refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found)
+  const authenticate: Service<Access>['authenticate'] = (authorization) => {
+    const access = keyring.find(authorization)
+    if (access === undefined && keyring.isKnown()) onRefusedKey()
+    return access
+  }
   return {
     routes,
-    pages: createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
-    // Until the keys have been read, no key can be called unknown.
-    refusal: (refusal, found) =>
-      refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found),
+    pages: [
+      ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
+      ...(options.hasConsole ? createConsole({ basePath, authenticate, refusal }) : []),
+    ],
+    refusal,
     answered,
     closed,
-    authenticate(authorization) {
-      const access = keyring.find(authorization)
-      if (access === undefined && keyring.isKnown()) onRefusedKey()
-      return access
-    },
+    authenticate,
     refuseBeyondRate: ({ rateLimit }) =>
       rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds),
     answerForError(error) {

@@ -137,6 +137,7 @@ export class WorkerLife {
       keyring,
       basePath,
       bodyBytesMax,
+      hasConsole: !config.noConsole,
       address: `${bracketed(host)}:${port}`,
       onFailure: (error) => this.#log.error({ err: error }, 'request failed'),
       onRefusedKey: () => this.#refusedKeys.add(),

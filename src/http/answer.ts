@@ -10,8 +10,9 @@
 /** A complete answer. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
 export interface Answer {
   readonly status: number
-  /** JSON, UTF-8; empty in a 204. */
+  /** JSON, UTF-8, unless `contentType` says otherwise; empty in a 204. */
   readonly body: Uint8Array | string
+  readonly contentType?: string
   /** In an answer to HEAD, whose body is empty: the length of the body that a GET would get. */
   readonly bodyBytesUnsent?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
@@ -37,9 +38,9 @@ export interface Route<Caller> {
   handle(body: Buffer, caller: Caller, cancellation: Cancellation): Answer | Promise<Answer>
 }
 
-/** One page that is read by GET or HEAD: it needs no key, reads no body and changes nothing. */
+/** One page that is read by GET or HEAD: it reads no body and changes nothing. */
 export interface Page {
-  /** The whole path, base path included. */
+  /** The whole path, base path included; ending in `/*`, everything below it that is no other page. */
   readonly path: string
   read(request: PageRequest): Answer
 }
@@ -50,8 +51,13 @@ export interface PageRequest {
   readonly draining: boolean
   /** `http` or `https`, as the client sees it: a proxy's `x-forwarded-proto` counts. */
   readonly scheme: 'http' | 'https'
-  /** The `host` header, unchecked. */
+  /** The path of the request, without a query. */
+  readonly path: string
+  /** These headers, unchecked; empty where the request has none. */
   readonly host: string
+  readonly authorization: string
+  readonly ifNoneMatch: string
+  readonly acceptEncoding: string
 }
 
 /** A request that has been answered, valid only during the call. */

@@ -14,11 +14,13 @@ import { closeAfterBody, type Incoming } from './linger.js'
 
 /** As bytes, which the library copies; it would convert a string for every answer. */
 const contentTypeName = Buffer.from('content-type')
-const contentTypeJson = Buffer.from('application/json')
+const contentTypeJson: Uint8Array | string = Buffer.from('application/json')
 
 const statusLines: Readonly<Record<number, string>> = {
   200: '200 OK',
   204: '204 No Content',
+  301: '301 Moved Permanently',
+  304: '304 Not Modified',
   400: '400 Bad Request',
   401: '401 Unauthorized',
   403: '403 Forbidden',
@@ -95,11 +97,11 @@ export class Responses {
    */
   send(receiver: Receiver, answer: Answer, closing: boolean): void {
     const { res } = receiver
-    const { status, body, headers } = answer
-    if (receiver.continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentTypeJson)
+    const { status, body, headers, contentType = contentTypeJson } = answer
+    if (receiver.continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentType)
     else {
       if (status !== 200) res.writeStatus(statusLine(status))
-      if (status !== 204) res.writeHeader(contentTypeName, contentTypeJson)
+      if (status !== 204) res.writeHeader(contentTypeName, contentType)
     }
     const { originHeaders } = receiver
     if (originHeaders !== undefined) for (const [name, value] of originHeaders) res.writeHeader(name, value)

@@ -185,7 +185,11 @@ class Server<Caller extends object> implements HttpServer {
       const request: PageRequest = {
         draining: this.#draining,
         scheme: schemeOf(req, this.#options.tls),
+        path: req.getUrl(),
         host: req.getHeader('host'),
+        authorization: req.getHeader('authorization'),
+        ifNoneMatch: req.getHeader('if-none-match'),
+        acceptEncoding: req.getHeader('accept-encoding'),
       }
       this.#requests.onOther(res, req, page.read(request))
     }

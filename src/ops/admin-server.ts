@@ -1,9 +1,11 @@
 /**
  * The admin listener: for monitoring, on a port of its own, apart from the public routes. Only GET and HEAD, no body is
- * read, and nothing can be changed through it.
+ * read, and nothing can be changed through it. A person sees the metrics as charts at `/`.
  */
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { loadSite } from '../web/site.js'
+import type { FileAnswer, FileRequest } from '../web/static-files.js'
 
 interface AdminOptions {
   readonly host: string
@@ -35,14 +37,32 @@ function answer(res: ServerResponse, status: number, type: string, body: string)
 
 const plain = 'text/plain; charset=utf-8'
 
+function answerFile(res: ServerResponse, { status, contentType, headers, body }: FileAnswer): void {
+  for (const [name, value] of headers) res.setHeader(name, value)
+  if (status === 304) res.writeHead(304).end()
+  else res.writeHead(status, { 'content-type': contentType, 'content-length': body.length }).end(body)
+}
+
+function fileRequestOf({ headers }: IncomingMessage): FileRequest {
+  const encodings = headers['accept-encoding']
+  return { ifNoneMatch: headers['if-none-match'] ?? '', acceptEncoding: String(encodings ?? '') }
+}
+
+/** Where the files of the page at `/` are. */
+const filesPath = '/console/'
+
 /**
  * Starts the listener; resolves when it accepts connections.
  *
  * @throws Error when the address cannot be listened on
  */
 export function startAdmin({ host, port, notReadyReasons, metrics, description }: AdminOptions): Promise<Admin> {
-  async function respond(path: string, res: ServerResponse): Promise<void> {
+  const site = loadSite('service')
+
+  async function respond(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
     switch (path) {
+      case '/':
+        return answerFile(res, site.document(fileRequestOf(req)))
       case '/healthz':
         return answer(res, 200, plain, 'ok\n')
       case '/readyz': {
@@ -54,9 +74,10 @@ export function startAdmin({ host, port, notReadyReasons, metrics, description }
         return answer(res, 200, metrics.contentType, await metrics.read())
       case '/openapi.json':
         return answer(res, 200, 'application/json', description())
-      default:
-        return answer(res, 404, plain, 'not found; the paths are /healthz, /readyz, /metrics and /openapi.json\n')
     }
+    const file = path.startsWith(filesPath) ? site.file(path.slice(filesPath.length), fileRequestOf(req)) : undefined
+    if (file !== undefined) return answerFile(res, file)
+    answer(res, 404, plain, 'not found; the paths are /, /healthz, /readyz, /metrics and /openapi.json\n')
   }
 
   const server = createServer({ requestTimeout: requestMsMax, headersTimeout: requestMsMax }, (req, res) => {
@@ -66,7 +87,7 @@ export function startAdmin({ host, port, notReadyReasons, metrics, description }
       return answer(res, 405, plain, 'GET and HEAD only\n')
     }
     const [path = ''] = (req.url ?? '').split('?')
-    void respond(path, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
+    void respond(path, req, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
   })
   server.maxConnections = connectionsMax
   return new Promise((resolve, reject) => {

@@ -58,6 +58,15 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
   ['ops/', ['tools/', 'cluster/', 'commands/']],
   ['tools/', ['cluster/', 'commands/']],
   ['cluster/', ['commands/']],
+  [
+    'web/',
+    ['topics/', 'selectors/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config'],
+  ],
+  // What runs in a browser. Types alone may come from the API.
+  [
+    'console/',
+    ['node:', 'selectors/', 'store/', 'http/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'web/'],
+  ],
 ]
 
 /** The only places that may import these packages. */

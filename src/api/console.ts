@@ -1,0 +1,50 @@
+/**
+ * The console at `/console` below the base path: the page, the files that it loads, and what the caller's key may do,
+ * so that the page offers nothing else. The first two need no key and are the same for everyone.
+ */
+import type { Access } from '../auth/access.js'
+import type { Answer, Page, PageRequest, Refusal } from '../http/answer.js'
+import { loadSite } from '../web/site.js'
+
+/** What `/console/key` answers. */
+interface KeyAnswer {
+  readonly name: string
+  readonly allow: readonly string[]
+  /** The paths of the subtrees that it may touch; empty for all. */
+  readonly under: readonly string[]
+}
+
+interface ConsoleOptions {
+  /** Without a trailing slash; empty for none. */
+  readonly basePath: string
+  readonly authenticate: (authorization: string) => Access | undefined
+  readonly refusal: (refusal: Refusal, found?: string) => Answer
+}
+
+/** Reads the page's files, which are kept in memory. @throws Error when the build lacks one */
+export function createConsole({ basePath, authenticate, refusal }: ConsoleOptions): readonly Page[] {
+  const site = loadSite('topics')
+  const path = `${basePath}/console`
+
+  function readFile(request: PageRequest): Answer {
+    // The page's relative links need the path without the slash.
+    if (request.path === `${path}/`) return { status: 301, body: '', headers: [['location', '../console']] }
+    return site.file(request.path.slice(path.length + 1), request) ?? refusal('unknown_route')
+  }
+
+  function readKey({ authorization }: PageRequest): Answer {
+    const access = authenticate(authorization)
+    if (access === undefined) return refusal('unauthorized', authorization)
+    return { status: 200, body: JSON.stringify(describeKey(access)), headers: [['cache-control', 'no-store']] }
+  }
+
+  return [
+    { path, read: (request) => site.document(request) },
+    { path: `${path}/key`, read: readKey },
+    { path: `${path}/*`, read: readFile },
+  ]
+}
+
+function describeKey({ name, allow, under = [] }: Access): KeyAnswer {
+  return { name, allow: [...allow], under }
+}

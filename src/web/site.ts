@@ -1,0 +1,140 @@
+/**
+ * The two pages of the console as they are served: one HTML document each, and what it loads, below a folder whose name
+ * is a hash of all contents. So those files may be cached for ever, and a page never mixes the files of two builds:
+ * while a rolling restart runs, a process of another build serves what it has under any hash, but forbids caching it.
+ *
+ *     DOCUMENT                          the document, at whatever path the caller gives it
+ *     console/HASH/console/…            modules and static files, as in dist/console
+ *     console/HASH/client/…             the client library, as in dist/client
+ *     console/HASH/console/vendor/…     libraries, from their packages
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import {
+  answerWith,
+  type FileAnswer,
+  type FileRequest,
+  hashOf,
+  isServed,
+  type StaticFile,
+  staticFile,
+} from './static-files.js'
+
+const dist = join(import.meta.dirname, '..')
+
+/** A page of the console: its folder, and the folders and libraries that its modules come from. */
+interface PageParts {
+  readonly document: string
+  readonly folders: readonly string[]
+  readonly vendor: Readonly<Record<string, string>>
+}
+
+const litHtml = { 'lit-html.js': 'lit-html/lit-html.js' }
+
+const pages = {
+  topics: { document: 'topics.html', folders: ['console/topics', 'client'], vendor: litHtml },
+  service: {
+    document: 'service.html',
+    folders: ['console/service'],
+    vendor: { ...litHtml, 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' },
+  },
+} as const satisfies Readonly<Record<string, PageParts>>
+
+/**
+ * Nothing is loaded from elsewhere, nothing inline is executed, and markup is made from the page's own templates only.
+ * `lit-html` is the name of that library's policy.
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types lit-html',
+].join('; ')
+
+const documentHeaders = [
+  ['cache-control', 'no-cache'],
+  ['content-security-policy', contentSecurityPolicy],
+  ['referrer-policy', 'no-referrer'],
+  ['cross-origin-opener-policy', 'same-origin'],
+] as const
+
+/** How long a file below its hash may be cached, in s: a year, which means for ever. */
+const cachedS = 31_536_000
+
+interface Site {
+  /** The document. */
+  document(request: FileRequest): FileAnswer
+  /**
+   * A file of the document.
+   *
+   * @param path what follows `console/` in the request's path
+   * @returns undefined if there is none
+   */
+  file(path: string, request: FileRequest): FileAnswer | undefined
+}
+
+/** Reads everything that a page of the console consists of. @throws Error when the build lacks something */
+export function loadSite(page: keyof typeof pages): Site {
+  const parts: PageParts = pages[page]
+  const files = readFiles(parts)
+  const hash = hashOf(Buffer.from([...files].map(([path, { etag }]) => `${path} ${etag}`).join('\n')))
+  const modules = [...files.keys()].filter((path) => path.endsWith('.js') && !path.endsWith('/uplot.js'))
+  const preloads = modules.map((path) => `<link rel="modulepreload" href="console/${hash}/${path}">`)
+  const html = readFileSync(join(dist, 'console/static', parts.document), 'utf8')
+    .replaceAll('@assets@', `console/${hash}/console`)
+    .replace('@modules@', preloads.join('\n'))
+  const document = staticFile(parts.document, Buffer.from(html))
+  return {
+    document: (request) => answerWith(document, request, documentHeaders),
+    file(path, request) {
+      const [, asked, name = ''] = /^([0-9a-f]+)\/(.*)$/.exec(path) ?? []
+      const file = files.get(name)
+      if (file === undefined) return undefined
+      const caching = asked === hash ? `public, max-age=${cachedS}, immutable` : 'no-store'
+      return answerWith(file, request, [['cache-control', caching]])
+    },
+  }
+}
+
+/** The files of a page by their paths below the hash, sorted. */
+function readFiles({ folders, vendor }: PageParts): ReadonlyMap<string, StaticFile> {
+  const files = new Map<string, StaticFile>()
+  for (const folder of ['console', 'console/static', ...folders]) {
+    for (const entry of readdirSync(join(dist, folder), { withFileTypes: true })) {
+      if (!entry.isFile() || !isServed(entry.name) || entry.name.endsWith('.html')) continue
+      files.set(`${folder}/${entry.name}`, read(join(dist, folder, entry.name)))
+    }
+  }
+  for (const [name, path] of Object.entries(vendor)) files.set(`console/vendor/${name}`, read(inPackage(path)))
+  return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** A file of a package, whose exports may not name it. */
+function inPackage(path: string): string {
+  const [name = '', ...rest] = path.split('/')
+  const { resolve } = createRequire(import.meta.url)
+  const folder = (resolve.paths(name) ?? []).map((modules) => join(modules, name)).find(hasPackage)
+  if (folder === undefined) throw new Error(`the package ${name} is not installed`)
+  return join(folder, ...rest)
+}
+
+function hasPackage(folder: string): boolean {
+  try {
+    return readFileSync(join(folder, 'package.json')).length > 0
+  } catch {
+    return false
+  }
+}
+
+/** Without the line that names a source map, which is not served. */
+function read(path: string): StaticFile {
+  const text = readFileSync(path, 'utf8').replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, '\n')
+  return staticFile(path, Buffer.from(text))
+}

@@ -1,0 +1,75 @@
+/**
+ * Static files, kept in memory: plain and compressed, each with an ETag, and the answers to requests for them. Which
+ * files there are, and at which paths, is for site.ts.
+ */
+import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+
+export interface StaticFile {
+  readonly contentType: string
+  readonly etag: string
+  readonly plain: Buffer
+  readonly gzipped: Buffer
+}
+
+/** What an answer depends on: the values of the two headers, empty where the request has none. */
+export interface FileRequest {
+  readonly ifNoneMatch: string
+  readonly acceptEncoding: string
+}
+
+export interface FileAnswer {
+  readonly status: 200 | 304
+  readonly contentType: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** Empty for a 304. */
+  readonly body: Buffer
+}
+
+/** By the end of the name; a file of any other kind is not served. */
+const contentTypes: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** The digits of a hash that tells versions apart. */
+const hashDigits = 16
+
+/** A short hash of some bytes, in hexadecimal. */
+export function hashOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, hashDigits)
+}
+
+/** Whether files with this name are served. */
+export function isServed(name: string): boolean {
+  return contentTypes[endOf(name)] !== undefined
+}
+
+/** @param name one that `isServed` */
+export function staticFile(name: string, plain: Buffer): StaticFile {
+  const contentType = contentTypes[endOf(name)] ?? ''
+  return { contentType, etag: hashOf(plain), plain, gzipped: gzipSync(plain, { level: 9 }) }
+}
+
+/** @param headers beside those that belong to the file */
+export function answerWith(
+  { contentType, etag, plain, gzipped }: StaticFile,
+  { ifNoneMatch, acceptEncoding }: FileRequest,
+  headers: FileAnswer['headers'],
+): FileAnswer {
+  const isGzipped = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(acceptEncoding)
+  // A strong ETag names bytes, and so each encoding has its own.
+  const tag = isGzipped ? `"${etag}-gzip"` : `"${etag}"`
+  const all = [...headers, ['etag', tag], ['vary', 'accept-encoding'], ['x-content-type-options', 'nosniff']] as const
+  if (ifNoneMatch.split(/\s*,\s*/).some((known) => known.replace(/^W\//, '') === tag)) {
+    return { status: 304, contentType, headers: all, body: Buffer.alloc(0) }
+  }
+  if (!isGzipped) return { status: 200, contentType, headers: all, body: plain }
+  return { status: 200, contentType, headers: [...all, ['content-encoding', 'gzip']], body: gzipped }
+}
+
+function endOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1)
+}
