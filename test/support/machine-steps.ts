@@ -1,4 +1,5 @@
 /** What the tests of packages do with a machine: steps with their times, load beside them, and requests. */
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -23,19 +24,24 @@ export async function step(
 export async function underLoad(t: Test, machine: Machine, token: string, run: () => void): Promise<LoadReport> {
   const program = join(import.meta.dirname, 'machine-load.js')
   const child = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token])
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
-  await lines.next()
-  await sleep(500)
-  run()
-  await sleep(500)
-  child.stdin?.end()
-  const { value } = await lines.next()
-  await once(child, 'exit')
-  const report = JSON.parse(value as string) as LoadReport
+  const report = await reportOf(child, run).finally(() => child.kill('SIGKILL'))
   t.strictSame(report.failed, [], 'no request failed')
   t.ok(report.answered > 100, `${report.answered} were answered`)
   t.comment(`${report.answered} answers, ${report.broken} repeated, longest gap ${report.longestGapMs} ms`)
   return report
+}
+
+async function reportOf(load: ChildProcess, run: () => void): Promise<LoadReport> {
+  const ended = once(load, 'exit')
+  const lines = createInterface({ input: load.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  await lines.next()
+  await sleep(500)
+  run()
+  await sleep(500)
+  load.stdin?.end()
+  const { value } = await lines.next()
+  await ended
+  return JSON.parse(value as string) as LoadReport
 }
 
 /** Waits until a script succeeds in the machine; fails after `secondsMax`. @returns how long it took, in seconds */

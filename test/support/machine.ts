@@ -81,9 +81,12 @@ export class Machine {
 
   /** Runs a shell script in the machine, to its end. */
   try(script: string): Ran {
-    // A session of its own: a script that signals its process group must not reach this one.
-    const args = ['--wait', 'nsenter', '-t', String(this.#leader), '-a', 'bash', '-c', `exec 2>&1\n${script}`]
-    const { status, stdout } = spawnSync('setsid', args, { encoding: 'utf8', env: machineEnvironment })
+    // A session of its own: a script that signals its process group must not reach this one. An environment of its own,
+    // set in the machine: tap adds a module of this one to that of every process that it sees started.
+    const enter = ['--wait', 'nsenter', '-t', String(this.#leader), '-a', 'env', '-i', ...machineEnvironment]
+    const { status, stdout } = spawnSync('setsid', [...enter, 'bash', '-c', `exec 2>&1\n${script}`], {
+      encoding: 'utf8',
+    })
     return { status, output: stdout }
   }
 
@@ -106,12 +109,12 @@ export class Machine {
 }
 
 /** What programs of a Debian machine find in their environment. */
-const machineEnvironment: NodeJS.ProcessEnv = {
-  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  HOME: '/root',
-  LANG: 'C.UTF-8',
-  DEBIAN_FRONTEND: 'noninteractive',
-}
+const machineEnvironment = [
+  'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  'HOME=/root',
+  'LANG=C.UTF-8',
+  'DEBIAN_FRONTEND=noninteractive',
+]
 
 /**
  * The command that runs a program as the first of a machine. It is in control groups of its own: two machines that share
