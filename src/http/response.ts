@@ -167,14 +167,18 @@ export class Responses {
     res.tryEnd(body.subarray(0, Math.max(body.length - 1, 0)), total)
     const rest = this.#keep(res, body)
     let isTaken = false
-    /**
-     * Sends what is left, and closes once the kernel has all of it; returns whether it has. Must not be called within a
-     * cork.
-     */
+    /** Sends what is left, and closes once the kernel has all of it; returns whether it has. */
     const flushAndClose = (): boolean => {
       if (isTaken || !this.#rests.has(rest)) return true
       const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
-      ;[isTaken] = res.tryEnd(unsent, total + 1)
+      let isAccepted = false
+      // Outside of a cork, the library prints a warning for each call.
+      res.cork(() => {
+        ;[isAccepted] = res.tryEnd(unsent, total + 1)
+      })
+      // What was accepted in a cork may still be in the library, which then accepts nothing more, not even nothing.
+      if (isAccepted && unsent.length > 0) setImmediate(flushAndClose)
+      isTaken = isAccepted && unsent.length === 0
       if (isTaken) closeAfterBody(receiver, () => this.#rests.has(rest) && res.close())
       return isTaken
     }

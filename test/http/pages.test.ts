@@ -33,6 +33,14 @@ await overWorkers(
       t.match(head, { status: 200, text: '' }, 'HEAD')
     })
 
+    await t.test('the HTTP library finds nothing to warn of', async (t) => {
+      for (const path of ['/healthz', '/openapi.json', '/none']) {
+        await get(server, path)
+        await server.client.send(path, '', { method: 'HEAD', token: null })
+      }
+      t.notMatch(server.output, /warning/i)
+    })
+
     await t.test('HEAD is answered like GET, with the length of the body but without the body', async (t) => {
       for (const [path, status] of [
         ['/healthz', 200],

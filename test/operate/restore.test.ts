@@ -1,15 +1,12 @@
 /**
  * `topicd restore`: puts a whole backup, or nothing, into a directory without a store.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { open } from 'lmdb'
 import t from 'tap'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
-import { mainFile, runCommand, type Server, startServer, until } from '../support/server.js'
+import { runCommand, type Server, startServer } from '../support/server.js'
 
 const directory = t.testdir()
 const file = join(directory, 'backup.mdb')
@@ -105,53 +102,12 @@ await t.test('what cannot be restored is refused in one sentence, and nothing is
   t.match(nowhere, { code: 1, stderr: /there is no directory \S+none; make it/ })
 })
 
-await t.test('a damaged page in the middle is found by the check, and named', async (t) => {
-  const damaged = join(directory, 'damaged')
-  const bytes = readFileSync(file)
-  const page = 4096
-  const problems = new Set<string>()
-  for (let offset = 2 * page; offset < bytes.length; offset += 3 * page) {
-    writeFileSync(
-      damaged,
-      Buffer.concat([bytes.subarray(0, offset), Buffer.alloc(page), bytes.subarray(offset + page)]),
-    )
-    const data = fresh(`damaged-${offset}`)
-    const { code, stderr } = await runCommand(['restore', damaged, '--data', data])
-    // A page of a large value holds nothing but the value's text, which has no checksum.
-    if (code === 0) continue
-    t.equal(code, 1)
-    t.match(stderr, new RegExp(`^topicd: nothing was restored: ${damaged} is damaged: .*\n$`))
-    t.notOk(existsSync(join(data, 'topics')))
-    problems.add(stderr)
-  }
-  t.ok(problems.size > 1, `${problems.size} different problems`)
-})
-
 await t.test('of two restores at once, one wins; the other changes nothing', async (t) => {
   const data = fresh('twice')
   const both = await Promise.all([1, 2].map(() => runCommand(['restore', file, '--data', data])))
   t.strictSame(both.map(({ code }) => code).sort(), [0, 1])
   t.match(both.find(({ code }) => code === 1)?.stderr, /there is a store in|is in use; stop the service/)
   t.match(await runCommand(['check', '--data', data]), { code: 0, stdout: / 0 findings\n$/ })
-})
-
-await t.test('a restore that is interrupted removes its copy, and ends by the signal', async (t) => {
-  const big = join(directory, 'big.mdb')
-  const source = fresh('big')
-  const lines = Array.from({ length: 20_000 }, (_, i) => `{"path":"many/${i}","value":${i}}\n`)
-  t.match(await runCommand(['import', '--data', source], {}, lines.join('')), { code: 0 })
-  t.match(await runCommand(['backup', big, '--data', source]), { code: 0 })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    const data = fresh(`interrupted-${signal}`)
-    const child = spawn(process.execPath, [mainFile, 'restore', big, '--data', data], { stdio: 'ignore' })
-    const ended = once(child, 'close')
-    const copy = join(data, 'topics', 'restore.partial')
-    await until('it copies', async () => existsSync(copy) || undefined)
-    child.kill(signal)
-    t.strictSame(await ended, [null, signal])
-    t.notOk(existsSync(join(data, 'topics')), 'nothing is left')
-    t.match(await runCommand(['restore', big, '--data', data]), { code: 0 }, 'it can be run again at once')
-  }
 })
 
 await t.test('no store is created where a restore was broken off', async (t) => {
@@ -164,19 +120,4 @@ await t.test('no store is created where a restore was broken off', async (t) => 
   t.notOk(existsSync(join(data, 'topics', 'data.mdb')))
   t.match(await runCommand(['restore', file, '--data', data]), { code: 0 })
   t.notOk(existsSync(join(data, 'topics', 'restore.partial')))
-})
-
-await t.test('a restore that is killed leaves no store or the whole one', async (t) => {
-  for (let ms = 100; ms <= 700; ms += 100) {
-    const data = fresh(`killed-${ms}`)
-    const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], { stdio: 'ignore' })
-    const ended = once(child, 'close')
-    await sleep(ms)
-    child.kill('SIGKILL')
-    await ended
-    if (!existsSync(join(data, 'topics', 'data.mdb'))) {
-      t.match(await runCommand(['restore', file, '--data', data]), { code: 0 }, `again after ${ms} ms`)
-    }
-    t.match(await runCommand(['check', '--data', data]), { code: 0, stdout: / 0 findings\n$/ })
-  }
 })

@@ -1,0 +1,61 @@
+/**
+ * The children of a path, listed page by page: at most two results of each branch tell whether there is a topic at the
+ * child itself, and whether there are more below it. Nothing is kept here.
+ */
+import { type Client, descendants, type Item } from '../../client/index.js'
+import { segmentsOf } from '../../client/selectors.js'
+
+export interface Child {
+  readonly path: string
+  /** The last segment of the path. */
+  readonly name: string
+  /** Whether there is a topic at the path itself. */
+  readonly isTopic: boolean
+  readonly hasChildren: boolean
+}
+
+export interface Listing {
+  readonly children: readonly Child[]
+  /** Where the next page begins; undefined after the last. */
+  readonly after: string | undefined
+}
+
+/** Children on a page, as long as each is a topic without children: what a person takes in, and one quick request. */
+const pageSize = 100
+
+const everything = '?.*//'
+
+/** One page of what is directly below a path, or, for an empty one, at the top of the tree, in tree order. */
+export async function listChildren(client: Client, parent: string, after: string | undefined): Promise<Listing> {
+  const level = parent === '' ? 1 : segmentsOf(parent).length + 1
+  const { results, has_more } = await client.page(parent === '' ? everything : descendants(parent), {
+    type: 'any',
+    with_values: false,
+    deep_branch_depth: level,
+    deep_branch_limit: 2,
+    size: pageSize,
+    ...(after === undefined ? {} : { after }),
+  })
+  return { children: childrenIn(results, level, has_more), after: has_more ? results.at(-1)?.path : undefined }
+}
+
+/** @param isCut whether there are more results, which may be of the last child */
+function childrenIn(results: readonly Item[], level: number, isCut: boolean): readonly Child[] {
+  const children = new Map<string, Child>()
+  for (const { path } of results) {
+    const segments = path.split('/')
+    const childPath = segments.slice(0, level).join('/')
+    const isTopic = segments.length === level
+    const known = children.get(childPath)
+    children.set(childPath, {
+      path: childPath,
+      name: segments[level - 1] ?? '',
+      isTopic: isTopic || known?.isTopic === true,
+      hasChildren: !isTopic || known?.hasChildren === true,
+    })
+  }
+  const last = [...children.values()].at(-1)
+  // Its second result would be on the next page: rather a child too many to open than one too few.
+  if (isCut && last !== undefined) children.set(last.path, { ...last, hasChildren: true })
+  return [...children.values()]
+}

@@ -1,0 +1,42 @@
+/** The dialog that shows a request as a command, and copies it. */
+import { html, type TemplateResult } from '../vendor/lit-html.js'
+
+export class CommandDialog {
+  readonly #command: string
+  readonly #close: () => void
+  readonly #changed: () => void
+  #copied = ''
+
+  constructor(command: string, changed: () => void, close: () => void) {
+    this.#command = command
+    this.#changed = changed
+    this.#close = close
+  }
+
+  view(): TemplateResult {
+    return html`
+      <h2>As a command</h2>
+      <p>Set <code>KEY</code> to the API key first: <code>read -rs KEY</code></p>
+      <textarea id="command" class="exact" rows="6" readonly aria-label="Command" .value=${this.#command}></textarea>
+      <p class="row">
+        <button class="primary" @click=${() => this.#copy()}>Copy</button>
+        <button @click=${this.#close}>Close</button>
+        <span role="status">${this.#copied}</span>
+      </p>
+    `
+  }
+
+  async #copy(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(this.#command)
+      this.#copied = 'Copied.'
+    } catch {
+      // Only https and localhost have a clipboard; elsewhere the text is selected, to be copied by hand.
+      const field = document.querySelector<HTMLTextAreaElement>('#command')
+      field?.focus()
+      field?.select()
+      this.#copied = 'Selected: copy it with the keyboard.'
+    }
+    this.#changed()
+  }
+}

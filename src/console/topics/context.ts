@@ -1,0 +1,28 @@
+/** What every part of the page is given: the session, and how to say that something has changed or failed. */
+import { TopicdError } from '../../client/index.js'
+import type { Session } from './session.js'
+
+export interface Context {
+  readonly session: Session
+  /** Draws the page again, soon. */
+  readonly changed: () => void
+  /** Shows the topic at a path. */
+  readonly show: (path: string) => void
+  /** Refreshes what lists topics, after one was created or removed. */
+  readonly listsChanged: () => void
+  /** Shows a request as a command for a shell. */
+  readonly showCommand: (route: string, body: string) => void
+  /** Ends the session, because the service no longer knows the key. */
+  readonly signOut: (reason: string) => void
+}
+
+/** Why a request failed, in a sentence for a person. A key that is no longer known ends the session. */
+export function describeFailure(error: unknown, context?: Context): string {
+  if (error instanceof TopicdError) {
+    if (error.status === 401) context?.signOut(error.message)
+    return error.message
+  }
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'The service gave no answer in time.'
+  if (error instanceof TypeError) return 'The service cannot be reached.'
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,85 @@
+/** The dialog that creates a topic, unless there is one already. */
+import { jsonText, TopicdError } from '../../client/index.js'
+import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import { type Context, describeFailure } from './context.js'
+
+export class CreateDialog {
+  readonly #context: Context
+  readonly #path: string
+  readonly #close: () => void
+  #problem = ''
+  #isBusy = false
+
+  /** @param path what the field for the path begins with */
+  constructor(path: string, context: Context, close: () => void) {
+    this.#path = path
+    this.#context = context
+    this.#close = close
+  }
+
+  view(): TemplateResult {
+    const onSubmit = (event: SubmitEvent) => {
+      event.preventDefault()
+      void this.#create(new FormData(event.target as HTMLFormElement))
+    }
+    return html`
+      <form @submit=${onSubmit}>
+        <h2>Create a topic</h2>
+        <label for="create-path">Path</label>
+        <input id="create-path" name="path" class="exact" autocomplete="off" spellcheck="false" required .value=${this.#path}>
+        <label for="create-type">Type</label>
+        <select id="create-type" name="type"><option>json</option><option>string</option></select>
+        <label for="create-value">Value, as JSON; empty for none</label>
+        <textarea id="create-value" name="value" rows="5" spellcheck="false"></textarea>
+        <label for="create-properties">Properties, one NAME=VALUE a line</label>
+        <textarea id="create-properties" name="properties" rows="2" spellcheck="false"></textarea>
+        ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
+        <p class="row">
+          <button class="primary" ?disabled=${this.#isBusy}>Create</button>
+          <button type="button" @click=${this.#close}>Cancel</button>
+        </p>
+      </form>
+    `
+  }
+
+  async #create(form: FormData): Promise<void> {
+    const text = (name: string): string => String(form.get(name) ?? '')
+    const [path, value] = [text('path'), text('value').trim()]
+    const type = text('type') === 'string' ? 'string' : 'json'
+    this.#isBusy = true
+    this.#context.changed()
+    try {
+      const options = { type, properties: propertiesIn(text('properties')), constraint: { no_topic: true } } as const
+      const { client } = this.#context.session
+      if (value === '') await client.add(path, options)
+      else await client.addAndSet(path, jsonText(value), options)
+      this.#close()
+      this.#context.listsChanged()
+      this.#context.show(path.replace(/^\/|\/$/g, ''))
+    } catch (error) {
+      this.#isBusy = false
+      this.#problem = describeProblem(error, this.#context)
+      this.#context.changed()
+    }
+  }
+}
+
+function describeProblem(error: unknown, context: Context): string {
+  if (error instanceof SyntaxError) return `The value is not JSON: ${error.message}.`
+  if (error instanceof TopicdError && error.code === 'unsatisfied_constraint') {
+    return 'There is a topic at this path already; nothing was changed.'
+  }
+  return describeFailure(error, context)
+}
+
+/** @throws RangeError for a line without a `=` */
+function propertiesIn(text: string): Readonly<Record<string, string>> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf('=')
+      if (at < 1) throw new RangeError(`The property "${line}" has no "=": write NAME=VALUE.`)
+      return [line.slice(0, at).trim(), line.slice(at + 1)]
+    }),
+  )
+}

@@ -1,0 +1,67 @@
+/** What a selector matches, a page at a time. */
+import { type Page, TopicdError } from '../../client/index.js'
+import { type Context, describeFailure } from './context.js'
+
+/** Topics on a page. */
+const pageSize = 20
+
+export class SearchPanel {
+  readonly #context: Context
+  readonly selector: string
+  page: Page | undefined
+  problem = ''
+  /** At which character of the selector the problem is, counted from 1; undefined where it is not about one. */
+  problemAt: number | undefined
+  /** Whether the service refuses the selector, so that asking again is of no use. */
+  isRefused = false
+  /** Where the pages up to the current one begin. */
+  #begins: readonly (string | undefined)[] = [undefined]
+
+  constructor(selector: string, context: Context) {
+    this.selector = selector
+    this.#context = context
+  }
+
+  /** The number of the page, from 1. */
+  get number(): number {
+    return this.#begins.length
+  }
+
+  /** The members of the request for the current page, beside the selector. */
+  get members() {
+    const after = this.#begins.at(-1)
+    return { type: 'any', with_properties: true, size: pageSize, ...(after === undefined ? {} : { after }) } as const
+  }
+
+  /** Fetches the current page again. */
+  async refresh(): Promise<void> {
+    const begins = this.#begins
+    try {
+      const page = await this.#context.session.client.page(this.selector, this.members)
+      if (this.#begins !== begins) return
+      this.page = page
+      this.problem = ''
+      this.problemAt = undefined
+    } catch (error) {
+      this.problem = describeFailure(error, this.#context)
+      this.isRefused = error instanceof TopicdError && error.status < 429
+      const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
+      const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
+      this.problemAt = at === undefined ? undefined : Number(at)
+    }
+    this.#context.changed()
+  }
+
+  async next(): Promise<void> {
+    const last = this.page?.results.at(-1)
+    if (last === undefined || this.page?.has_more !== true) return
+    this.#begins = [...this.#begins, last.path]
+    await this.refresh()
+  }
+
+  async previous(): Promise<void> {
+    if (this.#begins.length === 1) return
+    this.#begins = this.#begins.slice(0, -1)
+    await this.refresh()
+  }
+}

@@ -1,0 +1,83 @@
+/** How the selector's box looks, and what the selector matches. */
+import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import type { Context } from './context.js'
+import type { SearchPanel } from './search-panel.js'
+import { may } from './session.js'
+import { shortened } from './value-text.js'
+
+/** Of a value in a list. */
+const valueCharactersMax = 300
+
+/** The box in which a selector is written. @param search begins a search for a selector */
+export function selectorBox(search: (selector: string) => void): TemplateResult {
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault()
+    search(String(new FormData(event.target as HTMLFormElement).get('selector')))
+  }
+  return html`
+    <form class="row selector" role="search" @submit=${onSubmit}>
+      <label for="selector">Selector</label>
+      <input id="selector" name="selector" class="exact" autocomplete="off" spellcheck="false" required>
+      <button>Find</button>
+    </form>
+    <details class="quiet">
+      <summary>What can I write?</summary>
+      <dl class="examples">
+        ${examples.map(([selector, meaning]) => html`<dt><button class="plain exact" @click=${() => search(selector)}>${selector}</button></dt><dd>${meaning}</dd>`)}
+      </dl>
+    </details>
+  `
+}
+
+const examples = [
+  ['?.*//', 'every topic'],
+  ['?.*/', 'every topic but those at the top'],
+  ['a/b', 'the topic a/b alone'],
+  ['?a/b//', 'a/b and everything below it'],
+  ['?a/.*/c', 'a/…/c with any one segment between'],
+  ['*.*temperature.*', 'every path that contains temperature'],
+] as const
+
+/** @param remove asks whether to remove all that the selector matches */
+export function searchView(panel: SearchPanel, context: Context, remove: () => void): TemplateResult {
+  const { selector, page, problem, number } = panel
+  const body = JSON.stringify({ selector, ...panel.members })
+  return html`
+    <section class="panel" aria-labelledby="search-title">
+      <h2 id="search-title" tabindex="-1">Matches of <span class="exact">${selector}</span></h2>
+      ${problem === '' ? nothing : problemView(panel)}
+      ${
+        page === undefined
+          ? nothing
+          : html`
+        <p class="quiet" role="status">${page.results.length === 0 ? 'Nothing matches.' : `Page ${number}, ${page.results.length} topics${page.has_more ? '' : ', the last'}`}</p>
+        <ol class="results" start=${1}>${page.results.map(
+          (item) => html`
+          <li>
+            <button class="plain exact" @click=${() => context.show(item.path)}>${item.path}</button>
+            <span class="quiet">${item.type}</span>
+            <span class="exact">${item.text === undefined ? 'no value' : shortened(item.text, valueCharactersMax)}</span>
+          </li>`,
+        )}
+        </ol>
+        <p class="row">
+          <button ?disabled=${number === 1} @click=${() => panel.previous()}>Previous page</button>
+          <button ?disabled=${!page.has_more} @click=${() => panel.next()}>Next page</button>
+          ${may(context.session.key, 'remove') ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
+          <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
+        </p>`
+      }
+    </section>
+  `
+}
+
+/** The message, and below the selector a mark at the character that it names. */
+function problemView({ selector, problem, problemAt }: SearchPanel): TemplateResult {
+  const before = problemAt === undefined ? '' : [...selector].slice(0, problemAt - 1).join('')
+  return html`
+    <div role="alert">
+      <p class="bad">${problem}</p>
+      ${problemAt === undefined ? nothing : html`<pre class="pointer" aria-hidden="true">${selector}\n${before.replace(/[^\t]/gu, ' ')}^</pre>`}
+    </div>
+  `
+}

@@ -1,0 +1,61 @@
+/**
+ * The caller: an API key, what it may do, and the client that uses it. The key is kept in the tab's session storage,
+ * which ends with the tab, and is sent nowhere but to the service.
+ */
+import { type Client, connect, TopicdError } from '../../client/index.js'
+
+type Operation = 'fetch' | 'set' | 'add' | 'remove'
+
+/** What the service says of a key. */
+export interface KeyDescription {
+  readonly name: string
+  readonly allow: readonly Operation[]
+  /** The paths of the subtrees that it may touch; empty for all. */
+  readonly under: readonly string[]
+}
+
+export interface Session {
+  /** Where the service is, without a slash at the end. */
+  readonly base: string
+  readonly key: KeyDescription
+  readonly client: Client
+}
+
+const storageName = 'topicd-key'
+
+/** Longer than the service takes for any answer. */
+const timeoutMs = 60_000
+
+/** The key of an earlier visit in this tab; undefined if there is none. */
+export function storedKey(): string | undefined {
+  return sessionStorage.getItem(storageName) ?? undefined
+}
+
+/** Forgets the key. */
+export function endSession(): void {
+  sessionStorage.removeItem(storageName)
+}
+
+/**
+ * Begins a session, and keeps the key.
+ *
+ * @throws TopicdError for a key that the service does not know; TypeError when it cannot be reached, or for a text that
+ *   cannot be a key
+ */
+export async function beginSession(key: string): Promise<Session> {
+  // Relative to the page, so that a base path and a proxy's prefix are right.
+  const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
+  const client = connect(base, { key, timeoutMs })
+  const answer = await fetch(`${base}/console/key`, { headers: { authorization: `Apikey ${key}` } })
+  const described = (await answer.json()) as KeyDescription & { readonly code?: string; readonly message?: string }
+  if (!answer.ok) throw new TopicdError(answer.status, described.code ?? '', described.message ?? answer.statusText)
+  sessionStorage.setItem(storageName, key)
+  return { base, key: described, client }
+}
+
+/** Whether a key may do something to the topic at a path, or, without a path, to some topic. */
+export function may({ allow, under }: KeyDescription, operation: Operation, path?: string): boolean {
+  if (!allow.includes(operation)) return false
+  if (path === undefined || under.length === 0) return true
+  return under.some((subtree) => path === subtree || path.startsWith(`${subtree}/`))
+}

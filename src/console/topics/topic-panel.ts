@@ -1,0 +1,101 @@
+/**
+ * The topic that is shown: its value as the service has it, and, while someone edits it, the text that they write. The
+ * edit is based on the value that was last shown to them, and is written only if the topic still has that value.
+ */
+import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
+import { type Context, describeFailure } from './context.js'
+
+export interface Edit {
+  /** What is written, as it is in the text field. */
+  text: string
+  /** The value that the writer has seen; undefined for a topic without one. */
+  seen: string | undefined
+  /** Whether another's value came in between, and is shown now. */
+  isConflict: boolean
+}
+
+/** The members of a request that fetches a topic with all that it has. */
+export const fetchedMembers = { type: 'any', with_properties: true } as const
+
+export class TopicPanel {
+  readonly path: string
+  readonly #context: Context
+  /** Undefined while it is being fetched, null when there is no topic. */
+  item: Item | null | undefined
+  /** Why the last request failed; empty if it did not. */
+  problem = ''
+  /** What the last write has done; empty before. */
+  done = ''
+  isFormatted = true
+  edit: Edit | undefined
+  isSaving = false
+
+  constructor(path: string, context: Context) {
+    this.path = path
+    this.#context = context
+  }
+
+  /** Fetches the topic again. An edit is left as it is; one that another has overtaken says so. */
+  async refresh(): Promise<void> {
+    try {
+      // By a selector: a fetch by path is refused where there is no topic, which browsers log as an error.
+      const { results } = await this.#context.session.client.page(topic(this.path), fetchedMembers)
+      this.problem = ''
+      this.item = results[0] ?? null
+    } catch (error) {
+      this.problem = describeFailure(error, this.#context)
+    }
+    this.#context.changed()
+  }
+
+  /** Whether the topic has another value than its writer has seen. */
+  get isOvertaken(): boolean {
+    const { edit, item } = this
+    return edit !== undefined && item !== undefined && (item === null || item.text !== edit.seen)
+  }
+
+  startEdit(): void {
+    if (!this.item) return
+    this.edit = { text: this.item.text ?? '', seen: this.item.text, isConflict: false }
+    this.done = ''
+    this.#context.changed()
+  }
+
+  cancelEdit(): void {
+    this.edit = undefined
+    this.#context.changed()
+  }
+
+  /** From now on the value that is shown is the one that may be overwritten. */
+  acceptShown(): void {
+    if (this.edit === undefined || !this.item) return
+    this.edit.seen = this.item.text
+    this.edit.isConflict = false
+    this.#context.changed()
+  }
+
+  /** Writes the edit, if the topic still has the value that its writer has seen. */
+  async save(): Promise<void> {
+    const { edit, item } = this
+    if (edit === undefined || !item || this.isSaving) return
+    this.isSaving = true
+    this.problem = ''
+    this.#context.changed()
+    try {
+      const value = jsonText(edit.text)
+      const constraint = edit.seen === undefined ? ({ no_value: true } as const) : { value: jsonText(edit.seen) }
+      await this.#context.session.client.set(this.path, value, { type: item.type, constraint })
+      this.edit = undefined
+      this.done = 'Saved.'
+    } catch (error) {
+      if (error instanceof SyntaxError) this.problem = `The value is not JSON: ${error.message}.`
+      else if (error instanceof TopicdError && error.code === 'unsatisfied_constraint') edit.isConflict = true
+      else this.problem = describeFailure(error, this.#context)
+    }
+    this.isSaving = false
+    const { problem } = this
+    await this.refresh()
+    if (problem !== '') this.problem = problem
+    this.#context.changed()
+  }
+}

@@ -1,0 +1,101 @@
+/** How the topic that is shown looks. */
+import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import type { Context } from './context.js'
+import { may } from './session.js'
+import { fetchedMembers, type TopicPanel } from './topic-panel.js'
+import { formatted, sizeText } from './value-text.js'
+
+/** @param remove asks whether to remove the topic, or what is below it */
+export function topicView(panel: TopicPanel, context: Context, remove: () => void): TemplateResult {
+  const { item, path, problem, done } = panel
+  return html`
+    <section class="panel" aria-labelledby="topic-path">
+      <h2 id="topic-path" class="exact" tabindex="-1">${path}</h2>
+      ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
+      <p role="status" class="good">${done}</p>
+      ${item === undefined && problem === '' ? html`<p class="quiet">Fetching…</p>` : nothing}
+      ${item === null ? html`<p>There is no topic here${panel.edit ? ' any more' : ', or none with its own value'}.</p>` : nothing}
+      ${item ? html`${valueView(panel, context)}${propertiesView(item.properties ?? {})}` : nothing}
+      ${actionsView(panel, context, remove)}
+    </section>
+  `
+}
+
+function valueView(panel: TopicPanel, context: Context): TemplateResult {
+  const { item, edit, isFormatted } = panel
+  if (!item) return html``
+  const { text, type } = item
+  const choose = (formatted: boolean) => () => {
+    panel.isFormatted = formatted
+    context.changed()
+  }
+  const choice = (name: string, value: boolean) =>
+    html`<button aria-pressed=${isFormatted === value} @click=${choose(value)}>${name}</button>`
+  return html`
+    <p class="row quiet">
+      <span>Type ${type}</span>
+      ${text === undefined ? html`<span>no value</span>` : html`<span>${sizeText(text)}</span>`}
+      ${
+        text === undefined
+          ? nothing
+          : html`<span class="row" role="group" aria-label="How the value is shown">
+        ${choice('Formatted', true)}${choice('As stored', false)}</span>`
+      }
+    </p>
+    ${text === undefined ? nothing : html`<pre class="exact value" tabindex="0" aria-label="Value">${isFormatted ? formatted(text) : text}</pre>`}
+    ${edit === undefined ? nothing : editView(panel)}
+  `
+}
+
+function editView(panel: TopicPanel): TemplateResult {
+  const { edit } = panel
+  if (edit === undefined) return html``
+  const onInput = (event: Event) => {
+    edit.text = (event.target as HTMLTextAreaElement).value
+  }
+  const onSubmit = (event: Event) => {
+    event.preventDefault()
+    void panel.save()
+  }
+  return html`
+    <form @submit=${onSubmit}>
+      <label for="new-value">New value, as JSON</label>
+      <textarea id="new-value" rows="8" spellcheck="false" .value=${edit.text} @input=${onInput}></textarea>
+      ${
+        panel.isOvertaken
+          ? html`<div class="notice" role="alert">
+        <p>${edit.isConflict ? 'Not saved: ' : ''}the topic was changed while you were editing. Its value now is the one above.</p>
+        <button type="button" @click=${() => panel.acceptShown()}>I have seen it; let mine replace it</button>
+      </div>`
+          : nothing
+      }
+      <p class="row">
+        <button class="primary" ?disabled=${panel.isSaving || panel.isOvertaken}>Save</button>
+        <button type="button" @click=${() => panel.cancelEdit()}>Cancel</button>
+      </p>
+    </form>
+  `
+}
+
+function propertiesView(properties: Readonly<Record<string, string>>): TemplateResult {
+  const entries = Object.entries(properties)
+  if (entries.length === 0) return html`<p class="quiet">No properties.</p>`
+  return html`
+    <h3>Properties</h3>
+    <dl class="properties">
+      ${entries.map(([name, value]) => html`<dt class="exact">${name}</dt><dd class="exact">${value}</dd>`)}
+    </dl>
+  `
+}
+
+function actionsView(panel: TopicPanel, context: Context, remove: () => void): TemplateResult {
+  const { key } = context.session
+  const { item, path } = panel
+  const mayEdit = item && panel.edit === undefined && may(key, 'set', path)
+  const body = JSON.stringify({ path, ...fetchedMembers })
+  return html`<p class="row">
+    ${mayEdit ? html`<button @click=${() => panel.startEdit()}>${item.text === undefined ? 'Set a value' : 'Edit'}</button>` : nothing}
+    ${may(key, 'remove', path) ? html`<button class="danger" @click=${remove}>Remove…</button>` : nothing}
+    <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
+  </p>`
+}

@@ -1,0 +1,137 @@
+/**
+ * The tree as far as it was opened. Each level is listed when it is opened, further when someone asks for more, and is
+ * refreshed a page at a time. Nothing is drawn here.
+ */
+import type { Client } from '../../client/index.js'
+import { type Child, type Listing, listChildren } from './children.js'
+
+/** What is below one path. */
+export interface Level {
+  readonly parent: string
+  /** In tree order. */
+  children: readonly Child[]
+  /** Where the next page begins; undefined once everything is listed. */
+  after: string | undefined
+  /** Where the next refresh begins; undefined for the first child. */
+  refreshedTo: string | undefined
+}
+
+export class Tree {
+  readonly #client: Client
+  /** The levels that are open, by their parent; that of the top is the empty path. */
+  readonly #levels = new Map<string, Level>()
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** What is below a path; undefined while that is not open. */
+  level(parent: string): Level | undefined {
+    return this.#levels.get(parent)
+  }
+
+  /** Opens what is below a path. */
+  async open(parent: string): Promise<void> {
+    const { children, after } = await listChildren(this.#client, parent, undefined)
+    this.#levels.set(parent, { parent, children, after, refreshedTo: undefined })
+  }
+
+  /** Opens every level above a path, as far as there is one. */
+  async reveal(path: string): Promise<void> {
+    const segments = path.split('/')
+    for (let length = 0; length < segments.length; length++) {
+      const parent = segments.slice(0, length).join('/')
+      if (!this.#levels.has(parent)) await this.open(parent)
+    }
+  }
+
+  /** Closes a level, and forgets what was below it. */
+  close(parent: string): void {
+    for (const path of this.#levels.keys()) {
+      if (path === parent || (parent !== '' && path.startsWith(`${parent}/`))) this.#levels.delete(path)
+    }
+  }
+
+  /** Lists one more page of a level. */
+  async more(parent: string): Promise<void> {
+    const level = this.#levels.get(parent)
+    if (level?.after === undefined) return
+    const listing = await listChildren(this.#client, parent, level.after)
+    level.children = merged(level.children, listing.children)
+    level.after = listing.after
+  }
+
+  /** The paths whose levels are open, in the order in which they were opened. */
+  openParents(): readonly string[] {
+    return [...this.#levels.keys()]
+  }
+
+  /** Lists one page of a level again: the one after the last that was refreshed. */
+  async refresh(parent: string): Promise<void> {
+    const level = this.#levels.get(parent)
+    if (level === undefined) return
+    const from = level.refreshedTo
+    const listing = await listChildren(this.#client, parent, from)
+    // It may have been closed, or gone on, meanwhile.
+    if (this.#levels.get(parent) !== level || level.refreshedTo !== from) return
+    this.#replace(level, from, listing)
+  }
+
+  #replace(level: Level, from: string | undefined, { children, after }: Listing): void {
+    const start = from === undefined ? 0 : level.children.findIndex(({ path }) => startsAfter(path, from))
+    const first = start === -1 ? level.children.length : start
+    const before = level.children.slice(0, first)
+    const last = children.at(-1)?.path
+    const stillAfter =
+      after === undefined || last === undefined
+        ? []
+        : level.children.slice(first).filter(({ path }) => compare(path, last) > 0)
+    level.children = merged(merged(before, children), stillAfter)
+    // Once all that was listed has been refreshed, it begins again.
+    const isAll = stillAfter.length === 0
+    level.refreshedTo = isAll ? undefined : after
+    if (isAll) level.after = after
+    for (const path of this.#levels.keys()) this.#closeIfGone(level, path)
+  }
+
+  /** A level below a child that has gone is of no use. */
+  #closeIfGone(level: Level, path: string): void {
+    const prefix = level.parent === '' ? '' : `${level.parent}/`
+    if (path === level.parent || path === '' || !path.startsWith(prefix)) return
+    const child = prefix + (path.slice(prefix.length).split('/')[0] ?? '')
+    if (!level.children.some(({ path: known }) => known === child)) this.close(child)
+  }
+}
+
+/** Two lists in order; the last child of the first may be the first one of the second. */
+function merged(first: readonly Child[], second: readonly Child[]): readonly Child[] {
+  const [last, next] = [first.at(-1), second[0]]
+  if (last === undefined || next === undefined || last.path !== next.path) return [...first, ...second]
+  const both = { ...next, isTopic: last.isTopic || next.isTopic, hasChildren: last.hasChildren || next.hasChildren }
+  return [...first.slice(0, -1), both, ...second.slice(1)]
+}
+
+/** Whether a child comes after a place in the tree, which may be within another child's branch. */
+function startsAfter(path: string, place: string): boolean {
+  return compare(path, place) > 0
+}
+
+const encoder = new TextEncoder()
+
+/** The order of paths in the tree: segment by segment, by the bytes of their UTF-8. */
+export function compare(a: string, b: string): number {
+  const [as, bs] = [a.split('/'), b.split('/')]
+  for (let i = 0; i < Math.min(as.length, bs.length); i++) {
+    const order = compareBytes(encoder.encode(as[i]), encoder.encode(bs[i]))
+    if (order !== 0) return order
+  }
+  return as.length - bs.length
+}
+
+function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const difference = (a[i] as number) - (b[i] as number)
+    if (difference !== 0) return difference
+  }
+  return a.length - b.length
+}

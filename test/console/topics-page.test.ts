@@ -1,0 +1,317 @@
+/** The console's page of topics in headless Chromium, used as a person would. */
+import type { Browser, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { startBrowser, whyNoBrowser } from '../support/browser.js'
+import { checkAccessibility, openWatched, type Watched } from '../support/console.js'
+import { type Server, startServer, until } from '../support/server.js'
+
+t.setTimeout(180_000)
+
+const skip = whyNoBrowser()
+
+/** Signs in with a key, and waits for the tree. */
+async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('API key').fill(token)
+  await page.keyboard.press('Enter')
+  await page.locator('.workspace').waitFor()
+}
+
+async function openConsole(browser: Browser, server: Server, token = server.token): Promise<Watched> {
+  const watched = await openWatched(browser, `${server.url}/console`)
+  await signIn(watched.page, token)
+  return watched
+}
+
+/** What every visit must hold: nothing complained, and nothing came from or went elsewhere. */
+function isClean(t: Test, server: Server, { complaints, origins }: Watched): void {
+  t.strictSame(complaints, [], 'no error in the console')
+  t.strictSame([...origins], [new URL(server.url).origin], 'no request to elsewhere')
+}
+
+async function add(server: Server, path: string, value: string, more = ''): Promise<void> {
+  const { status, text } = await server.post('addAndSet', `{"path":${JSON.stringify(path)},"value":${value}${more}}`)
+  if (status !== 200) throw new Error(text)
+}
+
+/** The value that is shown, exactly. */
+const shownValue = (page: Page) => page.locator('pre.value').textContent()
+
+async function choose(page: Page, path: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(`#${encodeURIComponent(path)}`)}`)
+  await page.locator('#topic-path', { hasText: path }).waitFor()
+  await page.locator('pre.value').or(page.getByText('There is no topic here')).waitFor()
+}
+
+await t.test('a first visit: a key, the tree, a topic with every digit', { skip }, async (t) => {
+  const server = await startServer(t)
+  const text = '{"t":21.50,"big":12345678901234567890,"e":1e999,"u":"\\u0041","a":1,"a":[],"z":-0}'
+  await add(server, 'rooms/1/celsius', text, ',"properties":{"REMOVAL":"when no updates for 10m"}')
+  const browser = await startBrowser(t)
+  const watched = await openWatched(browser, `${server.url}/console`)
+  const { page } = watched
+  t.equal(await page.title(), 'Topics – topicd')
+  t.equal(await page.evaluate('document.activeElement.id'), 'key', 'one can type at once')
+  await checkAccessibility(t, page, 'the first visit')
+
+  await page.getByLabel('API key').fill('wrong')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').waitFor()
+  t.match(await page.getByRole('alert').textContent(), /^A known API key is required/, 'a wrong key')
+  await page.getByLabel('API key').fill('schlüssel')
+  await page.keyboard.press('Enter')
+  await page
+    .getByRole('alert')
+    .filter({ hasText: /cannot|key/ })
+    .waitFor()
+
+  await signIn(page, server.token)
+  await page.getByRole('button', { name: 'Below rooms' }).click()
+  await page.getByRole('button', { name: 'Below 1' }).click()
+  await page.getByRole('button', { name: 'celsius' }).click()
+  await page.getByRole('button', { name: 'As stored' }).click()
+  t.equal(await shownValue(page), text, 'as stored')
+  await page.getByRole('button', { name: 'Formatted' }).click()
+  const formatted = (await shownValue(page)) ?? ''
+  t.match(formatted, '  "big": 12345678901234567890,\n')
+  t.equal(formatted.replace(/\s/g, ''), text, 'formatted: only space is added')
+  t.match(await page.locator('.properties').textContent(), /REMOVAL\s*when no updates for 10m/)
+  await checkAccessibility(t, page, 'a topic')
+
+  await add(server, 'rooms/1/celsius', '1.10')
+  await page.locator('pre.value', { hasText: '1.10' }).waitFor()
+  t.pass('another value appears by itself')
+  await page.reload()
+  await page.locator('pre.value', { hasText: '1.10' }).waitFor()
+  t.pass('the key and the topic outlast a reload')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.reload()
+  t.ok(await page.getByLabel('API key').isVisible(), 'signed out')
+  t.strictSame(await page.evaluate('[document.cookie, sessionStorage.length, localStorage.length]'), ['', 0, 0])
+  isClean(t, server, watched)
+})
+
+await t.test(
+  'ten thousand topics: levels, pages of a selector, and at most a request a second',
+  { skip },
+  async (t) => {
+    const server = await startServer(t)
+    const operations = Array.from({ length: 10_000 }, (_, i) => ({
+      op: 'addAndSet',
+      path: `plant/${Math.floor(i / 500)}/${String(i % 500).padStart(3, '0')}`,
+      value: i,
+    }))
+    for (let i = 0; i < operations.length; i += 1000) {
+      t.equal((await server.post('batch', { operations: operations.slice(i, i + 1000) })).status, 200)
+    }
+    const watched = await openConsole(await startBrowser(t), server)
+    const { page } = watched
+    await page.getByRole('button', { name: 'Below plant' }).click()
+    t.match(await page.locator('.tree > li').first().textContent(), '(20)')
+    await page.getByRole('button', { name: 'Below 7', exact: true }).click()
+    const level = page.locator('.tree .tree .tree > li')
+    t.equal(await level.count(), 101, 'a hundred, and one to list more')
+    await page.getByRole('button', { name: /^More…/ }).click()
+    await page.getByRole('button', { name: /^More… 200 listed/ }).waitFor()
+    t.equal(
+      await level
+        .nth(150)
+        .textContent()
+        .then((text) => text?.trim()),
+      '150',
+    )
+
+    await page.getByLabel('Selector').fill('?plant/1[0-9]/49.')
+    await page.keyboard.press('Enter')
+    const seen: string[] = []
+    for (let number = 1; number <= 5; number++) {
+      await page
+        .getByRole('status')
+        .filter({ hasText: `Page ${number},` })
+        .waitFor()
+      seen.push(...(await page.locator('.results li > button').allTextContents()))
+      if (number < 5) await page.getByRole('button', { name: 'Next page' }).click()
+    }
+    t.equal(new Set(seen).size, 100, 'every match once')
+    t.ok(await page.getByRole('button', { name: 'Next page' }).isDisabled(), 'the last page')
+    await page.getByRole('button', { name: 'Previous page' }).click()
+    await page.getByRole('status').filter({ hasText: 'Page 4,' }).waitFor()
+
+    let requests = 0
+    page.on('request', () => requests++)
+    await page.waitForTimeout(3500)
+    t.ok(requests >= 2 && requests <= 4, `${requests} requests in 3.5 s`)
+    await page.getByLabel('Selector').fill('?plant/(')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
+    t.match(await page.getByRole('alert').textContent(), /syntax error at character 8/)
+    t.match(await page.locator('.pointer').textContent(), '?plant/(\n       ^', 'the character is marked')
+    await checkAccessibility(t, page, 'a refused selector')
+    isClean(t, server, watched)
+  },
+)
+
+await t.test("an edit that meets another's overwrites nothing unseen", { skip }, async (t) => {
+  const server = await startServer(t)
+  await add(server, 'shared', '"mine was based on this"')
+  const watched = await openConsole(await startBrowser(t), server)
+  const { page } = watched
+  const stored = async () => (await server.post('fetch', { path: 'shared' })).text
+  await choose(page, 'shared')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  const field = page.getByLabel('New value, as JSON')
+  await field.fill('"mine')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('alert').filter({ hasText: 'not JSON' }).waitFor()
+  await field.fill('"mine"')
+  // No refresh may warn before the save.
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`)
+  await page.waitForTimeout(1200)
+  await add(server, 'shared', '"theirs"')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('alert').filter({ hasText: 'Not saved: the topic was changed' }).waitFor()
+  t.match(await stored(), '"theirs"', 'theirs is still there')
+  t.equal(await shownValue(page), '"theirs"', 'and is shown')
+  t.equal(await field.inputValue(), '"mine"', 'mine is kept')
+  t.ok(await page.getByRole('button', { name: 'Save' }).isDisabled())
+  await checkAccessibility(t, page, 'a conflict')
+  await page.getByRole('button', { name: 'I have seen it; let mine replace it' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor()
+  t.match(await stored(), '"mine"')
+
+  await page.getByRole('button', { name: 'Create…' }).click()
+  await page.getByLabel('Path').fill('shared')
+  await page.getByLabel('Value, as JSON').fill('2')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByRole('alert').filter({ hasText: 'There is a topic at this path already' }).waitFor()
+  await checkAccessibility(t, page, 'the dialog that creates')
+  await page.getByLabel('Path').fill('new/é')
+  await page.getByLabel('Properties').fill('DONT_RETAIN_VALUE=false')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.locator('#topic-path', { hasText: 'new/é' }).waitFor()
+  t.match(await stored(), '"mine"', 'creating has changed nothing')
+  t.match(await server.post('fetch', { path: 'new/é', with_properties: true }), {
+    text: '{"path":"new/é","type":"json","value":2,"properties":{"DONT_RETAIN_VALUE":"false"}}',
+  })
+  isClean(t, server, watched)
+})
+
+await t.test('a removal says how many topics before it is done', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (const path of ['a', 'a/b', 'a/b/c', 'a.b', 'd']) await add(server, path, '1')
+  const watched = await openConsole(await startBrowser(t), server)
+  const { page } = watched
+  await choose(page, 'a')
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await page.getByRole('button', { name: 'Remove 1 topic' }).waitFor()
+  await page.getByLabel('this topic and everything below it').check()
+  await page.getByRole('button', { name: 'Remove 3 topics' }).waitFor()
+  await checkAccessibility(t, page, 'the dialog that removes')
+  await page.keyboard.press('Escape')
+  t.equal(await page.getByRole('dialog').count(), 0, 'Escape closes it')
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await page.getByLabel('this topic and everything below it').check()
+  await page.getByRole('button', { name: 'Remove 3 topics' }).click()
+  await page.getByText('3 topics removed.').waitFor()
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.locator('.shown', { hasText: 'There is no topic here' }).waitFor()
+  t.match(await server.post('fetch', { selector: '?.*//', with_values: false }), {
+    text: '{"has_more":false,"results":[{"path":"a.b","type":"json"},{"path":"d","type":"json"}]}',
+  })
+  await until('the tree follows', async () => (await page.locator('.tree > li').count()) === 2 || undefined)
+  isClean(t, server, watched)
+})
+
+await t.test('a restricted key is offered what it may do, and nothing else', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (const path of ['own/x', 'other/y']) await add(server, path, '1')
+  const reader = await server.addKey('reader', { allow: ['fetch'], under: ['own'] })
+  const writer = await server.addKey('writer', { allow: ['set', 'add'] })
+  const browser = await startBrowser(t)
+  const watched = await openConsole(browser, server, reader)
+  await watched.page.getByRole('button', { name: 'Below own' }).click()
+  await watched.page.getByRole('button', { name: 'x', exact: true }).click()
+  t.equal(await shownValue(watched.page), '1')
+  t.match(await watched.page.locator('header').textContent(), 'Key reader: fetch below own')
+  for (const name of ['Edit', 'Create…', 'Remove…'])
+    t.equal(await watched.page.getByRole('button', { name }).count(), 0)
+  t.equal(await watched.page.getByRole('button', { name: 'other' }).count(), 0, 'nor other subtrees')
+  isClean(t, server, watched)
+
+  const blind = await openConsole(browser, server, writer)
+  await blind.page.getByText('This API key may not fetch').waitFor()
+  t.equal(await blind.page.getByLabel('Selector').count(), 0)
+  t.equal(await blind.page.getByRole('button', { name: 'Create…' }).count(), 1)
+  isClean(t, server, blind)
+
+  t.match(await server.command('keys', 'revoke', 'reader'), { code: 0 })
+  await watched.page.getByLabel('API key').waitFor()
+  t.match(await watched.page.getByRole('alert').textContent(), /^A known API key is required/, 'revoked meanwhile')
+})
+
+await t.test('nothing that is stored becomes markup', { skip }, async (t) => {
+  const server = await startServer(t)
+  const hostile = [
+    '<img src=x onerror="document.title=1">',
+    '<script>document.title=1</script>',
+    '"><svg onload=document.title=1>',
+    ['$', '{document.title=1}'].join(''),
+    '{{document.title=1}}',
+    '<!--?lit$-->',
+    'javascript:document.title=1',
+    '\u202Ereversed\u202C',
+    '\u0001\u007f',
+  ]
+  for (const [i, text] of hostile.entries()) {
+    const json = JSON.stringify(text)
+    await add(server, `h${i}-${text.replaceAll('/', '')}/x`, `{${json}:${json}}`, `,"properties":{${json}:${json}}`)
+    await add(server, `s${i}`, json, ',"type":"string"')
+  }
+  const watched = await openConsole(await startBrowser(t), server)
+  const { page } = watched
+  for (const [i, text] of hostile.entries()) {
+    const path = `h${i}-${text.replaceAll('/', '')}/x`
+    await choose(page, path)
+    await page.locator('pre.value').waitFor()
+    await page.getByRole('button', { name: 'As stored' }).click()
+    const json = JSON.stringify(text)
+    t.equal(await shownValue(page), `{${json}:${json}}`, json)
+    t.equal(await page.locator('.properties dd').textContent(), text)
+    t.equal(await page.locator('#topic-path').textContent(), path)
+  }
+  await page.getByLabel('Selector').fill('?.*//')
+  await page.keyboard.press('Enter')
+  await page.getByRole('status').filter({ hasText: '18 topics' }).waitFor()
+  t.equal(await page.locator('img, svg, iframe, script:not([src])').count(), 0, 'no element was made')
+  t.equal(await page.title(), 'Topics – topicd', 'nothing was executed')
+  isClean(t, server, watched)
+})
+
+await t.test('by keyboard, at 400 pixels, light and dark; a request as a command', { skip }, async (t) => {
+  const server = await startServer(t)
+  await add(server, "it's/x", '1')
+  const browser = await startBrowser(t)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const viewport = { width: 400, height: 700 }
+    const watched = await openWatched(browser, `${server.url}/console`, { colorScheme, viewport })
+    const { page } = watched
+    await page.keyboard.type(server.token)
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: "Below it's" }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'x', exact: true }).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.locator('pre.value').waitFor()
+    t.equal(await page.evaluate('document.activeElement.id'), 'topic-path', 'the topic has the focus')
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+    t.ok(width <= 400, `${width} pixels wide`)
+    await checkAccessibility(t, page, `${colorScheme}, narrow`)
+    await page.getByRole('button', { name: 'Copy as curl' }).click()
+    const command = await page.getByLabel('Command').inputValue()
+    t.match(command, `--data-binary '{"path":"it'\\''s/x","type":"any","with_properties":true}'`)
+    await checkAccessibility(t, page, `${colorScheme}, a command`)
+    isClean(t, server, watched)
+  }
+})
