@@ -135,7 +135,11 @@ t.test('ten minutes are kept, and a clock that is set back begins anew', (t) => 
 })
 
 t.test('each worker has a line while it is in the ten minutes', (t) => {
-  const { moments } = historyOf(reading(1, { pids: [10, 9] }), reading(3, { pids: [9, 11] }), reading(5, { pids: [11] }))
+  const { moments } = historyOf(
+    reading(1, { pids: [10, 9] }),
+    reading(3, { pids: [9, 11] }),
+    reading(5, { pids: [11] }),
+  )
   const linesOf = (of: readonly Moment[]): unknown =>
     chartsOf(of)
       .find(({ title }) => title === 'Memory')
