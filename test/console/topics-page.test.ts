@@ -108,6 +108,7 @@ await t.test(
     await page.getByRole('button', { name: 'Below plant' }).click()
     t.match(await page.locator('.tree > li').first().textContent(), '(20)')
     await page.getByRole('button', { name: 'Below 7', exact: true }).click()
+    await page.getByRole('button', { name: /^More… 100 listed/ }).waitFor()
     const level = page.locator('.tree .tree .tree > li')
     t.equal(await level.count(), 101, 'a hundred, and one to list more')
     await page.getByRole('button', { name: /^More…/ }).click()

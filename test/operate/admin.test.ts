@@ -11,18 +11,19 @@ import { get } from '../support/metrics.js'
 import { first } from '../support/only.js'
 import { runCommand, startServer, until } from '../support/server.js'
 
-await t.test('the admin listener answers GET and HEAD on four paths; the public port lacks two of them', async (t) => {
+await t.test('the admin listener answers GET and HEAD on five paths; the public port lacks two of them', async (t) => {
   const { adminUrl, url } = await startServer(t, { workers: 2 })
   t.strictSame(await get(`${adminUrl}/healthz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ok\n' })
   t.strictSame(await get(`${adminUrl}/readyz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ready\n' })
   t.match(await get(`${adminUrl}/readyz?verbose`), { status: 200 }, 'a query string is ignored')
-  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
+  for (const path of ['/', '/healthz', '/readyz', '/metrics', '/openapi.json']) {
     t.match(await get(adminUrl + path, 'HEAD'), { status: 200, text: '' }, `HEAD ${path}`)
     t.match(await get(adminUrl + path, 'POST'), { status: 405 }, `POST ${path}`)
   }
   for (const path of ['/readyz', '/metrics'])
     t.match(await get(url + path), { status: 404 }, `${path} is not on the public port`)
-  for (const path of ['/', '/topics/fetch', '/metrics/', '/../healthz/..'])
+  t.match(await get(`${adminUrl}/`), { status: 200, type: 'text/html; charset=utf-8', text: /^<!doctype html>/ })
+  for (const path of ['/topics/fetch', '/metrics/', '/console/', '/console/x', '/../healthz/../x'])
     t.match(await get(adminUrl + path), { status: 404 }, path)
 })
 

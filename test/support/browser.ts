@@ -12,7 +12,7 @@ import type { Test } from 'tap'
 const executablePath = '/usr/bin/chromium'
 
 /** `--no-sandbox`: tests may run as root. The others keep it from calling its vendor, and from changing protocol. */
-const args = [
+const args: string[] = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -27,9 +27,12 @@ export function whyNoBrowser(): string | false {
   return existsSync(executablePath) ? false : `${executablePath} is not installed: real pages were NOT tested`
 }
 
+/** How the browser is started. */
+export const browserLaunch = { executablePath, args, headless: true }
+
 /** Starts the browser; it ends with the test. */
 export async function startBrowser(t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath, args, headless: true })
+  const browser = await chromium.launch(browserLaunch)
   t.teardown(() => browser.close())
   return browser
 }

@@ -1,0 +1,126 @@
+/**
+ * How the console's pages are served: from memory, compressed, with ETags, under a strict policy; and what `/console`
+ * tells about a key. What the pages do is tested in a browser.
+ */
+import { request } from 'node:http'
+import { gunzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { startServer } from '../support/server.js'
+
+interface Got {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+function get(url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, agent: false }, (res) => {
+      const pieces: Buffer[] = []
+      res.on('data', (piece: Buffer) => pieces.push(piece))
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(pieces) }))
+    })
+    sent.on('error', reject).end()
+  })
+}
+
+/** Compressed bytes of a page with everything that it loads: the bound of a page that opens at once. */
+const pageBytesMax = 150_000
+
+/** The paths of the files that a document names, from its links and scripts. */
+function filesIn({ body }: Got): string[] {
+  return [...body.toString().matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path)
+}
+
+/** What holds for the document at `url`, and for each file that it names. */
+async function checkPage(t: Test, url: string): Promise<void> {
+  const document = await get(url)
+  t.match(document, {
+    status: 200,
+    headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' },
+  })
+  const policy = String(document.headers['content-security-policy'])
+  t.match(policy, "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'")
+  t.match(policy, "require-trusted-types-for 'script'")
+  t.notMatch(policy, /unsafe|\*|https?:|data:/)
+  t.notMatch(
+    document.body.toString(),
+    /<script>|<script type="module">| style="| on\w+="|https?:/,
+    'nothing inline or elsewhere',
+  )
+  t.equal(document.headers['set-cookie'], undefined, 'no cookie')
+
+  const compressed = await get(url, { 'accept-encoding': 'gzip, br' })
+  t.equal(compressed.headers['content-encoding'], 'gzip')
+  t.ok(gunzipSync(compressed.body).equals(document.body))
+  const etag = String(document.headers.etag)
+  t.not(compressed.headers.etag, etag, 'each encoding has its own ETag')
+  for (const known of [etag, `"x", ${etag}`, `W/${etag}`]) {
+    const unchanged = await get(url, { 'if-none-match': known })
+    t.match(unchanged, { status: 304, headers: { etag } }, known)
+    t.equal(unchanged.body.length, 0)
+  }
+  t.equal((await get(url, { 'if-none-match': '"other"' })).status, 200)
+  const head = await get(url, {}, 'HEAD')
+  t.match(head, { status: 200, headers: { etag, 'content-length': String(document.body.length) } })
+  t.equal((await get(url, { 'accept-encoding': 'gzip;q=0' })).headers['content-encoding'], undefined)
+
+  let bytes = compressed.body.length
+  const files = filesIn(document)
+  t.ok(files.length > 4, `${files.length} files`)
+  for (const path of files) {
+    const file = await get(new URL(path, url).href, { 'accept-encoding': 'gzip' })
+    t.match(file, { status: 200, headers: { 'cache-control': 'public, max-age=31536000, immutable' } }, path)
+    t.equal(file.headers['x-content-type-options'], 'nosniff')
+    const kind = path.endsWith('.js') ? /^text\/javascript/ : path.endsWith('.css') ? /^text\/css/ : /^image\/svg\+xml/
+    t.match(String(file.headers['content-type']), kind)
+    const text = gunzipSync(file.body).toString()
+    t.notMatch(text, /\bimport\s*\(|sourceMappingURL|from '(?!\.)/, 'its imports are relative')
+    bytes += file.body.length
+  }
+  t.ok(bytes <= pageBytesMax, `${bytes} bytes compressed`)
+  t.comment(`${url.replace(/:\d+/, '')}: ${files.length} files, ${bytes} bytes compressed`)
+  const [first = ''] = files
+  const old = await get(new URL(first.replace(/[0-9a-f]{16}/, '0'.repeat(16)), url).href)
+  t.match(old, { status: 200, headers: { 'cache-control': 'no-store' } }, 'under the hash of another build')
+}
+
+await t.test('both pages', async (t) => {
+  const server = await startServer(t)
+  await checkPage(t, `${server.url}/console`)
+  await checkPage(t, `${server.adminUrl}/`)
+  t.equal((await get(`${server.adminUrl}/console/none.js`)).status, 404)
+  t.notMatch(server.output, /warning/i)
+})
+
+await t.test('below a base path', async (t) => {
+  const server = await startServer(t, { flags: ['--base-path', '/x/y'] })
+  t.match(server.url, /\/x\/y$/)
+  await checkPage(t, `${server.url}/console`)
+  const slash = await get(`${server.url}/console/`)
+  t.match(slash, { status: 301, headers: { location: '../console' } })
+  for (const path of ['/console/none', '/console/0/console/../../package.json', '/console/0/client/none.js']) {
+    t.match(await get(server.url + path), { status: 404, body: /unknown_route/ }, path)
+  }
+  t.match(await get(`${server.url}/console`, {}, 'POST'), { status: 405, headers: { allow: 'GET, HEAD' } })
+})
+
+await t.test('what a key may do is told to who has it', async (t) => {
+  const server = await startServer(t)
+  const limited = await server.addKey('limited', { allow: ['fetch', 'set'], under: ['a/b', 'c'] })
+  const key = (token: string) => get(`${server.url}/console/key`, { authorization: `Apikey ${token}` })
+  const { status, headers, body } = await key(limited)
+  t.equal(status, 200)
+  t.match(headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+  t.equal(body.toString(), '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"]}')
+  t.match(JSON.parse((await key(server.token)).body.toString()), { under: [] })
+  for (const token of ['none', '']) t.match(await key(token), { status: 401, body: /"code":"unauthorized"/ })
+})
+
+await t.test('without the console, its paths are unknown', async (t) => {
+  const server = await startServer(t, { flags: ['--no-console'] })
+  for (const path of ['/console', '/console/', '/console/key']) {
+    t.match(await get(server.url + path), { status: 404, body: /unknown_route/ }, path)
+  }
+  t.equal((await get(`${server.adminUrl}/`)).status, 200, 'the page of the service is another')
+})
