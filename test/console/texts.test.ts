@@ -1,6 +1,6 @@
 /** What the page of the service says in words: numbers, times, facts, readiness, and how high charts are. */
 import t, { type Test } from 'tap'
-import { type Chart, chartsOf, colourOf, highest } from '../../dist/console/service/charts.js'
+import { type Chart, chartsOf, colourOf, highest, isolatedIn } from '../../dist/console/service/charts.js'
 import { factsOf } from '../../dist/console/service/facts.js'
 import * as formats from '../../dist/console/service/formats.js'
 import { History, type Moment } from '../../dist/console/service/history.js'
@@ -176,5 +176,12 @@ t.test('each line has one of six colours, and bad ones are red', (t) => {
   t.strictSame(lines.map(colourOf), [1, 2, 3, 4, 5, 6, 1])
   t.equal(colourOf({ name: 'limit', value: () => 1, isLimit: true }, 1), 5)
   t.equal(colourOf({ name: 'errors', value: () => 1, colour: 5 }, 2), 5)
+  t.end()
+})
+
+t.test('values that are between two gaps are drawn as points', (t) => {
+  t.strictSame(isolatedIn([1, null, 0, null, 2, 3, null, 4]), [0, 2, 7])
+  t.strictSame(isolatedIn([null, 1, 1]), [])
+  t.strictSame(isolatedIn([5]), [0])
   t.end()
 })

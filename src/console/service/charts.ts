@@ -141,6 +141,14 @@ export function valuesOf({ value }: Line, moments: readonly Moment[]): (number |
   return moments.map(({ point }) => (point && value(point)) ?? null)
 }
 
+/** The places of values between two gaps, through which no line goes: a hidden tab reads about once a minute. */
+export function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
+  const isGap = (index: number): boolean => (values[index] ?? null) === null
+  return Array.from(values, (_, index) => index).filter(
+    (index) => !isGap(index) && isGap(index - 1) && isGap(index + 1),
+  )
+}
+
 /** How high a chart has to be: what its lines reach, and a limit once they are half way to it. */
 export function highest(chart: Chart, moments: readonly Moment[]): number {
   const maxOf = (line: Line): number => Math.max(0, ...valuesOf(line, moments).map((value) => value ?? 0))

@@ -3,7 +3,7 @@
  * is for charts.ts; the values as text are the page's, so a canvas is hidden from screen readers.
  */
 import type Plot from 'uplot'
-import { type Chart, colourOf, highest, valuesOf } from './charts.js'
+import { type Chart, colourOf, highest, isolatedIn, valuesOf } from './charts.js'
 import { formatClock } from './formats.js'
 import { historyS, type Moment } from './history.js'
 
@@ -105,5 +105,7 @@ const axisColours: Plot.Axis = {
 
 function seriesOf(line: Chart['lines'][number], index: number): Plot.Series {
   const stroke = (): string => colour(`--chart-${colourOf(line, index)}`)
-  return { label: line.name, stroke, width: 1.5, points: { show: false }, ...(line.isLimit && { dash: [6, 4] }) }
+  const filter: Plot.Series.Points.Filter = ({ data }, at) => isolatedIn(data[at] ?? [])
+  const points = { show: false, filter, size: 3, fill: stroke }
+  return { label: line.name, stroke, width: 1.5, points, ...(line.isLimit && { dash: [6, 4] }) }
 }

@@ -13,7 +13,7 @@ interface ShownChart {
   readonly element: HTMLElement
 }
 
-export interface Shown {
+interface Shown {
   readonly host: string
   readonly summary: Summary
   /** The last one; undefined before the first. */
