@@ -14,9 +14,10 @@ import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
 import { type DiskWatch, watchDisk } from '../ops/free-space.js'
 import type { Logger } from '../ops/log.js'
+import { watchLoop } from '../ops/loop-delay.js'
 import { RefusedKeys } from '../ops/refused-keys.js'
 import { createRequestCounter, type RequestCounter } from '../ops/request-stats.js'
-import { readWorkerStats, watchLoop } from '../ops/worker-stats.js'
+import { readWorkerStats } from '../ops/worker-stats.js'
 import { settingTable } from '../settings.js'
 import { isExclusive } from '../store/address.js'
 import { openStore } from '../store/open.js'
@@ -54,7 +55,7 @@ interface Serving {
 export class WorkerLife {
   readonly #log: Logger
   readonly #refusedKeys: RefusedKeys
-  readonly #loop = watchLoop()
+  readonly #loopDelay = watchLoop()
   #start: Start | undefined
   /** Known before the rest of `#opened`: while the keys are being read, the store may already be unavailable. */
   #store: TopicStore | undefined
@@ -185,7 +186,7 @@ export class WorkerLife {
   async sendStats(withStore: boolean): Promise<void> {
     if (this.#opened === undefined || this.#serving === undefined) return
     try {
-      const sources = { ...this.#opened, ...this.#serving, loop: this.#loop }
+      const sources = { ...this.#opened, ...this.#serving, loopDelay: this.#loopDelay }
       const expired = this.#opened.sweeper.removed
       sendToParent({ kind: 'figures', figures: await readWorkerStats(sources, expired, withStore) })
     } catch (error) {

@@ -89,25 +89,35 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
 /** The current state of a worker. */
 export function stateOf(stats: WorkerStats): Metric[] {
   const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = stats
-  const ofWorker = (value: number | undefined): Samples => (value === undefined ? [] : [[{ pid: String(pid) }, value]])
+  // A worker of an older build does not send its pid.
+  const ofWorker = (value: number | undefined): Samples =>
+    value === undefined || pid === undefined ? [] : [[{ pid: String(pid) }, value]]
   return [
     gauge('topicd_connections', 'Open connections.', one(connections)),
     gauge('topicd_connections_max', 'Connections that all workers together accept.', one(connectionsMax)),
     gauge('topicd_worker_open_fds', 'Open file descriptors of a worker.', ofWorker(descriptors?.open)),
     gauge('topicd_worker_max_fds', 'File descriptors that a worker may have open.', ofWorker(descriptors?.max)),
+    gauge('topicd_worker_resident_memory_bytes', 'Resident memory of a worker.', ofWorker(stats.residentBytes)),
     gauge('topicd_requests_waiting', 'Requests that wait for their answer.', one(waiting)),
     gauge('topicd_writes_in_flight', 'Writes that wait for their commit.', one(commits?.inFlight ?? 0)),
     ...diskState(stats),
     gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),
     gauge('topicd_event_loop_delay_p99_seconds', loopDelayHelp('at the 99th percentile'), one(loopDelay.p99), 'max'),
     gauge('topicd_event_loop_delay_max_seconds', loopDelayHelp('at most'), one(loopDelay.max), 'max'),
+    gauge(
+      'topicd_worker_event_loop_delay_p99_seconds',
+      `How late timers of a worker were at the 99th percentile ${loopDelayWindow}.`,
+      ofWorker(loopDelay.p99),
+    ),
     ...processMemory(stats),
     ...(stored === undefined ? [] : storedState(stored)),
   ]
 }
 
+const loopDelayWindow = 'over the last 15 s'
+
 function loopDelayHelp(what: string): string {
-  return `How late timers were ${what} since the last scrape, of the worker where it was worst.`
+  return `How late timers were ${what} ${loopDelayWindow}, of the worker where it was worst.`
 }
 
 /** The state of the disk; none if the topics are stored elsewhere. */

@@ -3,7 +3,6 @@
  * worker-metrics.ts turns them into metrics.
  */
 import { readdirSync } from 'node:fs'
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { KeyRequests } from '../auth/key-counts.js'
 import type { Keyring } from '../auth/keyring.js'
 import type { HistogramStats } from '../histogram.js'
@@ -12,6 +11,7 @@ import type { HttpServer } from '../http/server.js'
 import { StoreError, type StoreStats, type TopicStore } from '../store/store.js'
 import type { DiskWatch } from './free-space.js'
 import { logLinesDropped } from './log.js'
+import type { LoopDelay } from './loop-delay.js'
 import type { RequestCounter, RequestStats } from './request-stats.js'
 
 /** Members are added, never changed: during a rolling restart the reader may be older than the worker. */
@@ -35,8 +35,8 @@ export interface WorkerStats extends RequestStats {
   readonly logLinesDropped?: number
   readonly pid?: number
   readonly descriptors?: Descriptors
-  /** By how much timers were late since the last reading, in seconds. */
-  readonly loopDelay: { readonly median: number; readonly p99: number; readonly max: number }
+  /** By how much timers were late in the last 15 s. */
+  readonly loopDelay: LoopDelay
   readonly cpuSeconds: { readonly user: number; readonly system: number }
   readonly residentBytes: number
   readonly heapBytes: number
@@ -69,7 +69,7 @@ interface StatsSources {
   readonly counter: RequestCounter
   readonly keyring: Pick<Keyring, 'requests'>
   readonly disk: DiskWatch | undefined
-  readonly loop: IntervalHistogram
+  readonly loopDelay: () => LoopDelay
 }
 
 /**
@@ -79,7 +79,7 @@ interface StatsSources {
  * @param withStore whether those of the store are read too
  */
 export async function readWorkerStats(
-  { store, server, counter, keyring, disk, loop }: StatsSources,
+  { store, server, counter, keyring, disk, loopDelay }: StatsSources,
   expired: number,
   withStore: boolean,
 ): Promise<WorkerStats> {
@@ -95,7 +95,7 @@ export async function readWorkerStats(
     connectionsMax: connectionsAllowed(),
     diskFreeBytes: disk?.freeBytes() ?? 0,
     diskFreeBytesMin: disk?.freeBytesMin,
-    loopDelay: readLoop(loop),
+    loopDelay: loopDelay(),
   }
 }
 
@@ -107,28 +107,6 @@ async function readStored(store: TopicStore): Promise<StoreStats | undefined> {
     if (error instanceof StoreError) return undefined
     throw error
   }
-}
-
-/** Between two samples of the event loop's delay; each sample is a timer. */
-const sampleMs = 20
-
-/** Starts to sample the delay of this process's event loop. */
-export function watchLoop(): IntervalHistogram {
-  const histogram = monitorEventLoopDelay({ resolution: sampleMs })
-  histogram.enable()
-  return histogram
-}
-
-/** The delays since the last reading. The histogram holds the time between samples, so the interval is subtracted. */
-function readLoop(histogram: IntervalHistogram): WorkerStats['loopDelay'] {
-  const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - sampleMs / 1000) || 0
-  const delays = {
-    median: seconds(histogram.percentile(50)),
-    p99: seconds(histogram.percentile(99)),
-    max: seconds(histogram.max),
-  }
-  histogram.reset()
-  return delays
 }
 
 type ProcessMember = 'pid' | 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'descriptors' | 'logLinesDropped'

@@ -9,6 +9,7 @@ import { importsOf, parse, type Source, sourcesOf } from '../support/sources.js'
 
 /** Exports that only tests import, each with the pure part that is tested through it. */
 const forTests: ReadonlyMap<string, string> = new Map([
+  ['src/ops/loop-delay.ts LoopDelays', 'the samples of a window, with a simulated clock'],
   [
     'src/selectors/pattern.ts harmlessExpression',
     "which patterns run on JavaScript's engine, compared with the other engine",

@@ -146,6 +146,28 @@ await t.test('the store, the disk and the processes are reported', async (t) => 
   }
 })
 
+await t.test('each worker reports its memory and its event loop, and every reader sees the same delay', async (t) => {
+  const pids = server.workerPids()
+  const stopped = first(pids)
+  process.kill(stopped, 'SIGSTOP')
+  const stoppedMs = performance.now()
+  await until('half a second', async () => performance.now() - stoppedMs > 500 || undefined)
+  process.kill(stopped, 'SIGCONT')
+  const seen = await until('the delay', async () => {
+    const metrics = await scrape(adminUrl)
+    return metrics.value('topicd_event_loop_delay_max_seconds') > 0.4 ? metrics : undefined
+  })
+  const again = await scrape(adminUrl)
+  t.ok(again.value('topicd_event_loop_delay_max_seconds') > 0.4, 'a reading takes nothing from the next')
+  let p99 = 0
+  for (const pid of pids.map(String)) {
+    const memory = seen.value('topicd_worker_resident_memory_bytes', { pid })
+    t.ok(memory > 2 ** 24 && memory < seen.value('process_resident_memory_bytes'), `worker ${pid}: ${memory} bytes`)
+    p99 = Math.max(p99, seen.value('topicd_worker_event_loop_delay_p99_seconds', { pid }))
+  }
+  t.equal(p99, seen.value('topicd_event_loop_delay_p99_seconds'), 'the worst worker is one of them')
+})
+
 await t.test('names, types and help follow the conventions', async (t) => {
   const { text, type } = await get(`${adminUrl}/metrics`)
   t.match(type, 'text/plain; version=0.0.4')

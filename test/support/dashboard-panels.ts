@@ -118,6 +118,10 @@ export const rows: readonly Row[] = [
         queries: ['p50', 'p99', 'max'].map((of) => as(gauge(`topicd_event_loop_delay_${of}_seconds`), of)),
       },
       {
+        title: 'Event loop delay of each worker',
+        queries: [as(gauge('topicd_worker_event_loop_delay_p99_seconds', 'pid'), 'p99')],
+      },
+      {
         title: 'CPU',
         unit: 'percentunit',
         queries: ['user', 'system'].map((of) => as(rate(`process_cpu_${of}_seconds_total`), of)),
@@ -129,6 +133,7 @@ export const rows: readonly Row[] = [
           as(gauge('nodejs_heap_size_used_bytes'), 'heap'),
         ],
       },
+      { title: 'Memory of each worker', queries: [gauge('topicd_worker_resident_memory_bytes', 'pid')] },
     ],
   },
   {

@@ -28,8 +28,8 @@ const stats = {
   heapBytes: 0,
 }
 
-/** The help text of each metric, by its name: a histogram's without `_bucket`, `_sum` and `_count`. */
-export async function metricTable(): Promise<ReadonlyMap<string, string>> {
+/** What that service would answer to a scrape. */
+export async function metricsText(): Promise<string> {
   const worker = { version: '1', stats, ended: new Promise(() => {}), requestStats: async () => {} }
   const metrics = createMetrics({
     serving: () => [worker],
@@ -39,7 +39,12 @@ export async function metricTable(): Promise<ReadonlyMap<string, string>> {
     log: { error: (problem: object) => Promise.reject(problem) } as never,
   })
   metrics.watch(worker)
-  const text = await metrics.read()
+  return metrics.read()
+}
+
+/** The help text of each metric, by its name: a histogram's without `_bucket`, `_sum` and `_count`. */
+export async function metricTable(): Promise<ReadonlyMap<string, string>> {
+  const text = await metricsText()
   const helps = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => [name, help]))
   return new Map([...parseMetrics(text).types.keys()].map((name) => [name, helps.get(name) ?? '']))
 }

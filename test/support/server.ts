@@ -49,6 +49,8 @@ export interface StartOptions {
   readonly workers?: number
   /** Whether their number is given as a flag; true by default. False if a settings file gives it. */
   readonly workersFlag?: boolean
+  /** The admin listener's port, such as that of an earlier server; any free one by default. */
+  readonly adminPort?: number
   /** Further flags of `serve`. */
   readonly flags?: readonly string[]
   /** The main.js of another build; that of `dist` by default. */
@@ -169,7 +171,16 @@ export class Server {
     this.#options = options
     this.dataDir = dataDir
     this.token = options.token ?? ''
-    const flags = ['--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', dataDir]
+    const flags = [
+      '--host',
+      '127.0.0.1',
+      '--port',
+      '0',
+      '--admin-port',
+      String(options.adminPort ?? 0),
+      '--data',
+      dataDir,
+    ]
     if (options.workersFlag !== false) flags.push('--workers', String(this.workers))
     if (options.token === undefined) flags.push('--first-key')
     const command: [string, ...string[]] = [

@@ -1,0 +1,50 @@
+/** The last ten minutes, in memory: a moment for each reading, and one without a point wherever nothing is known. */
+import { gapS, type Point, pointOf } from './points.js'
+import type { Reading } from './reading.js'
+
+export interface Moment {
+  /** Seconds since the epoch, by the browser's clock. Ascending. */
+  readonly atS: number
+  /** Undefined for a gap. */
+  readonly point: Point | undefined
+}
+
+/** How long a moment is kept, and shown. */
+export const historyS = 600
+
+export class History {
+  #readings: Reading[] = []
+  #moments: Moment[] = []
+
+  get moments(): readonly Moment[] {
+    return this.#moments
+  }
+
+  get lastReading(): Reading | undefined {
+    return this.#readings.at(-1)
+  }
+
+  /** Adds a reading. After a pause, such as that of a hidden tab, the moments before it are followed by a gap. */
+  add(reading: Reading): void {
+    const { atS } = reading
+    this.#forget(atS)
+    const lastS = this.#moments.at(-1)?.atS
+    if (lastS !== undefined && atS - lastS > gapS) this.#moments.push({ atS: (lastS + atS) / 2, point: undefined })
+    this.#moments.push({ atS, point: pointOf(reading, this.#readings) })
+    this.#readings.push(reading)
+  }
+
+  /** Nothing could be read. */
+  addGap(atS: number): void {
+    this.#forget(atS)
+    this.#moments.push({ atS, point: undefined })
+  }
+
+  /** Removes what is too old, and everything if the clock was set back. */
+  #forget(nowS: number): void {
+    const lastS = this.#moments.at(-1)?.atS ?? 0
+    const fromS = nowS > lastS ? nowS - historyS : Number.POSITIVE_INFINITY
+    this.#readings = this.#readings.filter(({ atS }) => atS > fromS)
+    this.#moments = this.#moments.filter(({ atS }) => atS > fromS)
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * What the charts show of one moment: states as they were read, and what happened since an earlier reading: per second
+ * since the one before, and for quantiles and means since that of about 30 s before, since one of two seconds has too few
+ * values. A service that was started in between counts anew, so nothing is known across its start.
+ */
+import { type Buckets, bucketsBetween, quantile } from './buckets.js'
+import type { Answers, Reading, WorkerReading } from './reading.js'
+
+/** Undefined is a gap. Durations are in seconds. */
+export interface Point {
+  /** Answers per second. */
+  readonly answers: Answers | undefined
+  readonly latencyS: Quantiles | undefined
+  readonly commitS: Quantiles | undefined
+  readonly writesPerCommit: number | undefined
+  readonly writesInFlight: number | undefined
+  readonly connections: number | undefined
+  readonly connectionsMax: number | undefined
+  readonly residentBytes: number | undefined
+  readonly perWorker: readonly WorkerReading[]
+  readonly diskFreeBytes: number | undefined
+  readonly diskFreeBytesMin: number | undefined
+}
+
+interface Quantiles {
+  readonly p50: number | undefined
+  readonly p99: number | undefined
+}
+
+/** Over how long quantiles and means are taken. */
+const windowS = 30
+
+/** How far two readings may be apart and still belong together: one that was missed is not yet a gap. */
+export const gapS = 6
+
+/** @param earlier former readings, the latest last */
+export function pointOf(now: Reading, earlier: readonly Reading[]): Point {
+  const comparable = earlier.filter(({ startedS }) => startedS === now.startedS)
+  const last = comparable.at(-1)
+  const window = comparable.find(({ atS }) => atS >= now.atS - windowS - 1)
+  return {
+    answers: last && perSecond(last, now),
+    latencyS: window && quantiles(window.requestSeconds, now.requestSeconds),
+    commitS: window && quantiles(window.commitSeconds, now.commitSeconds),
+    writesPerCommit: window && writesPerCommit(window, now),
+    writesInFlight: now.writesInFlight,
+    connections: now.connections,
+    connectionsMax: now.connectionsMax,
+    residentBytes: now.residentBytes,
+    perWorker: now.perWorker,
+    diskFreeBytes: now.diskFreeBytes,
+    diskFreeBytesMin: now.diskFreeBytesMin,
+  }
+}
+
+/** Undefined after a gap, whose mean would say nothing of now, or if a count has fallen. */
+function perSecond(before: Reading, now: Reading): Answers | undefined {
+  const seconds = now.atS - before.atS
+  if (seconds <= 0 || seconds > gapS) return undefined
+  const rate = (of: keyof Answers): number => (now.answers[of] - before.answers[of]) / seconds
+  const rates = { '2xx': rate('2xx'), '4xx': rate('4xx'), '5xx': rate('5xx') }
+  return Object.values(rates).every((value) => value >= 0) ? rates : undefined
+}
+
+function quantiles(before: Buckets, now: Buckets): Quantiles | undefined {
+  const between = bucketsBetween(before, now)
+  return between && { p50: quantile(0.5, between), p99: quantile(0.99, between) }
+}
+
+function writesPerCommit(before: Reading, now: Reading): number | undefined {
+  const commits = now.commits - before.commits
+  return commits > 0 ? (now.committedWrites - before.committedWrites) / commits : undefined
+}

@@ -1,0 +1,155 @@
+/** Ten minutes of readings: rates and quantiles between them, gaps, restarts of the service, and what is forgotten. */
+import t from 'tap'
+import { chartsOf, valuesOf } from '../../dist/console/service/charts.js'
+import { History, type Moment } from '../../dist/console/service/history.js'
+import { type Reading, readingOf } from '../../dist/console/service/reading.js'
+
+interface Counts {
+  readonly startedS?: number
+  readonly answered?: number
+  readonly failed?: number
+  /** Answers within 1 s, and others within 2 s. */
+  readonly seconds?: readonly [number, number]
+  readonly commits?: readonly [commits: number, writes: number]
+  readonly pids?: readonly number[]
+}
+
+function reading(atS: number, counts: Counts): Reading {
+  const { startedS = 1, answered = 0, failed = 0, seconds = [0, 0], commits = [0, 0], pids = [] } = counts
+  const [fast, slow] = seconds
+  const text = [
+    `process_start_time_seconds ${startedS}`,
+    `topicd_requests_total{status="200"} ${answered}`,
+    ...(failed > 0 ? [`topicd_requests_total{status="500"} ${failed}`] : []),
+    `topicd_request_duration_seconds_bucket{le="1"} ${fast}`,
+    `topicd_request_duration_seconds_bucket{le="2"} ${fast + slow}`,
+    `topicd_request_duration_seconds_bucket{le="+Inf"} ${fast + slow}`,
+    `topicd_commit_writes_count ${commits[0]}`,
+    `topicd_commit_writes_sum ${commits[1]}`,
+    ...pids.map((pid) => `topicd_worker_resident_memory_bytes{pid="${pid}"} ${pid}`),
+  ]
+  return readingOf(text.join('\n'), atS, atS)
+}
+
+function historyOf(...readings: readonly Reading[]): History {
+  const history = new History()
+  for (const reading of readings) history.add(reading)
+  return history
+}
+
+/** The answers per second of each moment, by class; null for a gap. */
+function rates({ moments }: History): readonly (readonly [number, number] | null)[] {
+  return moments.map(({ point }) => (point?.answers ? [point.answers['2xx'], point.answers['5xx']] : null))
+}
+
+t.test('rates are those between two readings, and an error that is the first of its kind counts', (t) => {
+  const history = historyOf(
+    reading(100, { answered: 10 }),
+    reading(102, { answered: 16 }),
+    reading(104.5, { answered: 26, failed: 5 }),
+  )
+  t.strictSame(rates(history), [null, [3, 0], [4, 2]])
+  t.end()
+})
+
+t.test('a service that was started again has no negative rates', (t) => {
+  const history = historyOf(
+    reading(100, { answered: 1000, seconds: [50, 0] }),
+    reading(102, { startedS: 101, answered: 2000, seconds: [60, 0] }),
+    reading(104, { startedS: 101, answered: 2002, seconds: [62, 0] }),
+    reading(106, { startedS: 101, answered: 7 }),
+  )
+  t.strictSame(rates(history), [null, null, [1, 0], null], 'nor positive ones that compare two runs')
+  t.strictSame(
+    history.moments.map(({ point }) => point?.latencyS?.p50),
+    [undefined, undefined, 0.5, undefined],
+  )
+  t.end()
+})
+
+t.test('a pause of more than 6 s is a gap', (t) => {
+  const history = historyOf(
+    reading(100, { answered: 0 }),
+    reading(106, { answered: 6 }),
+    reading(112.1, { answered: 12 }),
+    reading(114.1, { answered: 16 }),
+  )
+  t.strictSame(rates(history), [null, [1, 0], null, null, [2, 0]])
+  t.strictSame(
+    history.moments.map(({ point }) => point !== undefined),
+    [true, true, false, true, true],
+    'which has a moment of its own, so that no line crosses it',
+  )
+  t.end()
+})
+
+t.test('without an answer there is a gap, and rates continue only after it', (t) => {
+  const history = historyOf(reading(100, { answered: 0 }), reading(102, { answered: 2 }))
+  for (const atS of [104, 106, 108]) history.addGap(atS)
+  history.add(reading(110, { answered: 20 }))
+  history.add(reading(112, { answered: 22 }))
+  t.strictSame(rates(history), [null, [1, 0], null, null, null, null, [1, 0]])
+  t.equal(history.lastReading?.atS, 112)
+  t.end()
+})
+
+t.test('quantiles and means are of the last 30 s', (t) => {
+  const history = historyOf(
+    reading(100, { seconds: [0, 0], commits: [0, 0] }),
+    reading(102, { seconds: [100, 0], commits: [10, 10] }),
+    ...Array.from({ length: 14 }, (_, i) => reading(104 + 2 * i, { seconds: [100, 0], commits: [10, 10] })),
+    reading(132, { seconds: [100, 10], commits: [11, 15] }),
+    reading(134, { seconds: [100, 20], commits: [12, 20] }),
+  )
+  const points = history.moments.map(({ point }) => point)
+  t.strictSame(points[1]?.latencyS, { p50: 0.5, p99: 0.99 })
+  t.equal(points[1]?.writesPerCommit, 1)
+  t.equal(points[15]?.latencyS?.p50, 0.5, 'the values of 100 to 102 still count at 130')
+  t.strictSame(points.at(-1)?.latencyS, { p50: 1.5, p99: 1.99 }, 'and no more at 134')
+  t.equal(points.at(-1)?.writesPerCommit, 5)
+  t.strictSame(
+    historyOf(reading(1, { seconds: [5, 0] }), reading(3, { seconds: [5, 0] })).moments[1]?.point?.latencyS,
+    { p50: undefined, p99: undefined },
+    'without values there is none',
+  )
+  t.end()
+})
+
+t.test('ten minutes are kept, and a clock that is set back begins anew', (t) => {
+  const history = historyOf(...Array.from({ length: 400 }, (_, i) => reading(1000 + 2 * i, { answered: i })))
+  t.equal(history.moments.length, 300)
+  t.equal(history.moments[0]?.atS, 1200)
+  history.add(reading(1700, { answered: 400 }))
+  t.strictSame(
+    history.moments.map(({ atS }) => atS),
+    [1700],
+  )
+  history.addGap(2300)
+  t.strictSame(
+    history.moments.map(({ atS }) => atS),
+    [2300],
+    'the limit itself is too old',
+  )
+  t.equal(history.lastReading, undefined)
+  t.end()
+})
+
+t.test('each worker has a line while it is in the ten minutes', (t) => {
+  const { moments } = historyOf(
+    reading(1, { pids: [10, 9] }),
+    reading(3, { pids: [9, 11] }),
+    reading(5, { pids: [11] }),
+  )
+  const linesOf = (of: readonly Moment[]): unknown =>
+    chartsOf(of)
+      .find(({ title }) => title === 'Memory')
+      ?.lines.slice(1)
+      .map((line) => [line.name, valuesOf(line, of)])
+  t.strictSame(linesOf(moments), [
+    ['worker 9', [9, 9, null]],
+    ['worker 10', [10, null, null]],
+    ['worker 11', [null, 11, 11]],
+  ])
+  t.strictSame(linesOf(moments.slice(2)), [['worker 11', [11]]])
+  t.end()
+})

@@ -1,0 +1,234 @@
+/** The console's page of the service in headless Chromium: what it shows of a service that works, stalls and stops. */
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { version } from '../../dist/version.js'
+import { startBrowser, whyNoBrowser } from '../support/browser.js'
+import { checkAccessibility, openWatched, type Watched } from '../support/console.js'
+import { first } from '../support/only.js'
+import { type Server, startServer, until } from '../support/server.js'
+
+t.setTimeout(240_000)
+
+const skip = whyNoBrowser()
+
+async function openPage(t: Test, server: Server): Promise<Watched> {
+  const watched = await openWatched(await startBrowser(t), `${server.adminUrl}/`)
+  await watched.page.getByText('Ready', { exact: true }).waitFor()
+  return watched
+}
+
+/** What the browser itself logs of a 503 of /readyz, and of a service that has stopped. */
+const expected = /^Failed to load resource: (the server responded with a status of 503|net::ERR_)/
+
+function isClean(t: Test, server: Server, { complaints, origins }: Watched): void {
+  t.strictSame(
+    complaints.filter((text) => !expected.test(text)),
+    [],
+    'no error in the console',
+  )
+  t.strictSame([...origins], [server.adminUrl], 'no request to elsewhere')
+}
+
+const panel = (page: Page, title: string) => page.getByRole('region', { name: title })
+
+/** A value beside its name. */
+async function shown(page: Page, title: string, name: string): Promise<string> {
+  const value = panel(page, title).locator('div', { has: page.getByText(name, { exact: true }) })
+  return (await value.locator('dd').textContent()) ?? ''
+}
+
+/** The number of a value that is shown; NaN while there is none. */
+async function figure(page: Page, title: string, name: string): Promise<number> {
+  return Number.parseFloat((await shown(page, title, name)).replaceAll(',', ''))
+}
+
+/** How many pixels of a chart have about the colour that the style sheet gives to this number. */
+function pixelsOf(page: Page, title: string, colour: number): Promise<number> {
+  return page.evaluate<number>(`(() => {
+    const panel = [...document.querySelectorAll('section')].find((of) => of.textContent.includes('${title}'))
+    const canvas = panel.querySelector('canvas')
+    const hex = getComputedStyle(document.documentElement).getPropertyValue('--chart-${colour}').trim()
+    const wanted = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16))
+    // A copy is read, since the browser complains when one is read often that was not made for it.
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true })
+    copy.drawImage(canvas, 0, 0)
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height)
+    let count = 0
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] > 200 && wanted.every((part, i) => Math.abs(data[at + i] - part) < 24)) count++
+    }
+    return count
+  })()`)
+}
+
+const titles = [
+  'At a glance',
+  'Requests',
+  'Latency',
+  'Commit time',
+  'Writes in a commit',
+  'Writes in flight',
+  'Connections',
+  'Memory',
+  'Event-loop delay',
+  'Free space on the disk',
+]
+
+await t.test('a first visit: what runs, charts, light and dark, wide and narrow', { skip }, async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  await server.post('addAndSet', { path: 'secret/path', value: 'secret value' })
+  const watched = await openPage(t, server)
+  const { page } = watched
+  t.equal(await page.title(), 'Ready – topicd')
+  t.strictSame(await page.getByRole('heading', { level: 2 }).allTextContents(), titles)
+  t.equal(await shown(page, 'At a glance', 'Version'), version)
+  t.equal(await shown(page, 'At a glance', 'Node.js'), process.versions.node)
+  t.equal(await shown(page, 'At a glance', 'Workers'), '2')
+  t.equal(await shown(page, 'At a glance', 'Workers replaced after they died'), '0')
+  t.equal(await shown(page, 'At a glance', 'Topics'), '1')
+  t.match(await shown(page, 'At a glance', 'Last reload'), /^succeeded \d+ s ago, /)
+  t.equal(await shown(page, 'At a glance', 'Last backup'), 'none yet')
+  t.equal(await page.getByText('Certificate').count(), 0)
+  for (const pid of server.workerPids()) t.match(await shown(page, 'Memory', `worker ${pid}`), /^[\d.]+ MiB$/)
+  t.equal(await shown(page, 'Free space on the disk', 'least for writes'), '256 MiB')
+  t.notMatch(await page.content(), /secret|first/, 'nothing of topics or keys')
+
+  const copied = await server.command('backup', join(t.testdirName, 'copy.mdb'))
+  t.equal(copied.code, 0, copied.stderr)
+  await until(
+    'the backup',
+    async () => /^\d+ s ago, /.test(await shown(page, 'At a glance', 'Last backup')) || undefined,
+  )
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await until('the chart in this colour', async () => (await pixelsOf(page, 'Memory', 1)) > 20 || undefined)
+    for (const width of [1200, 400]) {
+      await page.setViewportSize({ width, height: 800 })
+      await checkAccessibility(t, page, `${colorScheme}, ${width} px`)
+    }
+  }
+  const widths = await page.evaluate<readonly number[]>(
+    '[document.documentElement.scrollWidth, ...[...document.querySelectorAll("section")].map((of) => of.offsetWidth)]',
+  )
+  t.equal(widths[0], 400, 'nothing is wider than the window')
+  t.equal(new Set(widths.slice(1)).size, 1, 'one column')
+  const canvas = await panel(page, 'Memory').locator('canvas').boundingBox()
+  t.ok(canvas && canvas.width > 300 && canvas.width < 400, `a chart has its width: ${canvas?.width} px`)
+  isClean(t, server, watched)
+})
+
+/** Sends writes and fetches of nothing, one after the other, until it is told to end. */
+function load(server: Server): { end(): Promise<void> } {
+  let working = true
+  const clients = Array.from({ length: 4 }, async (_, i) => {
+    const client = server.connect()
+    while (working) {
+      await client.post('addAndSet', { path: `load/${i}`, value: i })
+      await client.post('fetch', { path: 'none' })
+    }
+  })
+  return {
+    async end() {
+      working = false
+      await Promise.all(clients)
+    },
+  }
+}
+
+await t.test('the charts move under load, and only news is announced', { skip }, async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const watched = await openPage(t, server)
+  const { page } = watched
+  await page.evaluate(`window.announced = 0
+    new MutationObserver(() => window.announced++).observe(document.querySelector('[role=status]'),
+      { subtree: true, childList: true, characterData: true, attributes: true })`)
+  await until('no request', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
+  const before = await pixelsOf(page, 'Commit time', 1)
+
+  const { end } = load(server)
+  const atLeast = (what: string, title: string, name: string, least: number): Promise<number> =>
+    until(what, async () => {
+      const value = await figure(page, title, name)
+      return value >= least ? value : undefined
+    })
+  t.comment(`${await atLeast('answers', 'Requests', '2xx', 20)} answers a second`)
+  await atLeast('refusals', 'Requests', '4xx', 20)
+  t.equal(await shown(page, 'Requests', '5xx'), '0/s')
+  for (const title of ['Latency', 'Commit time']) {
+    for (const name of ['median', '99 %'])
+      t.match(await shown(page, title, name), /^[\d.]+ (µs|ms)$/, `${title}, ${name}`)
+  }
+  t.ok((await figure(page, 'Writes in a commit', 'writes')) >= 1)
+  t.ok((await figure(page, 'Connections', 'open')) >= 4)
+  t.match(await shown(page, 'Connections', 'limit'), /^[\d,]+$/)
+  await until('a line', async () => (await pixelsOf(page, 'Commit time', 1)) > before || undefined)
+
+  const box = await panel(page, 'Requests').locator('canvas').boundingBox()
+  await page.mouse.move((box?.x ?? 0) + (box?.width ?? 0) - 40, (box?.y ?? 0) + 40)
+  await panel(page, 'Memory')
+    .getByText(/^at \d\d:\d\d:\d\d$/)
+    .waitFor()
+  t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), titles.length - 1, 'every chart shows the same moment')
+  await page.mouse.move(1, 1)
+  await panel(page, 'Memory').getByText('resident;').waitFor()
+
+  await end()
+  await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
+  t.equal(await page.evaluate('window.announced'), 0, 'no refresh was announced')
+  isClean(t, server, watched)
+})
+
+await t.test('a worker that stalls is a reason, until it goes on', { skip }, async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const watched = await openPage(t, server)
+  const { page } = watched
+  const stalled = first(server.workerPids())
+  process.kill(stalled, 'SIGSTOP')
+  const status = page.getByRole('status')
+  await status.getByText(`worker ${stalled} has not been heard for seconds`).waitFor()
+  t.match(await status.textContent(), /^\s*Not ready/)
+  t.equal(await page.title(), 'Not ready – topicd')
+  await checkAccessibility(t, page, 'not ready')
+  process.kill(stalled, 'SIGCONT')
+  await status.getByText('Ready', { exact: true }).waitFor()
+  t.equal(await status.getByRole('listitem').count(), 0)
+  await until('its delay', async () => (await figure(page, 'Event-loop delay', `worker ${stalled}`)) >= 0 || undefined)
+  isClean(t, server, watched)
+})
+
+await t.test('the service stops, and comes back: no rate is negative, and the charts are kept', { skip }, async (t) => {
+  const dataDir = join(t.testdir(), 'db')
+  const server = await startServer(t, { dataDir, check: false })
+  for (let i = 0; i < 100; i++) await server.post('addAndSet', { path: 'a', value: i })
+  const watched = await openPage(t, server)
+  const { page } = watched
+  const rates: string[] = []
+  const look = async (): Promise<void> => {
+    rates.push(await shown(page, 'Requests', '2xx'))
+  }
+  await until('a rate', async () => (await figure(page, 'Requests', '2xx')) >= 0 || undefined)
+  await server.stop()
+  const status = page.getByRole('status')
+  await status.getByText(/^No answer since \d\d:\d\d:\d\d$/).waitFor()
+  t.match(await status.textContent(), /This page keeps trying/)
+  t.equal(await shown(page, 'Memory', 'all processes'), '–', 'nothing is known of now')
+  t.ok((await pixelsOf(page, 'Memory', 1)) > 0, 'the chart is kept')
+  t.equal(await shown(page, 'At a glance', 'Version'), version)
+  await checkAccessibility(t, page, 'no answer')
+
+  const { port } = new URL(server.adminUrl)
+  const next = await startServer(t, { dataDir, token: server.token, adminPort: Number(port) })
+  await status.getByText('Ready', { exact: true }).waitFor()
+  await until('a rate again', async () => {
+    await look()
+    return (await figure(page, 'Requests', '2xx')) >= 0 || undefined
+  })
+  t.strictSame(
+    rates.filter((text) => text.includes('-')),
+    [],
+  )
+  t.match(await shown(page, 'At a glance', 'Started'), /^\d+ s ago/)
+  isClean(t, next, watched)
+})
