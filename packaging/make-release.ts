@@ -1,9 +1,9 @@
 /**
  * `npm run release -- VERSION`: from a clean checkout of the main branch to a commit and a tag with that version, and its
- * packages. It stops at the first thing that is wrong; nothing is committed before everything has passed. Nothing is
- * published.
+ * packages. It stops at the first thing that is wrong; nothing is committed before every test has passed, and the commit
+ * is taken back when its packages cannot be built. Nothing is published.
  *
- *     checks → all tests → version, change log, the release's store → packages, checksums → commit, tag
+ *     checks → all tests → version, change log, the release's store → commit → packages, checksums → tag
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,10 +31,15 @@ run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version'],
 const today = new Date().toISOString().slice(0, 10)
 writeFileSync(changesFile, changes.replace('## Unreleased\n', `## Unreleased\n\n## ${version} (${today})\n`))
 const store = keepReleaseStore(version)
-runVisibly('npm', ['run', 'package'])
-
 run('git', ['add', 'package.json', 'package-lock.json', changesFile, ...store], root)
 run('git', ['commit', '--quiet', '--message', `Release ${version}`], root)
+// After the commit, whose date the files in the packages have: so they can be made again from the tag.
+try {
+  runVisibly('npm', ['run', 'package'])
+} catch (error) {
+  run('git', ['reset', '--quiet', '--hard', 'HEAD~1'], root)
+  throw error
+}
 run('git', ['tag', '--annotate', `v${version}`, '--message', `topicd ${version}`], root)
 process.stdout.write(`release: ${version} is committed and tagged as v${version}; its packages are in packages/\n`)
 

@@ -29,12 +29,12 @@ suits_node() {
   case $major in
     20) [ "$minor" -ge 20 ] ;;
     22) [ "$minor" -ge 12 ] ;;
-    24 | 26) ! is_older "$(glibc_version)" 2.38 ;;
+    24 | 26) [ "$(glibc_version)" != none ] && ! is_older "$(glibc_version)" 2.38 ;;
     *) return 1 ;;
   esac
 }
 
-# The version of the C library, such as 2.36; none where it is not glibc.
+# The version of the C library, such as 2.36; none where it is not glibc, or there is no getconf to say so.
 glibc_version() {
   { getconf GNU_LIBC_VERSION || echo none; } 2>/dev/null | sed 's/^glibc //'
 }
@@ -45,7 +45,7 @@ require_glibc() {
     none) ;;
     *) is_older "$(glibc_version)" 2.34 || return 0 ;;
   esac
-  echo "topicd: no suitable system: topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; found: $(glibc_version)" >&2
+  echo "topicd: no suitable system: topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; getconf GNU_LIBC_VERSION says: $(glibc_version)" >&2
   return 1
 }
 

@@ -5,6 +5,7 @@ set -eu
 #include common.sh
 
 [ "$(id -u)" = 0 ] || { echo "topicd: run it as root: sudo $0" >&2; exit 1; }
+[ -d /run/systemd/system ] || { echo "topicd: no systemd runs here; without it, start $(dirname "$0")/bin/topicd serve yourself" >&2; exit 1; }
 release=$(cd "$(dirname "$0")" && pwd -P)
 [ "$(dirname "$release")" = "$(cd /opt && pwd -P)" ] || { echo "topicd: unpack the release in /opt: it is in $(dirname "$release")" >&2; exit 1; }
 if [ -e /opt/topicd ] && [ ! -L /opt/topicd ]; then
@@ -18,16 +19,18 @@ fi
 require_glibc
 find_node
 version_of() { "$node" -p 'require(process.argv[1]).version' "$1/package.json"; }
-# What runs now, and what it says about restarts: kept until every instance runs this release, so that an installation that
-# was broken off can be repeated.
+# What runs now, or none, and what it says about restarts: kept until every instance runs this release, so that an
+# installation that was broken off can be repeated.
 notes=/opt/.topicd-upgrade
-if [ ! -e "$notes" ] && [ -e /opt/topicd/package.json ]; then
-  echo "$(version_of /opt/topicd) $(cat /opt/topicd/restart-before)" >"$notes.new"
+if [ ! -e "$notes" ]; then
+  if [ -e /opt/topicd/package.json ]; then
+    echo "$(version_of /opt/topicd) $(cat /opt/topicd/restart-before)" >"$notes.new"
+  else
+    echo none >"$notes.new"
+  fi
   mv "$notes.new" "$notes"
 fi
-former=
-boundary=
-if [ -e "$notes" ]; then read -r former boundary <"$notes"; fi
+read -r former boundary <"$notes"
 
 for file in "$release"/system/units/*; do
   install -D -m 644 "$file" "/etc/systemd/system/$(basename "$file")"
@@ -43,9 +46,11 @@ mv -T /opt/topicd.new /opt/topicd
 ln -sfn /opt/topicd/bin/topicd /usr/local/bin/topicd
 
 systemctl daemon-reload
-if [ -z "$former" ]; then
+if [ "$former" = none ]; then
   systemctl enable topicd.service
-  for unit in topicd.service $(enabled_units); do systemctl start "$unit"; done
+  for unit in topicd.service $(enabled_units); do
+    systemctl start "$unit" || echo "topicd: $unit does not start: journalctl -eu $unit" >&2
+  done
 elif needs_restart "$former" "$(version_of "$release")" "$boundary" "$(cat "$release/restart-before")"; then
   update_instances restart
 else

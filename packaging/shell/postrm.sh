@@ -30,8 +30,9 @@ case $1 in
         continue
       fi
       echo "topicd: deleting $directory ($(du -sh "$directory" | cut -f 1))" >&2
-      # A mount point stays, empty.
-      rm -rf "$directory" 2>/dev/null || find "$directory" -mindepth 1 -delete
+      if [ -L "$directory/topics" ]; then echo "topicd: kept: $(readlink -f "$directory/topics")" >&2; fi
+      rm -rf "$directory" 2>/dev/null || find "$directory" -mindepth 1 -delete 2>/dev/null ||
+        echo "topicd: kept: mount points in $directory, empty" >&2
     done
     for directory in /var/lib/topicd-backups /var/lib/topicd@*/backups; do
       [ -e "$directory" ] || continue

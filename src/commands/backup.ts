@@ -67,10 +67,13 @@ export const backup: Command = {
 }
 
 function optionsOf(file: string): BackupOptions {
+  const directory = dirname(file)
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new Error(`${directory} is not a directory`)
   try {
-    return { file, directory: directoryId(dirname(file)) }
+    return { file, directory: directoryId(directory) }
   } catch (error) {
-    throw new Error(`there is no directory ${dirname(file)} that can be seen from here: ${(error as Error).message}`)
+    throw new Error(`there is no directory ${directory} that can be seen from here: ${(error as Error).message}`)
   }
 }
 

@@ -3,14 +3,17 @@
  * decided here; how the copy becomes the store is in restored-copy.ts.
  *
  * As root it opens FILE, and then becomes the account that owns the data directory, for good: what that account has put
- * there, such as a link to another file, must not be followed with root's rights.
+ * there, such as a link to another file, must not be followed with root's rights. FILE may be in a directory of that
+ * account too, so nothing of it is copied before it was found to be a store.
  */
-import { lstatSync, openSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { accessSync, constants, fstatSync, lstatSync, openSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { lockDirectory } from '../cluster/directory-lock.js'
+import { type DirectoryLock, lockDirectory } from '../cluster/directory-lock.js'
+import type { StoreLocation } from '../cluster/messages.js'
 import { readConfig } from '../config.js'
 import { isExclusive } from '../store/address.js'
 import { dataFile, stagingDirectory } from '../store/lmdb/files.js'
+import { topicsProblem } from '../store/lmdb/foreign.js'
 import { type Command, storeSettings } from './command.js'
 import { type Backup, restoreCopy } from './restored-copy.js'
 import { print } from './stdout.js'
@@ -26,51 +29,86 @@ export const restore: Command = {
   flags: {},
   async run({ settings, operand }) {
     const location = readConfig(settings)
-    const file = resolve(operand('FILE'))
     if (!isExclusive(location.store))
       throw new Error('the store is PostgreSQL, which has tools of its own to restore a dump, such as pg_restore')
     const { data } = location
     const owner = statSync(data, { throwIfNoEntry: false })
     if (owner === undefined) throw new Error(`there is no directory ${data}; make it, for the account of the service`)
-    const backup = openBackup(file, data)
-    if (process.getuid?.() === 0) become(owner)
-    requireNoStore(data)
-    const lock = await lockDirectory(data, lockMsMax)
-    if (lock === undefined)
-      throw new Error(`the data directory ${data} is in use; stop the service that runs on it first`)
+    if (!owner.isDirectory()) throw new Error(`${data} is not a directory`)
+    const backup = openBackup(resolve(operand('FILE')), data)
+    if (process.getuid?.() === 0) become(owner, data)
     try {
-      // Another restore may have ended since the first look.
       requireNoStore(data)
-      const records = await restoreCopy(location, lock, backup)
+      const lock = await lockDirectory(data, lockMsMax)
+      if (lock === undefined)
+        throw new Error(`the data directory ${data} is in use, by a service or another command; stop it first`)
+      const records = await restoreUnder(lock, location, backup).finally(lock.release)
       const { size } = statSync(dataFile(data))
       await print(`${dataFile(data)}: ${size} bytes, ${records} records checked; the service can be started\n`)
-    } finally {
-      lock.release()
+    } catch (error) {
+      throw named(error as Error, data)
     }
   },
 }
 
-function openBackup(file: string, data: string): Backup {
-  const stats = statSync(file, { throwIfNoEntry: false })
-  if (stats === undefined) throw new Error(`there is no file ${file}`)
-  if (!stats.isFile()) throw new Error(`${file} is not a plain file, so it is no backup`)
-  if (realpathSync(file).startsWith(`${stagingDirectory(realpathSync(data))}/`)) {
-    throw new Error(`${file} is what a restore that was broken off has left; restore the backup itself`)
-  }
-  return { file, descriptor: openSync(file, 'r'), bytes: stats.size }
+async function restoreUnder(lock: DirectoryLock, location: StoreLocation, backup: Backup): Promise<number> {
+  // Another restore may have ended since the first look.
+  requireNoStore(location.data)
+  return restoreCopy(location, lock, backup)
 }
 
-/** Gives up root's rights for those of an account. */
-function become({ uid, gid }: Stats): void {
+function openBackup(file: string, data: string): Backup {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`there is no file ${file}`)
+  const staging = stagingDirectory(data)
+  if (realpathSync(file).startsWith(`${existingPath(staging) ?? staging}/`)) {
+    throw new Error(`${file} is what a restore that was broken off has left; restore the backup itself`)
+  }
+  // A pipe would otherwise wait for its writer.
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  const stats = fstatSync(descriptor)
+  if (!stats.isFile()) throw new Error(`${file} is not a plain file, so it is no backup`)
+  const problem = topicsProblem(descriptor)
+  if (problem !== undefined) throw new Error(`nothing was restored: ${file} ${problem}`)
+  return { file, descriptor, bytes: stats.size }
+}
+
+/** The path without links; undefined if nothing is there. */
+function existingPath(path: string): string | undefined {
+  return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync(path)
+}
+
+/** Gives up root's rights for those of an account, which must be able to go on. */
+function become({ uid, gid }: Stats, data: string): void {
   process.setgroups?.([gid])
   process.setgid?.(gid)
   process.setuid?.(uid)
+  for (const program of [import.meta.filename, process.execPath]) {
+    try {
+      accessSync(program, constants.R_OK)
+    } catch {
+      throw new Error(`uid ${uid}, which owns ${data}, cannot read ${program}: install the program where it can`)
+    }
+  }
 }
 
 function requireNoStore(data: string): void {
+  const topics = dirname(dataFile(data))
+  const link = lstatSync(topics, { throwIfNoEntry: false })
+  const found = statSync(topics, { throwIfNoEntry: false })
+  if (link !== undefined && found === undefined)
+    throw new Error(`${topics} is a symbolic link to something that does not exist: mount or make what it leads to`)
+  if (found !== undefined && !found.isDirectory()) throw new Error(`${topics} is not a directory: move it away`)
   if (lstatSync(dataFile(data), { throwIfNoEntry: false }) === undefined) return
   throw new Error(
     `there is a store in ${data} already, and a restore never replaces one; ` +
-      `stop the service and move ${dirname(dataFile(data))} away first`,
+      `stop the service and move ${dataFile(data)} away first`,
   )
+}
+
+/** An error about missing rights, with whose they are: after `become` that is not the person who reads it. */
+function named(error: Error, data: string): Error {
+  const { code } = (error.cause ?? error) as NodeJS.ErrnoException
+  if (code !== 'EACCES' && code !== 'EPERM') return error
+  const rights = `a restore needs the rights of the owner of ${data}, and this is uid ${process.getuid?.()}`
+  return new Error(`${error.message}; ${rights}`, { cause: error })
 }

@@ -8,10 +8,10 @@ import {
   closeSync,
   createReadStream,
   createWriteStream,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmdirSync,
   rmSync,
   statfsSync,
@@ -22,8 +22,9 @@ import { pipeline } from 'node:stream/promises'
 import { checkLineIn } from '../cluster/control-protocol.js'
 import type { DirectoryLock } from '../cluster/directory-lock.js'
 import type { StoreLocation } from '../cluster/messages.js'
+import { complain } from '../exit-codes.js'
 import { dataFile, stagingDirectory } from '../store/lmdb/files.js'
-import { topicsProblem } from '../store/lmdb/foreign.js'
+import { moveToNew } from '../store/lmdb/move-to-new.js'
 import { createReport } from '../tools/progress.js'
 import { createProgress } from './progress.js'
 import { DamagedStore, runAlone } from './standalone-tool.js'
@@ -42,45 +43,69 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /**
  * Makes the copy the store of `location.data`, durably.
  *
- * @param lock the lock on the data directory, which has no store; the caller releases it
+ * @param lock the lock on the data directory, which the caller releases
  * @returns how many records were checked
- * @throws Error when the backup is not sound, or the disk fails; it says whether there is a store then
+ * @throws Error when the backup is not sound, the disk fails, or there is a store; it says whether one was restored
  */
 export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<number> {
   const { data } = location
   const directory = dirname(dataFile(data))
-  const isNew = mkdirSync(directory, { recursive: true, mode: 0o700 }) !== undefined
   const staging = stagingDirectory(data)
-  const copy = dataFile(staging)
-  let isRestored = false
+  const isNew = !existsSync(directory)
   function clean(): void {
-    rmSync(staging, { recursive: true, force: true })
-    if (isNew && !isRestored) rmdirSync(directory)
+    try {
+      rmSync(staging, { recursive: true, force: true })
+    } catch (error) {
+      complain(`${staging} could not be removed: ${(error as Error).message}`)
+    }
+    if (isNew) removeIfEmpty(directory)
   }
   const stopCleaning = cleanWhenEnded(clean)
   try {
-    rmSync(staging, { recursive: true, force: true })
-    requireSpace(directory, backup.bytes, location.diskFreeBytesMin)
-    mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
-    await writeCopy(backup, copy)
-    sync(copy)
-    const records = await checkCopy({ ...location, data: staging }, lock, backup.file)
-    sync(copy)
-    // A lock file of a store that was moved away; nobody has it open, since we hold the directory's lock.
-    rmSync(join(directory, 'lock.mdb'), { force: true })
-    sync(data)
-    renameSync(copy, dataFile(data))
-    isRestored = true
-    sync(directory)
+    const records = await explained('nothing was restored', async () => {
+      rmSync(staging, { recursive: true, force: true })
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
+      const records = await stage(location, lock, backup)
+      publish(data)
+      return records
+    })
+    const undone = `${dataFile(data)} is there, but a power cut may still undo it`
+    await explained(undone, () => sync(directory))
     return records
-  } catch (error) {
-    const outcome = isRestored
-      ? `${dataFile(data)} is there, but a power cut may still undo it`
-      : 'nothing was restored'
-    throw new Error(`${outcome}: ${(error as Error).message}`, { cause: error })
   } finally {
     stopCleaning()
     clean()
+  }
+}
+
+/** Copies the backup into the staging directory, and checks the copy. */
+async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<number> {
+  const staging = stagingDirectory(location.data)
+  const copy = dataFile(staging)
+  requireSpace(dirname(staging), backup.bytes, location.diskFreeBytesMin)
+  mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
+  await writeCopy(backup, copy)
+  sync(copy)
+  const records = await checkCopy({ ...location, data: staging }, lock, backup.file)
+  sync(copy)
+  return records
+}
+
+/** Gives the copy the store's name. */
+function publish(data: string): void {
+  // A lock file of a store that was moved away; nobody has it open, since we hold the directory's lock.
+  rmSync(join(dirname(dataFile(data)), 'lock.mdb'), { force: true })
+  sync(data)
+  if (!moveToNew(dataFile(stagingDirectory(data)), dataFile(data)))
+    throw new Error(`a store has appeared in ${data} meanwhile, and a restore never replaces one`)
+}
+
+/** Does some work; if that fails, the error begins with its outcome. */
+async function explained<T>(outcome: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new Error(`${outcome}: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -121,8 +146,6 @@ async function checkCopy(copy: StoreLocation, lock: DirectoryLock, file: string)
   const findings: string[] = []
   let records = 0
   try {
-    const problem = topicsProblem(dataFile(copy.data))
-    if (problem !== undefined) throw new Error(`${file} ${problem}`)
     const held = { descriptor: lock.descriptor, release() {} }
     await converse(runAlone(copy, held, 'check', {}), (text) => {
       if (progress.take(text)) return
@@ -141,6 +164,14 @@ async function checkCopy(copy: StoreLocation, lock: DirectoryLock, file: string)
     throw new Error(reason, { cause: error })
   } finally {
     progress.end()
+  }
+}
+
+function removeIfEmpty(directory: string): void {
+  try {
+    rmdirSync(directory)
+  } catch {
+    // The store is in it, or something that others have put there.
   }
 }
 

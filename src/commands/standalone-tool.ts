@@ -26,7 +26,7 @@ export class DamagedStore extends Error {
 
   constructor(data: string, signal: string) {
     super(
-      `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place`,
+      `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place, with topicd restore`,
     )
     this.signal = signal
   }

@@ -3,7 +3,7 @@
  * then; otherwise through a child process, under the directory's lock. The protocol is the same. The command itself
  * never opens the store, so it survives damaged files that kill the process that reads them.
  */
-import { lstatSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import type { Question, StoreLocation } from '../cluster/messages.js'
 import { complain, exitCodes, fatal } from '../exit-codes.js'
 import { importLineBytesMax } from '../limits.js'
 import { isExclusive } from '../store/address.js'
-import { dataFile } from '../store/lmdb/files.js'
+import { dataFile, stagingDirectory } from '../store/lmdb/files.js'
 import { splitLines } from '../tools/lines.js'
 import { type Connection, runAlone } from './standalone-tool.js'
 
@@ -178,6 +178,9 @@ function missing(data: string): string | undefined {
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' && code !== 'ENOTDIR') return `the data directory ${data} cannot be read: ${message}`
+      if (existsSync(stagingDirectory(data))) {
+        return `there is no store in ${data}, since a restore was broken off: run "topicd restore FILE --data ${data}" again`
+      }
       return `${problem}; --data, or TOPICD_DATA, names the data directory`
     }
   }

@@ -34,7 +34,7 @@ await t.test(
     t.equal(code, 1)
     t.equal(
       stderr,
-      `topicd: the store in ${data} is damaged: reading ${fileOf(data)} ended the process that did (SIGBUS); put a backup in its place\n`,
+      `topicd: the store in ${data} is damaged: reading ${fileOf(data)} ended the process that did (SIGBUS); put a backup in its place, with topicd restore\n`,
     )
   },
 )

@@ -62,6 +62,22 @@ await t.test('a restore that is interrupted removes its copy, and ends by the si
   }
 })
 
+await t.test('a store that appears meanwhile is left as it is', async (t) => {
+  const data = fresh('appears')
+  const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const ended = once(child, 'close')
+  let stderr = ''
+  child.stderr.on('data', (piece: Buffer) => (stderr += piece))
+  await until('it copies', async () => existsSync(join(data, 'topics', 'restore.partial')) || undefined)
+  writeFileSync(join(data, 'topics', 'data.mdb'), 'precious')
+  t.strictSame(await ended, [1, null])
+  t.match(stderr, /nothing was restored: a store has appeared in \S+ meanwhile/)
+  t.equal(readFileSync(join(data, 'topics', 'data.mdb'), 'utf8'), 'precious')
+  t.notOk(existsSync(join(data, 'topics', 'restore.partial')))
+})
+
 await t.test('a restore that is killed leaves no store or the whole one', async (t) => {
   for (let ms = 100; ms <= 700; ms += 100) {
     const data = fresh(`killed-${ms}`)

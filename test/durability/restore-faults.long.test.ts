@@ -103,7 +103,7 @@ const faults = [
   { call: 'fsync', error: 'EIO', when: 1, on: 'copy', reason: /EIO: i\/o error, fsync/ },
   { call: 'fsync', error: 'EIO', when: 2, on: 'copy', reason: /EIO: i\/o error, fsync/ },
   { call: 'fdatasync', error: 'EIO', when: 1, on: 'copy', reason: /Input\/output error|EIO|ended unexpectedly/ },
-  { call: 'rename', error: 'EIO', when: 1, on: 'copy', reason: /EIO: i\/o error, rename/ },
+  { call: 'link', error: 'EIO', when: 1, on: 'copy', reason: /EIO: i\/o error, link/ },
   { call: 'fsync', error: 'EIO', when: 1, on: 'data', reason: /EIO: i\/o error, fsync/ },
 ] as const
 

@@ -1,7 +1,7 @@
 /**
  * `topicd restore`: puts a whole backup, or nothing, into a directory without a store.
  */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { open } from 'lmdb'
 import t from 'tap'
@@ -98,6 +98,16 @@ await t.test('what cannot be restored is refused in one sentence, and nothing is
     t.notMatch(result.stderr, /restore\.partial|in its place/, 'it speaks of the backup, not of the copy')
     t.notOk(existsSync(topics), 'nothing is left')
   }
+  const dangling = fresh('odd')
+  symlinkSync('nowhere', join(dangling, 'topics'))
+  const odd = [
+    [join(directory, 'truncated'), `topicd: ${directory}/truncated is not a directory\n`],
+    [
+      dangling,
+      `topicd: ${dangling}/topics is a symbolic link to something that does not exist: mount or make what it leads to\n`,
+    ],
+  ] as const
+  for (const [data, stderr] of odd) t.match(await runCommand(['restore', file, '--data', data]), { code: 1, stderr })
   const nowhere = await runCommand(['restore', file, '--data', join(directory, 'none')])
   t.match(nowhere, { code: 1, stderr: /there is no directory \S+none; make it/ })
 })
@@ -106,7 +116,7 @@ await t.test('of two restores at once, one wins; the other changes nothing', asy
   const data = fresh('twice')
   const both = await Promise.all([1, 2].map(() => runCommand(['restore', file, '--data', data])))
   t.strictSame(both.map(({ code }) => code).sort(), [0, 1])
-  t.match(both.find(({ code }) => code === 1)?.stderr, /there is a store in|is in use; stop the service/)
+  t.match(both.find(({ code }) => code === 1)?.stderr, /there is a store in|is in use, by a service or another command/)
   t.match(await runCommand(['check', '--data', data]), { code: 0, stdout: / 0 findings\n$/ })
 })
 
@@ -114,7 +124,7 @@ await t.test('no store is created where a restore was broken off', async (t) => 
   const data = fresh('broken-off')
   mkdirSync(join(data, 'topics', 'restore.partial', 'topics'), { recursive: true })
   const advice =
-    /a restore in \S+broken-off was broken off: run it again; or remove \S+restore\.partial, to begin with an/
+    /a restore in \S+broken-off was broken off: run "topicd restore FILE --data \S+" again; or remove \S+restore\.partial, to begin with an/
   t.match(await runCommand(['keys', 'add', 'k', '--data', data]), { code: 1, stderr: advice })
   t.match(await runCommand(['serve', '--port', '0', '--admin-port', '0', '--data', data]), { code: 1, stderr: advice })
   t.notOk(existsSync(join(data, 'topics', 'data.mdb')))

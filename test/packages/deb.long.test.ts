@@ -45,7 +45,11 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.match(output, 'https://deb.nodesource.com/')
     for (const [node, glibc, said] of [
       ['v24.1.0', '2.37', 'found: /usr/bin/node v24.1.0, /usr/local/bin/node v24.1.0, and glibc 2.37'],
-      ['v22.12.0', '2.33', 'topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; found: 2.33'],
+      [
+        'v22.12.0',
+        '2.33',
+        'topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; getconf GNU_LIBC_VERSION says: 2.33',
+      ],
       ['v23.0.0', '2.41', 'found: /usr/bin/node v23.0.0, /usr/local/bin/node v23.0.0, and glibc 2.41'],
     ] as const) {
       machine.run(`printf '#!/bin/sh\necho glibc ${glibc}\n' > /usr/local/bin/getconf; chmod +x /usr/local/bin/getconf
@@ -208,7 +212,9 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     const refused = machine.try(restore)
     t.equal(refused.status, 1)
     t.match(refused.output, 'there is a store in /var/lib/topicd already')
-    machine.run(`systemctl stop topicd; mv /var/lib/topicd/topics /root/topics.old; ${restore}; systemctl start topicd`)
+    machine.run(
+      `systemctl stop topicd; mv /var/lib/topicd/topics/data.mdb /root/topics.old; ${restore}; systemctl start topicd`,
+    )
     isWhole()
     t.equal(machine.run('stat -c %U /var/lib/topicd/topics/data.mdb /var/lib/topicd/lock'), 'topicd\ntopicd')
   })

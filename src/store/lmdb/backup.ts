@@ -11,21 +11,19 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  linkSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmSync,
   statfsSync,
   statSync,
   truncateSync,
-  unlinkSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
 import { type Environment, openEnvironment } from './environment.js'
 import { dataFile } from './files.js'
+import { moveToNew } from './move-to-new.js'
 
 /** Between two checks of the copy's progress and of the free space. */
 const watchMs = 100
@@ -69,7 +67,8 @@ export async function backup(
     const records = await checkCopy(partial, onProgress)
     chmodSync(copied, 0o600)
     sync(copied)
-    giveName(copied, file)
+    // Before `removePartial`, which would truncate a file that still had this name, and with it the backup.
+    if (!moveToNew(copied, file)) throw taken(file)
     sync(dirname(file))
     return { records, bytes: sizeOf(file) }
   } finally {
@@ -80,24 +79,6 @@ export async function backup(
 
 function taken(file: string): Error {
   return new Error(`${file} already exists; a backup never replaces a file`)
-}
-
-/** The error codes of a file system without hard links. */
-const noLinkCodes: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
-
-/** Links, since a link fails if a file of that name has appeared meanwhile; a rename would replace it. */
-function giveName(copied: string, file: string): void {
-  try {
-    linkSync(copied, file)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST' || existsSync(file)) throw taken(file)
-    if (!noLinkCodes.includes(code)) throw error
-    renameSync(copied, file)
-    return
-  }
-  // Before `removePartial`, which would truncate the file under this name, and with it the backup.
-  unlinkSync(copied)
 }
 
 /**

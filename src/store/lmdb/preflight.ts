@@ -64,8 +64,8 @@ export function examine(file: string): void {
     ? 'If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise put'
     : 'Put'
   throw new StoreUnusable(
-    `${file} ${problem}. ${put} a backup in its place and check it with "topicd check"; ` +
-      'keep the damaged file until that is done',
+    `${file} ${problem}. ${put} a backup in its place: move the damaged file away, and run ` +
+      `"topicd restore FILE --data ${dirname(directory)}"`,
   )
 }
 
@@ -113,13 +113,25 @@ function requireNoRestore(data: string): void {
   const staging = stagingDirectory(data)
   if (lstatSync(staging, { throwIfNoEntry: false }) === undefined) return
   throw new StoreUnusable(
-    `a restore in ${data} was broken off: run it again; or remove ${staging}, to begin with an empty store`,
+    `a restore in ${data} was broken off: run "topicd restore FILE --data ${data}" again; or remove ${staging}, to begin with an empty store`,
   )
 }
 
-/** How a data file is damaged, as far as can be told at once, as the rest of a sentence about it; undefined if it is not. */
-export function problemOf(file: string): string | undefined {
-  return inspect(file).problem
+/**
+ * How an open data file is damaged, as far as can be told at once, as the rest of a sentence about it; undefined if it
+ * is not.
+ */
+export function problemOf(descriptor: number): string | undefined {
+  const { size } = fstatSync(descriptor)
+  return problemOfPages(readerOf(descriptor, size), size)
+}
+
+function readerOf(descriptor: number, size: number): ReadAt {
+  return (offset, bytes) => {
+    if (offset >= size) return Buffer.alloc(0)
+    const buffer = Buffer.allocUnsafe(Math.min(bytes, size - offset))
+    return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, offset))
+  }
 }
 
 /** Why the file cannot be opened safely, if so, and whether it may be no more than the remains of a first start. */
@@ -127,11 +139,7 @@ function inspect(file: string): { readonly problem: string | undefined; readonly
   const descriptor = openSync(file, 'r')
   try {
     const { size } = fstatSync(descriptor)
-    const read: ReadAt = (offset, bytes) => {
-      if (offset >= size) return Buffer.alloc(0)
-      const buffer = Buffer.allocUnsafe(Math.min(bytes, size - offset))
-      return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, offset))
-    }
+    const read = readerOf(descriptor, size)
     return { problem: problemOfPages(read, size), isBlank: isBlank(read, size) }
   } finally {
     closeSync(descriptor)

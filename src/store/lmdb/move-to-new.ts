@@ -1,0 +1,26 @@
+/** Gives a file a name that no other file may have. */
+import { existsSync, linkSync, renameSync, unlinkSync } from 'node:fs'
+
+/** The error codes of a file system without hard links. */
+const noLinkCodes: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+
+/**
+ * Moves a file within its file system. By a link, since that fails if a file of the new name has appeared meanwhile; a
+ * rename would replace it.
+ *
+ * @returns false, with nothing changed, when there is a file of that name
+ * @throws Error when it cannot be moved
+ */
+export function moveToNew(from: string, to: string): boolean {
+  try {
+    linkSync(from, to)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || existsSync(to)) return false
+    if (!noLinkCodes.includes(code)) throw error
+    renameSync(from, to)
+    return true
+  }
+  unlinkSync(from)
+  return true
+}
