@@ -7,7 +7,7 @@ import { type Client, connect, TopicdError } from '../../client/index.js'
 type Operation = 'fetch' | 'set' | 'add' | 'remove'
 
 /** What the service says of a key. */
-export interface KeyDescription {
+interface KeyDescription {
   readonly name: string
   readonly allow: readonly Operation[]
   /** The paths of the subtrees that it may touch; empty for all. */

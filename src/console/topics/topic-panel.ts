@@ -5,7 +5,7 @@
 import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
 import { type Context, describeFailure } from './context.js'
 
-export interface Edit {
+interface Edit {
   /** What is written, as it is in the text field. */
   text: string
   /** The value that the writer has seen; undefined for a topic without one. */

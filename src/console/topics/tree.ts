@@ -119,7 +119,7 @@ function startsAfter(path: string, place: string): boolean {
 const encoder = new TextEncoder()
 
 /** The order of paths in the tree: segment by segment, by the bytes of their UTF-8. */
-export function compare(a: string, b: string): number {
+function compare(a: string, b: string): number {
   const [as, bs] = [a.split('/'), b.split('/')]
   for (let i = 0; i < Math.min(as.length, bs.length); i++) {
     const order = compareBytes(encoder.encode(as[i]), encoder.encode(bs[i]))
