@@ -1,7 +1,16 @@
 /**
  * `topicd restore`: puts a whole backup, or nothing, into a directory without a store.
  */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { open } from 'lmdb'
 import t from 'tap'
@@ -108,6 +117,8 @@ await t.test('what cannot be restored is refused in one sentence, and nothing is
     ],
   ] as const
   for (const [data, stderr] of odd) t.match(await runCommand(['restore', file, '--data', data]), { code: 1, stderr })
+  // Biome would complain of it.
+  unlinkSync(join(dangling, 'topics'))
   const nowhere = await runCommand(['restore', file, '--data', join(directory, 'none')])
   t.match(nowhere, { code: 1, stderr: /there is no directory \S+none; make it/ })
 })
