@@ -17,7 +17,7 @@ import { root } from './sources.js'
 const images = join(root, 'docs/images')
 
 /** Long enough for the charts to show something. */
-const loadMs = 60_000
+const loadMs = 20_000
 
 const values: readonly (readonly [path: string, value: string])[] = [
   ['plant/7/temperature', '{"celsius":21.50,"sensor":12345678901234567890,"history":[21.4,21.45,21.50],"ok":true}'],
