@@ -12,17 +12,20 @@ interface KeyAnswer {
   readonly allow: readonly string[]
   /** The paths of the subtrees that it may touch; empty for all. */
   readonly under: readonly string[]
+  /** The largest page that a fetch may ask for. */
+  readonly pageSizeMax: number
 }
 
 interface ConsoleOptions {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
+  readonly pageSizeMax: number
   readonly authenticate: (authorization: string) => Access | undefined
   readonly refusal: (refusal: Refusal, found?: string) => Answer
 }
 
 /** Reads the page's files, which are kept in memory. @throws Error when the build lacks one */
-export function createConsole({ basePath, authenticate, refusal }: ConsoleOptions): readonly Page[] {
+export function createConsole({ basePath, pageSizeMax, authenticate, refusal }: ConsoleOptions): readonly Page[] {
   const site = loadSite('topics')
   const path = `${basePath}/console`
 
@@ -35,7 +38,9 @@ export function createConsole({ basePath, authenticate, refusal }: ConsoleOption
   function readKey({ authorization }: PageRequest): Answer {
     const access = authenticate(authorization)
     if (access === undefined) return refusal('unauthorized', authorization)
-    return { status: 200, body: JSON.stringify(describeKey(access)), headers: [['cache-control', 'no-store']] }
+    const { name, allow, under = [] } = access
+    const answer: KeyAnswer = { name, allow: [...allow], under, pageSizeMax }
+    return { status: 200, body: JSON.stringify(answer), headers: [['cache-control', 'no-store']] }
   }
 
   return [
@@ -43,8 +48,4 @@ export function createConsole({ basePath, authenticate, refusal }: ConsoleOption
     { path: `${path}/key`, read: readKey },
     { path: `${path}/*`, read: readFile },
   ]
-}
-
-function describeKey({ name, allow, under = [] }: Access): KeyAnswer {
-  return { name, allow: [...allow], under }
 }

@@ -75,7 +75,7 @@ export function createService(options: ServiceOptions): Service<Access> {
     routes,
     pages: [
       ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
-      ...(options.hasConsole ? createConsole({ basePath, authenticate, refusal }) : []),
+      ...(options.hasConsole ? createConsole({ basePath, pageSizeMax, authenticate, refusal }) : []),
     ],
     refusal,
     answered,

@@ -112,7 +112,7 @@ await t.test('what a key may do is told to who has it', async (t) => {
   const { status, headers, body } = await key(limited)
   t.equal(status, 200)
   t.match(headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-  t.equal(body.toString(), '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"]}')
+  t.equal(body.toString(), '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"],"pageSizeMax":1000}')
   t.match(JSON.parse((await key(server.token)).body.toString()), { under: [] })
   for (const token of ['none', '']) t.match(await key(token), { status: 401, body: /"code":"unauthorized"/ })
 })

@@ -25,15 +25,24 @@ const pageSize = 100
 
 const everything = '?.*//'
 
-/** One page of what is directly below a path, or, for an empty one, at the top of the tree, in tree order. */
-export async function listChildren(client: Client, parent: string, after: string | undefined): Promise<Listing> {
+/**
+ * One page of what is directly below a path, or, for an empty one, at the top of the tree, in tree order.
+ *
+ * @param sizeMax the largest page that the service allows
+ */
+export async function listChildren(
+  client: Client,
+  sizeMax: number,
+  parent: string,
+  after: string | undefined,
+): Promise<Listing> {
   const level = parent === '' ? 1 : segmentsOf(parent).length + 1
   const { results, has_more } = await client.page(parent === '' ? everything : descendants(parent), {
     type: 'any',
     with_values: false,
     deep_branch_depth: level,
     deep_branch_limit: 2,
-    size: pageSize,
+    size: Math.min(pageSize, sizeMax),
     ...(after === undefined ? {} : { after }),
   })
   return { children: childrenIn(results, level, has_more), after: has_more ? results.at(-1)?.path : undefined }

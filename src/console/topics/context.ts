@@ -16,6 +16,11 @@ export interface Context {
   readonly signOut: (reason: string) => void
 }
 
+/** Whether a request was refused because the key has made too many. */
+export function isBeyondRate(error: unknown): boolean {
+  return error instanceof TopicdError && error.status === 429
+}
+
 /** Why a request failed, in a sentence for a person. A key that is no longer known ends the session. */
 export function describeFailure(error: unknown, context?: Context): string {
   if (error instanceof TopicdError) {

@@ -1,6 +1,6 @@
 /** What a selector matches, a page at a time. */
 import { type Page, TopicdError } from '../../client/index.js'
-import { type Context, describeFailure } from './context.js'
+import { type Context, describeFailure, isBeyondRate } from './context.js'
 
 /** Topics on a page. */
 const pageSize = 20
@@ -30,11 +30,16 @@ export class SearchPanel {
   /** The members of the request for the current page, beside the selector. */
   get members() {
     const after = this.#begins.at(-1)
-    return { type: 'any', with_properties: true, size: pageSize, ...(after === undefined ? {} : { after }) } as const
+    return {
+      type: 'any',
+      with_properties: true,
+      size: Math.min(pageSize, this.#context.session.key.pageSizeMax),
+      ...(after === undefined ? {} : { after }),
+    } as const
   }
 
-  /** Fetches the current page again. */
-  async refresh(): Promise<void> {
+  /** Fetches the current page again. @param isLive whether nobody asked for it */
+  async refresh(isLive = false): Promise<void> {
     const begins = this.#begins
     try {
       const page = await this.#context.session.client.page(this.selector, this.members)
@@ -43,6 +48,7 @@ export class SearchPanel {
       this.problem = ''
       this.problemAt = undefined
     } catch (error) {
+      if (isLive && isBeyondRate(error)) return
       this.problem = describeFailure(error, this.#context)
       this.isRefused = error instanceof TopicdError && error.status < 429
       const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'

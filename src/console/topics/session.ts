@@ -12,6 +12,8 @@ interface KeyDescription {
   readonly allow: readonly Operation[]
   /** The paths of the subtrees that it may touch; empty for all. */
   readonly under: readonly string[]
+  /** The largest page that a fetch may ask for. */
+  readonly pageSizeMax: number
 }
 
 export interface Session {

@@ -3,9 +3,9 @@
  * edit is based on the value that was last shown to them, and is written only if the topic still has that value.
  */
 import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
-import { type Context, describeFailure } from './context.js'
+import { type Context, describeFailure, isBeyondRate } from './context.js'
 
-interface Edit {
+export interface Edit {
   /** What is written, as it is in the text field. */
   text: string
   /** The value that the writer has seen; undefined for a topic without one. */
@@ -35,15 +35,21 @@ export class TopicPanel {
     this.#context = context
   }
 
-  /** Fetches the topic again. An edit is left as it is; one that another has overtaken says so. */
-  async refresh(): Promise<void> {
+  /**
+   * Fetches the topic again. An edit is left as it is; one that another has overtaken says so.
+   *
+   * @param isLive whether nobody asked for it
+   */
+  async refresh(isLive = false): Promise<void> {
     try {
       // By a selector: a fetch by path is refused where there is no topic, which browsers log as an error.
       const { results } = await this.#context.session.client.page(topic(this.path), fetchedMembers)
       this.problem = ''
-      this.item = results[0] ?? null
+      const item = results[0] ?? null
+      if (!isSame(item, this.item)) this.item = item
     } catch (error) {
-      this.problem = describeFailure(error, this.#context)
+      // The next one may be allowed again.
+      if (!(isLive && isBeyondRate(error))) this.problem = describeFailure(error, this.#context)
     }
     this.#context.changed()
   }
@@ -98,4 +104,9 @@ export class TopicPanel {
     if (problem !== '') this.problem = problem
     this.#context.changed()
   }
+}
+
+function isSame(a: Item | null, b: Item | null | undefined): boolean {
+  if (!a || !b) return a === b
+  return a.text === b.text && a.type === b.type && JSON.stringify(a.properties) === JSON.stringify(b.properties)
 }

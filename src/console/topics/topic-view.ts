@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Context } from './context.js'
 import { may } from './session.js'
-import { fetchedMembers, type TopicPanel } from './topic-panel.js'
+import { type Edit, fetchedMembers, type TopicPanel } from './topic-panel.js'
 import { formatted, sizeText } from './value-text.js'
 
 /** @param remove asks whether to remove the topic, or what is below it */
@@ -14,15 +14,17 @@ export function topicView(panel: TopicPanel, context: Context, remove: () => voi
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
       <p role="status" class="good">${done}</p>
       ${item === undefined && problem === '' ? html`<p class="quiet">Fetching…</p>` : nothing}
-      ${item === null ? html`<p>There is no topic here${panel.edit ? ' any more' : ', or none with its own value'}.</p>` : nothing}
-      ${item ? html`${valueView(panel, context)}${propertiesView(item.properties ?? {})}` : nothing}
+      ${item === null ? html`<p>There is no topic at this path.</p>` : nothing}
+      ${item ? valueView(panel, context) : nothing}
+      ${panel.edit === undefined ? nothing : editView(panel)}
+      ${item ? propertiesView(item.properties ?? {}) : nothing}
       ${actionsView(panel, context, remove)}
     </section>
   `
 }
 
 function valueView(panel: TopicPanel, context: Context): TemplateResult {
-  const { item, edit, isFormatted } = panel
+  const { item, isFormatted } = panel
   if (!item) return html``
   const { text, type } = item
   const choose = (formatted: boolean) => () => {
@@ -43,7 +45,6 @@ function valueView(panel: TopicPanel, context: Context): TemplateResult {
       }
     </p>
     ${text === undefined ? nothing : html`<pre class="exact value" tabindex="0" aria-label="Value">${isFormatted ? formatted(text) : text}</pre>`}
-    ${edit === undefined ? nothing : editView(panel)}
   `
 }
 
@@ -61,20 +62,25 @@ function editView(panel: TopicPanel): TemplateResult {
     <form @submit=${onSubmit}>
       <label for="new-value">New value, as JSON</label>
       <textarea id="new-value" rows="8" spellcheck="false" .value=${edit.text} @input=${onInput}></textarea>
-      ${
-        panel.isOvertaken
-          ? html`<div class="notice" role="alert">
-        <p>${edit.isConflict ? 'Not saved: ' : ''}the topic was changed while you were editing. Its value now is the one above.</p>
-        <button type="button" @click=${() => panel.acceptShown()}>I have seen it; let mine replace it</button>
-      </div>`
-          : nothing
-      }
+      ${panel.isOvertaken ? overtakenView(panel, edit) : nothing}
       <p class="row">
         <button class="primary" ?disabled=${panel.isSaving || panel.isOvertaken}>Save</button>
         <button type="button" @click=${() => panel.cancelEdit()}>Cancel</button>
       </p>
     </form>
   `
+}
+
+function overtakenView(panel: TopicPanel, edit: Edit): TemplateResult {
+  if (panel.item === null) {
+    return html`<div class="notice" role="alert">
+      <p>The topic was removed while you were editing. Your text is kept here; "Create…" makes a topic again.</p>
+    </div>`
+  }
+  return html`<div class="notice" role="alert">
+    <p>${edit.isConflict ? 'Not saved: ' : ''}the topic was changed while you were editing. Its value now is the one above.</p>
+    <button type="button" @click=${() => panel.acceptShown()}>I have seen it; let mine replace it</button>
+  </div>`
 }
 
 function propertiesView(properties: Readonly<Record<string, string>>): TemplateResult {

@@ -1,4 +1,9 @@
-/** How the tree looks: nested lists, in which each child is a button, beside one that opens what is below it. */
+/**
+ * How the tree looks: nested lists, in which each child is a button, beside one that opens what is below it. An element
+ * stays with its path, so that the keyboard's focus does when others come and go.
+ */
+
+import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Child } from './children.js'
 import type { Level, Tree } from './tree.js'
@@ -21,7 +26,11 @@ export function treeView(tree: Tree, shown: string | undefined, actions: TreeAct
 function levelView(tree: Tree, level: Level, shown: string | undefined, actions: TreeActions): TemplateResult {
   return html`
     <ul class="tree">
-      ${level.children.map((child) => childView(tree, child, shown, actions))}
+      ${repeat(
+        level.children,
+        ({ path }) => path,
+        (child) => childView(tree, child, shown, actions),
+      )}
       ${
         level.after === undefined
           ? nothing

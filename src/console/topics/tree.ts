@@ -2,8 +2,7 @@
  * The tree as far as it was opened. Each level is listed when it is opened, further when someone asks for more, and is
  * refreshed a page at a time. Nothing is drawn here.
  */
-import type { Client } from '../../client/index.js'
-import { type Child, type Listing, listChildren } from './children.js'
+import type { Child, Listing } from './children.js'
 
 /** What is below one path. */
 export interface Level {
@@ -16,13 +15,17 @@ export interface Level {
   refreshedTo: string | undefined
 }
 
+/** Lists one page of what is below `parent`, from `after` on. */
+type List = (parent: string, after: string | undefined) => Promise<Listing>
+
 export class Tree {
-  readonly #client: Client
+  readonly #list: List
   /** The levels that are open, by their parent; that of the top is the empty path. */
   readonly #levels = new Map<string, Level>()
 
-  constructor(client: Client) {
-    this.#client = client
+  /** @param list lists a page of children */
+  constructor(list: List) {
+    this.#list = list
   }
 
   /** What is below a path; undefined while that is not open. */
@@ -32,7 +35,7 @@ export class Tree {
 
   /** Opens what is below a path. */
   async open(parent: string): Promise<void> {
-    const { children, after } = await listChildren(this.#client, parent, undefined)
+    const { children, after } = await this.#list(parent, undefined)
     this.#levels.set(parent, { parent, children, after, refreshedTo: undefined })
   }
 
@@ -56,7 +59,7 @@ export class Tree {
   async more(parent: string): Promise<void> {
     const level = this.#levels.get(parent)
     if (level?.after === undefined) return
-    const listing = await listChildren(this.#client, parent, level.after)
+    const listing = await this.#list(parent, level.after)
     level.children = merged(level.children, listing.children)
     level.after = listing.after
   }
@@ -71,7 +74,7 @@ export class Tree {
     const level = this.#levels.get(parent)
     if (level === undefined) return
     const from = level.refreshedTo
-    const listing = await listChildren(this.#client, parent, from)
+    const listing = await this.#list(parent, from)
     // It may have been closed, or gone on, meanwhile.
     if (this.#levels.get(parent) !== level || level.refreshedTo !== from) return
     this.#replace(level, from, listing)

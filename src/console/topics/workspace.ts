@@ -3,8 +3,9 @@
  * time. The topic that is shown is also in the page's address, so that it can be linked and the browser's "back" works.
  */
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import { listChildren } from './children.js'
 import { CommandDialog } from './command-dialog.js'
-import { type Context, describeFailure } from './context.js'
+import { type Context, describeFailure, isBeyondRate } from './context.js'
 import { CreateDialog } from './create-dialog.js'
 import { curlCommand } from './curl.js'
 import { Refresher } from './refresher.js'
@@ -31,7 +32,8 @@ export class Workspace {
 
   /** @param draw draws the page again */
   constructor(session: Session, draw: () => void, signOut: (reason: string) => void) {
-    this.#tree = new Tree(session.client)
+    const { client, key } = session
+    this.#tree = new Tree((parent, after) => listChildren(client, key.pageSizeMax, parent, after))
     this.#context = {
       session,
       changed: draw,
@@ -166,11 +168,13 @@ export class Workspace {
     this.#context.changed()
   }
 
-  async #changeTree(change: Promise<void>): Promise<void> {
-    this.#treeProblem = ''
+  /** @param isLive whether nobody asked for it */
+  async #changeTree(change: Promise<void>, isLive = false): Promise<void> {
     try {
       await change
+      this.#treeProblem = ''
     } catch (error) {
+      if (isLive && isBeyondRate(error)) return
       this.#treeProblem = describeFailure(error, this.#context)
     }
     this.#context.changed()
@@ -178,9 +182,9 @@ export class Workspace {
 
   #refreshable(): readonly (() => Promise<void>)[] {
     const shown = this.#shown
-    const levels = this.#tree.openParents().map((parent) => () => this.#changeTree(this.#tree.refresh(parent)))
+    const levels = this.#tree.openParents().map((parent) => () => this.#changeTree(this.#tree.refresh(parent), true))
     if (shown === undefined || (shown instanceof SearchPanel && shown.isRefused)) return levels
-    return [() => shown.refresh(), ...levels]
+    return [() => shown.refresh(true), ...levels]
   }
 
   /** At once, so that who created or removed a topic sees it. */
@@ -199,7 +203,12 @@ function decodedPath(text: string): string {
   }
 }
 
-/** A heading takes the focus when what it heads has changed: else a screen reader would say nothing. */
+/**
+ * A heading takes the focus when what it heads has changed: else a screen reader would say nothing. Not from someone
+ * who has begun to write.
+ */
 function focusOn(selector: string): void {
-  document.querySelector<HTMLElement>(selector)?.focus()
+  const active = document.activeElement
+  const isWriting = active instanceof HTMLTextAreaElement || (active instanceof HTMLInputElement && active.value !== '')
+  if (!isWriting) document.querySelector<HTMLElement>(selector)?.focus()
 }
