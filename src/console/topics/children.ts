@@ -20,8 +20,11 @@ export interface Listing {
   readonly after: string | undefined
 }
 
-/** Children on a page, as long as each is a topic without children: what a person takes in, and one quick request. */
-const pageSize = 100
+/**
+ * A hundred topics without children, which a person takes in, and one more result, which tells that the hundredth has
+ * none. Of branches it is half as many.
+ */
+const pageSize = 101
 
 const everything = '?.*//'
 
@@ -45,11 +48,19 @@ export async function listChildren(
     size: Math.min(pageSize, sizeMax),
     ...(after === undefined ? {} : { after }),
   })
-  return { children: childrenIn(results, level, has_more), after: has_more ? results.at(-1)?.path : undefined }
+  const listed = has_more ? withoutCut(results, level) : results
+  return { children: childrenIn(listed, level), after: has_more ? listed.at(-1)?.path : undefined }
 }
 
-/** @param isCut whether there are more results, which may be of the last child */
-function childrenIn(results: readonly Item[], level: number, isCut: boolean): readonly Child[] {
+/** The results without those of the last child, if it may have another: it begins the next page. */
+function withoutCut(results: readonly Item[], level: number): readonly Item[] {
+  const childOf = ({ path }: Item): string => path.split('/').slice(0, level).join('/')
+  const [before, last] = results.slice(-2)
+  const isCut = before !== undefined && last !== undefined && childOf(before) !== childOf(last)
+  return isCut ? results.slice(0, -1) : results
+}
+
+function childrenIn(results: readonly Item[], level: number): readonly Child[] {
   const children = new Map<string, Child>()
   for (const { path } of results) {
     const segments = path.split('/')
@@ -63,8 +74,5 @@ function childrenIn(results: readonly Item[], level: number, isCut: boolean): re
       hasChildren: !isTopic || known?.hasChildren === true,
     })
   }
-  const last = [...children.values()].at(-1)
-  // Its second result would be on the next page: rather a child too many to open than one too few.
-  if (isCut && last !== undefined) children.set(last.path, { ...last, hasChildren: true })
   return [...children.values()]
 }

@@ -3,11 +3,11 @@ import { html, type TemplateResult } from '../vendor/lit-html.js'
 
 export class CommandDialog {
   readonly #command: string
-  readonly #close: () => void
+  readonly #close: () => boolean
   readonly #changed: () => void
   #copied = ''
 
-  constructor(command: string, changed: () => void, close: () => void) {
+  constructor(command: string, changed: () => void, close: () => boolean) {
     this.#command = command
     this.#changed = changed
     this.#close = close
@@ -15,7 +15,7 @@ export class CommandDialog {
 
   view(): TemplateResult {
     return html`
-      <h2>As a command</h2>
+      <h2 id="dialog-title">As a command</h2>
       <p>Set <code>KEY</code> to the API key first: <code>read -rs KEY</code></p>
       <textarea id="command" class="exact" rows="6" readonly aria-label="Command" .value=${this.#command}></textarea>
       <p class="row">

@@ -10,6 +10,10 @@ export interface Context {
   readonly show: (path: string) => void
   /** Refreshes what lists topics, after one was created or removed. */
   readonly listsChanged: () => void
+  /** Gives an element the keyboard's focus, once the page is drawn. */
+  readonly focus: (selector: string) => void
+  /** Says that something was done, where nothing else shows it. */
+  readonly note: (text: string) => void
   /** Shows a request as a command for a shell. */
   readonly showCommand: (route: string, body: string) => void
   /** Ends the session, because the service no longer knows the key. */

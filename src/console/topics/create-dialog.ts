@@ -2,16 +2,19 @@
 import { jsonText, TopicdError } from '../../client/index.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { type Context, describeFailure } from './context.js'
+import { may } from './session.js'
+import { visible } from './value-text.js'
 
 export class CreateDialog {
   readonly #context: Context
   readonly #path: string
-  readonly #close: () => void
+  /** Returns whether it was still open. */
+  readonly #close: () => boolean
   #problem = ''
   #isBusy = false
 
   /** @param path what the field for the path begins with */
-  constructor(path: string, context: Context, close: () => void) {
+  constructor(path: string, context: Context, close: () => boolean) {
     this.#path = path
     this.#context = context
     this.#close = close
@@ -24,13 +27,17 @@ export class CreateDialog {
     }
     return html`
       <form @submit=${onSubmit}>
-        <h2>Create a topic</h2>
+        <h2 id="dialog-title">Create a topic</h2>
         <label for="create-path">Path</label>
         <input id="create-path" name="path" class="exact" autocomplete="off" spellcheck="false" required .value=${this.#path}>
         <label for="create-type">Type</label>
         <select id="create-type" name="type"><option>json</option><option>string</option></select>
-        <label for="create-value">Value, as JSON; empty for none</label>
-        <textarea id="create-value" name="value" rows="5" spellcheck="false"></textarea>
+        ${
+          may(this.#context.session.key, 'set')
+            ? html`<label for="create-value">Value, as JSON; empty for none</label>
+        <textarea id="create-value" name="value" rows="5" spellcheck="false"></textarea>`
+            : nothing
+        }
         <label for="create-properties">Properties, one NAME=VALUE a line</label>
         <textarea id="create-properties" name="properties" rows="2" spellcheck="false"></textarea>
         ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
@@ -53,9 +60,10 @@ export class CreateDialog {
       const { client } = this.#context.session
       if (value === '') await client.add(path, options)
       else await client.addAndSet(path, jsonText(value), options)
-      this.#close()
       this.#context.listsChanged()
-      this.#context.show(path.replace(/^\/|\/$/g, ''))
+      this.#context.note(`Created ${visible(path)}.`)
+      // Who has closed it meanwhile looks at something else.
+      if (this.#close() && may(this.#context.session.key, 'fetch')) this.#context.show(path.replace(/^\/|\/$/g, ''))
     } catch (error) {
       this.#isBusy = false
       this.#problem = describeProblem(error, this.#context)

@@ -2,6 +2,7 @@
 import { html, nothing, render, type TemplateResult } from '../vendor/lit-html.js'
 import { describeFailure } from './context.js'
 import { beginSession, endSession, type Session, storedKey } from './session.js'
+import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
 
 class Page {
@@ -31,6 +32,11 @@ class Page {
 
   #view(): TemplateResult {
     const session = this.#session
+    // One dialog may be above another, which the browser does not know.
+    const onCancel = (event: Event) => {
+      event.preventDefault()
+      this.#workspace?.closeTopDialog()
+    }
     return html`
       <header class="top">
         <h1>topicd <span class="quiet">topics</span></h1>
@@ -43,7 +49,7 @@ class Page {
         }
       </header>
       ${this.#workspace?.view() ?? this.#signInView()}
-      <dialog @close=${() => this.#workspace?.closeDialogs()}>${this.#workspace?.dialog ?? nothing}</dialog>
+      <dialog aria-labelledby="dialog-title" @cancel=${onCancel}>${this.#workspace?.dialog ?? nothing}</dialog>
     `
   }
 
@@ -94,14 +100,17 @@ class Page {
   #showDialog(): void {
     const dialog = root.querySelector('dialog')
     const isWanted = this.#workspace?.dialog !== undefined
-    if (dialog === null || dialog.open === isWanted) return
-    if (isWanted) dialog.showModal()
-    else dialog.close()
+    if (dialog === null) return
+    if (isWanted && !dialog.open) dialog.showModal()
+    else if (!isWanted && dialog.open) dialog.close()
+    // What had the focus may have gone with the step before.
+    else if (isWanted && document.activeElement === document.body)
+      dialog.querySelector<HTMLElement>('button, input')?.focus()
   }
 }
 
 function describeKey({ key: { name, allow, under } }: Session): string {
-  const where = under.length === 0 ? '' : ` below ${under.join(', ')}`
+  const where = under.length === 0 ? '' : ` below ${under.map(visible).join(', ')}`
   return `Key ${name}: ${allow.join(', ')}${where}`
 }
 

@@ -1,7 +1,9 @@
 /**
  * Keeps what is on the screen fresh: one request a second at most, for one thing at a time, and none while the tab is
- * hidden. The next request waits for the answer to the last one, so a slow service gets fewer.
+ * hidden. The next request waits for the answer to the last one, so a slow service gets fewer; so does one that says
+ * when to try again.
  */
+import { TopicdError } from '../../client/index.js'
 
 /** Between two requests, in ms. */
 const refreshMs = 1000
@@ -11,16 +13,16 @@ export class Refresher {
   #turn = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** @param things what can be refreshed now, each by one request */
+  /** @param things what can be refreshed now, each by one request, which may throw the answer that refuses it */
   constructor(things: () => readonly (() => Promise<void>)[]) {
     this.#things = things
   }
 
-  start(): void {
+  start(waitMs = refreshMs): void {
     this.#timer = setTimeout(async () => {
-      if (!document.hidden) await this.#refreshNext().catch(() => {})
-      if (this.#timer !== undefined) this.start()
-    }, refreshMs)
+      const nextMs = document.hidden ? refreshMs : await this.#refreshNext()
+      if (this.#timer !== undefined) this.start(nextMs)
+    }, waitMs)
   }
 
   stop(): void {
@@ -28,11 +30,22 @@ export class Refresher {
     this.#timer = undefined
   }
 
-  /** Every other request is for the first thing, on which someone's eyes rest. */
-  async #refreshNext(): Promise<void> {
+  /**
+   * Every other request is for the first thing, on which someone's eyes rest.
+   *
+   * @returns how long to wait before the next, in ms
+   */
+  async #refreshNext(): Promise<number> {
     const [first, ...others] = this.#things()
     const turn = this.#turn++
     const other = turn % 2 === 1 ? others[Math.floor(turn / 2) % others.length] : undefined
-    await (other ?? first)?.()
+    try {
+      await (other ?? first)?.()
+    } catch (error) {
+      if (error instanceof TopicdError && error.retryAfterSeconds !== undefined) {
+        return Math.max(refreshMs, error.retryAfterSeconds * 1000)
+      }
+    }
+    return refreshMs
   }
 }

@@ -2,24 +2,27 @@
 import { descendants, subtree, topic } from '../../client/index.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { type Context, describeFailure } from './context.js'
+import { topicsText, visible } from './value-text.js'
 
 /** One thing that may be removed, and how many topics that is; undefined until it is known. */
 interface Choice {
   readonly label: string
+  /** A text of someone's that belongs to the label. */
+  readonly named?: string
   readonly selector: string
   count: number | undefined
 }
 
 export class RemoveDialog {
   readonly #context: Context
-  readonly #close: () => void
+  readonly #close: () => boolean
   readonly #choices: readonly Choice[]
   #chosen: Choice
   #problem = ''
   #removed: number | undefined
   #isBusy = false
 
-  private constructor(choices: readonly [Choice, ...Choice[]], context: Context, close: () => void) {
+  private constructor(choices: readonly [Choice, ...Choice[]], context: Context, close: () => boolean) {
     this.#choices = choices
     this.#chosen = choices[0]
     this.#context = context
@@ -28,7 +31,7 @@ export class RemoveDialog {
   }
 
   /** For the topic at a path, and what is below it. */
-  static ofPath(path: string, context: Context, close: () => void): RemoveDialog {
+  static ofPath(path: string, context: Context, close: () => boolean): RemoveDialog {
     const choices = [
       { label: 'this topic', selector: topic(path), count: undefined },
       { label: 'this topic and everything below it', selector: subtree(path), count: undefined },
@@ -38,9 +41,9 @@ export class RemoveDialog {
   }
 
   /** For everything that a selector matches. */
-  static ofSelector(selector: string, context: Context, close: () => void): RemoveDialog {
+  static ofSelector(selector: string, context: Context, close: () => boolean): RemoveDialog {
     return new RemoveDialog(
-      [{ label: `everything that ${selector} matches`, selector, count: undefined }],
+      [{ label: 'everything that matches', named: selector, selector, count: undefined }],
       context,
       close,
     )
@@ -49,7 +52,7 @@ export class RemoveDialog {
   view(): TemplateResult {
     if (this.#removed !== undefined) {
       return html`
-        <h2>Removed</h2>
+        <h2 id="dialog-title">Removed</h2>
         <p role="status">${topicsText(this.#removed)} removed.</p>
         <button class="primary" @click=${this.#close}>Close</button>
       `
@@ -62,7 +65,7 @@ export class RemoveDialog {
     }
     return html`
       <form @submit=${onSubmit}>
-        <h2>Remove topics</h2>
+        <h2 id="dialog-title">Remove topics</h2>
         <fieldset>
           <legend>What is removed, for good</legend>
           ${this.#choices.map((choice) => this.#choiceView(choice))}
@@ -86,7 +89,7 @@ export class RemoveDialog {
     }
     return html`<label class="choice">
       <input type="radio" name="what" .checked=${choice === this.#chosen} @change=${choose}>
-      <span>${choice.label} <span class="quiet">${choice.count === undefined ? '' : topicsText(choice.count)}</span></span>
+      <span>${choice.label} ${choice.named === undefined ? nothing : html`<bdi class="exact">${visible(choice.named)}</bdi>`} <span class="quiet">${choice.count === undefined ? '' : topicsText(choice.count)}</span></span>
     </label>`
   }
 
@@ -100,20 +103,30 @@ export class RemoveDialog {
     this.#context.changed()
   }
 
+  /** Counts again first: what someone has agreed to is a number. */
+  async #removeAsCounted(choice: Choice): Promise<void> {
+    const { client } = this.#context.session
+    const { count, selector } = choice
+    const now = (await client.removeMatches(selector, { dry_run: true })).removed
+    if (now !== count) {
+      choice.count = now
+      this.#problem = `It is ${topicsText(now)} now, not ${(count ?? 0).toLocaleString('en')}. Nothing was removed.`
+      return
+    }
+    this.#removed = (await client.removeMatches(selector)).removed
+    this.#context.listsChanged()
+  }
+
   async #remove(): Promise<void> {
     this.#isBusy = true
+    this.#problem = ''
     this.#context.changed()
     try {
-      this.#removed = (await this.#context.session.client.removeMatches(this.#chosen.selector)).removed
-      this.#context.listsChanged()
+      await this.#removeAsCounted(this.#chosen)
     } catch (error) {
       this.#problem = describeFailure(error, this.#context)
     }
     this.#isBusy = false
     this.#context.changed()
   }
-}
-
-function topicsText(count: number): string {
-  return count === 1 ? '1 topic' : `${count.toLocaleString('en')} topics`
 }

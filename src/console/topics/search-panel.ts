@@ -10,6 +10,8 @@ export class SearchPanel {
   readonly selector: string
   page: Page | undefined
   problem = ''
+  /** Whether another page than the one that is shown was asked for. */
+  isTurning = false
   /** At which character of the selector the problem is, counted from 1; undefined where it is not about one. */
   problemAt: number | undefined
   /** Whether the service refuses the selector, so that asking again is of no use. */
@@ -48,7 +50,7 @@ export class SearchPanel {
       this.problem = ''
       this.problemAt = undefined
     } catch (error) {
-      if (isLive && isBeyondRate(error)) return
+      if (isLive && isBeyondRate(error)) throw error
       this.problem = describeFailure(error, this.#context)
       this.isRefused = error instanceof TopicdError && error.status < 429
       const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
@@ -60,14 +62,20 @@ export class SearchPanel {
 
   async next(): Promise<void> {
     const last = this.page?.results.at(-1)
-    if (last === undefined || this.page?.has_more !== true) return
-    this.#begins = [...this.#begins, last.path]
-    await this.refresh()
+    if (last !== undefined && this.page?.has_more === true) await this.#turn([...this.#begins, last.path])
   }
 
   async previous(): Promise<void> {
-    if (this.#begins.length === 1) return
-    this.#begins = this.#begins.slice(0, -1)
+    if (this.#begins.length > 1) await this.#turn(this.#begins.slice(0, -1))
+  }
+
+  /** Turns one page at a time: a button may be pressed twice. */
+  async #turn(begins: readonly (string | undefined)[]): Promise<void> {
+    if (this.isTurning) return
+    this.isTurning = true
+    this.#begins = begins
     await this.refresh()
+    this.isTurning = false
+    this.#context.changed()
   }
 }

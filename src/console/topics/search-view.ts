@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Context } from './context.js'
 import type { SearchPanel } from './search-panel.js'
 import { may } from './session.js'
-import { shortened } from './value-text.js'
+import { shortened, topicsText, visible } from './value-text.js'
 
 /** Of a value in a list. */
 const valueCharactersMax = 300
@@ -44,25 +44,25 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
   const body = JSON.stringify({ selector, ...panel.members })
   return html`
     <section class="panel" aria-labelledby="search-title">
-      <h2 id="search-title" tabindex="-1">Matches of <span class="exact">${selector}</span></h2>
+      <h2 id="search-title" tabindex="-1">Matches of <bdi class="exact">${visible(selector)}</bdi></h2>
       ${problem === '' ? nothing : problemView(panel)}
       ${
         page === undefined
           ? nothing
           : html`
-        <p class="quiet" role="status">${page.results.length === 0 ? 'Nothing matches.' : `Page ${number}, ${page.results.length} topics${page.has_more ? '' : ', the last'}`}</p>
-        <ol class="results" start=${1}>${page.results.map(
+        <p class="quiet" role="status">${page.results.length === 0 ? 'Nothing matches.' : `Page ${number}, ${topicsText(page.results.length)}${page.has_more ? '' : ', the last'}`}</p>
+        <ol class="results">${page.results.map(
           (item) => html`
           <li>
-            <button class="plain exact" @click=${() => context.show(item.path)}>${item.path}</button>
+            <button class="plain exact" @click=${() => context.show(item.path)}>${visible(item.path)}</button>
             <span class="quiet">${item.type}</span>
             <span class="exact">${item.text === undefined ? 'no value' : shortened(item.text, valueCharactersMax)}</span>
           </li>`,
         )}
         </ol>
         <p class="row">
-          <button ?disabled=${number === 1} @click=${() => panel.previous()}>Previous page</button>
-          <button ?disabled=${!page.has_more} @click=${() => panel.next()}>Next page</button>
+          <button ?disabled=${number === 1 || panel.isTurning} @click=${() => panel.previous()}>Previous page</button>
+          <button ?disabled=${!page.has_more || panel.isTurning} @click=${() => panel.next()}>Next page</button>
           ${may(context.session.key, 'remove') ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
           <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
         </p>`

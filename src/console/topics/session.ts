@@ -41,15 +41,19 @@ export function endSession(): void {
 /**
  * Begins a session, and keeps the key.
  *
- * @throws TopicdError for a key that the service does not know; TypeError when it cannot be reached, or for a text that
- *   cannot be a key
+ * @throws TopicdError for a key that the service does not know; TypeError when it cannot be reached; RangeError for a
+ *   text that cannot be a key
  */
 export async function beginSession(key: string): Promise<Session> {
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it has characters that none has.')
   // Relative to the page, so that a base path and a proxy's prefix are right.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   const client = connect(base, { key, timeoutMs })
   const answer = await fetch(`${base}/console/key`, { headers: { authorization: `Apikey ${key}` } })
-  const described = (await answer.json()) as KeyDescription & { readonly code?: string; readonly message?: string }
+  const described = (await answer.json().catch(() => ({}))) as KeyDescription & {
+    readonly code?: string
+    readonly message?: string
+  }
   if (!answer.ok) throw new TopicdError(answer.status, described.code ?? '', described.message ?? answer.statusText)
   sessionStorage.setItem(storageName, key)
   return { base, key: described, client }

@@ -1,17 +1,22 @@
 /**
  * The topic that is shown: its value as the service has it, and, while someone edits it, the text that they write. The
  * edit is based on the value that was last shown to them, and is written only if the topic still has that value.
+ *
+ * Once another has overtaken an edit, the value that is shown stays until its reader asks for a newer one: so what they
+ * let their text replace is what they have read.
  */
 import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
 import { type Context, describeFailure, isBeyondRate } from './context.js'
 
-export interface Edit {
+interface Edit {
   /** What is written, as it is in the text field. */
   text: string
   /** The value that the writer has seen; undefined for a topic without one. */
   seen: string | undefined
-  /** Whether another's value came in between, and is shown now. */
+  /** Whether a write was refused because of another's. */
   isConflict: boolean
+  /** Why the last write failed otherwise; empty if it did not. */
+  problem: string
 }
 
 /** The members of a request that fetches a topic with all that it has. */
@@ -20,11 +25,13 @@ export const fetchedMembers = { type: 'any', with_properties: true } as const
 export class TopicPanel {
   readonly path: string
   readonly #context: Context
-  /** Undefined while it is being fetched, null when there is no topic. */
+  /** What is shown: undefined while it is being fetched, null when there is no topic. */
   item: Item | null | undefined
-  /** Why the last request failed; empty if it did not. */
+  /** What the service has beyond that, once an edit was overtaken; undefined if it has the same. */
+  newer: Item | null | undefined
+  /** Why the last fetch failed; empty if it did not. */
   problem = ''
-  /** What the last write has done; empty before. */
+  /** What the last write has done; empty before, and once the topic has changed again. */
   done = ''
   isFormatted = true
   edit: Edit | undefined
@@ -39,19 +46,28 @@ export class TopicPanel {
    * Fetches the topic again. An edit is left as it is; one that another has overtaken says so.
    *
    * @param isLive whether nobody asked for it
+   * @throws TopicdError for a live refresh beyond the key's rate
    */
   async refresh(isLive = false): Promise<void> {
     try {
       // By a selector: a fetch by path is refused where there is no topic, which browsers log as an error.
       const { results } = await this.#context.session.client.page(topic(this.path), fetchedMembers)
       this.problem = ''
-      const item = results[0] ?? null
-      if (!isSame(item, this.item)) this.item = item
+      this.#take(results[0] ?? null)
     } catch (error) {
-      // The next one may be allowed again.
-      if (!(isLive && isBeyondRate(error))) this.problem = describeFailure(error, this.#context)
+      if (isLive && isBeyondRate(error)) throw error
+      this.problem = describeFailure(error, this.#context)
     }
     this.#context.changed()
+  }
+
+  #take(item: Item | null): void {
+    if (isSame(item, this.item)) this.newer = undefined
+    else if (this.isOvertaken) this.newer = item
+    else {
+      this.item = item
+      this.done = ''
+    }
   }
 
   /** Whether the topic has another value than its writer has seen. */
@@ -62,13 +78,22 @@ export class TopicPanel {
 
   startEdit(): void {
     if (!this.item) return
-    this.edit = { text: this.item.text ?? '', seen: this.item.text, isConflict: false }
+    this.edit = { text: this.item.text ?? '', seen: this.item.text, isConflict: false, problem: '' }
     this.done = ''
     this.#context.changed()
+    this.#context.focus('#new-value')
   }
 
   cancelEdit(): void {
     this.edit = undefined
+    this.showNewer()
+    this.#context.focus('#topic-path')
+  }
+
+  /** Shows what the service has now. */
+  showNewer(): void {
+    if (this.newer !== undefined) this.item = this.newer
+    this.newer = undefined
     this.#context.changed()
   }
 
@@ -78,31 +103,32 @@ export class TopicPanel {
     this.edit.seen = this.item.text
     this.edit.isConflict = false
     this.#context.changed()
+    this.#context.focus('#new-value')
   }
 
   /** Writes the edit, if the topic still has the value that its writer has seen. */
   async save(): Promise<void> {
     const { edit, item } = this
-    if (edit === undefined || !item || this.isSaving) return
+    if (edit === undefined || !item || this.isSaving || this.isOvertaken) return
     this.isSaving = true
-    this.problem = ''
+    edit.problem = ''
     this.#context.changed()
     try {
       const value = jsonText(edit.text)
       const constraint = edit.seen === undefined ? ({ no_value: true } as const) : { value: jsonText(edit.seen) }
       await this.#context.session.client.set(this.path, value, { type: item.type, constraint })
       this.edit = undefined
-      this.done = 'Saved.'
     } catch (error) {
-      if (error instanceof SyntaxError) this.problem = `The value is not JSON: ${error.message}.`
+      if (error instanceof SyntaxError) edit.problem = `The value is not JSON: ${error.message}.`
       else if (error instanceof TopicdError && error.code === 'unsatisfied_constraint') edit.isConflict = true
-      else this.problem = describeFailure(error, this.#context)
+      else edit.problem = describeFailure(error, this.#context)
     }
     this.isSaving = false
-    const { problem } = this
     await this.refresh()
-    if (problem !== '') this.problem = problem
+    if (this.edit !== undefined) return
+    this.done = 'Saved.'
     this.#context.changed()
+    this.#context.focus('#topic-path')
   }
 }
 

@@ -2,15 +2,15 @@
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Context } from './context.js'
 import { may } from './session.js'
-import { type Edit, fetchedMembers, type TopicPanel } from './topic-panel.js'
-import { formatted, sizeText } from './value-text.js'
+import { fetchedMembers, type TopicPanel } from './topic-panel.js'
+import { formattedOf, sizeText, visible } from './value-text.js'
 
 /** @param remove asks whether to remove the topic, or what is below it */
 export function topicView(panel: TopicPanel, context: Context, remove: () => void): TemplateResult {
   const { item, path, problem, done } = panel
   return html`
     <section class="panel" aria-labelledby="topic-path">
-      <h2 id="topic-path" class="exact" tabindex="-1">${path}</h2>
+      <h2 id="topic-path" class="exact" tabindex="-1">${visible(path)}</h2>
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
       <p role="status" class="good">${done}</p>
       ${item === undefined && problem === '' ? html`<p class="quiet">Fetching…</p>` : nothing}
@@ -24,32 +24,34 @@ export function topicView(panel: TopicPanel, context: Context, remove: () => voi
 }
 
 function valueView(panel: TopicPanel, context: Context): TemplateResult {
-  const { item, isFormatted } = panel
+  const { item } = panel
   if (!item) return html``
   const { text, type } = item
-  const choose = (formatted: boolean) => () => {
-    panel.isFormatted = formatted
-    context.changed()
+  if (text === undefined) return html`<p class="quiet">Type ${type}, no value</p>`
+  const formatted = formattedOf(item)
+  const isFormatted = panel.isFormatted && formatted !== undefined
+  const choice = (name: string, value: boolean) => {
+    const choose = () => {
+      panel.isFormatted = value
+      context.changed()
+    }
+    return html`<button aria-pressed=${isFormatted === value} ?disabled=${value && formatted === undefined} @click=${choose}>${name}</button>`
   }
-  const choice = (name: string, value: boolean) =>
-    html`<button aria-pressed=${isFormatted === value} @click=${choose(value)}>${name}</button>`
   return html`
     <p class="row quiet">
       <span>Type ${type}</span>
-      ${text === undefined ? html`<span>no value</span>` : html`<span>${sizeText(text)}</span>`}
-      ${
-        text === undefined
-          ? nothing
-          : html`<span class="row" role="group" aria-label="How the value is shown">
-        ${choice('Formatted', true)}${choice('As stored', false)}</span>`
-      }
+      <span>${sizeText(text)}</span>
+      <span class="row" role="group" aria-label="How the value is shown">
+        ${choice('Formatted', true)}${choice('As stored', false)}
+      </span>
+      ${formatted === undefined ? html`<span>too large to be formatted</span>` : nothing}
     </p>
-    ${text === undefined ? nothing : html`<pre class="exact value" tabindex="0" aria-label="Value">${isFormatted ? formatted(text) : text}</pre>`}
+    <pre class="exact value" tabindex="0" aria-label="Value">${isFormatted ? formatted : text}</pre>
   `
 }
 
 function editView(panel: TopicPanel): TemplateResult {
-  const { edit } = panel
+  const { edit, isSaving, isOvertaken } = panel
   if (edit === undefined) return html``
   const onInput = (event: Event) => {
     edit.text = (event.target as HTMLTextAreaElement).value
@@ -61,24 +63,32 @@ function editView(panel: TopicPanel): TemplateResult {
   return html`
     <form @submit=${onSubmit}>
       <label for="new-value">New value, as JSON</label>
-      <textarea id="new-value" rows="8" spellcheck="false" .value=${edit.text} @input=${onInput}></textarea>
-      ${panel.isOvertaken ? overtakenView(panel, edit) : nothing}
+      <textarea id="new-value" rows="8" spellcheck="false" ?readonly=${isSaving} .value=${edit.text} @input=${onInput}></textarea>
+      ${edit.problem === '' ? nothing : html`<p class="bad" role="alert">${edit.problem}</p>`}
+      ${isOvertaken ? overtakenView(panel, edit.isConflict) : nothing}
       <p class="row">
-        <button class="primary" ?disabled=${panel.isSaving || panel.isOvertaken}>Save</button>
+        <button class="primary" ?disabled=${isSaving || isOvertaken}>Save</button>
         <button type="button" @click=${() => panel.cancelEdit()}>Cancel</button>
       </p>
     </form>
   `
 }
 
-function overtakenView(panel: TopicPanel, edit: Edit): TemplateResult {
+function overtakenView(panel: TopicPanel, isConflict: boolean): TemplateResult {
+  const refused = isConflict ? 'Not saved. ' : ''
+  if (panel.newer !== undefined) {
+    return html`<div class="notice" role="alert">
+      <p>${refused}The topic has changed again since the value above.</p>
+      <button type="button" @click=${() => panel.showNewer()}>Show what it is now</button>
+    </div>`
+  }
   if (panel.item === null) {
     return html`<div class="notice" role="alert">
-      <p>The topic was removed while you were editing. Your text is kept here; "Create…" makes a topic again.</p>
+      <p>${refused}The topic was removed while you were editing. Your text is kept; "Create…" makes a topic again.</p>
     </div>`
   }
   return html`<div class="notice" role="alert">
-    <p>${edit.isConflict ? 'Not saved: ' : ''}the topic was changed while you were editing. Its value now is the one above.</p>
+    <p>${refused}The topic was changed while you were editing. Its value now is the one above.</p>
     <button type="button" @click=${() => panel.acceptShown()}>I have seen it; let mine replace it</button>
   </div>`
 }
@@ -89,7 +99,7 @@ function propertiesView(properties: Readonly<Record<string, string>>): TemplateR
   return html`
     <h3>Properties</h3>
     <dl class="properties">
-      ${entries.map(([name, value]) => html`<dt class="exact">${name}</dt><dd class="exact">${value}</dd>`)}
+      ${entries.map(([name, value]) => html`<dt class="exact">${visible(name)}</dt><dd class="exact">${visible(value)}</dd>`)}
     </dl>
   `
 }

@@ -7,6 +7,7 @@ import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Child } from './children.js'
 import type { Level, Tree } from './tree.js'
+import { visible } from './value-text.js'
 
 interface TreeActions {
   readonly show: (path: string) => void
@@ -50,10 +51,10 @@ function childView(tree: Tree, child: Child, shown: string | undefined, actions:
     <li>
       ${
         hasChildren
-          ? html`<button class="toggle" aria-expanded=${isOpen} aria-label="Below ${name}" @click=${toggle}>${isOpen ? '−' : '+'}</button>`
+          ? html`<button class="toggle" aria-expanded=${isOpen} aria-label="Below ${visible(name)}" @click=${toggle}>${isOpen ? '−' : '+'}</button>`
           : html`<span class="toggle"></span>`
       }
-      <button class="plain exact ${isTopic ? '' : 'branch'}" aria-current=${path === shown} @click=${() => (isTopic ? actions.show(path) : toggle())}>${name}</button>
+      <button class="plain exact ${isTopic ? '' : 'branch'}" aria-current=${path === shown} @click=${() => (isTopic ? actions.show(path) : toggle())}>${visible(name)}</button>
       ${isOpen ? html`<span class="quiet">(${countText(level)})</span>${levelView(tree, level, shown, actions)}` : nothing}
     </li>
   `

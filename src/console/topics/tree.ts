@@ -22,6 +22,10 @@ export class Tree {
   readonly #list: List
   /** The levels that are open, by their parent; that of the top is the empty path. */
   readonly #levels = new Map<string, Level>()
+  /** The parents whose levels should be open, also while they cannot be listed. */
+  readonly #wanted = new Set<string>()
+  /** The listings in flight of levels that are being opened or continued. */
+  readonly #listings = new Map<string, Promise<void>>()
 
   /** @param list lists a page of children */
   constructor(list: List) {
@@ -33,10 +37,20 @@ export class Tree {
     return this.#levels.get(parent)
   }
 
-  /** Opens what is below a path. */
-  async open(parent: string): Promise<void> {
-    const { children, after } = await this.#list(parent, undefined)
-    this.#levels.set(parent, { parent, children, after, refreshedTo: undefined })
+  /** Opens what is below a path. If that fails, it is still wanted, and a refresh tries again. */
+  open(parent: string): Promise<void> {
+    this.#wanted.add(parent)
+    return this.#once(parent, async () => {
+      const { children, after } = await this.#list(parent, undefined)
+      if (this.#wanted.has(parent)) this.#levels.set(parent, { parent, children, after, refreshedTo: undefined })
+    })
+  }
+
+  /** Does not begin a listing of a level while another is in flight: a button may be pressed twice. */
+  #once(parent: string, list: () => Promise<void>): Promise<void> {
+    const listing = this.#listings.get(parent) ?? list().finally(() => this.#listings.delete(parent))
+    this.#listings.set(parent, listing)
+    return listing
   }
 
   /** Opens every level above a path, as far as there is one. */
@@ -50,29 +64,36 @@ export class Tree {
 
   /** Closes a level, and forgets what was below it. */
   close(parent: string): void {
-    for (const path of this.#levels.keys()) {
-      if (path === parent || (parent !== '' && path.startsWith(`${parent}/`))) this.#levels.delete(path)
+    for (const path of this.#wanted) {
+      if (path !== parent && (parent === '' || !path.startsWith(`${parent}/`))) continue
+      this.#levels.delete(path)
+      this.#wanted.delete(path)
     }
   }
 
   /** Lists one more page of a level. */
-  async more(parent: string): Promise<void> {
-    const level = this.#levels.get(parent)
-    if (level?.after === undefined) return
-    const listing = await this.#list(parent, level.after)
-    level.children = merged(level.children, listing.children)
-    level.after = listing.after
+  more(parent: string): Promise<void> {
+    return this.#once(parent, async () => {
+      const level = this.#levels.get(parent)
+      const from = level?.after
+      if (level === undefined || from === undefined) return
+      const listing = await this.#list(parent, from)
+      // A refresh may have come to another end meanwhile.
+      if (level.after !== from) return
+      level.children = merged(level.children, listing.children)
+      level.after = listing.after
+    })
   }
 
-  /** The paths whose levels are open, in the order in which they were opened. */
+  /** The paths whose levels should be open, in the order in which they were opened. */
   openParents(): readonly string[] {
-    return [...this.#levels.keys()]
+    return [...this.#wanted]
   }
 
   /** Lists one page of a level again: the one after the last that was refreshed. */
   async refresh(parent: string): Promise<void> {
     const level = this.#levels.get(parent)
-    if (level === undefined) return
+    if (level === undefined) return this.open(parent)
     const from = level.refreshedTo
     const listing = await this.#list(parent, from)
     // It may have been closed, or gone on, meanwhile.

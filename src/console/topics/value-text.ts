@@ -1,33 +1,55 @@
-/** Values as a person reads them: every character of a JSON text is kept; only the space between tokens is added. */
+/** Texts as a person reads them: of a value every character is kept, and only space between its tokens is added. */
+import type { Item } from '../../client/index.js'
 
 const indentation = '  '
+
+/** Larger values are not formatted: a browser needs seconds to lay them out. */
+const formattedFromMax = 200_000
+
+/** Nor are those that would become larger than this, since each level indents every line below it. */
+const formattedToMax = 1_000_000
+
+const known = new WeakMap<Item, string | undefined>()
+
+/** An item's value, formatted once; undefined where that would be too large, or there is no value. */
+export function formattedOf(item: Item): string | undefined {
+  if (!known.has(item)) known.set(item, item.text === undefined ? undefined : formatted(item.text))
+  return known.get(item)
+}
 
 /**
  * A JSON text with one member or element a line. Digits, escapes, order and repeated names stay as they are; empty
  * objects and arrays stay on one line.
  *
  * @param text valid JSON
+ * @returns undefined if that would be too large
  */
-export function formatted(text: string): string {
+export function formatted(text: string): string | undefined {
+  if (text.length > formattedFromMax) return undefined
   const pieces: string[] = []
   let level = 0
-  const newLine = (): void => void pieces.push('\n', indentation.repeat(level))
+  let length = 0
+  const newLine = (): void => {
+    length += indentation.length * level
+    pieces.push('\n', length > formattedToMax ? '' : indentation.repeat(level))
+  }
   // A string, a mark, or anything else up to the next of them; space between tokens is matched and dropped.
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g)) {
-    const before = pieces.at(-1)
     if (token === '{' || token === '[') {
       pieces.push(token)
       level++
       newLine()
     } else if (token === '}' || token === ']') {
       level--
-      if (before === indentation.repeat(level + 1) && isOpening(pieces.at(-3))) pieces.splice(-2)
+      // Nothing has come since the opening mark and its new line.
+      if (isOpening(pieces.at(-3))) pieces.splice(-2)
       else newLine()
       pieces.push(token)
     } else if (token === ',') {
       pieces.push(token)
       newLine()
     } else pieces.push(token === ':' ? ': ' : token)
+    if (length > formattedToMax) return undefined
   }
   return pieces.join('')
 }
@@ -36,9 +58,27 @@ function isOpening(piece: string | undefined): boolean {
   return piece === '{' || piece === '['
 }
 
+/**
+ * A name with its invisible characters named: controls, marks that turn the direction of text, and spaces at its ends.
+ * Joiners stay, since scripts and emoji need them.
+ */
+export function visible(text: string): string {
+  return text
+    .replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+      const code = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')
+      return `⟨U+${code}⟩`
+    })
+    .replace(/^ +| +$/g, (spaces) => '␣'.repeat(spaces.length))
+}
+
 /** The beginning of a text, with a mark where something is left out. */
 export function shortened(text: string, charactersMax: number): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax)}…`
+}
+
+/** A number of topics. */
+export function topicsText(count: number): string {
+  return count === 1 ? '1 topic' : `${count.toLocaleString('en')} topics`
 }
 
 /** A size for a person. */

@@ -1,6 +1,7 @@
 /**
- * What someone with a key sees: the box for a selector, the tree, beside it a topic or matches, and one dialog at a
- * time. The topic that is shown is also in the page's address, so that it can be linked and the browser's "back" works.
+ * What someone with a key sees: the box for a selector, the tree, beside it a topic or matches, and dialogs. What is
+ * shown is also in the page's address, so that it can be linked and the browser's "back" works: `#PATH` or `#?SELECTOR`,
+ * each as a URI component, in which a path has no `?`.
  */
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { listChildren } from './children.js'
@@ -26,8 +27,14 @@ export class Workspace {
   readonly #context: Context
   readonly #tree: Tree
   readonly #refresher: Refresher
+  /** Why someone's last step in the tree failed; and the last refresh. */
   #treeProblem = ''
+  #liveProblem = ''
+  #note = ''
   #shown: TopicPanel | SearchPanel | undefined
+  /** Panels with an edit, by path, until they are shown again. */
+  readonly #edited = new Map<string, TopicPanel>()
+  /** The last one is on top. */
   #dialogs: readonly Dialog[] = []
 
   /** @param draw draws the page again */
@@ -38,10 +45,15 @@ export class Workspace {
       session,
       changed: draw,
       show: (path) => this.show(path),
-      listsChanged: () => this.#refreshLists(),
+      listsChanged: () => void this.#refreshLists(),
+      // The page is drawn at the end of this turn.
+      focus: (selector) => setTimeout(() => document.querySelector<HTMLElement>(selector)?.focus()),
+      note: (text) => {
+        this.#note = text
+      },
       showCommand: (route, body) => {
         const command = curlCommand(session.base, route, body)
-        this.#openDialog(new CommandDialog(command, draw, () => this.#closeDialog()))
+        this.#openDialog((close) => new CommandDialog(command, draw, close))
       },
       signOut,
     }
@@ -49,22 +61,27 @@ export class Workspace {
   }
 
   start(): void {
-    this.#followAddress()
     addEventListener('hashchange', this.#followAddress)
+    addEventListener('beforeunload', this.#keepEdits)
     if (!may(this.#context.session.key, 'fetch')) return
+    this.#followAddress()
     void this.#changeTree(this.#tree.open(''))
     this.#refresher.start()
   }
 
   stop(): void {
     removeEventListener('hashchange', this.#followAddress)
+    removeEventListener('beforeunload', this.#keepEdits)
     this.#refresher.stop()
   }
 
   /** Shows the topic at a path. */
   show(path: string): void {
-    const address = `#${encodeURIComponent(path)}`
-    if (location.hash === address) this.#showTopic(path)
+    this.#goTo(`#${encodeURIComponent(path)}`)
+  }
+
+  #goTo(address: string): void {
+    if (location.hash === address) this.#followAddress()
     else location.hash = address
   }
 
@@ -73,25 +90,27 @@ export class Workspace {
     return this.#dialogs.at(-1)?.view()
   }
 
-  /** Called when the browser has closed the dialog, by the Escape key. */
-  closeDialogs(): void {
-    this.#dialogs = []
+  /** Closes the dialog on top, as the Escape key does. */
+  closeTopDialog(): void {
+    this.#dialogs = this.#dialogs.slice(0, -1)
     this.#context.changed()
   }
 
   view(): TemplateResult {
     const { key } = this.#context.session
     const mayFetch = may(key, 'fetch')
+    const problem = this.#treeProblem || this.#liveProblem
     return html`
       <main class="workspace">
         <div class="side">
-          ${mayFetch ? selectorBox((selector) => this.#search(selector)) : nothing}
+          ${mayFetch ? selectorBox((selector) => this.#goTo(`#?${encodeURIComponent(selector)}`)) : nothing}
           <nav class="panel" aria-label="Topics">
             <p class="row">
               <span class="title">Topics</span>
               ${may(key, 'add') ? html`<button @click=${() => this.#create()}>Create…</button>` : nothing}
             </p>
-            ${this.#treeProblem === '' ? nothing : html`<p class="bad" role="alert">${this.#treeProblem}</p>`}
+            <p role="status" class="good">${this.#note}</p>
+            ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
             ${mayFetch ? this.#treeView() : html`<p class="quiet">This API key may not fetch, so topics are not listed.</p>`}
           </nav>
         </div>
@@ -117,37 +136,54 @@ export class Workspace {
     const shown = this.#shown
     const context = this.#context
     if (shown instanceof TopicPanel) {
-      const remove = () => this.#openDialog(RemoveDialog.ofPath(shown.path, context, () => this.#closeDialog()))
+      const remove = () => this.#openDialog((close) => RemoveDialog.ofPath(shown.path, context, close))
       return topicView(shown, context, remove)
     }
     if (shown instanceof SearchPanel) {
-      const remove = () => this.#openDialog(RemoveDialog.ofSelector(shown.selector, context, () => this.#closeDialog()))
+      const remove = () => this.#openDialog((close) => RemoveDialog.ofSelector(shown.selector, context, close))
       return searchView(shown, context, remove)
     }
     return html`<p class="panel quiet">Choose a topic, or write a selector.</p>`
   }
 
   readonly #followAddress = (): void => {
-    const path = decodedPath(location.hash.slice(1))
-    if (path !== '') this.#showTopic(path)
-  }
-
-  #showTopic(path: string): void {
-    const panel = new TopicPanel(path, this.#context)
-    this.#shown = panel
-    void panel.refresh().then(() => focusOn('#topic-path'))
-    void this.#changeTree(this.#tree.reveal(path))
+    const address = location.hash.slice(1)
+    if (address.startsWith('?')) this.#search(decoded(address.slice(1)))
+    else {
+      const path = decoded(address).replace(/^\/|\/$/g, '')
+      if (path === '' || path.includes('//')) this.#shown = undefined
+      else this.#showTopic(path)
+    }
+    this.#note = ''
     this.#context.changed()
   }
 
+  /** The browser asks before it closes a page with an edit. */
+  readonly #keepEdits = (event: BeforeUnloadEvent): void => {
+    const shown = this.#shown instanceof TopicPanel ? [this.#shown] : []
+    if ([...this.#edited.values(), ...shown].some(({ edit }) => edit !== undefined)) event.preventDefault()
+  }
+
+  #showTopic(path: string): void {
+    const before = this.#shown
+    if (before instanceof TopicPanel && before.edit !== undefined) this.#edited.set(before.path, before)
+    const panel = this.#edited.get(path) ?? new TopicPanel(path, this.#context)
+    this.#edited.delete(path)
+    this.#shown = panel
+    const focus = focusLater('#topic-path')
+    void panel.refresh().then(focus)
+    void this.#changeTree(this.#tree.reveal(path))
+  }
+
   #search(selector: string): void {
+    const before = this.#shown
+    if (before instanceof TopicPanel && before.edit !== undefined) this.#edited.set(before.path, before)
     const panel = new SearchPanel(selector, this.#context)
     this.#shown = panel
     const field = document.querySelector<HTMLInputElement>('#selector')
     if (field !== null) field.value = selector
-    if (location.hash !== '') history.pushState(undefined, '', location.pathname + location.search)
-    void panel.refresh().then(() => panel.problem === '' && focusOn('#search-title'))
-    this.#context.changed()
+    const focus = focusLater('#search-title')
+    void panel.refresh().then(() => panel.problem === '' && focus())
   }
 
   #create(): void {
@@ -155,47 +191,59 @@ export class Workspace {
     const [first] = under
     const near = this.#shown instanceof TopicPanel ? `${this.#shown.path}/` : ''
     const start = near !== '' || first === undefined ? near : `${first}/`
-    this.#openDialog(new CreateDialog(start, this.#context, () => this.#closeDialog()))
+    this.#openDialog((close) => new CreateDialog(start, this.#context, close))
   }
 
-  #openDialog(dialog: Dialog): void {
+  /** @param make makes a dialog, given what closes it, which returns whether it was still open */
+  #openDialog(make: (close: () => boolean) => Dialog): void {
+    const dialog = make(() => {
+      const wasOpen = this.#dialogs.includes(dialog)
+      this.#dialogs = this.#dialogs.filter((other) => other !== dialog)
+      this.#context.changed()
+      return wasOpen
+    })
     this.#dialogs = [...this.#dialogs, dialog]
     this.#context.changed()
   }
 
-  #closeDialog(): void {
-    this.#dialogs = this.#dialogs.slice(0, -1)
-    this.#context.changed()
-  }
-
-  /** @param isLive whether nobody asked for it */
-  async #changeTree(change: Promise<void>, isLive = false): Promise<void> {
+  /** A step in the tree that someone asked for. */
+  async #changeTree(change: Promise<void>): Promise<void> {
     try {
       await change
       this.#treeProblem = ''
     } catch (error) {
-      if (isLive && isBeyondRate(error)) return
       this.#treeProblem = describeFailure(error, this.#context)
+    }
+    this.#context.changed()
+  }
+
+  /** @throws TopicdError for a refresh beyond the key's rate */
+  async #refreshLevel(parent: string): Promise<void> {
+    try {
+      await this.#tree.refresh(parent)
+      this.#liveProblem = ''
+    } catch (error) {
+      if (isBeyondRate(error)) throw error
+      this.#liveProblem = describeFailure(error, this.#context)
     }
     this.#context.changed()
   }
 
   #refreshable(): readonly (() => Promise<void>)[] {
     const shown = this.#shown
-    const levels = this.#tree.openParents().map((parent) => () => this.#changeTree(this.#tree.refresh(parent), true))
+    const levels = this.#tree.openParents().map((parent) => () => this.#refreshLevel(parent))
     if (shown === undefined || (shown instanceof SearchPanel && shown.isRefused)) return levels
     return [() => shown.refresh(true), ...levels]
   }
 
-  /** At once, so that who created or removed a topic sees it. */
-  #refreshLists(): void {
-    void this.#shown?.refresh()
-    for (const parent of this.#tree.openParents()) void this.#changeTree(this.#tree.refresh(parent))
+  /** At once, one after the other, so that who created or removed a topic sees it. */
+  async #refreshLists(): Promise<void> {
+    for (const refresh of this.#refreshable()) await refresh().catch(() => {})
   }
 }
 
 /** @param text of an address, which someone may have mistyped */
-function decodedPath(text: string): string {
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -205,10 +253,21 @@ function decodedPath(text: string): string {
 
 /**
  * A heading takes the focus when what it heads has changed: else a screen reader would say nothing. Not from someone
- * who has begun to write.
+ * who has gone on meanwhile.
+ *
+ * @returns gives the focus, if it is still where it is now
  */
-function focusOn(selector: string): void {
-  const active = document.activeElement
-  const isWriting = active instanceof HTMLTextAreaElement || (active instanceof HTMLInputElement && active.value !== '')
-  if (!isWriting) document.querySelector<HTMLElement>(selector)?.focus()
+function focusLater(selector: string): () => void {
+  const origin = document.activeElement
+  const written = textIn(origin)
+  return () => {
+    const active = document.activeElement
+    const isUnmoved = active === origin && textIn(active) === written
+    if (isUnmoved || active === document.body) document.querySelector<HTMLElement>(selector)?.focus()
+  }
+}
+
+function textIn(element: Element | null): string {
+  const isField = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement
+  return isField ? element.value : ''
 }
