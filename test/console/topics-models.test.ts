@@ -1,0 +1,144 @@
+/** The pure parts of the page of the topics: the tree against a model, texts of values and names, commands. */
+import t from 'tap'
+import type { Client } from '../../dist/client/index.js'
+import { listChildren } from '../../dist/console/topics/children.js'
+import { curlCommand } from '../../dist/console/topics/curl.js'
+import { Tree } from '../../dist/console/topics/tree.js'
+import { formatted, topicsText, visible } from '../../dist/console/topics/value-text.js'
+import { seededRandom } from '../support/random.js'
+
+/** Paths in tree order: segment by segment, by bytes. */
+function inOrder(paths: Iterable<string>): string[] {
+  const key = (path: string): Buffer => Buffer.from(path.replaceAll('/', '\0'))
+  return [...paths].sort((a, b) => Buffer.compare(key(a), key(b)))
+}
+
+/** Answers pages as the service does, from a set of paths. */
+function fakeClient(paths: ReadonlySet<string>): Client {
+  const page = async (_: string, options: Readonly<Record<string, number | string>>) => {
+    const { deep_branch_depth: depth = 1, deep_branch_limit: limit = 1, size = 10, after } = options
+    const seen = new Map<string, number>()
+    const all = inOrder(paths).filter((path) => {
+      const branch = path.split('/').slice(0, Number(depth)).join('/')
+      const count = (seen.get(branch) ?? 0) + 1
+      seen.set(branch, count)
+      return count <= Number(limit)
+    })
+    const rest =
+      after === undefined ? all : all.filter((path) => inOrder([path, String(after)])[1] === path && path !== after)
+    return { has_more: rest.length > Number(size), results: rest.slice(0, Number(size)).map((path) => ({ path })) }
+  }
+  return { page } as unknown as Client
+}
+
+function treeOf(paths: ReadonlySet<string>, sizeMax: number): Tree {
+  const client = fakeClient(paths)
+  return new Tree((parent, after) => listChildren(client, sizeMax, parent, after))
+}
+
+/** The children that there are at the top, as the tree should show them. */
+function expected(paths: ReadonlySet<string>): { name: string; isTopic: boolean; hasChildren: boolean }[] {
+  const names = new Set(inOrder(paths).map((path) => path.split('/')[0] ?? ''))
+  return [...names].map((name) => ({
+    name,
+    isTopic: paths.has(name),
+    hasChildren: [...paths].some((path) => path.startsWith(`${name}/`)),
+  }))
+}
+
+t.test('pages of any size list every child once, with what it has', async (t) => {
+  const random = seededRandom(t)
+  for (const sizeMax of [1, 2, 3, 7, 100]) {
+    const paths = new Set(
+      Array.from({ length: 40 }, () => `n${random.below(30)}${['', '/x', '/x/y', '/z'][random.below(4)]}`),
+    )
+    const tree = treeOf(paths, sizeMax)
+    await tree.open('')
+    while (tree.level('')?.after !== undefined) await Promise.all([tree.more(''), tree.more('')])
+    t.match(tree.level('')?.children, expected(paths), `pages of ${sizeMax}`)
+    t.equal(tree.level('')?.children.length, expected(paths).length)
+  }
+})
+
+t.test('a tree that is refreshed follows whatever is added and removed', async (t) => {
+  const random = seededRandom(t)
+  const path = (): string =>
+    `${['é', 'n', '\uffee', '😀'][random.below(4)]}${random.below(60)}${random.below(3) === 0 ? '/x' : ''}`
+  const paths = new Set(Array.from({ length: 80 }, path))
+  const tree = treeOf(paths, 10)
+  await tree.open('')
+  while (tree.level('')?.after !== undefined) await tree.more('')
+  for (let round = 0; round < 20; round++) {
+    for (let i = 0; i < 8; i++) {
+      const changed = path()
+      if (!paths.delete(changed)) paths.add(changed)
+      await tree.refresh('')
+      const names = (tree.level('')?.children ?? []).map(({ name }) => name)
+      t.equal(new Set(names).size, names.length, 'no child twice')
+      t.strictSame(names, inOrder(names), 'in tree order')
+    }
+    do await tree.refresh('')
+    while (tree.level('')?.refreshedTo !== undefined)
+    do await tree.refresh('')
+    while (tree.level('')?.refreshedTo !== undefined)
+    while (tree.level('')?.after !== undefined) await tree.more('')
+    t.strictSame(
+      tree.level('')?.children.map(({ name }) => name),
+      expected(paths).map(({ name }) => name),
+    )
+  }
+})
+
+t.test('a level that cannot be listed is tried again, and one that was closed is forgotten', async (t) => {
+  let isAway = true
+  const tree = new Tree(async () => {
+    if (isAway) throw new Error('away')
+    return { children: [{ path: 'a', name: 'a', isTopic: false, hasChildren: true }], after: undefined }
+  })
+  await t.rejects(tree.open(''))
+  t.strictSame(tree.openParents(), [''])
+  isAway = false
+  await tree.refresh('')
+  t.equal(tree.level('')?.children.length, 1)
+  await Promise.all([tree.open('a'), tree.open('a')])
+  await tree.open('a/b')
+  tree.close('a')
+  t.strictSame(tree.openParents(), [''])
+})
+
+t.test('a formatted value has every character of the value', (t) => {
+  const texts = [
+    '{"a":1.50,"a":[],"b":{},"c":[1,[2,{"d":"x, {y}: [z]"}]],"e":"\\"\\\\"}',
+    '[]',
+    '{}',
+    '"a b"',
+    '1e999',
+    '[[],[[]],{"":{}}]',
+    ' [ 1 , 2 ] ',
+  ]
+  for (const text of texts) {
+    const shown = formatted(text) ?? ''
+    t.equal(shown.replace(/\s/g, ''), text.replace(/\s/g, ''), text)
+    t.strictSame(JSON.parse(shown), JSON.parse(text))
+  }
+  t.equal(formatted('{"a":[1,{}],"b":[]}'), '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}')
+  t.equal(formatted(`"${'x'.repeat(200_000)}"`), undefined, 'too large')
+  t.equal(formatted(`${'['.repeat(900)}${'1,'.repeat(50_000)}1${']'.repeat(900)}`), undefined, 'would become too large')
+  t.end()
+})
+
+t.test('names show what cannot be seen', (t) => {
+  t.equal(visible('a\u202eb\u0000\u2028\u00ad'), 'a⟨U+202E⟩b⟨U+0000⟩⟨U+2028⟩⟨U+00AD⟩')
+  t.equal(visible('  a b '), '␣␣a b␣')
+  for (const plain of ['é', '👩‍🚀', 'می‌خواهم', 'a b']) t.equal(visible(plain), plain)
+  t.strictSame([0, 1, 2, 1234].map(topicsText), ['0 topics', '1 topic', '2 topics', '1,234 topics'])
+  t.end()
+})
+
+t.test('a command is one for any shell, without the key', (t) => {
+  const command = curlCommand('http://h:1/x', 'fetch', `{"path":"it's $HOME \`x\`"}`)
+  t.match(command, `'http://h:1/x/topics/fetch'`)
+  t.match(command, `--data-binary '{"path":"it'\\''s $HOME \`x\`"}'`)
+  t.match(command, '"authorization: Apikey $KEY"')
+  t.end()
+})
