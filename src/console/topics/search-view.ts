@@ -1,4 +1,6 @@
 /** How the selector's box looks, and what the selector matches. */
+
+import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Context } from './context.js'
 import type { SearchPanel } from './search-panel.js'
@@ -51,7 +53,9 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
           ? nothing
           : html`
         <p class="quiet" role="status">${page.results.length === 0 ? 'Nothing matches.' : `Page ${number}, ${topicsText(page.results.length)}${page.has_more ? '' : ', the last'}`}</p>
-        <ol class="results">${page.results.map(
+        <ol class="results">${repeat(
+          page.results,
+          ({ path }) => path,
           (item) => html`
           <li>
             <button class="plain exact" @click=${() => context.show(item.path)}>${visible(item.path)}</button>
