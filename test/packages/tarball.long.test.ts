@@ -35,6 +35,12 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
     t.equal(post(machine, token, 'addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}')
     t.equal(machine.run('systemctl is-enabled topicd'), 'enabled')
     t.match(machine.run('man -P cat topicd'), /topicd keys rotate NAME/)
+    for (const page of ['http://127.0.0.1:8080/console', 'http://127.0.0.1:8081/']) {
+      const html = machine.run(`curl -sSf ${page}`)
+      const files = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => new URL(path, page).href)
+      t.ok(files.length > 5, `${page}: ${files.length} files`)
+      machine.run(files.map((file) => `curl -sSf -o /dev/null ${file}`).join('\n'))
+    }
   })
 
   await step(t, 'an upgrade and a roll-back under load, each by one command', async (t) => {
