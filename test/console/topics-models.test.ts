@@ -4,7 +4,7 @@ import type { Client } from '../../dist/client/index.js'
 import { listChildren } from '../../dist/console/topics/children.js'
 import { curlCommand } from '../../dist/console/topics/curl.js'
 import { Tree } from '../../dist/console/topics/tree.js'
-import { formatted, topicsText, visible } from '../../dist/console/topics/value-text.js'
+import { formattedOf, topicsText, visible } from '../../dist/console/topics/value-text.js'
 import { seededRandom } from '../support/random.js'
 
 /** Paths in tree order: segment by segment, by bytes. */
@@ -117,13 +117,17 @@ t.test('a formatted value has every character of the value', (t) => {
     ' [ 1 , 2 ] ',
   ]
   for (const text of texts) {
-    const shown = formatted(text) ?? ''
+    const shown = formattedOf({ text }) ?? ''
     t.equal(shown.replace(/\s/g, ''), text.replace(/\s/g, ''), text)
     t.strictSame(JSON.parse(shown), JSON.parse(text))
   }
-  t.equal(formatted('{"a":[1,{}],"b":[]}'), '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}')
-  t.equal(formatted(`"${'x'.repeat(200_000)}"`), undefined, 'too large')
-  t.equal(formatted(`${'['.repeat(900)}${'1,'.repeat(50_000)}1${']'.repeat(900)}`), undefined, 'would become too large')
+  t.equal(formattedOf({ text: '{"a":[1,{}],"b":[]}' }), '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}')
+  t.equal(formattedOf({ text: `"${'x'.repeat(200_000)}"` }), undefined, 'too large')
+  t.equal(
+    formattedOf({ text: `${'['.repeat(900)}${'1,'.repeat(50_000)}1${']'.repeat(900)}` }),
+    undefined,
+    'would become too large',
+  )
   t.end()
 })
 

@@ -1,6 +1,4 @@
 /** Texts as a person reads them: of a value every character is kept, and only space between its tokens is added. */
-import type { Item } from '../../client/index.js'
-
 const indentation = '  '
 
 /** Larger values are not formatted: a browser needs seconds to lay them out. */
@@ -9,10 +7,15 @@ const formattedFromMax = 200_000
 /** Nor are those that would become larger than this, since each level indents every line below it. */
 const formattedToMax = 1_000_000
 
-const known = new WeakMap<Item, string | undefined>()
+/** What has a value's text: an item of the client. */
+interface ValueText {
+  readonly text: string | undefined
+}
+
+const known = new WeakMap<ValueText, string | undefined>()
 
 /** An item's value, formatted once; undefined where that would be too large, or there is no value. */
-export function formattedOf(item: Item): string | undefined {
+export function formattedOf(item: ValueText): string | undefined {
   if (!known.has(item)) known.set(item, item.text === undefined ? undefined : formatted(item.text))
   return known.get(item)
 }
@@ -24,7 +27,7 @@ export function formattedOf(item: Item): string | undefined {
  * @param text valid JSON
  * @returns undefined if that would be too large
  */
-export function formatted(text: string): string | undefined {
+function formatted(text: string): string | undefined {
   if (text.length > formattedFromMax) return undefined
   const pieces: string[] = []
   let level = 0
