@@ -1,95 +1,146 @@
 /**
- * A power cut loses no acknowledged write and leaves the store sound. The control, a build that does not wait for the
- * disk, must lose some. POWER_CUTS=20 cuts more often.
+ * A power cut loses no acknowledged write, brings back nothing that was removed, leaves no part of a batch, and leaves
+ * the store sound: at any instant, in the middle of batches and removals by selector, during a backup, and during a
+ * rolling restart. The control, a build that does not wait for the disk, must lose some. POWER_CUTS=20 cuts more often.
  */
-
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { first } from '../support/only.js'
+import { reportFigures } from '../support/figures.js'
+import { at } from '../support/only.js'
 import { patchedProgram } from '../support/patched.js'
-import { makeDisk, whyNoPowerCuts } from '../support/power.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { type Disk, makeDisk, whyNoPowerCuts } from '../support/power.js'
+import { PowerLoad, totalOf } from '../support/power-load.js'
+import { type Random, seededRandom } from '../support/random.js'
+import { runCommand, type Server, startServer, until } from '../support/server.js'
 
-const cuts = Number(process.env.POWER_CUTS ?? 2)
-const connections = 32
 const flags = ['--disk-free-bytes-min', String(64 * 1024 * 1024)]
 
-t.setTimeout((60 + 15 * cuts) * 1000)
+/** What goes on at the cuts, in turn: of ten, five meet batches and removals. */
+const moments = [
+  'batches and removals',
+  'backup',
+  'rolling restart',
+  'batches and removals',
+  'any',
+  'batches and removals',
+  'any',
+  'batches and removals',
+  'any',
+  'batches and removals',
+] as const
+type Moment = (typeof moments)[number]
 
-/** Writes without pause: new topics, each once, and a counter for each connection. */
-class Writers {
-  /** How many new topics of each connection were acknowledged; its counter is at least as high. */
-  readonly acknowledged: number[] = Array.from({ length: connections }, () => 0)
-  #stopping = false
-  readonly #loops: Promise<void>[]
+const cuts = Number(process.env.POWER_CUTS ?? 3)
 
-  constructor(server: Server) {
-    this.#loops = this.acknowledged.map(async (_, i) => {
-      const client = server.connect()
-      for (let next = 1; !this.#stopping; next++) {
-        const answers = await Promise.all([
-          client.post('addAndSet', { path: `new/${i}/${next}`, value: next }),
-          client.post('addAndSet', { path: `counters/${i}`, value: next }),
-        ])
-        for (const { status, text } of answers)
-          if (status !== 200) throw new Error(`a write was answered ${status}: ${text}`)
-        this.acknowledged[i] = next
-      }
-    })
+/** Before each cut so much more is acknowledged. */
+const writesMin = 500
+
+t.setTimeout((90 + 20 * cuts) * 1000)
+
+interface Scene {
+  readonly server: Server
+  readonly disk: Disk
+  readonly load: PowerLoad
+  readonly random: Random
+}
+
+/** Waits for the moment, cuts, and resolves with the copy and whatever ends what was begun for it. */
+async function cutAt(moment: Moment, { server, disk, load, random }: Scene) {
+  const sleep = (msMax: number) => new Promise((resolve) => setTimeout(resolve, random.below(msMax)))
+  const cut = () => {
+    const before = load.acknowledged()
+    const copy = disk.cut()
+    return { ...copy, before, sentAfter: load.sentBatches() }
   }
-
-  async stop(): Promise<void> {
-    this.#stopping = true
-    await Promise.all(this.#loops)
+  switch (moment) {
+    case 'any':
+      await sleep(200)
+      return { ...cut(), ended: undefined }
+    case 'batches and removals':
+      await sleep(200)
+      while (!load.isWritingMany) await new Promise((resolve) => setImmediate(resolve))
+      return { ...cut(), ended: undefined }
+    case 'backup': {
+      const file = join(disk.directory, 'backup.mdb')
+      rmSync(file, { force: true })
+      const ended = server.command('backup', file)
+      await until('the backup has begun', async () => existsSync(`${file}.partial`) || existsSync(file) || undefined)
+      await sleep(60)
+      return { ...cut(), ended }
+    }
+    case 'rolling restart': {
+      const restarts = () => server.log.filter(({ msg }) => msg === 'rolling restart done').length
+      const done = restarts()
+      server.signal('SIGHUP')
+      await sleep(1500)
+      return { ...cut(), ended: until('the end of the rolling restart', async () => restarts() > done || undefined) }
+    }
   }
 }
 
-/** How many of the acknowledged writes are missing on the disk after the cut. */
-async function lostAfter(t: Test, directory: string, token: string, acknowledged: readonly number[]): Promise<number> {
-  const server = await startServer(t, { dataDir: join(directory, 'db'), token, flags, check: false })
-  let lost = 0
-  for (const [i, last] of acknowledged.entries()) {
-    const [newest, counters] = await Promise.all([
-      server.client.walk(`*new/${i}//`, { size: 1000 }),
-      server.client.walk(`>counters/${i}`),
-    ])
-    const found = new Set(newest.flatMap(({ results }) => results.map(({ path }) => path)))
-    for (let value = 1; value <= last; value++) if (!found.has(`new/${i}/${value}`)) lost++
-    const counter = first(counters).results.at(0)?.value ?? 0
-    if ((counter as number) < last) lost++
-  }
-  await server.stop()
-  const check = await server.command('check')
-  t.equal(check.code, 0, `the store is sound: ${check.stdout}${check.stderr}`)
-  return lost
+/** A backup that a cut left under its name is whole. */
+async function checkBackup(t: Test, directory: string): Promise<void> {
+  const file = join(directory, 'backup.mdb')
+  if (!existsSync(file)) return
+  const data = join(t.testdirName, 'restored')
+  mkdirSync(data, { recursive: true })
+  const { code, stderr } = await runCommand(['restore', file, '--data', data])
+  t.equal(code, 0, `the backup is whole: ${stderr}`)
+  rmSync(data, { recursive: true, force: true })
 }
 
-async function cutOften(t: Test, times: number, program?: string): Promise<{ lost: number; acknowledged: number }> {
+interface Result {
+  readonly lost: number
+  readonly faults: readonly string[]
+  readonly acknowledged: number
+}
+
+async function cutOften(t: Test, times: number, program?: string): Promise<Result> {
   const disk = makeDisk(t)
   const options = { workers: 2, dataDir: join(disk.directory, 'db'), flags, check: false }
   // The sound build makes the API key, which has to survive each cut.
   const sound = await startServer(t, options)
   await sound.stop()
   const server = await startServer(t, { ...options, token: sound.token, program })
-  const writers = new Writers(server)
-  const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
+  const load = new PowerLoad(server)
+  const scene = { server, disk, load, random: seededRandom(t) }
   let lost = 0
-  for (let cut = 0; cut < times; cut++) {
-    const before = sum(writers.acknowledged)
-    await until('more is written', async () => sum(writers.acknowledged) > before + 500 || undefined)
-    const acknowledged = [...writers.acknowledged]
-    const { directory, forget } = disk.cut()
-    lost += await lostAfter(t, directory, server.token, acknowledged)
+  const faults: string[] = []
+  for (let i = 0; i < times; i++) {
+    const least = totalOf(load.acknowledged()) + writesMin
+    await until('more is written', async () => totalOf(load.acknowledged()) > least || undefined)
+    const moment = at(moments, i % moments.length)
+    const { directory, forget, before, sentAfter, ended } = await cutAt(moment, scene)
+    const copy = await startServer(t, { ...options, dataDir: join(directory, 'db'), token: server.token })
+    const damage = await load.damage(copy.client, before, sentAfter)
+    lost += damage.lost
+    faults.push(...damage.faults)
+    await copy.stop()
+    const check = await copy.command('check')
+    t.equal(check.code, 0, `${moment}: the store is sound: ${check.stdout}${check.stderr}`)
+    await checkBackup(t, directory)
     forget()
+    await ended
   }
-  await writers.stop()
+  await load.stop()
   await server.stop()
-  return { lost, acknowledged: 2 * sum(writers.acknowledged) }
+  return { lost, faults, acknowledged: totalOf(load.acknowledged()) }
 }
 
 t.test('power cuts lose nothing that was acknowledged', { skip: whyNoPowerCuts() }, async (t) => {
-  const { lost, acknowledged } = await cutOften(t, cuts)
+  const { lost, faults, acknowledged } = await cutOften(t, cuts)
   t.equal(lost, 0, `${cuts} cuts under ${acknowledged} writes`)
+  t.strictSame(faults, [], 'batches are whole')
+  const of = (wanted: Moment): number =>
+    Array.from({ length: cuts }, (_, i) => at(moments, i % moments.length)).filter((moment) => moment === wanted).length
+  reportFigures(t, {
+    cuts,
+    inBatches: of('batches and removals'),
+    inBackups: of('backup'),
+    inRestarts: of('rolling restart'),
+    acknowledged,
+  })
 })
 
 t.test('a build that does not wait for the disk loses what it acknowledged', { skip: whyNoPowerCuts() }, async (t) => {
@@ -107,5 +158,6 @@ export function openEnvironment(directory) {
   await t.test('at the first cut', async (t) => {
     const { lost, acknowledged } = await cutOften(t, 1, program)
     t.not(lost, 0, `${lost} lost of ${acknowledged} writes`)
+    reportFigures(t, { controls: 1, lostByControls: lost })
   })
 })

@@ -13,7 +13,7 @@ await t.test(
   'kills under load over PostgreSQL lose no acknowledged write',
   { skip: engine === undefined && skipReason, timeout: (seconds + 90) * 1000 },
   async (t) => {
-    const { load, server, workersKilled, primariesKilled } = await torture(t, {
+    const { load, server, workersKilled, primariesKilled, faults } = await torture(t, {
       seconds,
       store: await engine?.database(),
     })
@@ -22,6 +22,7 @@ await t.test(
       [],
       'every history is linearizable: nothing lost, nothing stale, nothing resurrected',
     )
+    t.strictSame(faults, [], 'no page has a part of a batch, and commands succeed')
     t.ok(workersKilled > 0, `${workersKilled} workers and ${primariesKilled} primaries were killed`)
     t.ok(load.acknowledged > 10, 'there was load')
     t.strictSame([...load.refused.keys()], [], 'clients saw no failure except broken connections')

@@ -1,14 +1,49 @@
 /** Readers of boards beside their writers: each page must be what one batch left, and not older than its request. */
 import { BoardWriters } from './boards.js'
-import type { Client } from './client.js'
-import type { Server } from './server.js'
+import { follow, type Target } from './follow.js'
+import { type Server, until } from './server.js'
 
 /** So many connections that some of them lead to other workers than a board's writer. */
-const readers = 12
+const readersEach = 12
 const boards = 2
 
 /** Fewer batches would show nothing; on a busy machine they take longer. */
 const batchesMin = 20
+const batchesMsMax = 90_000
+
+/** Readers that follow their services through their deaths, until they are stopped or the first fault. */
+export class BoardReaders {
+  readonly faults: string[] = []
+  pages = 0
+  readonly #writers: BoardWriters
+  #loops: readonly Promise<void>[] = []
+  #isStopping = false
+
+  constructor(writers: BoardWriters) {
+    this.#writers = writers
+  }
+
+  /** @param targets one for each connection */
+  start(targets: readonly (() => Target | undefined)[]): void {
+    const isOver = (): boolean => this.#isStopping || this.faults.length > 0
+    this.#loops = targets.map((target) =>
+      follow({ target, connections: 1, isOver }, async (client) => {
+        for (const board of this.#writers.boards) {
+          const faults = await board.faultsNow(client)
+          if (faults === undefined) return false
+          this.faults.push(...faults)
+          this.pages++
+        }
+        return true
+      }),
+    )
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#loops)
+  }
+}
 
 export interface Watched {
   readonly faults: readonly string[]
@@ -19,25 +54,14 @@ export interface Watched {
 /** Writes to one service and reads from all of these, for so long, or until the first fault. */
 export async function watchBoards(writer: Server, read: readonly Server[], secondsMin: number): Promise<Watched> {
   const endMs = performance.now() + secondsMin * 1000
-  const faults: string[] = []
-  let pages = 0
   const writers = new BoardWriters(boards, () => writer)
-  const isOver = (): boolean => (performance.now() > endMs && writers.acknowledged >= batchesMin) || faults.length > 0
-
-  async function watch(client: Client): Promise<void> {
-    while (!isOver()) {
-      for (const board of writers.boards) {
-        const from = board.acknowledged
-        const page = await board.read(client)
-        faults.push(...board.faults(page, { from, to: board.sent }))
-        pages++
-      }
-    }
-  }
-
+  const readers = new BoardReaders(writers)
   writers.start()
-  const clients = read.flatMap((server) => Array.from({ length: readers }, () => server.connect()))
-  await Promise.all(clients.map(watch))
+  readers.start(read.flatMap((server) => Array.from({ length: readersEach }, () => () => server)))
+  const isOver = (): boolean =>
+    (performance.now() > endMs && writers.acknowledged >= batchesMin) || readers.faults.length > 0
+  await until('enough batches', async () => isOver() || undefined, secondsMin * 1000 + batchesMsMax)
+  await readers.stop()
   await writers.stop()
-  return { faults, pages, batches: writers.acknowledged }
+  return { faults: readers.faults, pages: readers.pages, batches: writers.acknowledged }
 }

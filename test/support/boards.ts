@@ -39,6 +39,9 @@ export interface Range {
   readonly to: number
 }
 
+/** A page that was answered, but not with a 200. */
+class Refused extends Error {}
+
 export class Board {
   /** The last batch that was acknowledged, or found on disk. */
   acknowledged = 0
@@ -69,10 +72,10 @@ export class Board {
     return true
   }
 
-  /** Reads the board in one page. @throws when there is no answer */
+  /** Reads the board in one page. @throws Refused; and the connection's error when there is no answer */
   async read(client: Client): Promise<readonly number[]> {
     const { status, text } = await client.post('fetch', { selector: `*boards/${this.#name}//`, size: topics })
-    if (status !== 200) throw new Error(`a page was answered ${status}: ${text}`)
+    if (status !== 200) throw new Refused(`a page was answered ${status}: ${text}`)
     return (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
   }
 
@@ -86,6 +89,17 @@ export class Board {
     const faults = this.faults(page, { from: this.acknowledged, to: this.sent })
     this.acknowledged = page[0] ?? this.acknowledged
     return faults
+  }
+
+  /** What is wrong with a page that is read now; undefined if no answer came. @throws Refused */
+  async faultsNow(client: Client): Promise<readonly string[] | undefined> {
+    const from = this.acknowledged
+    try {
+      return this.faults(await this.read(client), { from, to: this.sent })
+    } catch (error) {
+      if (error instanceof Refused) throw error
+      return undefined
+    }
   }
 
   /** What is wrong with a page; nothing if one of these batches left it, as a whole. */

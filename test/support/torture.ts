@@ -1,13 +1,18 @@
 /**
- * Kills a service over and over, under load: workers one after another, then the primary, then the same again with a
- * new service on the same data. The caller checks the data afterwards against the answers that the load received.
+ * Kills a service over and over, under load: workers one after another, some of them during a rolling restart, then the
+ * primary, then the same again with a new service on the same data. Beside it run batches with their readers, and the
+ * commands of an operator. The caller checks the data afterwards against the answers that the load received.
  */
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { BoardReaders } from './board-readers.js'
+import { BoardWriters } from './boards.js'
+import type { Figures } from './figures.js'
 import type { Target } from './follow.js'
 import { Load } from './load.js'
 import { seededRandom } from './random.js'
 import { type Server, startServer, until } from './server.js'
+import { ToolsBeside } from './tools-beside.js'
 
 export interface TortureOptions {
   readonly seconds: number
@@ -23,6 +28,10 @@ export interface Tortured {
   readonly load: Load
   readonly workersKilled: number
   readonly primariesKilled: number
+  readonly rollingRestarts: number
+  /** Parts of batches that readers saw, and commands that failed beside a living service. */
+  readonly faults: readonly string[]
+  readonly figures: Figures
   /** The last service, which still runs. */
   readonly server: Server
 }
@@ -35,34 +44,38 @@ const writesPerSecondMin = 10
 const workers = 3
 const connections = 24
 const topics = 20
+const boards = 2
+const boardReaders = 6
 
 export async function torture(
   t: Test,
   { seconds, program, store, enough = () => false }: TortureOptions,
 ): Promise<Tortured> {
   const random = seededRandom(t)
-  const dataDir = join(t.testdir(), 'db')
-  let target: Target | undefined
+  const directory = t.testdir()
+  const dataDir = join(directory, 'db')
+  let running: Server | undefined
   let token: string | undefined
-  const load = new Load({ connections, topics, random, target: () => target })
+  const target = (): Target | undefined => running
+  const load = new Load({ connections, topics, random, target })
+  const boardWriters = new BoardWriters(boards, target)
+  const readers = new BoardReaders(boardWriters)
+  const tools = new ToolsBeside({ random, directory: join(directory, 'tools'), server: () => running })
   let endMs = Infinity
   const isOver = (): boolean =>
     (performance.now() > endMs && load.acknowledged > writesPerSecondMin * seconds) || enough(load)
   let workersKilled = 0
   let primariesKilled = 0
+  let rollingRestarts = 0
 
   async function start(): Promise<Server> {
     const server = await startServer(t, { workers, dataDir, token, program, store, exitCode: undefined, check: false })
     token = server.token
-    target = { url: server.url, token }
+    running = server
     return server
   }
 
-  let server = await start()
-  // The first start does not count: it takes long on a busy machine.
-  endMs = performance.now() + seconds * 1000
-  load.start()
-  while (!isOver()) {
+  async function killWorkers(server: Server): Promise<void> {
     // Fewer than the failed starts in a row after which a service gives up.
     for (let left = 2 + random.below(6); left > 0 && !isOver(); left--) {
       await new Promise((resolve) => setTimeout(resolve, 50 + random.below(600)))
@@ -71,22 +84,48 @@ export async function torture(
       process.kill(random.pick(pids), 'SIGKILL')
       workersKilled++
     }
+  }
+
+  let server = await start()
+  // The first start does not count: it takes long on a busy machine.
+  endMs = performance.now() + seconds * 1000
+  load.start()
+  boardWriters.start()
+  readers.start(Array.from({ length: boardReaders }, () => target))
+  tools.start()
+  while (!isOver()) {
+    if (random.oneIn(2)) {
+      server.signal('SIGHUP')
+      rollingRestarts++
+    }
+    await killWorkers(server)
     if (isOver()) break
     process.kill(server.pid, 'SIGKILL')
     primariesKilled++
-    target = undefined
+    running = undefined
     await server.exited
     server = await start()
   }
-  await load.stop()
+  await Promise.all([load.stop(), boardWriters.stop(), readers.stop(), tools.stop()])
   // The last kills may have left no worker for a moment.
   await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
   await load.readAll(server.client)
+  const figures = {
+    kills: workersKilled + primariesKilled,
+    primaries: primariesKilled,
+    rollingRestarts,
+    acknowledged: load.acknowledged,
+    reads: load.reads,
+    batches: boardWriters.acknowledged,
+    pages: readers.pages,
+    commands: tools.done,
+    slowestMsMax: Math.round(load.slowest.ms),
+  }
   t.comment(
-    `${load.acknowledged} writes acknowledged, ${load.conflicts} conflicts, ${load.reads} reads, ` +
-      `${load.unanswered} without an answer, ` +
+    `${load.conflicts} conflicts, ${load.unanswered} without an answer, ` +
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ` +
-      `${workersKilled} workers and ${primariesKilled} primaries killed, slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
+      `slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
   )
-  return { load, workersKilled, primariesKilled, server }
+  const faults = [...readers.faults, ...tools.faults]
+  return { load, workersKilled, primariesKilled, rollingRestarts, faults, figures, server }
 }

@@ -1,0 +1,126 @@
+/**
+ * Runs the long proofs: `npm run prove -- [NAME…] [--hours H] [--seed S]`, all of them by default. Each is a series of
+ * rounds of one test; finished rounds are kept in .prove/, so a run that was interrupted continues. When a proof has been
+ * run in full, its row in docs/guarantees.md is written anew.
+ *
+ * A round that fails ends its proof; its whole output is shown. The exit status is 0 if every proof is complete, 1 if a
+ * round failed, 3 if time was up before, and 2 for a wrong command line.
+ */
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { readDocument, root } from '../documents.js'
+import { together } from '../figures.js'
+import { buildOf, Journal } from './journal.js'
+import { type Proof, proofs } from './proofs.js'
+import { fileOf, runRound } from './rounds.js'
+import { durationText, tablePage, withRow } from './table.js'
+
+type Outcome = 'complete' | 'failed' | 'time was up'
+
+const usage = `npm run prove -- [NAME…] [--hours H] [--seed S]
+
+  --hours H   no round begins later than this (default: no limit)
+  --seed S    of the first round; each further one adds 1 (default: random)
+
+${Object.entries(proofs)
+  .map(([name, { claim }]) => `  ${name.padEnd(12)} ${claim}`)
+  .join('\n')}
+`
+
+const journal = new Journal(join(root, '.prove/rounds.jsonl'))
+
+interface Request {
+  readonly names: readonly string[]
+  readonly hours: number
+  readonly seed: number
+}
+
+/** @throws when something of it is wrong */
+function readCommandLine(): Request {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { hours: { type: 'string' }, seed: { type: 'string' }, help: { type: 'boolean' } },
+  })
+  if (values.help) {
+    process.stdout.write(usage)
+    process.exit(0)
+  }
+  const unknown = positionals.find((name) => proofs[name] === undefined)
+  if (unknown !== undefined) throw new Error(`there is no proof called ${unknown}`)
+  const hours = Number(values.hours ?? Infinity)
+  if (!(hours > 0)) throw new Error(`--hours ${values.hours} is not a positive number`)
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
+  if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 31)
+    throw new Error('--seed must be a whole number below 2^31')
+  return { names: positionals.length > 0 ? positionals : Object.keys(proofs), hours, seed }
+}
+
+async function prove(name: string, proof: Proof, seed: number, endMs: number): Promise<Outcome> {
+  const build = buildOf(join(root, 'dist'), fileOf(proof))
+  for (;;) {
+    const rounds = journal.rounds(name, build)
+    const figures = together(rounds.filter(({ passed }) => passed).map((round) => round.figures))
+    const left = proof.goal - (figures[proof.counted] ?? 0)
+    if (left <= 0) {
+      writeRow(name, proof, build)
+      return 'complete'
+    }
+    const roundSeed = (seed + rounds.length) % 2 ** 32
+    process.stdout.write(
+      `${name}: ${left} of ${proof.goal} ${proof.counted} left; round ${rounds.length + 1}, SEED=${roundSeed}\n`,
+    )
+    if (performance.now() > endMs) return 'time was up'
+    const { output, ...round } = await runRound(proof, roundSeed, left)
+    journal.add({ proof: name, build, seed: roundSeed, ...round })
+    process.stdout.write(`  ${durationText(round.seconds)}: ${JSON.stringify(round.figures)}\n`)
+    if (!round.passed) {
+      process.stdout.write(`${output}\n${name}: FAILED; SEED=${roundSeed} replays it\n`)
+      return 'failed'
+    }
+  }
+}
+
+function writeRow(name: string, proof: Proof, build: string): void {
+  const rounds = journal.rounds(name, build)
+  const passed = rounds.filter((round) => round.passed)
+  const page = withRow(readDocument(tablePage), name, proof, together(passed.map(({ figures }) => figures)), {
+    seconds: passed.reduce((sum, { seconds }) => sum + seconds, 0),
+    failed: rounds.length - passed.length,
+    rounds: rounds.length,
+    revision: revision(),
+    day: new Date().toISOString().slice(0, 10),
+    machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 1024 ** 3)} GiB`,
+  })
+  writeFileSync(join(root, tablePage), page)
+}
+
+function revision(): string {
+  const git = (...args: readonly string[]): string =>
+    execFileSync('git', ['-C', root, ...args], { encoding: 'utf8' }).trim()
+  const changes = git('status', '--porcelain', '--', 'src', 'test', 'package-lock.json')
+  return git('rev-parse', '--short', 'HEAD') + (changes === '' ? '' : ' with changes')
+}
+
+async function main({ names, hours, seed }: Request): Promise<void> {
+  const endMs = performance.now() + hours * 3_600_000
+  const outcomes: Outcome[] = []
+  for (const name of names) {
+    const outcome = await prove(name, proofs[name] as Proof, seed, endMs)
+    process.stdout.write(`${name}: ${outcome}\n`)
+    outcomes.push(outcome)
+  }
+  if (outcomes.includes('failed')) process.exitCode = 1
+  else if (outcomes.includes('time was up')) process.exitCode = 3
+}
+
+let request: Request | undefined
+try {
+  request = readCommandLine()
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n\n${usage}`)
+  process.exitCode = 2
+}
+if (request !== undefined) await main(request)

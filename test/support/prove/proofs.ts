@@ -1,0 +1,53 @@
+/**
+ * The proofs: which test each of them runs again and again, how long one round is, and when it has been run enough.
+ * How rounds are run and kept is not known here.
+ */
+import type { Figures } from '../figures.js'
+
+export interface Proof {
+  /** What it shows, in the words of the table. */
+  readonly claim: string
+  /** A long test that prints figures. */
+  readonly test: string
+  /** The environment of a round. @param left how much of the goal is still missing */
+  readonly environment: (left: number) => Readonly<Record<string, string>>
+  /** The figure that counts, and how much of it is enough. */
+  readonly counted: string
+  readonly goal: number
+  /** A round that takes longer than this has hung. */
+  readonly roundSecondsMax: number
+  /** What the table says of the figures of all rounds. */
+  readonly summary: (figures: Figures) => string
+}
+
+const number = (figure: number | undefined): string => Math.round(figure ?? 0).toLocaleString('en')
+
+export const proofs: Readonly<Record<string, Proof>> = {
+  kills: {
+    claim:
+      'SIGKILLs of workers and primaries under load lose no acknowledged write, and show no stale read and no part of a batch',
+    test: 'durability/crash.long',
+    environment: () => ({ TORTURE_SECONDS: '120' }),
+    counted: 'kills',
+    goal: 1000,
+    roundSecondsMax: 600,
+    summary: (f) =>
+      `${number(f.kills)} kills, ${number(f.primaries)} of them of primaries, ${number(f.rollingRestarts)} rolling restarts, ` +
+      `${number(f.commands)} commands beside; ${number(f.acknowledged)} acknowledged writes and ${number(f.batches)} batches, ` +
+      `${number(f.reads)} reads and ${number(f.pages)} pages: 0 lost, 0 stale, 0 parts; longest answer of the survivors ` +
+      `${number(f.slowestMsMax)} ms`,
+  },
+  'power-cuts': {
+    claim:
+      'power cuts under writes, batches and removals by selector lose nothing that was acknowledged and leave a sound store',
+    test: 'durability/power-cut.long',
+    environment: (left) => ({ POWER_CUTS: String(Math.min(left, 10)) }),
+    counted: 'cuts',
+    goal: 100,
+    roundSecondsMax: 600,
+    summary: (f) =>
+      `${number(f.cuts)} cuts, ${number(f.inBatches)} of them in the middle of batches and removals, ${number(f.inBackups)} ` +
+      `during a backup, ${number(f.inRestarts)} during a rolling restart; ${number(f.acknowledged)} acknowledged writes: 0 ` +
+      `lost, ${number(f.cuts)} sound stores. ${number(f.controls)} controls without syncs lost ${number(f.lostByControls)}`,
+  },
+}

@@ -1,0 +1,61 @@
+/** The table of docs/guarantees.md: one row for each proof that has been run in full. */
+import type { Figures } from '../figures.js'
+import { type Proof, proofs } from './proofs.js'
+
+export const tablePage = 'docs/guarantees.md'
+
+const heading = '| Proof | What it shows | How long | Figures | Revision | Machine |\n|---|---|---|---|---|---|\n'
+
+/** Where and when a proof was run. */
+export interface Circumstances {
+  readonly seconds: number
+  /** Rounds that failed, with this same build. */
+  readonly failed: number
+  readonly rounds: number
+  readonly revision: string
+  /** In ISO 8601. */
+  readonly day: string
+  readonly machine: string
+}
+
+/** The page with this proof's row in place of its earlier one. Rows are in the order of the proofs. */
+export function withRow(page: string, name: string, proof: Proof, figures: Figures, run: Circumstances): string {
+  const from = page.indexOf(heading)
+  if (from < 0) throw new Error(`${tablePage} has lost the heading of the proofs' table`)
+  const begin = from + heading.length
+  const length = /^(\|.*\n)*/.exec(page.slice(begin))?.[0].length ?? 0
+  const old = page
+    .slice(begin, begin + length)
+    .split('\n')
+    .slice(0, -1)
+  const others = old.filter((row) => nameOf(row) !== name)
+  const order = Object.keys(proofs)
+  const rows = [...others, rowOf(name, proof, figures, run)].sort(
+    (a, b) => order.indexOf(nameOf(a)) - order.indexOf(nameOf(b)),
+  )
+  return page.slice(0, begin) + rows.map((row) => `${row}\n`).join('') + page.slice(begin + length)
+}
+
+function nameOf(row: string): string {
+  return /^\| `([\w-]+)` /.exec(row)?.[1] ?? ''
+}
+
+function rowOf(name: string, { claim, summary }: Proof, figures: Figures, run: Circumstances): string {
+  const failures = run.failed === 0 ? '' : `; **${run.failed} of ${run.rounds} rounds failed**`
+  const cells = [
+    `\`${name}\``,
+    claim,
+    durationText(run.seconds),
+    summary(figures) + failures,
+    `${run.revision}, ${run.day}`,
+    run.machine,
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+/** Such as 14 min, or 2 h 5 min. */
+export function durationText(seconds: number): string {
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 1) return `${Math.round(seconds)} s`
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
