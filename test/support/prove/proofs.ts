@@ -50,4 +50,17 @@ export const proofs: Readonly<Record<string, Proof>> = {
       `during a backup, ${number(f.inRestarts)} during a rolling restart; ${number(f.acknowledged)} acknowledged writes: 0 ` +
       `lost, ${number(f.cuts)} sound stores. ${number(f.controls)} controls without syncs lost ${number(f.lostByControls)}`,
   },
+  hostile: {
+    claim:
+      'hostile requests end no worker, get only documented answers, leave memory flat, and cost another client little',
+    test: 'http/fuzz.long',
+    environment: (left) => ({ FUZZ_REQUESTS: String(Math.min(left, 250_000)) }),
+    counted: 'requests',
+    goal: 1_000_000,
+    roundSecondsMax: 3600,
+    summary: (f) =>
+      `${number(f.requests)} requests over 2 workers: 0 dead workers, 0 undocumented answers; a worker had ` +
+      `${number(f.firstMiBMax)} MiB after a quarter of a round and ${number(f.lastMiBMax)} at its end; the other client's ` +
+      `median was ${number(f.aloneUsMax)} µs alone and ${number(f.besideUsMax)} µs beside (p99 ${number(f.besideP99UsMax)})`,
+  },
 }

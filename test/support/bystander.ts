@@ -1,0 +1,78 @@
+/**
+ * A client of its own process that fetches one topic again and again beside whatever else goes on, so that a test can
+ * tell what that costs others. As a program, `bystander.js URL TOKEN PATH`, it prints one JSON line a second.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Test } from 'tap'
+import { Client } from './client.js'
+import { at, medianOf } from './only.js'
+import type { Server } from './server.js'
+
+/** Between two requests: it should not be a load of its own. */
+const betweenMs = 2
+const windowMs = 1000
+
+/** What one second looked like from there. */
+interface Second {
+  readonly medianMs: number
+  readonly p99Ms: number
+  /** Answers that were not the topic, and broken connections. */
+  readonly faults: readonly string[]
+}
+
+export class Bystander {
+  #seconds: Second[] = []
+  readonly #child: ChildProcess
+
+  /** Starts it; it ends with the test. */
+  constructor(t: Test, { url }: Server, token: string, path: string) {
+    const program = fileURLToPath(import.meta.url)
+    this.#child = spawn(process.execPath, [program, url, token, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => this.#child.kill())
+    createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      this.#seconds.push(JSON.parse(line) as Second)
+    })
+  }
+
+  /** What it has seen since the last call, once that is so many seconds. */
+  async seen(seconds: number): Promise<{ medianMs: number; p99Ms: number; faults: readonly string[] }> {
+    while (this.#seconds.length < seconds) {
+      if (this.#child.exitCode !== null) throw new Error('the bystander has ended')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    const seen = this.#seconds
+    this.#seconds = []
+    return {
+      medianMs: medianOf(seen.map(({ medianMs }) => medianMs)),
+      p99Ms: medianOf(seen.map(({ p99Ms }) => p99Ms)),
+      faults: seen.flatMap(({ faults }) => faults),
+    }
+  }
+}
+
+async function fetchForASecond(client: Client, path: string): Promise<Second> {
+  const waitedMs: number[] = []
+  const faults: string[] = []
+  for (const endMs = performance.now() + windowMs; performance.now() < endMs; ) {
+    const startMs = performance.now()
+    try {
+      const { status, text } = await client.post('fetch', { path })
+      if (status !== 200) faults.push(`${status} ${text}`)
+    } catch (error) {
+      faults.push(String(error))
+    }
+    waitedMs.push(performance.now() - startMs)
+    await new Promise((resolve) => setTimeout(resolve, betweenMs))
+  }
+  waitedMs.sort((a, b) => a - b)
+  return { medianMs: medianOf(waitedMs), p99Ms: at(waitedMs, Math.floor(waitedMs.length * 0.99)), faults }
+}
+
+async function main([url = '', token = '', path = '']: readonly string[]): Promise<void> {
+  const client = new Client(url, token, 1)
+  for (;;) process.stdout.write(`${JSON.stringify(await fetchForASecond(client, path))}\n`)
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main(process.argv.slice(2))
