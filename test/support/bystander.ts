@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { Client } from './client.js'
-import { at, medianOf } from './only.js'
+import { medianOf, quantileOf } from './only.js'
 import type { Server } from './server.js'
 
 /** Between two requests: it should not be a load of its own. */
@@ -18,7 +18,7 @@ const windowMs = 1000
 interface Second {
   readonly medianMs: number
   readonly p99Ms: number
-  /** Answers that were not the topic, and broken connections. */
+  /** Answers other than a 200, and requests that failed twice. */
   readonly faults: readonly string[]
 }
 
@@ -58,7 +58,8 @@ async function fetchForASecond(client: Client, path: string): Promise<Second> {
   for (const endMs = performance.now() + windowMs; performance.now() < endMs; ) {
     const startMs = performance.now()
     try {
-      const { status, text } = await client.post('fetch', { path })
+      // A connection that its worker closes as it ends costs one repetition.
+      const { status, text } = await client.post('fetch', { path }).catch(() => client.post('fetch', { path }))
       if (status !== 200) faults.push(`${status} ${text}`)
     } catch (error) {
       faults.push(String(error))
@@ -66,8 +67,7 @@ async function fetchForASecond(client: Client, path: string): Promise<Second> {
     waitedMs.push(performance.now() - startMs)
     await new Promise((resolve) => setTimeout(resolve, betweenMs))
   }
-  waitedMs.sort((a, b) => a - b)
-  return { medianMs: medianOf(waitedMs), p99Ms: at(waitedMs, Math.floor(waitedMs.length * 0.99)), faults }
+  return { medianMs: medianOf(waitedMs), p99Ms: quantileOf(waitedMs, 0.99), faults }
 }
 
 async function main([url = '', token = '', path = '']: readonly string[]): Promise<void> {

@@ -1,4 +1,4 @@
-/** Access to elements that a test relies on: each exists, or the test fails and says what is missing. And a median. */
+/** Access to elements that a test relies on: each exists, or the test fails and says what is missing. And quantiles. */
 import assert from 'node:assert/strict'
 
 /** The first of a list. */
@@ -31,4 +31,10 @@ export function medianOf(numbers: readonly number[]): number {
     [...numbers].sort((a, b) => a - b),
     numbers.length >> 1,
   )
+}
+
+/** The number below which this share of them lies, such as 0.99. */
+export function quantileOf(numbers: readonly number[], share: number): number {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return at(sorted, Math.min(sorted.length - 1, Math.floor(sorted.length * share)))
 }

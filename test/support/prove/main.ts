@@ -73,7 +73,7 @@ async function prove(name: string, proof: Proof, seed: number, endMs: number): P
       `${name}: ${left} of ${proof.goal} ${proof.counted} left; round ${rounds.length + 1}, SEED=${roundSeed}\n`,
     )
     if (performance.now() > endMs) return 'time was up'
-    const { output, ...round } = await runRound(proof, roundSeed, left)
+    const { output, ...round } = await runRound(proof, roundSeed, left, (endMs - performance.now()) / 1000)
     journal.add({ proof: name, build, seed: roundSeed, ...round })
     process.stdout.write(`  ${durationText(round.seconds)}: ${JSON.stringify(round.figures)}\n`)
     if (!round.passed) {

@@ -9,8 +9,13 @@ export interface Proof {
   readonly claim: string
   /** A long test that prints figures. */
   readonly test: string
-  /** The environment of a round. @param left how much of the goal is still missing */
-  readonly environment: (left: number) => Readonly<Record<string, string>>
+  /**
+   * The environment of a round.
+   *
+   * @param left how much of the goal is still missing
+   * @param secondsLeft how long the run may still take
+   */
+  readonly environment: (left: number, secondsLeft: number) => Readonly<Record<string, string>>
   /** The figure that counts, and how much of it is enough. */
   readonly counted: string
   readonly goal: number
@@ -62,5 +67,23 @@ export const proofs: Readonly<Record<string, Proof>> = {
       `${number(f.requests)} requests over 2 workers: 0 dead workers, 0 undocumented answers; a worker had ` +
       `${number(f.firstMiBMax)} MiB after a quarter of a round and ${number(f.lastMiBMax)} at its end; the other client's ` +
       `median was ${number(f.aloneUsMax)} µs alone and ${number(f.besideUsMax)} µs beside (p99 ${number(f.besideP99UsMax)})`,
+  },
+  'mixed-load': {
+    claim: 'under a mixed load with a reload every five minutes every answer is right, and nothing grows',
+    test: 'operate/mixed-load.long',
+    environment: (left, secondsLeft) => ({ MIXED_SECONDS: String(Math.ceil(Math.min(left, secondsLeft))) }),
+    counted: 'seconds',
+    goal: 7200,
+    roundSecondsMax: 7500,
+    summary: (f) =>
+      `${number(f.writes)} writes, ${number(f.fetches)} fetches, ${number(f.walks)} walks of 20,000 topics, ` +
+      `${number(f.batches)} batches, ${number(f.removals)} removals by selector, ${number(f.keys)} keys, ` +
+      `${number(f.reloads)} reloads: 0 wrong answers; in the second tenth and the last: ` +
+      ['workersMiB', 'primaryMiB', 'fileMiB', 'fetchP99Ms', 'writeP99Ms']
+        .map(
+          (name) =>
+            `${name.replace(/(MiB|Ms)$/, '')} ${f[`early.${name}.Max`]} and ${f[`late.${name}.Max`]} ${name.endsWith('MiB') ? 'MiB' : 'ms'}`,
+        )
+        .join(', '),
   },
 }

@@ -17,15 +17,18 @@ export function fileOf({ test }: Proof): string {
   return join(tests, `${test}.test.js`)
 }
 
-/** @param left how much of the goal is still missing */
-export async function runRound(proof: Proof, seed: number, left: number): Promise<Ended> {
+/**
+ * @param left how much of the goal is still missing
+ * @param secondsLeft how long the run may still take
+ */
+export async function runRound(proof: Proof, seed: number, left: number, secondsLeft: number): Promise<Ended> {
   const startedMs = performance.now()
   const env = {
     ...process.env,
     TAP: '1',
     TAP_SAVE_FIXTURE: '1',
     TAP_TIMEOUT: String(proof.roundSecondsMax),
-    ...proof.environment(left),
+    ...proof.environment(left, secondsLeft),
     SEED: String(seed),
   }
   const child = spawn(process.execPath, ['--enable-source-maps', fileOf(proof)], {
