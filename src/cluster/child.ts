@@ -240,5 +240,5 @@ export function isNativeFault({ signal }: End): boolean {
 function describeEnd(end: End): string {
   const { code, signal } = end
   if (signal === null) return `ended with exit code ${code}`
-  return `was ended by ${signal}${isNativeFault(end) ? '; the store may be damaged (see topicd check)' : ''}`
+  return `was ended by ${signal}${isNativeFault(end) ? "; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)" : ''}`
 }

@@ -4,18 +4,7 @@
  * at any moment leaves either no store or the whole one. A copy that is not renamed is removed: at the end, by a signal
  * that ends the process, or, after a kill, by the next restore.
  */
-import {
-  closeSync,
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  rmdirSync,
-  rmSync,
-  statfsSync,
-} from 'node:fs'
+import { createReadStream, createWriteStream, existsSync, mkdirSync, rmdirSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -23,7 +12,7 @@ import { checkLineIn } from '../cluster/control-protocol.js'
 import type { DirectoryLock } from '../cluster/directory-lock.js'
 import type { StoreLocation } from '../cluster/messages.js'
 import { complain } from '../exit-codes.js'
-import { dataFile, stagingDirectory } from '../store/lmdb/files.js'
+import { dataFile, flush, stagingDirectory } from '../store/lmdb/files.js'
 import { moveToNew } from '../store/lmdb/move-to-new.js'
 import { createReport } from '../tools/progress.js'
 import { createProgress } from './progress.js'
@@ -70,7 +59,7 @@ export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, 
       return records
     })
     const undone = `${dataFile(data)} is there, but a power cut may still undo it`
-    await explained(undone, () => sync(directory))
+    await explained(undone, () => flush(directory))
     return records
   } finally {
     stopCleaning()
@@ -85,9 +74,9 @@ async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backu
   requireSpace(dirname(staging), backup.bytes, location.diskFreeBytesMin)
   mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
   await writeCopy(backup, copy)
-  sync(copy)
+  flush(copy)
   const records = await checkCopy({ ...location, data: staging }, lock, backup.file)
-  sync(copy)
+  flush(copy)
   return records
 }
 
@@ -95,7 +84,7 @@ async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backu
 function publish(data: string): void {
   // A lock file of a store that was moved away; nobody has it open, since we hold the directory's lock.
   rmSync(join(dirname(dataFile(data)), 'lock.mdb'), { force: true })
-  sync(data)
+  flush(data)
   if (!moveToNew(dataFile(stagingDirectory(data)), dataFile(data)))
     throw new Error(`a store has appeared in ${data} meanwhile, and a restore never replaces one`)
 }
@@ -180,10 +169,4 @@ function requireSpace(directory: string, bytes: number, freeBytesMin: number): v
   const free = bavail * bsize
   if (free >= bytes + freeBytesMin) return
   throw new Error(`${directory} has ${free} bytes free; the backup takes ${bytes}, and ${freeBytesMin} must stay free`)
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
 }

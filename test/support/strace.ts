@@ -28,9 +28,12 @@ export class Strace {
    */
   static async attach(t: Test, pid: number, injection: string): Promise<Strace> {
     const calls = injection.slice(0, injection.indexOf(':'))
-    const child = spawn('strace', ['-f', '-p', String(pid), '-e', `trace=${calls}`, '-e', `inject=${injection}`], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
+    return Strace.attachWith(t, pid, ['-e', `trace=${calls}`, '-e', `inject=${injection}`])
+  }
+
+  /** The same with any options of strace's. */
+  static async attachWith(t: Test, pid: number, options: readonly string[]): Promise<Strace> {
+    const child = spawn('strace', ['-f', '-p', String(pid), ...options], { stdio: ['ignore', 'ignore', 'pipe'] })
     const strace = new Strace(child)
     t.teardown(() => strace.detach())
     const lines: string[] = []

@@ -6,23 +6,12 @@
  * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
  * grow. The copy is opened under a path of its own, where no other process can be writing.
  */
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  truncateSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
 import { type Environment, openEnvironment } from './environment.js'
-import { dataFile } from './files.js'
+import { dataFile, flush } from './files.js'
 import { moveToNew } from './move-to-new.js'
 
 /** Between two checks of the copy's progress and of the free space. */
@@ -66,10 +55,10 @@ export async function backup(
     await watchedCopy(copy, copied, freeBytesMin, () => onProgress('copying', sizeOf(copied), bytesUsed))
     const records = await checkCopy(partial, onProgress)
     chmodSync(copied, 0o600)
-    sync(copied)
+    flush(copied)
     // Before `removePartial`, which would truncate a file that still had this name, and with it the backup.
     if (!moveToNew(copied, file)) throw taken(file)
-    sync(dirname(file))
+    flush(dirname(file))
     return { records, bytes: sizeOf(file) }
   } finally {
     removePartial()
@@ -171,10 +160,4 @@ function openCopy(directory: string): Environment {
 
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
 }

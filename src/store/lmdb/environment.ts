@@ -24,6 +24,7 @@ import { decodeKey, writeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { StoreUnusable } from '../store.js'
+import { beginCreation, endCreation, isUnfinished } from './creation.js'
 import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
@@ -113,7 +114,7 @@ export function openEnvironment(directory: string, { noSync = false, versionsInB
   const file = dataFile(directory)
   const path = dirname(file)
   mkdirSync(path, { recursive: true, mode: 0o700 })
-  examine(file)
+  if (examine(file)) beginCreation(file)
   const root = open<Buffer, string>({
     path,
     overlappingSync: false,
@@ -130,6 +131,7 @@ export function openEnvironment(directory: string, { noSync = false, versionsInB
   const meta = table('meta')
   try {
     requireFormat(meta, file)
+    if (isUnfinished(file)) endCreation(file)
   } catch (error) {
     void root.close()
     throw error

@@ -1,6 +1,7 @@
 /**
- * Where an lmdb store is, for code that must know this without loading lmdb.
+ * Where an lmdb store is, and how its files reach the disk, for code that must know this without loading lmdb.
  */
+import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -17,4 +18,14 @@ export function dataFile(directory: string): string {
  */
 export function stagingDirectory(directory: string): string {
   return join(directory, 'topics', 'restore.partial')
+}
+
+/** Waits until a file, or the names in a directory, are on disk. */
+export function flush(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
 }

@@ -9,8 +9,8 @@
  * the meta page that was being written, and LMDB then uses the other one; the fields that identify a page as a meta
  * page are never rewritten. The file may end before its last page: pages that were allocated and freed within one
  * commit are never written, but are then in the list of free pages. Before the first commit, a crash may leave a file
- * that is empty, has one page, or has only zeros. Such a file is refused too, since a damaged store may look the same;
- * the message says when it may be removed.
+ * that is empty, has one page, or has only zeros. A damaged store may look the same, so such a file is refused, unless
+ * the mark of creation.ts says that it is what remains of a first start.
  */
 import {
   accessSync,
@@ -20,11 +20,13 @@ import {
   lstatSync,
   openSync,
   readSync,
+  rmSync,
   type Stats,
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StoreUnusable } from '../store.js'
+import { isUnfinished } from './creation.js'
 import {
   freeRuns,
   type Meta,
@@ -47,19 +49,29 @@ const pageBytesMax = 65_536
 const metaPages = 2
 
 /**
- * Examines a data file, and the lock file beside it; either may still be missing.
+ * Examines a data file, and the lock file beside it; either may still be missing. What remains of a creation that was
+ * broken off is removed.
  *
+ * @returns whether there is no store yet
  * @throws StoreUnusable with what is wrong and what to do; nothing has been changed then
  */
-export function examine(file: string): void {
+export function examine(file: string): boolean {
   const directory = dirname(file)
   const lockFile = join(directory, 'lock.mdb')
   const isNew = !isUsable(file)
   const hasLock = isUsable(lockFile)
   if (isNew || !hasLock) requireAccess(directory, constants.W_OK | constants.X_OK, 'create files in it')
-  if (isNew) return requireNoRestore(dirname(directory))
+  if (isNew) {
+    requireNoRestore(dirname(directory))
+    return true
+  }
   const { problem, isBlank } = inspect(file)
-  if (problem === undefined) return
+  if (problem === undefined) return false
+  if (isBlank && isUnfinished(file)) {
+    rmSync(file)
+    rmSync(lockFile, { force: true })
+    return true
+  }
   const put = isBlank
     ? 'If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise put'
     : 'Put'

@@ -27,6 +27,9 @@ export interface Proof {
 
 const number = (figure: number | undefined): string => Math.round(figure ?? 0).toLocaleString('en')
 
+/** Three scenarios, five system calls, two errors. */
+const diskFaultCases = 30
+
 export const proofs: Readonly<Record<string, Proof>> = {
   kills: {
     claim:
@@ -85,5 +88,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
             `${name.replace(/(MiB|Ms)$/, '')} ${f[`early.${name}.Max`]} and ${f[`late.${name}.Max`]} ${name.endsWith('MiB') ? 'MiB' : 'ms'}`,
         )
         .join(', '),
+  },
+  'disk-faults': {
+    claim:
+      'a write, flush or opening that fails, whichever it is, never makes a 200 wrong, leaves a store that opens, and is named in the log',
+    test: 'durability/disk-faults.long',
+    environment: (left) => ({ DISK_FAULTS: String(diskFaultCases - left) }),
+    counted: 'cases',
+    goal: diskFaultCases,
+    roundSecondsMax: 3600,
+    summary: (f) =>
+      `EIO and ENOSPC at each of the calls that a first start, a start and a service that writes make: ${number(f.faults)} ` +
+      `runs, ${number(f.injected)} failed calls, ${number(f.failedStarts)} refused starts, ` +
+      `${number((f.refusals ?? 0) - (f.failedStarts ?? 0))} requests without a 200: 0 wrong answers, 0 damaged stores, 0 unexplained failures`,
   },
 }
