@@ -49,7 +49,7 @@ export class Child {
   readonly startedMs = performance.now()
   /** When its last message came, in ms of performance.now(). */
   heardMs = performance.now()
-  /** Whether it could write, by its last heartbeat. */
+  /** Whether it could write, by its last heartbeat; false from the moment that its commits broke. */
   writable = true
   /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
   storeProblem: string | undefined
@@ -197,6 +197,7 @@ export class Child {
         this.#failure = message.reason
         break
       case 'broken':
+        this.writable = false
         setTimeout(
           () => this.end('its commits can no longer be trusted, and it did not end by itself'),
           brokenMsMax,

@@ -232,12 +232,11 @@ export class WorkerLife {
     this.#log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; this worker ends')
     this.#opened?.sweeper.enable(false)
     sendToParent({ kind: 'broken' })
-    // The exit may have to wait for the disk; clients need not.
-    setTimeout(() => {
-      this.#serving?.server.close()
-      // Without its last counts, no metric would ever show the writes that failed.
-      void this.sendStats(false).finally(() => this.#end(exitCodes.commitFailed))
-    }, lastAnswersMs)
+    // The exit may have to wait for the disk; clients need not. Each of them gets one more answer, and then connects to
+    // another worker: lmdb may refuse even reads from now on.
+    const drained = this.#serving?.server.drain(lastAnswersMs) ?? Promise.resolve()
+    // Without its last counts, no metric would ever show the writes that failed.
+    void drained.then(() => this.sendStats(false)).finally(() => this.#end(exitCodes.commitFailed))
   }
 
   /** The engine could not be reached before; now that it can, it turns out that this program cannot use it. */

@@ -2,6 +2,7 @@
  * The version of the stored format: it is written into a new store and into one that has none. A store that a newer
  * program wrote is refused before anything else in it is read or changed.
  */
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
@@ -70,3 +71,30 @@ async function idBlockOf(directory: string): Promise<number | undefined> {
   await root.close()
   return idBlock
 }
+
+await t.test('a creation that was broken off is begun again, and nothing else is', async (t) => {
+  const blank = join(t.testdir(), 'blank')
+  const file = join(blank, 'topics', 'data.mdb')
+  const mark = join(blank, 'topics', 'new')
+  for (const remains of [Buffer.alloc(0), Buffer.alloc(4096)]) {
+    mkdirSync(join(blank, 'topics'), { recursive: true })
+    writeFileSync(file, remains)
+    const check = await runCommand(['check', '--data', blank])
+    t.match(check, { code: 1, stderr: /If nothing was ever stored here/ }, 'without the mark it may be a damaged store')
+    writeFileSync(mark, '')
+    t.equal(await inside(blank, versionOf), 1, 'with it, it holds nothing')
+    t.notOk(existsSync(mark), 'what was created is not marked')
+    rmSync(blank, { recursive: true })
+  }
+
+  // A power cut after the first commit, before the mark was removed.
+  await makeDirectory(blank, ['a'])
+  writeFileSync(mark, '')
+  t.match(await runCommand(['check', '--data', blank]), { code: 0, stdout: '2 records checked, 0 findings\n' })
+  t.notOk(existsSync(mark), 'a sound store is used, and the mark removed')
+
+  writeFileSync(mark, '')
+  writeFileSync(file, Buffer.alloc(1_000_000))
+  t.match(await runCommand(['check', '--data', blank]), { code: 1, stderr: /its first page is all zeros/ })
+  t.ok(existsSync(file), 'a damaged store is refused, marked or not')
+})
