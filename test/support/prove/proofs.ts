@@ -102,4 +102,30 @@ export const proofs: Readonly<Record<string, Proof>> = {
       `runs, ${number(f.injected)} failed calls, ${number(f.failedStarts)} refused starts, ` +
       `${number((f.refusals ?? 0) - (f.failedStarts ?? 0))} requests without a 200: 0 wrong answers, 0 damaged stores, 0 unexplained failures`,
   },
+  'large-store': {
+    claim:
+      'ten million topics cost hardly more than ten thousand, and are served from a quarter of the memory that they take',
+    test: 'operate/large-store.long',
+    environment: (left) => ({ LARGE_TOPICS: String(left) }),
+    counted: 'topics',
+    goal: 10_000_000,
+    roundSecondsMax: 4 * 3600,
+    summary: (f) =>
+      `a file of ${number(f['large.fileMiB.Max'])} MiB; import, export, check, backup and restore in ` +
+      `${['import', 'export', 'check', 'backup', 'restore'].map((name) => f[`large.${name}S.Max`]).join(', ')} s; a worker's own memory ` +
+      `${f['large.workerMiB.Max']} MiB (${f['small.workerMiB.Max']} with 10,000 topics); median and p99 in µs, of 10,000 topics / all / ` +
+      `all within ${number(f['limited.limitMiB.Max'])} MiB of memory: ` +
+      Object.entries({
+        fetch: 'fetch',
+        page: 'page of 10',
+        deepPage: 'deep page',
+        overwrite: 'overwrite',
+        batch: 'batch of 100',
+      })
+        .map(([name, words]) => {
+          const of = (when: string): string => `${f[`${when}.${name}Us.Max`]} (${f[`${when}.${name}P99Us.Max`]})`
+          return `${words} ${of('small')} / ${of('large')} / ${of('limited')}`
+        })
+        .join(', '),
+  },
 }
