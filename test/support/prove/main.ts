@@ -12,13 +12,11 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readDocument, root } from '../documents.js'
-import { together } from '../figures.js'
 import { buildOf, Journal } from './journal.js'
 import { type Proof, proofs } from './proofs.js'
 import { fileOf, runRound } from './rounds.js'
-import { durationText, tablePage, withRow } from './table.js'
-
-type Outcome = 'complete' | 'failed' | 'time was up'
+import { figuresOf, type Outcome, runSeries } from './series.js'
+import { tablePage, withMutants, withRow } from './table.js'
 
 const usage = `npm run prove -- [NAME…] [--hours H] [--seed S]
 
@@ -58,35 +56,10 @@ function readCommandLine(): Request {
   return { names: positionals.length > 0 ? positionals : Object.keys(proofs), hours, seed }
 }
 
-async function prove(name: string, proof: Proof, seed: number, endMs: number): Promise<Outcome> {
-  const build = buildOf(join(root, 'dist'), fileOf(proof))
-  for (;;) {
-    const rounds = journal.rounds(name, build)
-    const figures = together(rounds.filter(({ passed }) => passed).map((round) => round.figures))
-    const left = proof.goal - (figures[proof.counted] ?? 0)
-    if (left <= 0) {
-      writeRow(name, proof, build)
-      return 'complete'
-    }
-    const roundSeed = (seed + rounds.length) % 2 ** 32
-    process.stdout.write(
-      `${name}: ${left} of ${proof.goal} ${proof.counted} left; round ${rounds.length + 1}, SEED=${roundSeed}\n`,
-    )
-    if (performance.now() > endMs) return 'time was up'
-    const { output, ...round } = await runRound(proof, roundSeed, left, (endMs - performance.now()) / 1000)
-    journal.add({ proof: name, build, seed: roundSeed, ...round })
-    process.stdout.write(`  ${durationText(round.seconds)}: ${JSON.stringify(round.figures)}\n`)
-    if (!round.passed) {
-      process.stdout.write(`${output}\n${name}: FAILED; SEED=${roundSeed} replays it\n`)
-      return 'failed'
-    }
-  }
-}
-
 function writeRow(name: string, proof: Proof, build: string): void {
   const rounds = journal.rounds(name, build)
   const passed = rounds.filter((round) => round.passed)
-  const page = withRow(readDocument(tablePage), name, proof, together(passed.map(({ figures }) => figures)), {
+  const page = withRow(withMutants(readDocument(tablePage)), name, proof, figuresOf(rounds), {
     seconds: passed.reduce((sum, { seconds }) => sum + seconds, 0),
     failed: rounds.length - passed.length,
     rounds: rounds.length,
@@ -108,7 +81,17 @@ async function main({ names, hours, seed }: Request): Promise<void> {
   const endMs = performance.now() + hours * 3_600_000
   const outcomes: Outcome[] = []
   for (const name of names) {
-    const outcome = await prove(name, proofs[name] as Proof, seed, endMs)
+    const proof = proofs[name] as Proof
+    const build = buildOf(join(root, 'dist'), fileOf(proof))
+    const outcome = await runSeries(name, proof, {
+      journal,
+      build,
+      seed,
+      endMs,
+      run: (...round) => runRound(proof, ...round),
+      print: (text) => process.stdout.write(text),
+    })
+    if (outcome === 'complete') writeRow(name, proof, build)
     process.stdout.write(`${name}: ${outcome}\n`)
     outcomes.push(outcome)
   }

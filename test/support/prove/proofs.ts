@@ -3,6 +3,7 @@
  * How rounds are run and kept is not known here.
  */
 import type { Figures } from '../figures.js'
+import { mutants } from '../mutants.js'
 
 export interface Proof {
   /** What it shows, in the words of the table. */
@@ -127,5 +128,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
           return `${words} ${of('small')} / ${of('large')} / ${of('limited')}`
         })
         .join(', '),
+  },
+  mutants: {
+    claim: 'faults planted in the program are each found by a test',
+    test: 'durability/mutants.long',
+    environment: (left) => ({ MUTANT: String(mutants.length - left) }),
+    counted: 'mutants',
+    goal: mutants.length,
+    roundSecondsMax: 1800,
+    summary: (f) => `${number(f.mutants)} faults, each found by its test, which passes without it`,
   },
 }

@@ -3,14 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { figuresIn } from '../figures.js'
-import type { Round } from './journal.js'
 import type { Proof } from './proofs.js'
+import type { Ended } from './series.js'
 
 const tests = join(import.meta.dirname, '../..')
-
-export interface Ended extends Pick<Round, 'passed' | 'seconds' | 'figures'> {
-  readonly output: string
-}
 
 /** The built file of a proof's test. */
 export function fileOf({ test }: Proof): string {

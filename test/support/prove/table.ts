@@ -1,8 +1,11 @@
-/** The table of docs/guarantees.md: one row for each proof that has been run in full. */
+/** The tables of docs/guarantees.md: one row for each proof that has been run in full, and one for each mutant. */
 import type { Figures } from '../figures.js'
+import { mutants } from '../mutants.js'
 import { type Proof, proofs } from './proofs.js'
 
 export const tablePage = 'docs/guarantees.md'
+
+const mutantsHeading = '| Planted fault | Found by |\n|---|---|\n'
 
 const heading = '| Proof | What it shows | How long | Figures | Revision | Machine |\n|---|---|---|---|---|---|\n'
 
@@ -20,20 +23,29 @@ export interface Circumstances {
 
 /** The page with this proof's row in place of its earlier one. Rows are in the order of the proofs. */
 export function withRow(page: string, name: string, proof: Proof, figures: Figures, run: Circumstances): string {
-  const from = page.indexOf(heading)
-  if (from < 0) throw new Error(`${tablePage} has lost the heading of the proofs' table`)
-  const begin = from + heading.length
-  const length = /^(\|.*\n)*/.exec(page.slice(begin))?.[0].length ?? 0
-  const old = page
-    .slice(begin, begin + length)
-    .split('\n')
-    .slice(0, -1)
-  const others = old.filter((row) => nameOf(row) !== name)
   const order = Object.keys(proofs)
-  const rows = [...others, rowOf(name, proof, figures, run)].sort(
-    (a, b) => order.indexOf(nameOf(a)) - order.indexOf(nameOf(b)),
+  return withRows(page, heading, (old) =>
+    [...old.filter((row) => nameOf(row) !== name), rowOf(name, proof, figures, run)].sort(
+      (a, b) => order.indexOf(nameOf(a)) - order.indexOf(nameOf(b)),
+    ),
   )
-  return page.slice(0, begin) + rows.map((row) => `${row}\n`).join('') + page.slice(begin + length)
+}
+
+/** The page with the current list of mutants. */
+export function withMutants(page: string): string {
+  return withRows(page, mutantsHeading, () =>
+    mutants.map(({ fault, test }) => `| ${fault} | \`${test.replace('.long', '')}\` |`),
+  )
+}
+
+/** The page with other rows below a heading of a table. */
+function withRows(page: string, heading: string, change: (old: readonly string[]) => readonly string[]): string {
+  const from = page.indexOf(heading)
+  if (from < 0) throw new Error(`${tablePage} has lost the heading ${heading}`)
+  const begin = from + heading.length
+  const old = /^(\|.*\n)*/.exec(page.slice(begin))?.[0] ?? ''
+  const rows = change(old.split('\n').slice(0, -1))
+  return page.slice(0, begin) + rows.map((row) => `${row}\n`).join('') + page.slice(begin + old.length)
 }
 
 function nameOf(row: string): string {

@@ -1,0 +1,172 @@
+/**
+ * Faults that somebody could make in this program, each as a change of one place in a built file, and the test that
+ * finds it. The table in docs/guarantees.md lists them.
+ */
+export interface Mutant {
+  /** What is wrong then, in the words of the table. */
+  readonly fault: string
+  /** A built file, relative to `dist`. */
+  readonly file: string
+  /** A text that occurs in it once, and what stands there instead. */
+  readonly from: string
+  readonly to: string
+  /** The test that fails. */
+  readonly test: string
+}
+
+export const mutants: readonly Mutant[] = [
+  {
+    fault: 'a write is acknowledged before its commit',
+    file: 'store/lmdb/commits.js',
+    from: 'void enqueue().then(onDone, onFailed);',
+    to: 'void enqueue().then(() => {}, onFailed); onDone(true);',
+    test: 'durability/durable.long',
+  },
+  {
+    fault: 'commits are visible before they are on disk',
+    file: 'store/lmdb/environment.js',
+    from: 'overlappingSync: false,',
+    to: 'overlappingSync: true,',
+    test: 'durability/durable.long',
+  },
+  {
+    fault: 'a store is opened while others write',
+    file: 'cluster/store-opening.js',
+    from: 'await Promise.all(others.map(pauseWrites));',
+    to: '',
+    test: 'durability/replacement.long',
+  },
+  {
+    fault: 'readers that died are never cleared',
+    file: 'store/lmdb/dead-readers.js',
+    from: 'root.readerCheck()',
+    to: 'undefined',
+    test: 'store/dead-readers',
+  },
+  {
+    fault: 'a worker reads from an old snapshot',
+    file: 'store/lmdb/fresh-snapshots.js',
+    from: 'if (isShared && socketCount() <= socketsInOnePollMax)\n                return;\n            freshen();',
+    to: 'if (isShared)\n                return;\n            if (Math.random() < 0.5) freshen();',
+    test: 'durability/read-your-writes.long',
+  },
+  {
+    fault: 'a page ends at its size without `has_more`',
+    file: 'store/lmdb/page-scan.js',
+    from: 'count > size || ',
+    to: 'count > size + 1 || ',
+    test: 'store/contract',
+  },
+  {
+    fault: 'a page that is full by its bytes says that there is no more',
+    file: 'store/lmdb/page-scan.js',
+    from: 'buffer.finish(true)',
+    to: 'buffer.finish(count > size)',
+    test: 'store/contract',
+  },
+  {
+    fault: 'the last operation of a batch is lost',
+    file: 'store/lmdb/batches.js',
+    from: 'for (const change of decisions.changes())',
+    to: 'for (const change of [...decisions.changes()].slice(0, -1))',
+    test: 'store/batches',
+  },
+  {
+    fault: 'the constraint `no_topic` holds for a topic',
+    file: 'topics/constraint.js',
+    from: 'return topic === undefined;',
+    to: 'return true;',
+    test: 'api/constraint',
+  },
+  {
+    fault: 'a constraint holds for a topic whose value only begins like it',
+    file: 'topics/constraint.js',
+    from: 'if (byte === undefined)\n            return true;',
+    to: 'if (byte === undefined || i > 40)\n            return true;',
+    test: 'topics/constraint',
+  },
+  {
+    fault: 'topics sort by their characters, not as a tree',
+    file: 'topics/key.js',
+    from: 'target[position + i] = code === slash ? separator : code;',
+    to: 'target[position + i] = code;',
+    test: 'store/contract',
+  },
+  {
+    fault: 'two processes take the same version numbers',
+    file: 'store/lmdb/versions.js',
+    from: 'this.#meta.putSync(blockName, numberRecord(block));',
+    to: '',
+    test: 'store/versions',
+  },
+  {
+    fault: 'a topic is removed a moment before it is due',
+    file: 'store/lmdb/expiry.js',
+    from: 'stepped ? Number.MAX_SAFE_INTEGER : present.wallMs',
+    to: 'Number.MAX_SAFE_INTEGER',
+    test: 'store/removal-clock',
+  },
+  {
+    fault: 'a revoked key is accepted until the next restart',
+    file: 'auth/keyring.js',
+    from: 'this.#accesses.clear();\n        this.#clearCallers();',
+    to: 'this.#accesses.clear();',
+    test: 'http/revoked',
+  },
+  {
+    fault: 'a key for `a` may touch `ab`',
+    file: 'auth/access.js',
+    from: 'access.under.some((subtree) => isWithin(path, subtree))',
+    to: 'access.under.some((subtree) => path.startsWith(subtree))',
+    test: 'api/permissions',
+  },
+  {
+    fault: 'each worker allows the whole rate of a key',
+    file: 'auth/rate-limit.js',
+    from: 'this.#cost = 1000 * sharers;',
+    to: 'this.#cost = 1000;',
+    test: 'api/rate-limit',
+  },
+  {
+    fault: 'a request with a length and chunks is read as chunks',
+    file: 'http/headers.js',
+    from: 'transferEncodings === 1 && contentLengths === 0 && chunked',
+    to: 'transferEncodings === 1 && chunked',
+    test: 'http/raw',
+  },
+  {
+    fault: 'a body in pieces loses what came before its buffer grew',
+    file: 'http/body.js',
+    from: 'buffer.set(kept.subarray(0, keptBytes));',
+    to: 'buffer.set(kept.subarray(0, keptBytes - 1));',
+    test: 'http/body',
+  },
+  {
+    fault: 'an import loses a last line without a line end',
+    file: 'tools/lines.js',
+    from: "if (begunBytes > 0 && unfinished === 'taken')",
+    to: "if (begunBytes < 0 && unfinished === 'taken')",
+    test: 'operate/export-import.long',
+  },
+  {
+    fault: 'a series of backups deletes one too many',
+    file: 'commands/backup-series.js',
+    from: 'earlier.length - (keep - 1)',
+    to: 'earlier.length - (keep - 2)',
+    test: 'operate/backup-into',
+  },
+  {
+    fault: 'a worker that hangs counts as ready',
+    file: 'cluster/readiness.js',
+    from: 'now - heardMs >= heartbeatMsMax',
+    to: 'now - heardMs >= 1000 * heartbeatMsMax',
+    test: 'operate/metrics-state.long',
+  },
+  {
+    fault: 'writes are accepted on a disk that is nearly full',
+    file: 'ops/free-space.js',
+    from: 'if (isNearlyFull())\n            return false;',
+    to: '',
+    test: 'durability/full-disk.long',
+  },
+]
