@@ -90,7 +90,7 @@ export const mutants: readonly Mutant[] = [
     file: 'topics/key.js',
     from: 'target[position + i] = code === slash ? separator : code;',
     to: 'target[position + i] = code;',
-    test: 'store/contract',
+    test: 'topics/key-order',
   },
   {
     fault: 'two processes take the same version numbers',
