@@ -122,6 +122,7 @@ export class BoardWriters {
   readonly boards: readonly Board[]
   readonly #target: () => Target | undefined
   readonly #loops: Promise<void>[] = []
+  readonly #refused: string[] = []
   #isStopping = false
 
   constructor(count: number, target: () => Target | undefined) {
@@ -135,19 +136,40 @@ export class BoardWriters {
 
   start(): void {
     const isOver = (): boolean => this.#isStopping
+    const write = (board: Board, client: Client): Promise<boolean> =>
+      board.write(client).catch((error: Error) => {
+        this.#refused.push(error.message)
+        return false
+      })
     for (const board of this.boards)
-      this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => board.write(client)))
+      this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => write(board, client)))
   }
 
-  /** Resolves once so many more batches are acknowledged. */
+  /** Resolves once so many more batches are acknowledged. @throws when one was refused */
   async more(batches: number): Promise<void> {
     const wanted = this.acknowledged + batches
-    await until(`${batches} more batches`, async () => this.acknowledged >= wanted || undefined)
+    await until(`${batches} more batches`, async () => {
+      this.#requireNoRefusal()
+      return this.acknowledged >= wanted || undefined
+    })
   }
 
+  /** @throws when a batch was refused */
   async stop(): Promise<void> {
+    await this.end()
+    this.#requireNoRefusal()
+  }
+
+  /** The same. @returns the refusals */
+  async end(): Promise<readonly string[]> {
     this.#isStopping = true
     await Promise.all(this.#loops)
+    return this.#refused
+  }
+
+  #requireNoRefusal(): void {
+    const [refusal] = this.#refused
+    if (refusal !== undefined) throw new Error(refusal)
   }
 }
 

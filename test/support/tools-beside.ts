@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import type { Random } from './random.js'
 import { mainFile, runCommand, type Server } from './server.js'
 
+const everywhere = ['keys', 'check', 'export'] as const
+
 /** Within this time an export is broken off. */
 const exportMsMax = 400
 
@@ -19,6 +21,8 @@ interface ToolsOptions {
   readonly random: Random
   /** An empty directory for backups. */
   readonly directory: string
+  /** The store's address; lmdb when undefined. Only lmdb has backups. */
+  readonly store: string | undefined
   /** Undefined while there is no service. */
   readonly server: () => Server | undefined
 }
@@ -48,14 +52,14 @@ export class ToolsBeside {
   }
 
   async #run(): Promise<void> {
-    const { random, server } = this.#options
+    const { random, store, server } = this.#options
     while (!this.#isStopping) {
       const beside = server()
       if (beside === undefined) {
         await new Promise((resolve) => setTimeout(resolve, 20))
         continue
       }
-      const tool = random.pick(['keys', 'check', 'backup', 'export'] as const)
+      const tool = random.pick(store === undefined ? [...everywhere, 'backup' as const] : everywhere)
       const fault = await this.#use(tool, beside)
       if (fault === undefined) {
         this.done++
@@ -67,7 +71,7 @@ export class ToolsBeside {
   }
 
   /** @returns what went wrong */
-  async #use(tool: 'keys' | 'check' | 'backup' | 'export', beside: Server): Promise<string | undefined> {
+  async #use(tool: (typeof everywhere)[number] | 'backup', beside: Server): Promise<string | undefined> {
     switch (tool) {
       case 'keys': {
         const name = `beside-${++this.#last}`
@@ -76,7 +80,7 @@ export class ToolsBeside {
       case 'check':
         return failure(beside, 'check')
       case 'export':
-        return breakOff(beside, this.#options.random.below(exportMsMax))
+        return breakOff(beside, this.#options.store ?? 'lmdb', this.#options.random.below(exportMsMax))
       case 'backup':
         return this.#backUp(beside)
     }
@@ -102,8 +106,9 @@ async function failure(beside: Server, ...args: readonly string[]): Promise<stri
 }
 
 /** Kills an export in its middle. */
-async function breakOff({ dataDir }: Server, afterMs: number): Promise<undefined> {
-  const child = spawn(process.execPath, [mainFile, 'export', '--data', dataDir], { stdio: 'ignore' })
+async function breakOff({ dataDir }: Server, store: string, afterMs: number): Promise<undefined> {
+  const env = { ...process.env, TOPICD_STORE: store }
+  const child = spawn(process.execPath, [mainFile, 'export', '--data', dataDir], { env, stdio: 'ignore' })
   const timer = setTimeout(() => child.kill('SIGKILL'), afterMs)
   await once(child, 'close')
   clearTimeout(timer)

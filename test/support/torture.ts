@@ -60,7 +60,7 @@ export async function torture(
   const load = new Load({ connections, topics, random, target })
   const boardWriters = new BoardWriters(boards, target)
   const readers = new BoardReaders(boardWriters)
-  const tools = new ToolsBeside({ random, directory: join(directory, 'tools'), server: () => running })
+  const tools = new ToolsBeside({ random, directory: join(directory, 'tools'), store, server: () => running })
   let endMs = Infinity
   const isOver = (): boolean =>
     (performance.now() > endMs && load.acknowledged > writesPerSecondMin * seconds) || enough(load)
@@ -106,7 +106,7 @@ export async function torture(
     await server.exited
     server = await start()
   }
-  await Promise.all([load.stop(), boardWriters.stop(), readers.stop(), tools.stop()])
+  const [refusals] = await Promise.all([boardWriters.end(), load.stop(), readers.stop(), tools.stop()])
   // The last kills may have left no worker for a moment.
   await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
   await load.readAll(server.client)
@@ -126,6 +126,6 @@ export async function torture(
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ` +
       `slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
   )
-  const faults = [...readers.faults, ...tools.faults]
+  const faults = [...readers.faults, ...refusals, ...tools.faults]
   return { load, workersKilled, primariesKilled, rollingRestarts, faults, figures, server }
 }
