@@ -68,6 +68,7 @@ await t.test('a round trip gives the same bytes, with a service and without', as
   )
   t.equal(await exported('second'), all)
   t.match(await imported('third', all.slice(0, -1)), { code: 0 }, 'without the last line end')
+  t.equal(await exported('third'), all, 'the last line counts')
   t.match(await imported('third', `\n\n${all}\n`), { code: 0 }, 'with empty lines')
   t.equal(await exported('third'), all)
 })

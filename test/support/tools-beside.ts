@@ -1,6 +1,7 @@
 /**
  * The commands of an operator, one after another, beside a service that is killed meanwhile: keys, checks, backups that
- * are restored, and exports that are broken off. A command may fail only if its service died.
+ * are restored, and exports that are broken off. A command may fail only if its service died, or the worker that did its
+ * work, which its message then says.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,6 +9,8 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Random } from './random.js'
 import { mainFile, runCommand, type Server } from './server.js'
+
+const killed = /: process \d+ was ended by SIGKILL\n$/
 
 const everywhere = ['keys', 'check', 'export'] as const
 
@@ -66,7 +69,7 @@ export class ToolsBeside {
         continue
       }
       await new Promise((resolve) => setTimeout(resolve, deathSeenMs))
-      if (beside.running) this.faults.push(`${tool}: ${fault}`)
+      if (beside.running && !killed.test(fault)) this.faults.push(`${tool}: ${fault}`)
     }
   }
 

@@ -3,11 +3,11 @@
  * rounds of one test; finished rounds are kept in .prove/, so a run that was interrupted continues. When a proof has been
  * run in full, its row in docs/guarantees.md is written anew.
  *
- * A round that fails ends its proof; its whole output is shown. The exit status is 0 if every proof is complete, 1 if a
+ * A round that fails ends its proof; its output is shown, and kept in .prove/ too. The exit status is 0 if every proof is complete, 1 if a
  * round failed, 3 if time was up before, and 2 for a wrong command line.
  */
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -28,7 +28,9 @@ ${Object.entries(proofs)
   .join('\n')}
 `
 
-const journal = new Journal(join(root, '.prove/rounds.jsonl'))
+/** Where rounds are kept, and the output of those that failed. */
+const kept = join(root, '.prove')
+const journal = new Journal(join(kept, 'rounds.jsonl'))
 
 interface Request {
   readonly names: readonly string[]
@@ -88,7 +90,12 @@ async function main({ names, hours, seed }: Request): Promise<void> {
       build,
       seed,
       endMs,
-      run: (...round) => runRound(proof, ...round),
+      run: async (...round) => {
+        const ended = await runRound(proof, ...round)
+        mkdirSync(kept, { recursive: true })
+        if (!ended.passed) writeFileSync(join(kept, `${name}-${round[0]}.log`), ended.output)
+        return ended
+      },
       print: (text) => process.stdout.write(text),
     })
     if (outcome === 'complete') writeRow(name, proof, build)
