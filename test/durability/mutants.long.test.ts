@@ -43,7 +43,8 @@ function plant(directory: string, { file, from, to }: Mutant): void {
 /** Runs a test in a copy. @returns its output if it failed or never ended; undefined if it passed */
 async function failure(directory: string, test: string): Promise<string | undefined> {
   const run = join(directory, 'dist-test/support/run.js')
-  const child = spawn(process.execPath, [run, test], {
+  // Without the environment of this test's own runner, which would change what the inner one prints.
+  const child = spawn('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, run, test], {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
