@@ -68,7 +68,6 @@ const documentHeaders = [
   ['cache-control', 'no-cache'],
   ['content-security-policy', contentSecurityPolicy],
   ['referrer-policy', 'no-referrer'],
-  ['cross-origin-opener-policy', 'same-origin'],
 ] as const
 
 /** How long a file below its hash may be cached, in s: a year, which means for ever. */

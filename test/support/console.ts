@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { visible } from '../../dist/console/topics/value-text.js'
+import type { Server } from './server.js'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -45,4 +47,43 @@ export async function checkAccessibility(t: Test, page: Page, what: string): Pro
     .run(document, { runOnly: ${JSON.stringify(axeTags)} })
     .then(({ violations }) => violations.map(({ id, help, nodes }) => id + ': ' + help + ': ' + nodes[0].html))`)
   t.strictSame(found, [], `axe finds nothing: ${what}`)
+}
+
+/** Signs in with a key, and waits for the tree. */
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('API key').fill(token)
+  await page.keyboard.press('Enter')
+  await page.locator('.workspace').waitFor()
+}
+
+/** Opens the page of the topics, signed in. */
+export async function openConsole(browser: Browser, server: Server, token = server.token): Promise<Watched> {
+  const watched = await openWatched(browser, `${server.url}/console`)
+  await signIn(watched.page, token)
+  return watched
+}
+
+/** What every visit must hold: nothing complained, and nothing came from or went elsewhere. */
+export function isClean(t: Test, server: Server, { complaints, origins }: Watched): void {
+  t.strictSame(complaints, [], 'no error in the console')
+  t.strictSame([...origins], [new URL(server.url).origin], 'no request to elsewhere')
+}
+
+/** Writes a value as it is. */
+export async function addTopic(server: Server, path: string, value: string, more = ''): Promise<void> {
+  const { status, text } = await server.post('addAndSet', `{"path":${JSON.stringify(path)},"value":${value}${more}}`)
+  if (status !== 200) throw new Error(text)
+}
+
+/** The value that is shown, exactly. */
+export const shownValue = (page: Page) => page.locator('pre.value').textContent()
+
+/** Shows the topic at a path, and waits for it. */
+export async function choose(page: Page, path: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(`#${encodeURIComponent(path)}`)}`)
+  await page.locator('#topic-path', { hasText: visible(path) }).waitFor()
+  await page
+    .locator('pre.value')
+    .or(page.getByText(/There is no topic at this path/))
+    .waitFor()
 }

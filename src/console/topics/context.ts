@@ -14,6 +14,8 @@ export interface Context {
   readonly focus: (selector: string) => void
   /** Says that something was done, where nothing else shows it. */
   readonly note: (text: string) => void
+  /** Asks for a new topic. @param path what its path begins with */
+  readonly create: (path: string, value?: string) => void
   /** Shows a request as a command for a shell. */
   readonly showCommand: (route: string, body: string) => void
   /** Ends the session, because the service no longer knows the key. */
@@ -25,13 +27,34 @@ export function isBeyondRate(error: unknown): boolean {
   return error instanceof TopicdError && error.status === 429
 }
 
+/** After how long a refused request may be sent again, in ms; undefined where waiting is of no use. */
+export function retryMsOf(error: unknown): number | undefined {
+  const seconds = error instanceof TopicdError ? error.retryAfterSeconds : undefined
+  return seconds === undefined ? undefined : seconds * 1000
+}
+
+/** What browsers say of a request that got no answer; any other TypeError is a defect of this page. */
+const noAnswer = /fetch|network|load failed/i
+
 /** Why a request failed, in a sentence for a person. A key that is no longer known ends the session. */
 export function describeFailure(error: unknown, context?: Context): string {
   if (error instanceof TopicdError) {
-    if (error.status === 401) context?.signOut(error.message)
-    return error.message
+    const text = describeRefusal(error)
+    if (error.status === 401) context?.signOut(text)
+    return text
   }
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'The service gave no answer in time.'
-  if (error instanceof TypeError) return 'The service cannot be reached.'
+  if (error instanceof TypeError && noAnswer.test(error.message)) return 'The service cannot be reached.'
   return error instanceof Error ? error.message : String(error)
+}
+
+/** The service's own words are for programs where they speak of headers. */
+function describeRefusal({ status, message, retryAfterSeconds }: TopicdError): string {
+  if (status === 401) {
+    return message.includes('expired')
+      ? 'This API key has ended.'
+      : 'The service does not know this API key; it may have been revoked.'
+  }
+  if (status === 429) return `The rate of this API key is reached; it goes on in ${retryAfterSeconds ?? 'some'} s.`
+  return message
 }

@@ -8,25 +8,39 @@ import { visible } from './value-text.js'
 export class CreateDialog {
   readonly #context: Context
   readonly #path: string
+  readonly #value: string
   /** Returns whether it was still open. */
   readonly #close: () => boolean
   #problem = ''
   #isBusy = false
+  /** Whether someone has written in it. */
+  isWritten = false
 
-  /** @param path what the field for the path begins with */
-  constructor(path: string, context: Context, close: () => boolean) {
+  /**
+   * @param path what the field for the path begins with
+   * @param value what the field for the value begins with
+   */
+  constructor(path: string, value: string, context: Context, close: () => boolean) {
     this.#path = path
+    this.#value = value
     this.#context = context
     this.#close = close
   }
 
+  mayClose(): boolean {
+    return !this.isWritten || confirm('Close, and lose what you have written?')
+  }
+
   view(): TemplateResult {
+    const onInput = () => {
+      this.isWritten = true
+    }
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
       void this.#create(new FormData(event.target as HTMLFormElement))
     }
     return html`
-      <form @submit=${onSubmit}>
+      <form @submit=${onSubmit} @input=${onInput}>
         <h2 id="dialog-title">Create a topic</h2>
         <label for="create-path">Path</label>
         <input id="create-path" name="path" class="exact" autocomplete="off" spellcheck="false" required .value=${this.#path}>
@@ -34,15 +48,15 @@ export class CreateDialog {
         <select id="create-type" name="type"><option>json</option><option>string</option></select>
         ${
           may(this.#context.session.key, 'set')
-            ? html`<label for="create-value">Value, as JSON; empty for none</label>
-        <textarea id="create-value" name="value" rows="5" spellcheck="false"></textarea>`
+            ? html`<label for="create-value">Value, as JSON (a string in double quotes); empty for none</label>
+        <textarea id="create-value" name="value" rows="5" spellcheck="false" .value=${this.#value}></textarea>`
             : nothing
         }
         <label for="create-properties">Properties, one NAME=VALUE a line</label>
         <textarea id="create-properties" name="properties" rows="2" spellcheck="false"></textarea>
         ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
         <p class="row">
-          <button class="primary" ?disabled=${this.#isBusy}>Create</button>
+          <button class="primary" aria-disabled=${this.#isBusy}>Create</button>
           <button type="button" @click=${this.#close}>Cancel</button>
         </p>
       </form>
@@ -53,6 +67,7 @@ export class CreateDialog {
     const text = (name: string): string => String(form.get(name) ?? '')
     const [path, value] = [text('path'), text('value').trim()]
     const type = text('type') === 'string' ? 'string' : 'json'
+    if (this.#isBusy) return
     this.#isBusy = true
     this.#context.changed()
     try {
@@ -80,14 +95,15 @@ function describeProblem(error: unknown, context: Context): string {
   return describeFailure(error, context)
 }
 
-/** @throws RangeError for a line without a `=` */
+/** @throws RangeError for a line that is not NAME=VALUE, or a name that comes twice */
 function propertiesIn(text: string): Readonly<Record<string, string>> {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  return Object.fromEntries(
-    lines.map((line) => {
-      const at = line.indexOf('=')
-      if (at < 1) throw new RangeError(`The property "${line}" has no "=": write NAME=VALUE.`)
-      return [line.slice(0, at).trim(), line.slice(at + 1)]
-    }),
-  )
+  const properties = new Map<string, string>()
+  for (const line of text.split('\n').filter((line) => line.trim() !== '')) {
+    const at = line.indexOf('=')
+    const name = line.slice(0, Math.max(at, 0)).trim()
+    if (name === '') throw new RangeError(`The property "${line}" is not NAME=VALUE.`)
+    if (properties.has(name)) throw new RangeError(`The property "${name}" is there twice.`)
+    properties.set(name, line.slice(at + 1).trim())
+  }
+  return Object.fromEntries(properties)
 }

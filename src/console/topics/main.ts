@@ -1,9 +1,14 @@
 /** The page of the topics: asks for a key, and then shows what it opens. */
+import { TopicdError } from '../../client/index.js'
 import { html, nothing, render, type TemplateResult } from '../vendor/lit-html.js'
 import { describeFailure } from './context.js'
-import { beginSession, endSession, type Session, storedKey } from './session.js'
+import { beginSession, endSession, keyIn, type Session, storedKey } from './session.js'
+import type { Edit } from './topic-panel.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
+
+/** Between two attempts with the key of this tab, while the service gives no answer. */
+const retryMs = 3000
 
 class Page {
   #session: Session | undefined
@@ -11,6 +16,10 @@ class Page {
   #problem = ''
   #isBusy = false
   #isScheduled = false
+  /** The key of an earlier visit, until it is known whether it is still good. */
+  #earlierKey: string | undefined
+  /** Edits that the end of a session has interrupted, by path. */
+  #interrupted: ReadonlyMap<string, Edit> = new Map()
 
   /** Draws the page again, once for all changes of this turn. */
   readonly draw = (): void => {
@@ -19,15 +28,24 @@ class Page {
     queueMicrotask(() => {
       this.#isScheduled = false
       render(this.#view(), root)
+      document.title = `${this.#workspace?.title ?? 'Topics'} – topicd ${location.host}`
       this.#showDialog()
     })
   }
 
   /** Continues an earlier visit of this tab, or asks for a key. */
   async start(): Promise<void> {
-    const key = storedKey()
-    if (key === undefined) this.draw()
-    else await this.#signIn(key)
+    this.#earlierKey = storedKey()
+    if (this.#earlierKey === undefined) this.draw()
+    else await this.#continue()
+  }
+
+  /** Tries the key of an earlier visit, again and again while the service cannot say whether it is good. */
+  async #continue(): Promise<void> {
+    const key = this.#earlierKey
+    if (key === undefined || this.#isBusy) return
+    await this.#signIn(key)
+    if (this.#earlierKey !== undefined) setTimeout(() => void this.#continue(), retryMs)
   }
 
   #view(): TemplateResult {
@@ -45,7 +63,7 @@ class Page {
             ? nothing
             : html`
           <span class="quiet">${describeKey(session)}</span>
-          <button @click=${() => this.#signOut('')}>Sign out</button>`
+          <button @click=${() => this.#leave()}>Sign out</button>`
         }
       </header>
       ${this.#workspace?.view() ?? this.#signInView()}
@@ -54,36 +72,78 @@ class Page {
   }
 
   #signInView(): TemplateResult {
+    if (this.#earlierKey !== undefined) return this.#continuingView()
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
-      void this.#signIn(String(new FormData(event.target as HTMLFormElement).get('key')).trim())
+      void this.#signIn(keyIn(String(new FormData(event.target as HTMLFormElement).get('key'))))
     }
     return html`
       <main class="sign-in">
         <form class="panel" @submit=${onSubmit}>
           <label for="key">API key</label>
           <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" required autofocus>
-          <button class="primary" ?disabled=${this.#isBusy}>Look at the topics</button>
+          <button class="primary" aria-disabled=${this.#isBusy}>${this.#isBusy ? 'Asking the service…' : 'Look at the topics'}</button>
           ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
+          ${this.#interrupted.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
           <p class="quiet">It is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> makes one.</p>
         </form>
       </main>
     `
   }
 
+  #continuingView(): TemplateResult {
+    const useAnother = () => this.#signOut('')
+    return html`
+      <main class="sign-in">
+        <div class="panel">
+          <p role="status">Signing in with the API key of this tab…</p>
+          ${this.#problem === '' ? nothing : html`<p class="bad">${this.#problem} Trying again.</p>`}
+          <button @click=${useAnother}>Use another key</button>
+        </div>
+      </main>
+    `
+  }
+
   async #signIn(key: string): Promise<void> {
+    if (this.#isBusy) return
     this.#isBusy = true
     this.#problem = ''
+    const isContinuing = key === this.#earlierKey
     this.draw()
     try {
-      this.#session = await beginSession(key)
-      this.#workspace = new Workspace(this.#session, this.draw, (reason) => this.#signOut(reason))
-      this.#workspace.start()
+      const session = await beginSession(key)
+      // Someone who has given up waiting enters another.
+      if (isContinuing && this.#earlierKey === undefined) return
+      this.#earlierKey = undefined
+      this.#enter(session)
     } catch (error) {
       this.#problem = describeFailure(error)
+      if (error instanceof TopicdError && error.status === 401) this.#signOut(this.#problem)
+    } finally {
+      this.#isBusy = false
+      this.draw()
     }
-    this.#isBusy = false
-    this.draw()
+  }
+
+  #enter(session: Session): void {
+    this.#session = session
+    // A late answer to an earlier key says nothing about this one.
+    const onUnknown = (reason: string) => {
+      if (this.#session !== session) return
+      this.#interrupted = this.#workspace?.unsaved() ?? new Map()
+      this.#signOut(reason)
+    }
+    this.#workspace = new Workspace(session, this.draw, onUnknown, this.#interrupted)
+    this.#interrupted = new Map()
+    this.#workspace.start()
+    focusSoon('#selector, .workspace button')
+  }
+
+  /** Ends the session because someone wants to. */
+  #leave(): void {
+    const count = this.#workspace?.unsaved().size ?? 0
+    if (count > 0 && !confirm('What you were editing is not saved. Sign out, and lose it?')) return
+    this.#signOut('')
   }
 
   /** @param reason why, unless someone wanted to */
@@ -92,8 +152,10 @@ class Page {
     this.#workspace?.stop()
     this.#workspace = undefined
     this.#session = undefined
+    this.#earlierKey = undefined
     this.#problem = reason
     this.draw()
+    focusSoon('#key')
   }
 
   /** The browser's own dialog keeps the keyboard inside, and closes by Escape. */
@@ -107,6 +169,13 @@ class Page {
     else if (isWanted && document.activeElement === document.body)
       dialog.querySelector<HTMLElement>('button, input')?.focus()
   }
+}
+
+/** Gives an element the focus once the page is drawn, if nothing else has it by then. */
+function focusSoon(selector: string): void {
+  setTimeout(() => {
+    if (document.activeElement === document.body) document.querySelector<HTMLElement>(selector)?.focus()
+  })
 }
 
 function describeKey({ key: { name, allow, under } }: Session): string {

@@ -1,12 +1,17 @@
 /**
  * Keeps what is on the screen fresh: one request a second at most, for one thing at a time, and none while the tab is
- * hidden. The next request waits for the answer to the last one, so a slow service gets fewer; so does one that says
- * when to try again.
+ * hidden. The next request waits for the answer to the last one, and longer for one that took long or was large, so
+ * that an idle page costs the service little; so does one that says when to try again.
  */
 import { TopicdError } from '../../client/index.js'
 
 /** Between two requests, in ms. */
 const refreshMs = 1000
+
+/** A page that is only looked at takes this share of a service's time at most, as one request after the other does. */
+const shareMax = 0.1
+
+const waitMsMax = 30_000
 
 export class Refresher {
   readonly #things: () => readonly (() => Promise<void>)[]
@@ -39,6 +44,7 @@ export class Refresher {
     const [first, ...others] = this.#things()
     const turn = this.#turn++
     const other = turn % 2 === 1 ? others[Math.floor(turn / 2) % others.length] : undefined
+    const startMs = performance.now()
     try {
       await (other ?? first)?.()
     } catch (error) {
@@ -46,6 +52,6 @@ export class Refresher {
         return Math.max(refreshMs, error.retryAfterSeconds * 1000)
       }
     }
-    return refreshMs
+    return Math.min(Math.max(refreshMs, (performance.now() - startMs) / shareMax), waitMsMax)
   }
 }

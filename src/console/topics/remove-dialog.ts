@@ -1,52 +1,62 @@
-/** The dialog that removes topics: it says how many there are, by a dry run, and asks. */
+/**
+ * The dialog that removes topics: it says how many there are, by a dry run, and asks. Only its own button removes
+ * anything: no key, and nothing that goes on behind a dialog that was closed.
+ */
 import { descendants, subtree, topic } from '../../client/index.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
-import { type Context, describeFailure } from './context.js'
+import { type Context, describeFailure, retryMsOf } from './context.js'
 import { topicsText, visible } from './value-text.js'
 
-/** One thing that may be removed, and how many topics that is; undefined until it is known. */
+/** One thing that may be removed, and how many topics that is. */
 interface Choice {
   readonly label: string
-  /** A text of someone's that belongs to the label. */
-  readonly named?: string
   readonly selector: string
-  count: number | undefined
+  count: number | 'unknown' | 'counting' | 'failed'
 }
 
+interface RemoveOptions {
+  /** The path or selector that the choices are about. */
+  readonly named: string
+  readonly choices: readonly [Choice, ...Choice[]]
+  readonly context: Context
+  readonly close: () => boolean
+}
+
+const choiceOf = (label: string, selector: string): Choice => ({ label, selector, count: 'unknown' })
+
 export class RemoveDialog {
-  readonly #context: Context
-  readonly #close: () => boolean
-  readonly #choices: readonly Choice[]
+  readonly #options: RemoveOptions
   #chosen: Choice
   #problem = ''
   #removed: number | undefined
-  #isBusy = false
+  /** What goes on: the second count, after which someone may still think better of it, or the removal itself. */
+  #step: 'asking' | 'counting again' | 'removing' = 'asking'
+  #isClosed = false
 
-  private constructor(choices: readonly [Choice, ...Choice[]], context: Context, close: () => boolean) {
-    this.#choices = choices
-    this.#chosen = choices[0]
-    this.#context = context
-    this.#close = close
-    for (const choice of choices) void this.#count(choice)
+  private constructor(options: RemoveOptions) {
+    this.#options = options
+    this.#chosen = options.choices[0]
+    void this.#count(this.#chosen)
   }
 
-  /** For the topic at a path, and what is below it. */
-  static ofPath(path: string, context: Context, close: () => boolean): RemoveDialog {
-    const choices = [
-      { label: 'this topic', selector: topic(path), count: undefined },
-      { label: 'this topic and everything below it', selector: subtree(path), count: undefined },
-      { label: 'everything below it', selector: descendants(path), count: undefined },
-    ] as const
-    return new RemoveDialog([choices[0], choices[1], choices[2]], context, close)
+  /** For the topic at a path, if there is one, and what is below it. */
+  static ofPath(path: string, isTopic: boolean, context: Context, close: () => boolean): RemoveDialog {
+    const below = choiceOf('everything below it', descendants(path))
+    const own = choiceOf('the topic itself', topic(path))
+    const both = choiceOf('the topic and everything below it', subtree(path))
+    const choices: [Choice, ...Choice[]] = isTopic ? [own, both, below] : [below]
+    return new RemoveDialog({ named: path, choices, context, close })
   }
 
   /** For everything that a selector matches. */
   static ofSelector(selector: string, context: Context, close: () => boolean): RemoveDialog {
-    return new RemoveDialog(
-      [{ label: 'everything that matches', named: selector, selector, count: undefined }],
-      context,
-      close,
-    )
+    const choices: [Choice] = [choiceOf('everything that matches', selector)]
+    return new RemoveDialog({ named: selector, choices, context, close })
+  }
+
+  /** Nothing that was not begun yet is removed any more. */
+  abandon(): void {
+    this.#isClosed = true
   }
 
   view(): TemplateResult {
@@ -54,79 +64,114 @@ export class RemoveDialog {
       return html`
         <h2 id="dialog-title">Removed</h2>
         <p role="status">${topicsText(this.#removed)} removed.</p>
-        <button class="primary" @click=${this.#close}>Close</button>
+        <button class="primary" @click=${() => this.#close()}>Close</button>
       `
     }
-    const { count, selector } = this.#chosen
-    const body = JSON.stringify({ selector })
-    const onSubmit = (event: Event) => {
-      event.preventDefault()
-      void this.#remove()
-    }
+    const { named, choices, context } = this.#options
+    const body = JSON.stringify({ selector: this.#chosen.selector })
     return html`
-      <form @submit=${onSubmit}>
-        <h2 id="dialog-title">Remove topics</h2>
-        <fieldset>
-          <legend>What is removed, for good</legend>
-          ${this.#choices.map((choice) => this.#choiceView(choice))}
-        </fieldset>
-        ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
-        <p class="row">
-          <button class="danger" ?disabled=${this.#isBusy || count === undefined || count === 0}>
-            ${count === undefined ? 'Counting…' : `Remove ${topicsText(count)}`}
-          </button>
-          <button type="button" @click=${this.#close}>Cancel</button>
-          <button type="button" @click=${() => this.#context.showCommand('remove', body)}>Copy as curl</button>
-        </p>
-      </form>
+      <h2 id="dialog-title">Remove topics</h2>
+      <p class="exact named"><bdi>${visible(named)}</bdi></p>
+      <fieldset>
+        <legend>What is removed, for good</legend>
+        ${choices.map((choice) => this.#choiceView(choice))}
+      </fieldset>
+      ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
+      <p class="row">
+        ${this.#actionView()}
+        <button autofocus @click=${() => this.#close()}>${this.#step === 'removing' ? 'Close; it goes on' : 'Cancel'}</button>
+        <button @click=${() => context.showCommand('remove', body)}>Copy the removal as curl</button>
+      </p>
     `
   }
 
+  #actionView(): TemplateResult {
+    const { count } = this.#chosen
+    if (count === 'failed') return html`<button @click=${() => this.#count(this.#chosen)}>Count again</button>`
+    const isReady = this.#step === 'asking' && typeof count === 'number' && count > 0
+    const onClick = () => {
+      if (isReady) void this.#remove()
+    }
+    // Not disabled, which would take the keyboard's focus from it.
+    return html`<button class="danger" aria-disabled=${!isReady} @click=${onClick}>
+      ${typeof count === 'number' ? `Remove ${topicsText(count)}` : 'Counting…'}
+    </button>`
+  }
+
   #choiceView(choice: Choice): TemplateResult {
+    const { count } = choice
     const choose = () => {
+      if (this.#step !== 'asking') return
       this.#chosen = choice
-      this.#context.changed()
+      this.#problem = ''
+      if (count === 'unknown' || count === 'failed') void this.#count(choice)
+      this.#options.context.changed()
     }
     return html`<label class="choice">
       <input type="radio" name="what" .checked=${choice === this.#chosen} @change=${choose}>
-      <span>${choice.label} ${choice.named === undefined ? nothing : html`<bdi class="exact">${visible(choice.named)}</bdi>`} <span class="quiet">${choice.count === undefined ? '' : topicsText(choice.count)}</span></span>
+      <span>${choice.label} <span class="quiet">${typeof count === 'number' ? topicsText(count) : ''}</span></span>
     </label>`
   }
 
+  #close(): void {
+    this.abandon()
+    this.#options.close()
+  }
+
   async #count(choice: Choice): Promise<void> {
+    const { context } = this.#options
+    if (choice.count === 'counting') return
+    choice.count = 'counting'
+    context.changed()
     try {
-      const { removed } = await this.#context.session.client.removeMatches(choice.selector, { dry_run: true })
-      choice.count = removed
+      choice.count = (await context.session.client.removeMatches(choice.selector, { dry_run: true })).removed
+      if (choice === this.#chosen && this.#step === 'asking') this.#problem = ''
     } catch (error) {
-      this.#problem = describeFailure(error, this.#context)
+      this.#problem = describeFailure(error, context)
+      choice.count = 'failed'
+      const retryMs = retryMsOf(error)
+      if (retryMs !== undefined) {
+        choice.count = 'unknown'
+        setTimeout(() => {
+          if (!this.#isClosed && choice === this.#chosen && choice.count === 'unknown') void this.#count(choice)
+        }, retryMs)
+      }
     }
-    this.#context.changed()
+    context.changed()
   }
 
   /** Counts again first: what someone has agreed to is a number. */
   async #removeAsCounted(choice: Choice): Promise<void> {
-    const { client } = this.#context.session
-    const { count, selector } = choice
-    const now = (await client.removeMatches(selector, { dry_run: true })).removed
-    if (now !== count) {
+    const { context, choices } = this.#options
+    const { client } = context.session
+    const agreed = choice.count
+    const now = (await client.removeMatches(choice.selector, { dry_run: true })).removed
+    if (this.#isClosed) return
+    if (now !== agreed) {
+      for (const other of choices) other.count = 'unknown'
       choice.count = now
-      this.#problem = `It is ${topicsText(now)} now, not ${(count ?? 0).toLocaleString('en')}. Nothing was removed.`
+      this.#problem = `It is ${topicsText(now)} now, not ${agreed.toLocaleString('en')}. Nothing was removed.`
       return
     }
-    this.#removed = (await client.removeMatches(selector)).removed
-    this.#context.listsChanged()
+    this.#step = 'removing'
+    context.changed()
+    this.#removed = (await client.removeMatches(choice.selector)).removed
+    context.listsChanged()
+    if (this.#isClosed) context.note(`${topicsText(this.#removed)} removed.`)
   }
 
   async #remove(): Promise<void> {
-    this.#isBusy = true
+    const { context } = this.#options
+    this.#step = 'counting again'
     this.#problem = ''
-    this.#context.changed()
+    context.changed()
     try {
       await this.#removeAsCounted(this.#chosen)
     } catch (error) {
-      this.#problem = describeFailure(error, this.#context)
+      this.#problem = describeFailure(error, context)
+      if (this.#isClosed) context.note(`Not removed: ${this.#problem}`)
     }
-    this.#isBusy = false
-    this.#context.changed()
+    this.#step = 'asking'
+    context.changed()
   }
 }

@@ -31,7 +31,11 @@ export class SearchPanel {
 
   /** The members of the request for the current page, beside the selector. */
   get members() {
-    const after = this.#begins.at(-1)
+    return this.#membersFrom(this.#begins)
+  }
+
+  #membersFrom(begins: readonly (string | undefined)[]) {
+    const after = begins.at(-1)
     return {
       type: 'any',
       with_properties: true,
@@ -42,10 +46,16 @@ export class SearchPanel {
 
   /** Fetches the current page again. @param isLive whether nobody asked for it */
   async refresh(isLive = false): Promise<void> {
-    const begins = this.#begins
+    await this.#fetch(this.#begins, isLive)
+  }
+
+  /** Fetches a page, which becomes the current one, unless another has become it meanwhile. */
+  async #fetch(begins: readonly (string | undefined)[], isLive: boolean): Promise<void> {
+    const current = this.#begins
     try {
-      const page = await this.#context.session.client.page(this.selector, this.members)
-      if (this.#begins !== begins) return
+      const page = await this.#context.session.client.page(this.selector, this.#membersFrom(begins))
+      if (this.#begins !== current) return
+      this.#begins = begins
       this.page = page
       this.problem = ''
       this.problemAt = undefined
@@ -73,8 +83,8 @@ export class SearchPanel {
   async #turn(begins: readonly (string | undefined)[]): Promise<void> {
     if (this.isTurning) return
     this.isTurning = true
-    this.#begins = begins
-    await this.refresh()
+    this.#context.changed()
+    await this.#fetch(begins, false)
     this.isTurning = false
     this.#context.changed()
   }

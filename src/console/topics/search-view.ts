@@ -1,5 +1,6 @@
 /** How the selector's box looks, and what the selector matches. */
 
+import type { Page } from '../../client/index.js'
 import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Context } from './context.js'
@@ -10,8 +11,13 @@ import { shortened, topicsText, visible } from './value-text.js'
 /** Of a value in a list. */
 const valueCharactersMax = 300
 
-/** The box in which a selector is written. @param search begins a search for a selector */
-export function selectorBox(search: (selector: string) => void): TemplateResult {
+/**
+ * The box in which a selector is written.
+ *
+ * @param selector what it shows until someone writes in it
+ * @param search begins a search for a selector
+ */
+export function selectorBox(selector: string, search: (selector: string) => void): TemplateResult {
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault()
     search(String(new FormData(event.target as HTMLFormElement).get('selector')))
@@ -19,13 +25,13 @@ export function selectorBox(search: (selector: string) => void): TemplateResult 
   return html`
     <form class="row selector" role="search" @submit=${onSubmit}>
       <label for="selector">Selector</label>
-      <input id="selector" name="selector" class="exact" autocomplete="off" spellcheck="false" required>
+      <input id="selector" name="selector" class="exact" autocomplete="off" spellcheck="false" required .value=${selector}>
       <button>Find</button>
     </form>
     <details class="quiet">
       <summary>What can I write?</summary>
       <dl class="examples">
-        ${examples.map(([selector, meaning]) => html`<dt><button class="plain exact" @click=${() => search(selector)}>${selector}</button></dt><dd>${meaning}</dd>`)}
+        ${examples.map(([example, meaning]) => html`<dt><button class="plain exact" @click=${() => search(example)}>${example}</button></dt><dd>${meaning}</dd>`)}
       </dl>
     </details>
   `
@@ -50,9 +56,9 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
       ${problem === '' ? nothing : problemView(panel)}
       ${
         page === undefined
-          ? nothing
+          ? html`<p class="quiet" role="status">${problem === '' ? 'Searching…' : ''}</p>`
           : html`
-        <p class="quiet" role="status">${page.results.length === 0 ? 'Nothing matches.' : `Page ${number}, ${topicsText(page.results.length)}${page.has_more ? '' : ', the last'}`}</p>
+        <p class="quiet" role="status">${countText(page, number)}</p>
         <ol class="results">${repeat(
           page.results,
           ({ path }) => path,
@@ -65,14 +71,19 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
         )}
         </ol>
         <p class="row">
-          <button ?disabled=${number === 1 || panel.isTurning} @click=${() => panel.previous()}>Previous page</button>
-          <button ?disabled=${!page.has_more || panel.isTurning} @click=${() => panel.next()}>Next page</button>
-          ${may(context.session.key, 'remove') ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
+          <button aria-disabled=${number === 1 || panel.isTurning} @click=${() => panel.previous()}>Previous page</button>
+          <button aria-disabled=${!page.has_more || panel.isTurning} @click=${() => panel.next()}>Next page</button>
+          ${may(context.session.key, 'remove') && (page.results.length > 0 || number > 1) ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
           <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
         </p>`
       }
     </section>
   `
+}
+
+function countText({ results, has_more }: Page, number: number): string {
+  if (results.length === 0) return number === 1 ? 'Nothing matches.' : 'Nothing is left on this page.'
+  return `Page ${number}, ${topicsText(results.length)}${has_more ? '' : ', the last'}`
 }
 
 /** The message, and below the selector a mark at the character that it names. */

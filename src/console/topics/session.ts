@@ -28,35 +28,62 @@ const storageName = 'topicd-key'
 /** Longer than the service takes for any answer. */
 const timeoutMs = 60_000
 
+/** Of the first request, for which someone waits. */
+const firstAnswerMsMax = 10_000
+
+/** Where the browser refuses to keep anything, the key is forgotten at the next load. */
+function storage(): Storage | undefined {
+  try {
+    return sessionStorage
+  } catch {
+    return undefined
+  }
+}
+
 /** The key of an earlier visit in this tab; undefined if there is none. */
 export function storedKey(): string | undefined {
-  return sessionStorage.getItem(storageName) ?? undefined
+  return storage()?.getItem(storageName) ?? undefined
 }
 
 /** Forgets the key. */
 export function endSession(): void {
-  sessionStorage.removeItem(storageName)
+  storage()?.removeItem(storageName)
+}
+
+/** The key in what someone has entered, with or without the word that comes before it in a header. */
+export function keyIn(text: string): string {
+  return text.trim().replace(/^(apikey|bearer)\s+/i, '')
 }
 
 /**
  * Begins a session, and keeps the key.
  *
  * @throws TopicdError for a key that the service does not know; TypeError when it cannot be reached; RangeError for a
- *   text that cannot be a key
+ *   text that cannot be a key, or an answer that is not the service's
  */
 export async function beginSession(key: string): Promise<Session> {
+  if (/\s/.test(key)) throw new RangeError('This is not an API key: it has a blank in it.')
   if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it has characters that none has.')
   // Relative to the page, so that a base path and a proxy's prefix are right.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   const client = connect(base, { key, timeoutMs })
-  const answer = await fetch(`${base}/console/key`, { headers: { authorization: `Apikey ${key}` } })
-  const described = (await answer.json().catch(() => ({}))) as KeyDescription & {
+  const answer = await fetch(`${base}/console/key`, {
+    headers: { authorization: `Apikey ${key}` },
+    signal: AbortSignal.timeout(firstAnswerMsMax),
+  })
+  const described = (await answer.json().catch(() => ({}))) as Partial<KeyDescription> & {
     readonly code?: string
     readonly message?: string
   }
   if (!answer.ok) throw new TopicdError(answer.status, described.code ?? '', described.message ?? answer.statusText)
-  sessionStorage.setItem(storageName, key)
+  if (!isDescription(described)) throw new RangeError('Something other than topicd answered here.')
+  storage()?.setItem(storageName, key)
   return { base, key: described, client }
+}
+
+function isDescription(answer: Partial<KeyDescription>): answer is KeyDescription {
+  const { name, allow, under } = answer
+  return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
 }
 
 /** Whether a key may do something to the topic at a path, or, without a path, to some topic. */

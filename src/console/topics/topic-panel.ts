@@ -7,8 +7,9 @@
  */
 import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
 import { type Context, describeFailure, isBeyondRate } from './context.js'
+import { focusLater } from './focus.js'
 
-interface Edit {
+export interface Edit {
   /** What is written, as it is in the text field. */
   text: string
   /** The value that the writer has seen; undefined for a topic without one. */
@@ -62,6 +63,8 @@ export class TopicPanel {
   }
 
   #take(item: Item | null): void {
+    // Nothing is left to be written: it was created anew, or an answer was lost.
+    if (item !== null && item.text === this.edit?.text.trim() && this.isOvertaken) this.edit = undefined
     if (isSame(item, this.item)) this.newer = undefined
     else if (this.isOvertaken) this.newer = item
     else {
@@ -112,6 +115,7 @@ export class TopicPanel {
     if (edit === undefined || !item || this.isSaving || this.isOvertaken) return
     this.isSaving = true
     edit.problem = ''
+    const focus = focusLater()
     this.#context.changed()
     try {
       const value = jsonText(edit.text)
@@ -125,10 +129,9 @@ export class TopicPanel {
     }
     this.isSaving = false
     await this.refresh()
-    if (this.edit !== undefined) return
-    this.done = 'Saved.'
+    this.done = this.edit === undefined ? 'Saved.' : ''
     this.#context.changed()
-    this.#context.focus('#topic-path')
+    focus(this.edit === undefined ? '#topic-path' : '#new-value')
   }
 }
 

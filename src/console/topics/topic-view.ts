@@ -2,11 +2,14 @@
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import type { Context } from './context.js'
 import { may } from './session.js'
-import { fetchedMembers, type TopicPanel } from './topic-panel.js'
+import { type Edit, fetchedMembers, type TopicPanel } from './topic-panel.js'
 import { formattedOf, sizeText, visible } from './value-text.js'
 
-/** @param remove asks whether to remove the topic, or what is below it */
-export function topicView(panel: TopicPanel, context: Context, remove: () => void): TemplateResult {
+/**
+ * @param hasBelow whether topics are known below it
+ * @param remove asks whether to remove the topic, or what is below it
+ */
+export function topicView(panel: TopicPanel, context: Context, hasBelow: boolean, remove: () => void): TemplateResult {
   const { item, path, problem, done } = panel
   return html`
     <section class="panel" aria-labelledby="topic-path">
@@ -14,13 +17,20 @@ export function topicView(panel: TopicPanel, context: Context, remove: () => voi
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
       <p role="status" class="good">${done}</p>
       ${item === undefined && problem === '' ? html`<p class="quiet">Fetching…</p>` : nothing}
-      ${item === null ? html`<p>There is no topic at this path.</p>` : nothing}
+      ${item === null ? html`<p>${absentText(path, context, hasBelow)}</p>` : nothing}
       ${item ? valueView(panel, context) : nothing}
-      ${panel.edit === undefined ? nothing : editView(panel)}
+      ${panel.edit === undefined ? nothing : editView(panel, context)}
       ${item ? propertiesView(item.properties ?? {}) : nothing}
       ${actionsView(panel, context, remove)}
     </section>
   `
+}
+
+/** To a key that may not look there, the service shows nothing. */
+function absentText(path: string, { session: { key } }: Context, hasBelow: boolean): string {
+  if (!may(key, 'fetch', path))
+    return `This API key may not look at this path; it may below ${key.under.map(visible).join(', ')}.`
+  return hasBelow ? 'There is no topic at this path, but there are topics below it.' : 'There is no topic at this path.'
 }
 
 function valueView(panel: TopicPanel, context: Context): TemplateResult {
@@ -46,11 +56,11 @@ function valueView(panel: TopicPanel, context: Context): TemplateResult {
       </span>
       ${formatted === undefined ? html`<span>too large to be formatted</span>` : nothing}
     </p>
-    <pre class="exact value" tabindex="0" aria-label="Value">${isFormatted ? formatted : text}</pre>
+    <pre class="exact value" tabindex="0" role="group" aria-label="Value">${isFormatted ? formatted : text}</pre>
   `
 }
 
-function editView(panel: TopicPanel): TemplateResult {
+function editView(panel: TopicPanel, context: Context): TemplateResult {
   const { edit, isSaving, isOvertaken } = panel
   if (edit === undefined) return html``
   const onInput = (event: Event) => {
@@ -65,26 +75,27 @@ function editView(panel: TopicPanel): TemplateResult {
       <label for="new-value">New value, as JSON</label>
       <textarea id="new-value" rows="8" spellcheck="false" ?readonly=${isSaving} .value=${edit.text} @input=${onInput}></textarea>
       ${edit.problem === '' ? nothing : html`<p class="bad" role="alert">${edit.problem}</p>`}
-      ${isOvertaken ? overtakenView(panel, edit.isConflict) : nothing}
+      ${isOvertaken ? overtakenView(panel, context, edit) : nothing}
       <p class="row">
-        <button class="primary" ?disabled=${isSaving || isOvertaken}>Save</button>
+        <button class="primary" aria-disabled=${isSaving || isOvertaken}>Save</button>
         <button type="button" @click=${() => panel.cancelEdit()}>Cancel</button>
       </p>
     </form>
   `
 }
 
-function overtakenView(panel: TopicPanel, isConflict: boolean): TemplateResult {
+function overtakenView(panel: TopicPanel, context: Context, { isConflict, text }: Edit): TemplateResult {
   const refused = isConflict ? 'Not saved. ' : ''
   if (panel.newer !== undefined) {
     return html`<div class="notice" role="alert">
-      <p>${refused}The topic has changed again since the value above.</p>
+      <p>${refused}The topic has changed since the value above.</p>
       <button type="button" @click=${() => panel.showNewer()}>Show what it is now</button>
     </div>`
   }
   if (panel.item === null) {
     return html`<div class="notice" role="alert">
-      <p>${refused}The topic was removed while you were editing. Your text is kept; "Create…" makes a topic again.</p>
+      <p>${refused}The topic was removed while you were editing. Your text is kept.</p>
+      ${may(context.session.key, 'add', panel.path) ? html`<button type="button" @click=${() => context.create(panel.path, text)}>Create it again, with my text</button>` : nothing}
     </div>`
   }
   return html`<div class="notice" role="alert">

@@ -54,7 +54,7 @@ function childView(tree: Tree, child: Child, shown: string | undefined, actions:
           ? html`<button class="toggle" aria-expanded=${isOpen} aria-label="Below ${visible(name)}" @click=${toggle}>${isOpen ? '−' : '+'}</button>`
           : html`<span class="toggle"></span>`
       }
-      <button class="plain exact ${isTopic ? '' : 'branch'}" aria-current=${path === shown} @click=${() => (isTopic ? actions.show(path) : toggle())}>${visible(name)}</button>
+      <button class="plain exact ${isTopic ? '' : 'branch'}" aria-current=${path === shown} aria-label=${isTopic ? nothing : `${visible(name)}, no topic`} @click=${() => actions.show(path)}>${visible(name)}</button>
       ${isOpen ? html`<span class="quiet">(${countText(level)})</span>${levelView(tree, level, shown, actions)}` : nothing}
     </li>
   `

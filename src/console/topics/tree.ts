@@ -37,6 +37,13 @@ export class Tree {
     return this.#levels.get(parent)
   }
 
+  /** Whether anything is known below a path. */
+  hasBelow(path: string): boolean {
+    const parent = path.slice(0, Math.max(path.lastIndexOf('/'), 0))
+    const child = this.#levels.get(parent)?.children.find((child) => child.path === path)
+    return child?.hasChildren === true || (this.#levels.get(path)?.children.length ?? 0) > 0
+  }
+
   /** Opens what is below a path. If that fails, it is still wanted, and a refresh tries again. */
   open(parent: string): Promise<void> {
     this.#wanted.add(parent)

@@ -61,17 +61,20 @@ function isOpening(piece: string | undefined): boolean {
   return piece === '{' || piece === '['
 }
 
+/** Controls, marks that turn the direction of text, and what looks like a space or like nothing, but is not U+0020. */
+const unseen = /(?!\u200c|\u200d| )(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Zs}\u115f\u1160\u2800\u3164\uffa0]|\u034f)/gu
+
 /**
- * A name with its invisible characters named: controls, marks that turn the direction of text, and spaces at its ends.
- * Joiners stay, since scripts and emoji need them.
+ * A name or path with its invisible characters named, and the spaces at the ends of each segment. Joiners stay, since
+ * scripts and emoji need them.
  */
 export function visible(text: string): string {
   return text
-    .replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    .replace(unseen, (character) => {
       const code = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')
       return `⟨U+${code}⟩`
     })
-    .replace(/^ +| +$/g, (spaces) => '␣'.repeat(spaces.length))
+    .replace(/(?<=^|\/) +| +(?=$|\/)/g, (spaces) => '␣'.repeat(spaces.length))
 }
 
 /** The beginning of a text, with a mark where something is left out. */
@@ -87,5 +90,6 @@ export function topicsText(count: number): string {
 /** A size for a person. */
 export function sizeText(text: string): string {
   const bytes = new TextEncoder().encode(text).length
+  if (bytes === 1) return '1 byte'
   return bytes < 10_000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
 }

@@ -1,0 +1,143 @@
+/** The page of the topics in headless Chromium: what is said where there is nothing, away, or too much to see. */
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { startBrowser, whyNoBrowser } from '../support/browser.js'
+import { addTopic, choose, openConsole } from '../support/console.js'
+import { startServer } from '../support/server.js'
+
+t.setTimeout(180_000)
+
+const skip = whyNoBrowser()
+
+const goTo = (page: Page, hash: string) => page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+
+await t.test('what is absent, and what the key may not see, are not the same', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (const path of ['plant/3/a', 'v/digits']) await addTopic(server, path, '1')
+  const within = await server.addKey('within', { under: ['plant/3'] })
+  const { page } = await openConsole(await startBrowser(t), server, within)
+  await goTo(page, '#v%2Fdigits')
+  await page.getByText('This API key may not look at this path; it may below plant/3.').waitFor()
+  await page.getByRole('button', { name: 'Create…' }).click()
+  t.equal(await page.getByLabel('Path').inputValue(), 'plant/3/', 'a path that the key may use')
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await goTo(page, '#plant%2F3%2Fnone')
+  await page.getByText('There is no topic at this path.').waitFor()
+  await goTo(page, '#a%2F%2Fb')
+  await page.getByText('This address names no topic').waitFor()
+
+  await page.getByRole('button', { name: /^3, no topic$/ }).click()
+  await page.getByText('There is no topic at this path, but there are topics below it.').waitFor()
+  t.pass('a branch can be chosen')
+})
+
+await t.test('a message about the service ends when the service is back', { skip }, async (t) => {
+  const server = await startServer(t)
+  await addTopic(server, 'a/b', '1')
+  const { page } = await openConsole(await startBrowser(t), server)
+  await page.getByRole('button', { name: 'Below a' }).waitFor()
+  await page.route('**/topics/fetch', (route) => route.abort())
+  await page.getByRole('button', { name: 'Below a' }).click()
+  await page.getByRole('navigation').getByText('The service cannot be reached.').waitFor()
+  await page.unroute('**/topics/fetch')
+  await page.getByRole('button', { name: 'b', exact: true }).waitFor()
+  await page.getByRole('navigation').getByText('The service cannot be reached.').waitFor({ state: 'detached' })
+  t.pass('by itself')
+})
+
+await t.test('a page of results is the one that its number says', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (let i = 0; i < 30; i++) await addTopic(server, `s/${String(i).padStart(2, '0')}`, String(i))
+  const { page } = await openConsole(await startBrowser(t), server)
+  await goTo(page, '#?%3Fs%2F.*')
+  await page.getByText('Page 1, 20 topics').waitFor()
+  await page.reload()
+  await page.getByText('Page 1, 20 topics').waitFor()
+  t.equal(await page.getByLabel('Selector').inputValue(), '?s/.*', 'the box shows the selector of the address')
+
+  await page.route('**/topics/fetch', (route) => route.abort())
+  await page.getByRole('button', { name: 'Next page' }).click()
+  await page.getByRole('alert').first().waitFor()
+  await page.unroute('**/topics/fetch')
+  await page.getByText('Page 1, 20 topics').waitFor()
+  t.equal(
+    await page.locator('.results li > button').first().textContent(),
+    's/00',
+    'a page that did not come is not shown',
+  )
+
+  await page.getByRole('button', { name: 'Next page' }).click()
+  await page.getByText('Page 2, 10 topics, the last').waitFor()
+  t.match(await page.evaluate('document.activeElement.textContent'), /Next page/, 'the focus stays')
+  t.equal(await page.title(), `?s/.* – topicd ${new URL(server.url).host}`)
+  await page.getByRole('button', { name: 's/25' }).click()
+  await page.locator('#topic-path', { hasText: 's/25' }).waitFor()
+  await page.goBack()
+  await page.getByText('Page 2, 10 topics, the last').waitFor()
+  t.pass('"back" leads to the page of results')
+  for (let i = 20; i < 30; i++) await server.post('remove', { path: `s/${i}` })
+  await page.getByText('Nothing is left on this page.').waitFor()
+  await goTo(page, '#?none')
+  await page.getByText('Nothing matches.').waitFor()
+  t.equal(await page.getByRole('button', { name: 'Remove all matches…' }).count(), 0, 'there is nothing to remove')
+})
+
+await t.test('long trees, names and properties stay within the page', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (let i = 0; i < 90; i++) await addTopic(server, `row${String(i).padStart(2, '0')}`, '1')
+  const long = 'x'.repeat(300)
+  await addTopic(server, `wide/${'y'.repeat(1500)}`, '1', `,"properties":{"${long}":"${long}"}`)
+  const { page } = await openConsole(await startBrowser(t), server)
+  await page.getByRole('button', { name: 'row80' }).scrollIntoViewIfNeeded()
+  const before = await page.evaluate<number>('scrollY')
+  t.ok(before > 500, 'the tree is longer than the window')
+  await page.getByRole('button', { name: 'row80' }).click()
+  await page.locator('#topic-path', { hasText: 'row80' }).waitFor()
+  await page.waitForTimeout(300)
+  t.equal(await page.evaluate('scrollY'), before, 'nothing jumps')
+  t.ok(await page.locator('#topic-path').isVisible())
+
+  await choose(page, `wide/${'y'.repeat(1500)}`)
+  for (const width of [1200, 400]) {
+    await page.setViewportSize({ width, height: 800 })
+    t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${width} px`)
+  }
+})
+
+await t.test('a save that takes a while takes the focus from nobody', { skip }, async (t) => {
+  const server = await startServer(t)
+  await addTopic(server, 'f', '1')
+  const { page } = await openConsole(await startBrowser(t), server)
+  await choose(page, 'f')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('New value').fill('2')
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  await page.route('**/topics/set', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByLabel('Selector').pressSequentially('?pl')
+  release()
+  await page.getByText('Saved.').waitFor()
+  await page.keyboard.type('ant')
+  t.equal(await page.getByLabel('Selector').inputValue(), '?plant')
+})
+
+await t.test('an edit that is left is listed, and becomes a new topic if its own is removed', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (const path of ['left/1', 'left/2']) await addTopic(server, path, '1')
+  const { page } = await openConsole(await startBrowser(t), server)
+  await choose(page, 'left/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('New value').fill('[7]')
+  await choose(page, 'left/2')
+  await page.getByText('Not saved: left/1').getByRole('button').click()
+  t.equal(await page.getByLabel('New value').inputValue(), '[7]')
+  await server.post('remove', { path: 'left/1' })
+  await page.getByRole('button', { name: 'Create it again, with my text' }).click()
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByText('Created left/1.').waitFor()
+  t.match(await server.post('fetch', { path: 'left/1' }), { text: '{"path":"left/1","type":"json","value":[7]}' })
+})
