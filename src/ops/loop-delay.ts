@@ -26,8 +26,16 @@ export class LoopDelays {
   readonly #lateMs = new Float64Array(samplesMax)
   #next = 0
 
-  /** The clock is any that never goes back. */
+  /**
+   * Counts a timer, and those that were not called meanwhile, since a loop that is blocked has no samples: a stall
+   * weighs as much as it lasted. The clock is any that never goes back.
+   */
   record(nowMs: number, lateMs: number): void {
+    const missed = Math.min(Math.floor(lateMs / sampleMs), samplesMax - 1)
+    for (let timer = missed; timer >= 0; timer--) this.#add(nowMs, lateMs - timer * sampleMs)
+  }
+
+  #add(nowMs: number, lateMs: number): void {
     this.#atMs[this.#next] = nowMs
     this.#lateMs[this.#next] = lateMs
     this.#next = (this.#next + 1) % samplesMax
