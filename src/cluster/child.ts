@@ -129,11 +129,18 @@ export class Child {
     return message.kind === 'answer' ? message.answer : undefined
   }
 
-  /** Requests its statistics, with `stored` also the store's; resolves when they have come, or after `withinMs`. */
-  async requestStats(stored: boolean, withinMs: number): Promise<void> {
+  /**
+   * Requests its statistics, with `stored` also the store's; resolves when they have come, or after `withinMs`.
+   *
+   * @returns whether they have come
+   */
+  async requestStats(stored: boolean, withinMs: number): Promise<boolean> {
     const received = this.#wait((message) => message.kind === 'figures', withinMs)
     this.send({ kind: 'measure', stored })
-    await received.catch(() => {})
+    return received.then(
+      () => true,
+      () => false,
+    )
   }
 
   /** Drains it, and kills it if that takes longer than `withinMs`. Resolves when it is gone. */

@@ -23,7 +23,7 @@ interface Measured {
   readonly stats: WorkerStats | undefined
   readonly ended: Promise<unknown>
   /** Requests new ones, with `stored` also the store's; resolves when they have come, or after `withinMs`. */
-  requestStats(stored: boolean, withinMs: number): Promise<void>
+  requestStats(stored: boolean, withinMs: number): Promise<boolean>
 }
 
 interface MetricsOptions {
@@ -126,10 +126,12 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   async function readAll(): Promise<string> {
     const current = serving()
-    await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
+    const answered = await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
     await adding
     const counts = [...watched].flatMap(({ stats }) => (stats === undefined ? [] : [countsOf(stats, keyLabels)]))
-    const states = current.flatMap(({ stats }) => (stats === undefined ? [] : [stateOf(stats)]))
+    const states = current.flatMap(({ stats }, index) =>
+      stats === undefined ? [] : [stateOf(stats, answered[index] === true)],
+    )
     const all = [
       ...counts,
       endedCounts,

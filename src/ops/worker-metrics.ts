@@ -86,12 +86,12 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
   ]
 }
 
-/** The current state of a worker. */
-export function stateOf(stats: WorkerStats): Metric[] {
+/** The current state of a worker. @param isCurrent whether it answered just now */
+export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
   const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = stats
-  // A worker of an older build does not send its pid.
+  // A worker of an older build does not send its pid. Of one that does not answer, nothing is known now.
   const ofWorker = (value: number | undefined): Samples =>
-    value === undefined || pid === undefined ? [] : [[{ pid: String(pid) }, value]]
+    value === undefined || pid === undefined || !isCurrent ? [] : [[{ pid: String(pid) }, value]]
   return [
     gauge('topicd_connections', 'Open connections.', one(connections)),
     gauge('topicd_connections_max', 'Connections that all workers together accept.', one(connectionsMax)),

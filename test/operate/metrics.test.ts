@@ -168,6 +168,23 @@ await t.test('each worker reports its memory and its event loop, and every reade
   t.equal(p99, seen.value('topicd_event_loop_delay_p99_seconds'), 'the worst worker is one of them')
 })
 
+await t.test('of a worker that does not answer, no figure is called one of now', async (t) => {
+  const [stopped = 0, other = 0] = server.workerPids()
+  process.kill(stopped, 'SIGSTOP')
+  const during = await scrape(adminUrl)
+  process.kill(stopped, 'SIGCONT')
+  const workers = during.samples.filter(({ name }) => name === 'topicd_worker_event_loop_delay_p99_seconds')
+  t.strictSame(
+    workers.map(({ labels }) => labels.pid),
+    [String(other)],
+  )
+  t.ok(during.value('topicd_connections') >= 0, 'its counts stay in the sums')
+  await until('it answers again', async () => {
+    const { samples } = await scrape(adminUrl)
+    return samples.some(({ labels }) => labels.pid === String(stopped)) || undefined
+  })
+})
+
 await t.test('names, types and help follow the conventions', async (t) => {
   const { text, type } = await get(`${adminUrl}/metrics`)
   t.match(type, 'text/plain; version=0.0.4')

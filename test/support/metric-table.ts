@@ -30,7 +30,7 @@ const stats = {
 
 /** What that service would answer to a scrape. */
 export async function metricsText(): Promise<string> {
-  const worker = { version: '1', stats, ended: new Promise(() => {}), requestStats: async () => {} }
+  const worker = { version: '1', stats, ended: new Promise(() => {}), requestStats: async () => true }
   const metrics = createMetrics({
     serving: () => [worker],
     restarts: () => 0,
