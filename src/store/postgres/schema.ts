@@ -86,7 +86,7 @@ const raiseVersion: Statement<never> = {
 const missingStates: readonly (string | undefined)[] = ['3F000', '42P01']
 
 /** SQLSTATEs of two migrations that create the same thing at the same time. */
-const raceStates: readonly (string | undefined)[] = ['23505', '42P06', '42P07', '40001', 'XX000']
+const raceStates: readonly (string | undefined)[] = ['23505', '42710', '42P06', '42P07', '40001', 'XX000']
 
 const raceAttemptsMax = 20
 const raceMs = 100
