@@ -27,9 +27,13 @@ export class Readiness {
     const count = serving().length
     if (stopping()) reasons.push('the service is stopping')
     if (count < expected()) reasons.push(`${count} of ${expected()} workers serve`)
-    for (const { process } of this.#silent()) reasons.push(`worker ${process.pid} has not been heard for seconds`)
-    for (const { process, writable } of serving()) {
-      if (!writable) reasons.push(`worker ${process.pid} cannot write: a commit failed, or the disk is nearly full`)
+    const silent = this.#silent()
+    if (silent.length > 0) {
+      reasons.push(`${nameWorkers(silent)} ${silent.length === 1 ? 'has' : 'have'} not been heard for seconds`)
+    }
+    const readOnly = serving().filter(({ writable }) => !writable)
+    if (readOnly.length > 0) {
+      reasons.push(`${nameWorkers(readOnly)} cannot write: a commit failed, or the disk is nearly full`)
     }
     const storeProblem = this.storeProblem()
     if (storeProblem !== undefined) reasons.push(`the store is unavailable: ${storeProblem}`)
@@ -56,6 +60,11 @@ export class Readiness {
     const now = performance.now()
     return this.#options.serving().filter(({ heardMs }) => now - heardMs >= heartbeatMsMax)
   }
+}
+
+/** "worker 7", or "workers 7, 8, 9": what holds for many is said once. */
+function nameWorkers(workers: readonly Child[]): string {
+  return `${workers.length === 1 ? 'worker' : 'workers'} ${workers.map(({ process }) => process.pid).join(', ')}`
 }
 
 /** "2 workers serve, version 0.1.0", or the count of each version while there are several. */

@@ -31,7 +31,11 @@ const connectionsMax = 100
 const requestMsMax = 5000
 
 function answer(res: ServerResponse, status: number, type: string, body: string): void {
-  res.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
+  res.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+    'x-content-type-options': 'nosniff',
+  })
   res.end(body)
 }
 

@@ -30,16 +30,15 @@ interface PageParts {
   readonly vendor: Readonly<Record<string, string>>
 }
 
+const litHtml = { 'lit-html.js': 'lit-html/lit-html.js' }
+
 /** Under the names by which these files import each other. */
-const litHtml = Object.fromEntries(
-  ['lit-html.js', 'directive.js', 'directive-helpers.js', 'directives/repeat.js'].map((name) => [
-    name,
-    `lit-html/${name}`,
-  ]),
+const repeat = Object.fromEntries(
+  ['directive.js', 'directive-helpers.js', 'directives/repeat.js'].map((name) => [name, `lit-html/${name}`]),
 )
 
 const pages = {
-  topics: { document: 'topics.html', folders: ['console/topics', 'client'], vendor: litHtml },
+  topics: { document: 'topics.html', folders: ['console/topics', 'client'], vendor: { ...litHtml, ...repeat } },
   service: {
     document: 'service.html',
     folders: ['console/service'],

@@ -59,15 +59,29 @@ export function answerWith(
   { ifNoneMatch, acceptEncoding }: FileRequest,
   headers: FileAnswer['headers'],
 ): FileAnswer {
-  const isGzipped = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(acceptEncoding)
+  const isGzipped = takesGzip(acceptEncoding)
   // A strong ETag names bytes, and so each encoding has its own.
   const tag = isGzipped ? `"${etag}-gzip"` : `"${etag}"`
   const all = [...headers, ['etag', tag], ['vary', 'accept-encoding'], ['x-content-type-options', 'nosniff']] as const
-  if (ifNoneMatch.split(/\s*,\s*/).some((known) => known.replace(/^W\//, '') === tag)) {
+  if (ifNoneMatch === '*' || ifNoneMatch.split(/\s*,\s*/).some((known) => known.replace(/^W\//, '') === tag)) {
     return { status: 304, contentType, headers: all, body: Buffer.alloc(0) }
   }
   if (!isGzipped) return { status: 200, contentType, headers: all, body: plain }
   return { status: 200, contentType, headers: [...all, ['content-encoding', 'gzip']], body: gzipped }
+}
+
+/** As RFC 9110, 12.5.3: by its name in any case, or by `*` where it is not named, and not with a weight of 0. */
+function takesGzip(acceptEncoding: string): boolean {
+  const accepted = new Map(
+    acceptEncoding
+      .toLowerCase()
+      .split(',')
+      .map((coding) => {
+        const [name = '', ...parameters] = coding.split(';').map((part) => part.trim())
+        return [name, !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))] as const
+      }),
+  )
+  return accepted.get('gzip') ?? accepted.get('*') ?? false
 }
 
 function endOf(name: string): string {

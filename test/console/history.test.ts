@@ -1,7 +1,6 @@
 /** Ten minutes of readings: rates and quantiles between them, gaps, restarts of the service, and what is forgotten. */
 import t from 'tap'
-import { chartsOf, valuesOf } from '../../dist/console/service/charts.js'
-import { History, type Moment } from '../../dist/console/service/history.js'
+import { History } from '../../dist/console/service/history.js'
 import { type Reading, readingOf } from '../../dist/console/service/reading.js'
 
 interface Counts {
@@ -12,10 +11,11 @@ interface Counts {
   readonly seconds?: readonly [number, number]
   readonly commits?: readonly [commits: number, writes: number]
   readonly pids?: readonly number[]
+  readonly tookS?: number
 }
 
 function reading(atS: number, counts: Counts): Reading {
-  const { startedS = 1, answered = 0, failed = 0, seconds = [0, 0], commits = [0, 0], pids = [] } = counts
+  const { startedS = 1, answered = 0, failed = 0, seconds = [0, 0], commits = [0, 0], pids = [], tookS = 0 } = counts
   const [fast, slow] = seconds
   const text = [
     `process_start_time_seconds ${startedS}`,
@@ -28,7 +28,7 @@ function reading(atS: number, counts: Counts): Reading {
     `topicd_commit_writes_sum ${commits[1]}`,
     ...pids.map((pid) => `topicd_worker_resident_memory_bytes{pid="${pid}"} ${pid}`),
   ]
-  return readingOf(text.join('\n'), atS, atS)
+  return readingOf(text.join('\n'), { atS, tookS, serviceS: atS })
 }
 
 function historyOf(...readings: readonly Reading[]): History {
@@ -67,6 +67,19 @@ t.test('a service that was started again has no negative rates', (t) => {
   t.end()
 })
 
+t.test('a rate is between two readings of known times, at least 1 s apart', (t) => {
+  const slow = historyOf(
+    reading(100, { answered: 0 }),
+    reading(102, { answered: 400, tookS: 1.6 }),
+    reading(103.75, { answered: 750 }),
+    reading(105.75, { answered: 1150, tookS: 1.5 }),
+  )
+  t.strictSame(rates(slow), [null, null, [200, 0], [200, 0]], 'of 200 answers a second')
+  const often = [0, 0.1, 0.9, 1, 1.1].map((s) => reading(100 + s, { answered: Math.ceil(10 * s) }))
+  t.strictSame(rates(historyOf(...often)), [null, null, null, [10, 0], [10, 0]], 'a tab that is shown again and again')
+  t.end()
+})
+
 t.test('a pause of more than 6 s is a gap', (t) => {
   const history = historyOf(
     reading(100, { answered: 0 }),
@@ -102,14 +115,14 @@ t.test('quantiles and means are of the last 30 s', (t) => {
     reading(134, { seconds: [100, 20], commits: [12, 20] }),
   )
   const points = history.moments.map(({ point }) => point)
-  t.strictSame(points[1]?.latencyS, { p50: 0.5, p99: 0.99 })
+  t.strictSame(points[1]?.latencyS, { p50: 0.5, p99: 0.99, leastS: 1, mostS: 2 })
   t.equal(points[1]?.writesPerCommit, 1)
   t.equal(points[15]?.latencyS?.p50, 0.5, 'the values of 100 to 102 still count at 130')
-  t.strictSame(points.at(-1)?.latencyS, { p50: 1.5, p99: 1.99 }, 'and no more at 134')
+  t.strictSame(points.at(-1)?.latencyS, { p50: 1.5, p99: 1.99, leastS: 1, mostS: 2 }, 'and no more at 134')
   t.equal(points.at(-1)?.writesPerCommit, 5)
   t.strictSame(
     historyOf(reading(1, { seconds: [5, 0] }), reading(3, { seconds: [5, 0] })).moments[1]?.point?.latencyS,
-    { p50: undefined, p99: undefined },
+    { p50: undefined, p99: undefined, leastS: 1, mostS: 2 },
     'without values there is none',
   )
   t.end()
@@ -131,25 +144,5 @@ t.test('ten minutes are kept, and a clock that is set back begins anew', (t) => 
     'the limit itself is too old',
   )
   t.equal(history.lastReading, undefined)
-  t.end()
-})
-
-t.test('each worker has a line while it is in the ten minutes', (t) => {
-  const { moments } = historyOf(
-    reading(1, { pids: [10, 9] }),
-    reading(3, { pids: [9, 11] }),
-    reading(5, { pids: [11] }),
-  )
-  const linesOf = (of: readonly Moment[]): unknown =>
-    chartsOf(of)
-      .find(({ title }) => title === 'Memory')
-      ?.lines.slice(1)
-      .map((line) => [line.name, valuesOf(line, of)])
-  t.strictSame(linesOf(moments), [
-    ['worker 9', [9, 9, null]],
-    ['worker 10', [10, null, null]],
-    ['worker 11', [null, 11, 11]],
-  ])
-  t.strictSame(linesOf(moments.slice(2)), [['worker 11', [11]]])
   t.end()
 })

@@ -37,13 +37,13 @@ t.test('labels may contain what ends them elsewhere', (t) => {
 })
 
 t.test('infinite values, and those that are no number', (t) => {
-  const { sum } = parseMetricsText('up +Inf\ndown -Inf\nplain Inf\nnone NaN\n')
-  t.strictSame(['up', 'down', 'plain', 'none'].map(sum), [Infinity, -Infinity, Infinity, NaN])
+  const { sum } = parseMetricsText('up +Inf\ndown -Inf\nplain Inf\nnone NaN\nsome 1\nsome{a="b"} x\n')
+  t.strictSame(['up', 'down', 'plain', 'none', 'some'].map(sum), [Infinity, -Infinity, Infinity, undefined, 1])
   t.end()
 })
 
 t.test('everything that the page shows is reported under the names it reads', async (t) => {
-  const reading = readingOf(await metricsText(), 7, 8)
+  const reading = readingOf(await metricsText(), { atS: 7, tookS: 0.5, serviceS: 8 })
   const missing = Object.entries(reading).filter(([, value]) => value === undefined)
   t.strictSame(missing, [])
   t.match(reading, {
@@ -64,7 +64,7 @@ t.test('everything that the page shows is reported under the names it reads', as
 })
 
 t.test('what is not reported is undefined, and counts are 0', (t) => {
-  const reading = readingOf('', 1, 1)
+  const reading = readingOf('', { atS: 1, tookS: 0, serviceS: 1 })
   t.strictSame(
     [reading.topics, reading.diskFreeBytesMin, reading.reload, reading.connections],
     [undefined, undefined, undefined, undefined],
@@ -77,6 +77,6 @@ t.test('what is not reported is undefined, and counts are 0', (t) => {
 t.test('answers are counted by the class of their status', (t) => {
   const line = (status: number, count: number): string => `topicd_requests_total{route="r",status="${status}"} ${count}`
   const text = [line(200, 1), line(304, 2), line(400, 4), line(499, 8), line(500, 16), line(507, 32)].join('\n')
-  t.strictSame(readingOf(text, 1, 1).answers, { '2xx': 3, '4xx': 12, '5xx': 48 })
+  t.strictSame(readingOf(text, { atS: 1, tookS: 0, serviceS: 1 }).answers, { '2xx': 3, '4xx': 12, '5xx': 48 })
   t.end()
 })

@@ -30,7 +30,7 @@ function isClean(t: Test, server: Server, { complaints, origins }: Watched): voi
   t.strictSame([...origins], [server.adminUrl], 'no request to elsewhere')
 }
 
-const panel = (page: Page, title: string) => page.getByRole('region', { name: title })
+const panel = (page: Page, title: string) => page.getByRole('region', { name: title, exact: true })
 
 /** A value beside its name. */
 async function shown(page: Page, title: string, name: string): Promise<string> {
@@ -44,11 +44,11 @@ async function figure(page: Page, title: string, name: string): Promise<number> 
 }
 
 /** How many pixels of a chart have about the colour that the style sheet gives to this number. */
-function pixelsOf(page: Page, title: string, colour: number): Promise<number> {
+function pixelsOf(page: Page, title: string, colour: number | 'text'): Promise<number> {
   return page.evaluate<number>(`(() => {
     const panel = [...document.querySelectorAll('section')].find((of) => of.textContent.includes('${title}'))
     const canvas = panel.querySelector('canvas')
-    const hex = getComputedStyle(document.documentElement).getPropertyValue('--chart-${colour}').trim()
+    const hex = getComputedStyle(document.documentElement).getPropertyValue('--${colour === 'text' ? 'text' : `chart-${colour}`}').trim()
     const wanted = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16))
     // A copy is read, since the browser complains when one is read often that was not made for it.
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true })
@@ -71,6 +71,7 @@ const titles = [
   'Writes in flight',
   'Connections',
   'Memory',
+  'Memory of each worker',
   'Event-loop delay',
   'Free space on the disk',
 ]
@@ -80,17 +81,19 @@ await t.test('a first visit: what runs, charts, light and dark, wide and narrow'
   await server.post('addAndSet', { path: 'secret/path', value: 'secret value' })
   const watched = await openPage(t, server)
   const { page } = watched
-  t.equal(await page.title(), 'Ready – topicd')
+  t.equal(await page.title(), `Ready – ${new URL(server.adminUrl).host} – topicd`)
   t.strictSame(await page.getByRole('heading', { level: 2 }).allTextContents(), titles)
   t.equal(await shown(page, 'At a glance', 'Version'), version)
   t.equal(await shown(page, 'At a glance', 'Node.js'), process.versions.node)
   t.equal(await shown(page, 'At a glance', 'Workers'), '2')
   t.equal(await shown(page, 'At a glance', 'Workers replaced after they died'), '0')
   t.equal(await shown(page, 'At a glance', 'Topics'), '1')
-  t.match(await shown(page, 'At a glance', 'Last reload'), /^succeeded \d+ s ago, /)
+  t.equal(await shown(page, 'At a glance', 'Last reload'), 'none since the start')
   t.equal(await shown(page, 'At a glance', 'Last backup'), 'none yet')
   t.equal(await page.getByText('Certificate').count(), 0)
-  for (const pid of server.workerPids()) t.match(await shown(page, 'Memory', `worker ${pid}`), /^[\d.]+ MiB$/)
+  for (const pid of server.workerPids()) {
+    t.match(await shown(page, 'Memory of each worker', `worker ${pid}`), /^[\d.]+ MiB$/)
+  }
   t.equal(await shown(page, 'Free space on the disk', 'least for writes'), '256 MiB')
   t.notMatch(await page.content(), /secret|first/, 'nothing of topics or keys')
 
@@ -156,9 +159,13 @@ await t.test('the charts move under load, and only news is announced', { skip },
   t.comment(`${await atLeast('answers', 'Requests', '2xx', 20)} answers a second`)
   await atLeast('refusals', 'Requests', '4xx', 20)
   t.equal(await shown(page, 'Requests', '5xx'), '0/s')
-  for (const title of ['Latency', 'Commit time']) {
-    for (const name of ['median', '99 %'])
-      t.match(await shown(page, title, name), /^[\d.]+ (µs|ms)$/, `${title}, ${name}`)
+  for (const [title, of] of [
+    ['Latency', 'answers'],
+    ['Commit time', 'commits'],
+  ] as const) {
+    for (const name of [`half of ${of}`, `99 % of ${of}`]) {
+      t.match(await shown(page, title, name), /^(< )?[\d.]+ (µs|ms)$/, `${title}, ${name}`)
+    }
   }
   t.ok((await figure(page, 'Writes in a commit', 'writes')) >= 1)
   t.ok((await figure(page, 'Connections', 'open')) >= 4)
@@ -172,12 +179,55 @@ await t.test('the charts move under load, and only news is announced', { skip },
     .waitFor()
   t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), titles.length - 1, 'every chart shows the same moment')
   await page.mouse.move(1, 1)
-  await panel(page, 'Memory').getByText('resident;').waitFor()
+  await panel(page, 'Memory').getByText('resident, of all').waitFor()
 
   await end()
   await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
   t.equal(await page.evaluate('window.announced'), 0, 'no refresh was announced')
   isClean(t, server, watched)
+})
+
+await t.test('another moment is chosen by keyboard', { skip }, async (t) => {
+  const server = await startServer(t)
+  const watched = await openPage(t, server)
+  const { page } = watched
+  const slider = page.getByRole('slider', { name: 'Moment' })
+  t.equal(await slider.getAttribute('aria-valuetext'), 'now')
+  await until('three moments', async () => Number(await slider.getAttribute('max')) >= 2 || undefined)
+  const marked = (): Promise<number> => pixelsOf(page, 'Requests', 'text')
+  const before = await marked()
+  await slider.focus()
+  await page.keyboard.press('Home')
+  const time = (await slider.getAttribute('aria-valuetext')) ?? ''
+  t.match(time, /^\d\d:\d\d:\d\d$/)
+  t.equal(await page.getByText(`at ${time}`).count(), titles.length - 1, 'every chart shows it')
+  t.equal(await shown(page, 'Requests', '2xx'), '–', 'the first reading has no rate')
+  t.ok((await marked()) > before + 50, 'and marks it')
+  await until('two more moments', async () => Number(await slider.getAttribute('max')) >= 4 || undefined)
+  t.equal(await slider.getAttribute('aria-valuetext'), time, 'it stays where it is')
+  await checkAccessibility(t, page, 'another moment')
+  await page.keyboard.press('ArrowRight')
+  t.not(await slider.getAttribute('aria-valuetext'), time)
+  await page.keyboard.press('End')
+  t.equal(await slider.getAttribute('aria-valuetext'), 'now')
+  isClean(t, server, watched)
+})
+
+await t.test('without the library for charts, or the metrics, the rest is said', { skip }, async (t) => {
+  const server = await startServer(t)
+  const context = await (await startBrowser(t)).newContext()
+  const page = await context.newPage()
+  await page.route('**/uplot.js', (route) => route.abort())
+  await page.goto(`${server.adminUrl}/`)
+  await page.getByText('Ready', { exact: true }).waitFor()
+  t.match(await page.getByRole('alert').textContent(), /^The charts cannot be drawn: .*uPlot/)
+  await until('a rate', async () => (await figure(page, 'Requests', '2xx')) >= 0 || undefined)
+  await page.route('**/metrics', (route) => route.fulfill({ status: 500, body: 'the disk' }))
+  const status = page.getByRole('status')
+  await status.getByText('The metrics cannot be read. /metrics answers 500: the disk').waitFor()
+  t.match(await status.textContent(), /^\s*Ready\s/)
+  await page.unroute('**/metrics')
+  await until('no reason', async () => (await status.getByRole('listitem').count()) === 0 || undefined)
 })
 
 await t.test('a worker that stalls is a reason, until it goes on', { skip }, async (t) => {
@@ -189,7 +239,7 @@ await t.test('a worker that stalls is a reason, until it goes on', { skip }, asy
   const status = page.getByRole('status')
   await status.getByText(`worker ${stalled} has not been heard for seconds`).waitFor()
   t.match(await status.textContent(), /^\s*Not ready/)
-  t.equal(await page.title(), 'Not ready – topicd')
+  t.match(await page.title(), /^Not ready – 127\.0\.0\.1:\d+ – topicd$/)
   await checkAccessibility(t, page, 'not ready')
   process.kill(stalled, 'SIGCONT')
   await status.getByText('Ready', { exact: true }).waitFor()
@@ -213,9 +263,10 @@ await t.test('the service stops, and comes back: no rate is negative, and the ch
   const status = page.getByRole('status')
   await status.getByText(/^No answer since \d\d:\d\d:\d\d$/).waitFor()
   t.match(await status.textContent(), /This page keeps trying/)
-  t.equal(await shown(page, 'Memory', 'all processes'), '–', 'nothing is known of now')
+  t.equal(await shown(page, 'Memory', 'memory'), '–', 'nothing is known of now')
   t.ok((await pixelsOf(page, 'Memory', 1)) > 0, 'the chart is kept')
-  t.equal(await shown(page, 'At a glance', 'Version'), version)
+  const [old = ''] = await page.getByRole('heading', { name: /^At a glance, as of \d\d:\d\d:\d\d$/ }).allTextContents()
+  t.equal(await shown(page, old, 'Version'), version)
   await checkAccessibility(t, page, 'no answer')
 
   const { port } = new URL(server.adminUrl)

@@ -55,7 +55,7 @@ async function checkPage(t: Test, url: string): Promise<void> {
   t.ok(gunzipSync(compressed.body).equals(document.body))
   const etag = String(document.headers.etag)
   t.not(compressed.headers.etag, etag, 'each encoding has its own ETag')
-  for (const known of [etag, `"x", ${etag}`, `W/${etag}`]) {
+  for (const known of [etag, `"x", ${etag}`, `W/${etag}`, '*']) {
     const unchanged = await get(url, { 'if-none-match': known })
     t.match(unchanged, { status: 304, headers: { etag } }, known)
     t.equal(unchanged.body.length, 0)
@@ -63,7 +63,12 @@ async function checkPage(t: Test, url: string): Promise<void> {
   t.equal((await get(url, { 'if-none-match': '"other"' })).status, 200)
   const head = await get(url, {}, 'HEAD')
   t.match(head, { status: 200, headers: { etag, 'content-length': String(document.body.length) } })
-  t.equal((await get(url, { 'accept-encoding': 'gzip;q=0' })).headers['content-encoding'], undefined)
+  for (const refusing of ['gzip;q=0', '*, gzip; Q=0.00', '*;q=0', 'x-gzip', 'identity']) {
+    t.equal((await get(url, { 'accept-encoding': refusing })).headers['content-encoding'], undefined, refusing)
+  }
+  for (const accepting of ['GZIP', '*', 'br;q=1, gzip;q=0.5', 'gzip ; q=0.001']) {
+    t.equal((await get(url, { 'accept-encoding': accepting })).headers['content-encoding'], 'gzip', accepting)
+  }
 
   let bytes = compressed.body.length
   const files = filesIn(document)
@@ -89,7 +94,13 @@ await t.test('both pages', async (t) => {
   const server = await startServer(t)
   await checkPage(t, `${server.url}/console`)
   await checkPage(t, `${server.adminUrl}/`)
-  t.equal((await get(`${server.adminUrl}/console/none.js`)).status, 404)
+  for (const [path, status] of [
+    ['/console/none.js', 404],
+    ['/metrics', 200],
+    ['/healthz', 200],
+  ] as const) {
+    t.match(await get(server.adminUrl + path), { status, headers: { 'x-content-type-options': 'nosniff' } }, path)
+  }
   t.notMatch(server.output, /warning/i)
 })
 

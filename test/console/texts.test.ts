@@ -1,11 +1,9 @@
-/** What the page of the service says in words: numbers, times, facts, readiness, and how high charts are. */
+/** What the page of the service says in words: numbers, times, facts, and readiness. */
 import t, { type Test } from 'tap'
-import { type Chart, chartsOf, colourOf, highest, isolatedIn } from '../../dist/console/service/charts.js'
 import { factsOf } from '../../dist/console/service/facts.js'
 import * as formats from '../../dist/console/service/formats.js'
-import { History, type Moment } from '../../dist/console/service/history.js'
-import { readingOf } from '../../dist/console/service/reading.js'
-import { ServiceState } from '../../dist/console/service/service-state.js'
+import { type Reading, readingOf } from '../../dist/console/service/reading.js'
+import { type Round, ServiceState } from '../../dist/console/service/service-state.js'
 
 const day = 24 * 60 * 60
 
@@ -68,10 +66,18 @@ t.test('times are of the place where the page is read', (t) => {
   t.end()
 })
 
-/** The facts of a service with these metrics, at 1,000,000 s; a bad one ends with "!". */
+const readingAt = (serviceS: number, ...lines: readonly string[]) =>
+  readingOf(lines.join('\n'), { atS: 5, tookS: 0, serviceS })
+
+/** Of a bad fact, the text ends with "!". */
+function textsOf(basis: Parameters<typeof factsOf>[0]): Record<string, string> {
+  return Object.fromEntries(factsOf(basis).map(({ name, text, isBad }) => [name, isBad ? `${text}!` : text]))
+}
+
+/** The facts of a service with these metrics, at 1,000,000 s. */
 function facts(...lines: readonly string[]): Record<string, string> {
-  const reading = readingOf(lines.join('\n'), 5, 1_000_000)
-  return Object.fromEntries(factsOf(reading).map(({ name, text, isBad }) => [name, isBad ? `${text}!` : text]))
+  const reading = readingAt(1_000_000, ...lines)
+  return textsOf({ reading, first: reading, pageVersion: reading.version })
 }
 
 t.test('versions are named where they differ', (t) => {
@@ -79,21 +85,44 @@ t.test('versions are named where they differ', (t) => {
   const of = (version: string, count: number): string => `topicd_workers_by_version{version="${version}"} ${count}`
   t.match(facts(build, 'topicd_workers 3', of('2.0', 3)), { Version: '2.0', 'Node.js': '20.1.0', Workers: '3' })
   t.match(facts(build, 'topicd_workers 3', of('2.1', 3)), { Workers: '3 of version 2.1' })
-  t.match(facts(build, of('2.0', 1), of('2.1', 2)), { Workers: '1 of version 2.0, 2 of version 2.1!' })
-  t.match(facts(build, 'topicd_workers 0'), { Workers: '0!' })
+  t.match(facts(build, of('2.0', 1), of('2.1', 2)), {
+    Workers: 'several versions: 1 of version 2.0, 2 of version 2.1!',
+  })
+  t.match(facts(build, 'topicd_workers 0'), { Workers: '0: none serves!' })
   t.match(facts(), { Version: '–', 'Node.js': '–', Workers: '–', Topics: '–', 'Size of the store': '–' })
+  const reading = readingAt(1, build)
+  t.match(textsOf({ reading, first: reading, pageVersion: '1.9' }), {
+    Version: '2.0; this page is of 1.9: load it again!',
+  })
+  t.end()
+})
+
+t.test('workers that died are bad news for ten minutes', (t) => {
+  const at = (serviceS: number, restarts: number) =>
+    readingAt(serviceS, `topicd_worker_restarts_total ${restarts}`, 'process_start_time_seconds 1000')
+  const said = (first: Reading, reading: Reading): string | undefined =>
+    textsOf({ reading, first, pageVersion: undefined })['Workers replaced after they died']
+  t.equal(said(at(1100, 0), at(1200, 0)), '0')
+  t.equal(said(at(1500, 3), at(1500, 3)), '3, 3 of them lately!', 'all since a start that is not long ago')
+  t.equal(said(at(1600, 3), at(1600, 3)), '3', 'nobody knows when')
+  t.equal(said(at(5000, 1200), at(5500, 1201)), '1,201, 1 of them lately!')
+  t.equal(said(at(5000, 1201), at(5500, 1201)), '1,201')
   t.end()
 })
 
 t.test('the last reload, with its time by the clock of the service', (t) => {
-  const reload = (successful: number): string =>
+  const reload = (successful: number, startedS = 1): string =>
     facts(
+      `process_start_time_seconds ${startedS}`,
       `topicd_config_last_reload_successful ${successful}`,
       'topicd_config_last_reload_success_timestamp_seconds 999940',
     )['Last reload'] ?? ''
-  t.match(reload(1), /^succeeded 1 min 0 s ago, 1970-01-12 \d\d:\d\d$/)
+  t.match(reload(1), /^1 min 0 s ago, \d\d:\d\d$/)
   t.match(reload(0), /^failed; the settings are those of 1 min 0 s ago, .*!$/)
-  t.match(facts('process_start_time_seconds 996400').Started, /^1 h 0 min ago, /)
+  t.equal(reload(1, 999_939.5), 'none since the start')
+  t.match(reload(0, 999_939.5), /^failed; /)
+  t.match(facts('process_start_time_seconds 996400').Started, /^1 h 0 min ago, \d\d:\d\d$/)
+  t.match(facts('process_start_time_seconds 100000').Started, /^10 d 10 h ago, 1970-01-02 \d\d:\d\d$/)
   t.end()
 })
 
@@ -111,77 +140,53 @@ t.test('the certificate is bad with less than 14 days left', (t) => {
     facts(`topicd_certificate_end_timestamp_seconds ${1_000_000 + inS}`).Certificate
   t.equal(facts().Certificate, undefined)
   t.match(ends(14 * day), /^ends in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/)
-  t.match(ends(14 * day - 1), /^ends in 13 d 23 h, on .*!$/)
+  t.match(ends(14 * day - 1), /^ends in 13 d 23 h, on .*: renew it!$/)
   t.match(ends(0), /^ended on .*!$/)
   t.end()
 })
 
+const clock = new Date(2026, 0, 2, 3, 4, 5).getTime() / 1000
+
+const metrics = { text: 'topicd_build_info{version="2.0"} 1', serviceS: undefined, tookS: 0 }
+
 t.test('readiness, its reasons, and a service that does not answer', (t) => {
   const state = new ServiceState()
-  const answer = (status: number, text: string): void =>
-    state.answered(1, { readiness: { status, text }, metrics: '', serviceS: undefined })
+  const ask = (askedS: number, readiness: Round['readiness'], of: Round['metrics'] = metrics): void =>
+    state.add({ askedS, readiness, metrics: of })
   t.match(state.summary, { kind: 'waiting' })
-  answer(200, 'ready\n')
+  ask(clock - 3, { problem: 'Refused.' }, { problem: 'Refused.' })
+  t.strictSame(state.summary, { kind: 'silent', title: 'No answer', reasons: ['Refused.'] })
+  ask(clock - 2, { status: 200, text: 'ready\n' })
   t.strictSame(state.summary, { kind: 'ready', title: 'Ready', reasons: [] })
-  answer(503, 'not ready\n1 of 2 workers serve\nworker 7 cannot write: <b>\n')
+  ask(clock - 1, { status: 503, text: 'not ready\n1 of 2 workers serve\nworker 7 cannot write: <b>\n' })
   t.strictSame(state.summary, {
     kind: 'not ready',
     title: 'Not ready',
     reasons: ['1 of 2 workers serve', 'worker 7 cannot write: <b>'],
   })
-  answer(502, 'Bad gateway\n')
+  ask(clock, { status: 502, text: 'Bad gateway\n' })
   t.strictSame(state.summary.reasons, ['Bad gateway'], 'of a proxy')
-  const atS = new Date(2026, 0, 2, 3, 4, 5).getTime() / 1000
-  state.failed(atS, 'Refused.')
-  state.failed(atS + 2, 'Too slow.')
+  ask(clock + 2, { problem: 'Refused.' }, { problem: 'Refused.' })
+  ask(clock + 4, { problem: 'Too slow.' }, { problem: 'Too slow.' })
   t.strictSame(state.summary, { kind: 'silent', title: 'No answer since 03:04:05', reasons: ['Too slow.'] })
-  t.equal(state.history.moments.length, 2)
-  answer(200, 'ready\n')
+  t.equal(state.history.moments.length, 6)
+  ask(clock + 6, { status: 200, text: 'ready\n' })
   t.equal(state.summary.kind, 'ready')
+  t.equal(state.pageVersion, '2.0')
   t.end()
 })
 
-function momentsOf(...lines: readonly string[]): readonly Moment[] {
-  const history = new History()
-  history.add(readingOf(lines.join('\n'), 1, 1))
-  return history.moments
-}
-
-const chartOf = (title: string, moments: readonly Moment[]): Chart | undefined =>
-  chartsOf(moments).find((chart) => chart.title === title)
-
-t.test('a chart is as high as its lines, and as a limit once they are half way to it', (t) => {
-  const high = (open: number): number | undefined => {
-    const moments = momentsOf(`topicd_connections ${open}`, 'topicd_connections_max 100')
-    const chart = chartOf('Connections', moments)
-    return chart && highest(chart, moments)
-  }
-  t.equal(high(0), 0)
-  t.equal(high(49), 49)
-  t.equal(high(50), 100)
-  t.equal(high(120), 120)
-  t.end()
-})
-
-t.test('the disk has a chart if the service has a mark for it', (t) => {
-  const title = 'Free space on the disk'
-  t.ok(chartOf(title, momentsOf('topicd_disk_free_bytes_min 1', 'topicd_disk_free_bytes 2')))
-  t.notOk(chartOf(title, momentsOf('topicd_topics 1')))
-  t.notOk(chartOf(title, []))
-  t.end()
-})
-
-t.test('each line has one of six colours, and bad ones are red', (t) => {
-  const lines = [...Array(7).keys()].map((index) => ({ name: `${index}`, value: () => 1 }))
-  t.strictSame(lines.map(colourOf), [1, 2, 3, 4, 5, 6, 1])
-  t.equal(colourOf({ name: 'limit', value: () => 1, isLimit: true }, 1), 5)
-  t.equal(colourOf({ name: 'errors', value: () => 1, colour: 5 }, 2), 5)
-  t.end()
-})
-
-t.test('values that are between two gaps are drawn as points', (t) => {
-  t.strictSame(isolatedIn([1, null, 0, null, 2, 3, null, 4]), [0, 2, 7])
-  t.strictSame(isolatedIn([null, 1, 1]), [])
-  t.strictSame(isolatedIn([5]), [0])
+t.test('without one of the two answers, what the other says is shown', (t) => {
+  const state = new ServiceState()
+  const failure = { problem: '/metrics answers 500: full' }
+  state.add({ askedS: clock, readiness: { status: 503, text: 'not ready\nstopping\n' }, metrics: failure })
+  const lacking = 'The metrics cannot be read. /metrics answers 500: full'
+  t.strictSame(state.summary, { kind: 'not ready', title: 'Not ready', reasons: ['stopping', lacking] })
+  t.equal(state.history.moments[0]?.point, undefined, 'a gap')
+  state.add({ askedS: clock + 2, readiness: { status: 200, text: 'ready\n' }, metrics: failure })
+  t.strictSame(state.summary, { kind: 'ready', title: 'Ready', reasons: [lacking] })
+  state.add({ askedS: clock + 4, readiness: { problem: 'Too slow.' }, metrics })
+  t.match(state.summary, { kind: 'not ready', title: 'Whether it is ready is unknown', reasons: ['Too slow.'] })
+  t.ok(state.history.moments[2]?.point)
   t.end()
 })

@@ -1,16 +1,23 @@
 /** The charts of the page: their titles, units and lines. How they are drawn is for drawing.ts. */
 import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from './formats.js'
 import type { Moment } from './history.js'
-import type { Point } from './points.js'
+import { badStyle, type LineStyle, limitStyle, styleAt } from './line-style.js'
+import type { Point, Quantiles } from './points.js'
 import type { WorkerReading } from './reading.js'
 
 export interface Line {
   readonly name: string
   readonly value: (point: Point) => number | undefined
-  /** The number of its colour; by default that of its place. */
-  readonly colour?: number
-  /** A limit: dashed, and no reason to make the chart higher while it is far away. */
-  readonly isLimit?: boolean
+  /** By default that of its place. */
+  readonly style?: LineStyle
+  /** A limit, of values above or below it: no reason to make the chart higher while they are far away. */
+  readonly limit?: 'upper' | 'lower'
+  /** The worker that it belongs to. */
+  readonly pid?: string
+  /** The value in words, where its number would say more than is known. */
+  readonly text?: (point: Point) => string | undefined
+  /** What is bad about the value; undefined for nothing. */
+  readonly warning?: (point: Point) => string | undefined
 }
 
 export interface Chart {
@@ -20,18 +27,36 @@ export interface Chart {
   readonly format: (value: number) => string
   /** Which values are round; by default multiples of powers of ten. */
   readonly round?: 'whole' | 'binary'
+  /** The first is drawn above the others. */
   readonly lines: readonly Line[]
 }
 
-/** How many colours there are; of more lines, some share theirs. */
-const colours = 6
+/** @param index its place in its chart */
+export function styleOf({ style, limit }: Line, index: number): LineStyle {
+  return style ?? (limit ? limitStyle : styleAt(index))
+}
 
-/** Red, for what is bad. */
-const limitColour = 5
+/** Two quantiles of a histogram, of what `name` says in the plural. */
+function quantileLines(name: string, of: (point: Point) => Quantiles | undefined): Line[] {
+  const line = (share: string, quantile: 'p50' | 'p99'): Line => ({
+    name: `${share} of ${name}`,
+    value: (point) => of(point)?.[quantile],
+    text: (point) => textBeyond(of(point), quantile),
+  })
+  return [line('half', 'p50'), line('99 %', 'p99')]
+}
 
-/** Which of the style sheet's colours for charts a line has, from 1. */
-export function colourOf({ colour, isLimit }: Line, index: number): number {
-  return colour ?? (isLimit ? limitColour : (index % colours) + 1)
+/** Undefined for a value between the bounds, which is as exact as its buckets. */
+function textBeyond(quantiles: Quantiles | undefined, quantile: 'p50' | 'p99'): string | undefined {
+  const value = quantiles?.[quantile]
+  if (quantiles === undefined || value === undefined) return undefined
+  if (value < quantiles.leastS) return `< ${formatSeconds(quantiles.leastS)}`
+  return value >= quantiles.mostS ? `> ${formatSeconds(quantiles.mostS)}` : undefined
+}
+
+/** @returns `text` where the first value has reached the second */
+function warningAt(text: string, value: number | undefined, limit: number | undefined): string | undefined {
+  return value !== undefined && limit !== undefined && value >= limit ? text : undefined
 }
 
 const fixedCharts: readonly Chart[] = [
@@ -41,27 +66,21 @@ const fixedCharts: readonly Chart[] = [
     format: formatRate,
     lines: [
       { name: '2xx', value: ({ answers }) => answers?.['2xx'] },
-      { name: '4xx', value: ({ answers }) => answers?.['4xx'] },
-      { name: '5xx', value: ({ answers }) => answers?.['5xx'], colour: limitColour },
+      { name: '4xx', value: ({ answers }) => answers?.['4xx'], style: styleAt(3) },
+      { name: '5xx', value: ({ answers }) => answers?.['5xx'], style: badStyle },
     ],
   },
   {
     title: 'Latency',
-    explanation: 'within the workers, over the last 30 s',
+    explanation: 'how soon workers answer, over the last 30 s',
     format: formatSeconds,
-    lines: [
-      { name: 'median', value: ({ latencyS }) => latencyS?.p50 },
-      { name: '99 %', value: ({ latencyS }) => latencyS?.p99 },
-    ],
+    lines: quantileLines('answers', ({ latencyS }) => latencyS),
   },
   {
     title: 'Commit time',
     explanation: 'until the disk has the writes, over the last 30 s',
     format: formatSeconds,
-    lines: [
-      { name: 'median', value: ({ commitS }) => commitS?.p50 },
-      { name: '99 %', value: ({ commitS }) => commitS?.p99 },
-    ],
+    lines: quantileLines('commits', ({ commitS }) => commitS),
   },
   {
     title: 'Writes in a commit',
@@ -82,9 +101,20 @@ const fixedCharts: readonly Chart[] = [
     format: formatWhole,
     round: 'whole',
     lines: [
-      { name: 'open', value: ({ connections }) => connections },
-      { name: 'limit', value: ({ connectionsMax }) => connectionsMax, isLimit: true },
+      {
+        name: 'open',
+        value: ({ connections }) => connections,
+        warning: ({ connections, connectionsMax }) => warningAt('no more fit', connections, connectionsMax),
+      },
+      { name: 'limit', value: ({ connectionsMax }) => connectionsMax, limit: 'upper' },
     ],
+  },
+  {
+    title: 'Memory',
+    explanation: 'resident, of all processes together',
+    format: formatBytes,
+    round: 'binary',
+    lines: [{ name: 'memory', value: ({ residentBytes }) => residentBytes }],
   },
 ]
 
@@ -94,28 +124,49 @@ const disk: Chart = {
   format: formatBytes,
   round: 'binary',
   lines: [
-    { name: 'free', value: ({ diskFreeBytes }) => diskFreeBytes },
-    { name: 'least for writes', value: ({ diskFreeBytesMin }) => diskFreeBytesMin, isLimit: true },
+    {
+      name: 'free',
+      value: ({ diskFreeBytes }) => diskFreeBytes,
+      warning: ({ diskFreeBytes, diskFreeBytesMin }) => warningAt('too little', diskFreeBytesMin, diskFreeBytes),
+    },
+    { name: 'least for writes', value: ({ diskFreeBytesMin }) => diskFreeBytesMin, limit: 'lower' },
   ],
 }
 
-/** All charts for these moments: of the workers that are in them, and of the disk if they have one. */
-export function chartsOf(moments: readonly Moment[]): Chart[] {
-  const points = moments.flatMap(({ point }) => point ?? [])
-  const pids = [...new Set(points.flatMap(({ perWorker }) => perWorker.map(({ pid }) => pid)))]
+/** Every worker that has figures in one of these moments. */
+export function pidsOf(moments: readonly Moment[]): string[] {
+  return [...new Set(moments.flatMap(({ point }) => point?.perWorker.map(({ pid }) => pid) ?? []))]
+}
+
+/** How long a worker without figures is still named beside the charts: it may only be slow to answer. */
+const absentSMax = 15
+
+/** The workers that had figures shortly before a moment, or in it. */
+export function pidsAround({ atS }: Moment, moments: readonly Moment[]): ReadonlySet<string> {
+  return new Set(pidsOf(moments.filter((of) => of.atS <= atS && of.atS > atS - absentSMax)))
+}
+
+/**
+ * All charts for these moments: the disk's, if it has a mark.
+ *
+ * @param places of the workers that are in them
+ */
+export function chartsOf(moments: readonly Moment[], places: ReadonlyMap<string, number>): Chart[] {
   const ofWorkers = (value: (worker: WorkerReading) => number | undefined): Line[] =>
-    pids.map((pid) => ({ name: `worker ${pid}`, value: ({ perWorker }) => ofWorker(perWorker, pid, value) }))
+    [...places].map(([pid, place]) => ({
+      name: `worker ${pid}`,
+      value: ({ perWorker }) => ofWorker(perWorker, pid, value),
+      style: styleAt(place),
+      pid,
+    }))
   return [
     ...fixedCharts,
     {
-      title: 'Memory',
+      title: 'Memory of each worker',
       explanation: 'resident; what processes share counts in each',
       format: formatBytes,
       round: 'binary',
-      lines: [
-        { name: 'all processes', value: ({ residentBytes }) => residentBytes },
-        ...ofWorkers((of) => of.residentBytes),
-      ],
+      lines: ofWorkers((of) => of.residentBytes),
     },
     {
       title: 'Event-loop delay',
@@ -123,7 +174,7 @@ export function chartsOf(moments: readonly Moment[]): Chart[] {
       format: formatSeconds,
       lines: ofWorkers((of) => of.loopDelayP99S),
     },
-    ...(points.some(({ diskFreeBytesMin }) => diskFreeBytesMin !== undefined) ? [disk] : []),
+    ...(moments.some(({ point }) => point?.diskFreeBytesMin !== undefined) ? [disk] : []),
   ]
 }
 
@@ -134,25 +185,4 @@ function ofWorker(
 ): number | undefined {
   const worker = workers.find((of) => of.pid === pid)
   return worker && value(worker)
-}
-
-/** The values of a line, one for each moment; null is a gap. */
-export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {
-  return moments.map(({ point }) => (point && value(point)) ?? null)
-}
-
-/** The places of values between two gaps, through which no line goes: a hidden tab reads about once a minute. */
-export function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
-  const isGap = (index: number): boolean => (values[index] ?? null) === null
-  return Array.from(values, (_, index) => index).filter(
-    (index) => !isGap(index) && isGap(index - 1) && isGap(index + 1),
-  )
-}
-
-/** How high a chart has to be: what its lines reach, and a limit once they are half way to it. */
-export function highest(chart: Chart, moments: readonly Moment[]): number {
-  const maxOf = (line: Line): number => Math.max(0, ...valuesOf(line, moments).map((value) => value ?? 0))
-  const reached = Math.max(0, ...chart.lines.filter(({ isLimit }) => !isLimit).map(maxOf))
-  const limits = chart.lines.filter(({ isLimit }) => isLimit).map(maxOf)
-  return Math.max(reached, ...limits.filter((limit) => limit <= 2 * reached))
 }

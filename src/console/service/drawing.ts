@@ -3,9 +3,11 @@
  * is for charts.ts; the values as text are the page's, so a canvas is hidden from screen readers.
  */
 import type Plot from 'uplot'
-import { type Chart, colourOf, highest, isolatedIn, valuesOf } from './charts.js'
+import { highest, isolatedIn, valuesOf } from './chart-values.js'
+import { type Chart, type Line, styleOf } from './charts.js'
 import { formatClock } from './formats.js'
 import { historyS, type Moment } from './history.js'
+import { dashesPx, type LineStyle } from './line-style.js'
 
 const heightPx = 150
 
@@ -27,7 +29,8 @@ export class Drawing {
   readonly element = document.createElement('div')
   readonly #onCursor: (atS: number | undefined) => void
   #plot: Plot | undefined
-  #lineNames = ''
+  #drawnLines = ''
+  #markedS: number | undefined
   #fromS = 0
   #untilS = 0
   #highest = 0
@@ -46,15 +49,21 @@ export class Drawing {
     this.#fromS = Math.min(untilS - shownSMin, Math.max(untilS - historyS, firstS))
     this.#untilS = untilS
     this.#highest = highest(chart, moments)
-    const data: Plot.AlignedData = [
-      moments.map(({ atS }) => atS),
-      ...chart.lines.map((line) => valuesOf(line, moments)),
-    ]
-    const names = chart.lines.map(({ name }) => name).join()
-    if (this.#plot !== undefined && names === this.#lineNames) return this.#plot.setData(data)
+    // What comes later is drawn above.
+    const lines = chart.lines.map((line, index): StyledLine => ({ ...line, style: styleOf(line, index) })).reverse()
+    const data: Plot.AlignedData = [moments.map(({ atS }) => atS), ...lines.map((line) => valuesOf(line, moments))]
+    const drawnLines = JSON.stringify(lines.map(({ name, style }) => [name, style]))
+    if (this.#plot !== undefined && drawnLines === this.#drawnLines) return this.#plot.setData(data)
     this.#plot?.destroy()
-    this.#lineNames = names
-    this.#plot = new uPlot(this.#options(chart), data, this.element)
+    this.#drawnLines = drawnLines
+    this.#plot = new uPlot(this.#options(chart, lines), data, this.element)
+  }
+
+  /** Marks a moment; undefined for none. */
+  mark(atS: number | undefined): void {
+    if (atS === this.#markedS) return
+    this.#markedS = atS
+    this.redraw()
   }
 
   /** Draws again in the colours of now. */
@@ -66,12 +75,15 @@ export class Drawing {
     return { width: Math.max(this.element.clientWidth, 1), height: heightPx }
   }
 
-  #options(chart: Chart): Plot.Options {
+  #options(chart: Chart, lines: readonly StyledLine[]): Plot.Options {
     return {
       ...this.#size(),
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'service' } },
-      hooks: { setCursor: [({ cursor: { idx }, data }) => this.#onCursor(data[0][idx ?? -1])] },
+      hooks: {
+        setCursor: [({ cursor: { idx }, data }) => this.#onCursor(data[0][idx ?? -1])],
+        draw: [(plot) => this.#drawMark(plot)],
+      },
       scales: {
         x: { time: false, range: () => [this.#fromS, this.#untilS] },
         y: { range: () => [0, this.#highest * 1.05 || 1] },
@@ -85,8 +97,14 @@ export class Drawing {
           ...(chart.round && { incrs: increments[chart.round] }),
         },
       ],
-      series: [{}, ...chart.lines.map(seriesOf)],
+      series: [{}, ...lines.map(seriesOf)],
     }
+  }
+
+  #drawMark({ ctx, bbox: { top, height }, valToPos }: Plot): void {
+    if (this.#markedS === undefined) return
+    ctx.fillStyle = colour('--text')
+    ctx.fillRect(Math.round(valToPos(this.#markedS, 'x', true)), top, devicePixelRatio, height)
   }
 }
 
@@ -103,9 +121,13 @@ const axisColours: Plot.Axis = {
   ticks: { show: false },
 }
 
-function seriesOf(line: Chart['lines'][number], index: number): Plot.Series {
-  const stroke = (): string => colour(`--chart-${colourOf(line, index)}`)
+interface StyledLine extends Line {
+  readonly style: LineStyle
+}
+
+function seriesOf({ name, style }: StyledLine): Plot.Series {
+  const stroke = (): string => colour(`--chart-${style.colour}`)
   const filter: Plot.Series.Points.Filter = ({ data }, at) => isolatedIn(data[at] ?? [])
   const points = { show: false, filter, size: 3, fill: stroke }
-  return { label: line.name, stroke, width: 1.5, points, ...(line.isLimit && { dash: [6, 4] }) }
+  return { label: name, stroke, width: 1.5, dash: [...dashesPx[style.dash]], points }
 }

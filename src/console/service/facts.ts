@@ -1,6 +1,16 @@
 /** What the page says of the service in words: versions, times, sizes. Each fact is a name and a text. */
-import { formatBytes, formatSpan, formatTime, formatWhole, unknown } from './formats.js'
+import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from './formats.js'
+import { historyS } from './history.js'
 import type { Reading } from './reading.js'
+
+/** What the facts are made of. */
+export interface FactsBasis {
+  readonly reading: Reading
+  /** The first one of the same run of the service that is kept. */
+  readonly first: Reading
+  /** The version of the service that served the page; undefined before one is known. */
+  readonly pageVersion: string | undefined
+}
 
 interface Fact {
   readonly name: string
@@ -14,13 +24,14 @@ const dayS = 24 * 60 * 60
 /** With less left of its certificate, somebody has to renew it. */
 const certificateS = 14 * dayS
 
-export function factsOf(reading: Reading): Fact[] {
-  const { version, node, startedS, restarts, topics, storeBytes } = reading
+export function factsOf(basis: FactsBasis): Fact[] {
+  const { reading } = basis
+  const { node, startedS, topics, storeBytes } = reading
   return [
-    { name: 'Version', text: version ?? unknown },
+    versionFact(basis),
     { name: 'Node.js', text: node?.replace(/^v/, '') ?? unknown },
     workersFact(reading),
-    { name: 'Workers replaced after they died', text: whole(restarts) },
+    restartsFact(basis),
     { name: 'Started', text: startedS === undefined ? unknown : ago(startedS, reading) },
     reloadFact(reading),
     ...backupFact(reading),
@@ -32,27 +43,50 @@ export function factsOf(reading: Reading): Fact[] {
 
 const whole = (count: number | undefined): string => (count === undefined ? unknown : formatWhole(count))
 
-const ago = (timeS: number, { serviceS }: Reading): string =>
-  `${formatSpan(serviceS - timeS)} ago, ${formatTime(timeS)}`
+/** With the date once the time of day alone may be yesterday's. */
+function ago(timeS: number, { serviceS }: Reading): string {
+  const agoS = serviceS - timeS
+  return `${formatSpan(agoS)} ago, ${agoS < dayS ? formatClock(timeS, false) : formatTime(timeS)}`
+}
+
+function versionFact({ reading: { version }, pageVersion }: FactsBasis): Fact {
+  const name = 'Version'
+  if (version === undefined || pageVersion === undefined) return { name, text: version ?? unknown }
+  if (version === pageVersion) return { name, text: version }
+  return { name, text: `${version}; this page is of ${pageVersion}: load it again`, isBad: true }
+}
+
+/** Bad only for as long as charts are kept: one that died a year ago needs nobody. */
+function restartsFact({ reading, first }: FactsBasis): Fact {
+  const { restarts, startedS, serviceS } = reading
+  const name = 'Workers replaced after they died'
+  if (restarts === undefined) return { name, text: unknown }
+  const isYoung = startedS !== undefined && serviceS - startedS < historyS
+  const lately = isYoung ? restarts : restarts - (first.restarts ?? restarts)
+  if (lately <= 0) return { name, text: whole(restarts) }
+  return { name, text: `${whole(restarts)}, ${whole(lately)} of them lately`, isBad: true }
+}
 
 /** The primary's version is a fact of its own, so the workers' are named where they differ. */
 function workersFact({ version, workers, workerVersions }: Reading): Fact {
   const differ = workerVersions.some((of) => of.version !== version)
   const versions = workerVersions.map((of) => `${of.workers} of version ${of.version}`).join(', ')
-  return {
-    name: 'Workers',
-    text: differ ? versions : whole(workers),
-    isBad: workers === 0 || workerVersions.length > 1,
-  }
+  const name = 'Workers'
+  if (workers === 0) return { name, text: '0: none serves', isBad: true }
+  if (workerVersions.length > 1) return { name, text: `several versions: ${versions}`, isBad: true }
+  return { name, text: differ ? versions : whole(workers) }
 }
 
-/** The start counts as the first reload. */
+/** The start counts as a reload for the service, which reports its time shortly after it. */
+const startS = 2
+
 function reloadFact(reading: Reading): Fact {
-  const { reload } = reading
-  if (reload === undefined) return { name: 'Last reload', text: unknown }
+  const { reload, startedS = 0 } = reading
+  const name = 'Last reload'
+  if (reload === undefined) return { name, text: unknown }
   const time = ago(reload.successS, reading)
-  if (reload.successful) return { name: 'Last reload', text: `succeeded ${time}` }
-  return { name: 'Last reload', text: `failed; the settings are those of ${time}`, isBad: true }
+  if (!reload.successful) return { name, text: `failed; the settings are those of ${time}`, isBad: true }
+  return { name, text: reload.successS - startedS < startS ? 'none since the start' : time }
 }
 
 /** None where the topics are in PostgreSQL, whose backups are its own: only there, no mark of the disk is reported. */
@@ -70,5 +104,5 @@ function certificateFact({ certificateEndS, serviceS }: Reading): Fact[] {
   const name = 'Certificate'
   if (leftS <= 0) return [{ name, text: `ended on ${formatTime(certificateEndS)}`, isBad: true }]
   const text = `ends in ${formatSpan(leftS)}, on ${formatTime(certificateEndS)}`
-  return [{ name, text, isBad: leftS < certificateS }]
+  return [leftS < certificateS ? { name, text: `${text}: renew it`, isBad: true } : { name, text }]
 }

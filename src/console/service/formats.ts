@@ -58,6 +58,9 @@ export function formatClock(epochS: number, withSeconds = true): string {
   return parts.map(two).join(':')
 }
 
+/** The place or offset whose time those are. */
+export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
+
 /** Date and time of day, to the minute. @param epochS seconds since the epoch */
 export function formatTime(epochS: number): string {
   const date = new Date(epochS * 1000)

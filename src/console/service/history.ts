@@ -24,6 +24,12 @@ export class History {
     return this.#readings.at(-1)
   }
 
+  /** The first one that is kept of the service's present run. */
+  get firstReadingOfRun(): Reading | undefined {
+    const { lastReading } = this
+    return this.#readings.find(({ startedS }) => startedS === lastReading?.startedS)
+  }
+
   /** Adds a reading. After a pause, such as that of a hidden tab, the moments before it are followed by a gap. */
   add(reading: Reading): void {
     const { atS } = reading

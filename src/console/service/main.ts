@@ -1,12 +1,14 @@
-/** The page of the service: reads, keeps, and shows. Everything is drawn after a reading, or when the pointer moves. */
+/** The page of the service: reads, keeps, and shows. Everything is drawn after a reading, or when another moment is chosen. */
 import { render } from '../vendor/lit-html.js'
-import { type Chart, chartsOf } from './charts.js'
+import { type Chart, chartsOf, pidsAround, pidsOf } from './charts.js'
 import { Drawing } from './drawing.js'
 import { pageOf } from './page.js'
 import { keepReading } from './requests.js'
 import { ServiceState } from './service-state.js'
+import { WorkerPlaces } from './worker-places.js'
 
 const state = new ServiceState()
+const places = new WorkerPlaces()
 
 /** By the title of their chart. */
 const drawings = new Map<string, Drawing>()
@@ -14,7 +16,13 @@ const drawings = new Map<string, Drawing>()
 /** Where the pointer is in a chart, in seconds since the epoch. */
 let pointedAtS: number | undefined
 
+/** The moment that was chosen by the slider; undefined for now. */
+let chosenS: number | undefined
+
 let charts: readonly Chart[] = []
+
+/** Why there is nothing to see in the charts. */
+let drawingProblem: string | undefined
 
 const nowS = (): number => Date.now() / 1000
 
@@ -31,27 +39,60 @@ function point(atS: number | undefined): void {
   requestAnimationFrame(showText)
 }
 
+function choose(atS: number | undefined): void {
+  chosenS = atS
+  showText()
+  for (const drawing of drawings.values()) drawing.mark(atS)
+}
+
 function showText(): void {
-  const { summary, history } = state
-  const { moments } = history
-  const pointed = moments.find(({ atS }) => atS === pointedAtS)
-  document.title = `${summary.title} – topicd`
+  const { summary, history, pageVersion } = state
+  const { moments, lastReading, firstReadingOfRun } = history
+  const momentAt = (atS: number | undefined) => moments.find((moment) => moment.atS === atS)
+  const chosen = momentAt(chosenS)
+  const other = momentAt(pointedAtS) ?? chosen
+  const moment = other ?? moments.at(-1)
+  document.title = `${summary.title} – ${location.host} – topicd`
   const shown = {
     host: location.host,
     summary,
-    reading: history.lastReading,
+    facts: lastReading && {
+      reading: lastReading,
+      first: firstReadingOfRun ?? lastReading,
+      pageVersion,
+      isOld: moments.at(-1)?.point === undefined,
+    },
     charts: charts.map((chart) => ({ chart, element: drawingOf(chart).element })),
-    moment: pointed ?? moments.at(-1),
-    isPointedAt: pointed !== undefined,
+    drawingProblem,
+    moments,
+    chosen,
+    choose,
+    moment,
+    isOtherMoment: other !== undefined,
+    pids: moment ? pidsAround(moment, moments) : new Set<string>(),
   }
   render(pageOf(shown), document.body)
 }
 
+/** Without its charts the page still says everything in words. */
+function draw(): string | undefined {
+  const { moments } = state.history
+  try {
+    for (const chart of charts) drawingOf(chart).show(chart, moments, nowS())
+    return undefined
+  } catch (error) {
+    return `The charts cannot be drawn: ${error instanceof Error ? error.message : error}. Try to load the page again.`
+  }
+}
+
 function show(): void {
   const { moments } = state.history
-  charts = chartsOf(moments)
+  charts = chartsOf(moments, places.assign(pidsOf(moments)))
   showText()
-  for (const chart of charts) drawingOf(chart).show(chart, moments, nowS())
+  const problem = draw()
+  if (problem === drawingProblem) return
+  drawingProblem = problem
+  showText()
 }
 
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
@@ -59,13 +100,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 })
 
 show()
-keepReading(
-  (answer) => {
-    state.answered(nowS(), answer)
-    show()
-  },
-  (reason) => {
-    state.failed(nowS(), reason)
-    show()
-  },
-)
+keepReading((round) => {
+  state.add(round)
+  show()
+})

@@ -1,6 +1,7 @@
 /**
  * Prometheus's text format, as far as a page needs it: the samples of each metric, without types and help. A line that
- * is no sample is passed over, since a newer service may write what this page does not know.
+ * is no sample is passed over, since a newer service may write what this page does not know, and so is one whose value
+ * is no number.
  */
 
 interface Sample {
@@ -22,9 +23,11 @@ export function parseMetricsText(text: string): MetricsText {
   for (const line of text.split('\n')) {
     const [, name, labels = '', value = ''] = sampleLine.exec(line) ?? []
     if (name === undefined) continue
+    const number = parseValue(value)
+    if (Number.isNaN(number)) continue
     const samples = byName.get(name) ?? []
     byName.set(name, samples)
-    samples.push({ labels: parseLabels(labels), value: parseValue(value) })
+    samples.push({ labels: parseLabels(labels), value: number })
   }
   const samples = (name: string): readonly Sample[] => byName.get(name) ?? []
   return {

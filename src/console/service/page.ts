@@ -1,10 +1,9 @@
 /** The page: what is known of the service as markup. All texts are made elsewhere. */
 import { html, type TemplateResult } from '../vendor/lit-html.js'
-import { type Chart, colourOf, type Line } from './charts.js'
-import { factsOf } from './facts.js'
-import { formatClock, unknown } from './formats.js'
+import { type Chart, type Line, styleOf } from './charts.js'
+import { type FactsBasis, factsOf } from './facts.js'
+import { formatClock, timeZone, unknown } from './formats.js'
 import type { Moment } from './history.js'
-import type { Reading } from './reading.js'
 import type { Summary } from './service-state.js'
 
 interface ShownChart {
@@ -16,17 +15,25 @@ interface ShownChart {
 interface Shown {
   readonly host: string
   readonly summary: Summary
-  /** The last one; undefined before the first. */
-  readonly reading: Reading | undefined
+  /** Undefined before the first reading. `isOld`: nothing could be read since. */
+  readonly facts: (FactsBasis & { readonly isOld: boolean }) | undefined
   readonly charts: readonly ShownChart[]
+  readonly drawingProblem: string | undefined
+  readonly moments: readonly Moment[]
+  /** By the slider; undefined for now. */
+  readonly chosen: Moment | undefined
+  /** @param atS undefined for now */
+  readonly choose: (atS: number | undefined) => void
   /** The moment whose values are shown as text; undefined for none. */
   readonly moment: Moment | undefined
-  /** Whether that is the one below the pointer, and not the last. */
-  readonly isPointedAt: boolean
+  /** Whether that is another than the last. */
+  readonly isOtherMoment: boolean
+  /** The workers that are named beside the charts. */
+  readonly pids: ReadonlySet<string>
 }
 
 export function pageOf(shown: Shown): TemplateResult {
-  const { host, summary, reading, charts } = shown
+  const { host, summary, facts, charts, drawingProblem } = shown
   return html`
     <header class="top">
       <h1>topicd service</h1>
@@ -34,11 +41,13 @@ export function pageOf(shown: Shown): TemplateResult {
     </header>
     <main>
       ${summaryOf(summary)}
-      ${reading && factsPanel(reading)}
+      ${facts && factsPanel(facts)}
+      ${momentChoice(shown)}
+      ${drawingProblem && html`<p class="panel bad" role="alert">${drawingProblem}</p>`}
       <div class="charts">${charts.map((of) => chartPanel(of, shown))}</div>
       <p class="quiet">
-        The last ten minutes, since this page was opened; read every two seconds from <a href="metrics">metrics</a> and
-        <a href="readyz">readyz</a>. Nothing is stored.
+        Up to ten minutes, from when this page was opened; read every two seconds from <a href="metrics">metrics</a> and
+        <a href="readyz">readyz</a>. Nothing is stored. Times are of ${timeZone}.
       </p>
     </main>
   `
@@ -55,12 +64,13 @@ function summaryOf({ kind, title, reasons }: Summary): TemplateResult {
   `
 }
 
-function factsPanel(reading: Reading): TemplateResult {
+function factsPanel(basis: NonNullable<Shown['facts']>): TemplateResult {
+  const { reading, isOld } = basis
   return html`
     <section class="panel" aria-labelledby="facts">
-      <h2 id="facts">At a glance</h2>
-      <dl class="facts">
-        ${factsOf(reading).map(
+      <h2 id="facts">At a glance${isOld ? `, as of ${formatClock(reading.atS)}` : ''}</h2>
+      <dl class=${isOld ? 'facts quiet' : 'facts'}>
+        ${factsOf(basis).map(
           ({ name, text, isBad }) => html`<div><dt>${name}</dt><dd class=${isBad ? 'bad' : ''}>${text}</dd></div>`,
         )}
       </dl>
@@ -68,25 +78,48 @@ function factsPanel(reading: Reading): TemplateResult {
   `
 }
 
-function chartPanel({ chart, element }: ShownChart, { moment, isPointedAt }: Shown): TemplateResult {
+/** For who has no pointer: its end is now, which it follows. */
+function momentChoice({ moments, chosen, choose }: Shown): TemplateResult {
+  const last = Math.max(0, moments.length - 1)
+  const index = chosen ? moments.indexOf(chosen) : last
+  const text = chosen ? formatClock(chosen.atS) : 'now'
+  const chooseAt = ({ target }: Event): void => {
+    const { value } = target as HTMLInputElement
+    choose(Number(value) === last ? undefined : moments[Number(value)]?.atS)
+  }
+  return html`
+    <label class="moment">
+      Moment
+      <input type="range" min="0" max=${last} .value=${String(index)} aria-valuetext=${text} @input=${chooseAt}>
+      <span>${text}</span>
+    </label>
+  `
+}
+
+function chartPanel({ chart, element }: ShownChart, { moment, isOtherMoment, pids }: Shown): TemplateResult {
   const { title, explanation = '', lines } = chart
   const id = title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
+  const shown = lines.map((line, index) => (line.pid && !pids.has(line.pid) ? '' : lineOf(chart, line, index, moment)))
   return html`
     <section class="panel" aria-labelledby=${id}>
       <h2 id=${id}>${title}</h2>
-      <p class="quiet">${isPointedAt && moment ? `at ${formatClock(moment.atS)}` : explanation}</p>
+      <p class="quiet">${isOtherMoment && moment ? `at ${formatClock(moment.atS)}` : explanation}</p>
       ${element}
-      <dl class="lines">${lines.map((line, index) => lineOf(chart, line, index, moment))}</dl>
+      <dl class="lines">${shown}</dl>
     </section>
   `
 }
 
 function lineOf({ format }: Chart, line: Line, index: number, moment: Moment | undefined): TemplateResult {
-  const value = moment?.point && line.value(moment.point)
+  const { colour, dash } = styleOf(line, index)
+  const point = moment?.point
+  const value = point && line.value(point)
+  const text = point === undefined || value === undefined ? unknown : (line.text?.(point) ?? format(value))
+  const warning = point && line.warning?.(point)
   return html`
     <div>
-      <dt><span class="swatch swatch-${colourOf(line, index)}"></span>${line.name}</dt>
-      <dd>${value === undefined ? unknown : format(value)}</dd>
+      <dt><span class="swatch colour-${colour} ${dash}"></span>${line.name}</dt>
+      <dd class=${warning ? 'bad' : ''}>${warning ? `${text}, ${warning}` : text}</dd>
     </div>
   `
 }

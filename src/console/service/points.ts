@@ -22,9 +22,12 @@ export interface Point {
   readonly diskFreeBytesMin: number | undefined
 }
 
-interface Quantiles {
+export interface Quantiles {
   readonly p50: number | undefined
   readonly p99: number | undefined
+  /** The first and the last bound of the counts: what is smaller, or larger, is not told apart. */
+  readonly leastS: number
+  readonly mostS: number
 }
 
 /** Over how long quantiles and means are taken. */
@@ -33,13 +36,18 @@ const windowS = 30
 /** How far two readings may be apart and still belong together: one that was missed is not yet a gap. */
 export const gapS = 6
 
+/** A rate over less time would say more of when its two readings were answered than of the service. */
+const rateSMin = 1
+
+/** Of a reading that took longer, nobody knows when within this time its counts were taken: it gives no rate. */
+const tookSMax = 1.5
+
 /** @param earlier former readings, the latest last */
 export function pointOf(now: Reading, earlier: readonly Reading[]): Point {
   const comparable = earlier.filter(({ startedS }) => startedS === now.startedS)
-  const last = comparable.at(-1)
   const window = comparable.find(({ atS }) => atS >= now.atS - windowS - 1)
   return {
-    answers: last && perSecond(last, now),
+    answers: perSecond(comparable, now),
     latencyS: window && quantiles(window.requestSeconds, now.requestSeconds),
     commitS: window && quantiles(window.commitSeconds, now.commitSeconds),
     writesPerCommit: window && writesPerCommit(window, now),
@@ -54,9 +62,12 @@ export function pointOf(now: Reading, earlier: readonly Reading[]): Point {
 }
 
 /** Undefined after a gap, whose mean would say nothing of now, or if a count has fallen. */
-function perSecond(before: Reading, now: Reading): Answers | undefined {
+function perSecond(earlier: readonly Reading[], now: Reading): Answers | undefined {
+  if (now.tookS > tookSMax) return undefined
+  const before = earlier.findLast(({ atS, tookS }) => tookS <= tookSMax && now.atS - atS >= rateSMin)
+  if (before === undefined) return undefined
   const seconds = now.atS - before.atS
-  if (seconds <= 0 || seconds > gapS) return undefined
+  if (seconds > gapS) return undefined
   const rate = (of: keyof Answers): number => (now.answers[of] - before.answers[of]) / seconds
   const rates = { '2xx': rate('2xx'), '4xx': rate('4xx'), '5xx': rate('5xx') }
   return Object.values(rates).every((value) => value >= 0) ? rates : undefined
@@ -64,7 +75,11 @@ function perSecond(before: Reading, now: Reading): Answers | undefined {
 
 function quantiles(before: Buckets, now: Buckets): Quantiles | undefined {
   const between = bucketsBetween(before, now)
-  return between && { p50: quantile(0.5, between), p99: quantile(0.99, between) }
+  if (between === undefined) return undefined
+  const finite = between.bounds.filter((bound) => bound !== Number.POSITIVE_INFINITY)
+  const p50 = quantile(0.5, between)
+  const p99 = quantile(0.99, between)
+  return { p50, p99, leastS: finite[0] ?? 0, mostS: finite.at(-1) ?? Number.POSITIVE_INFINITY }
 }
 
 function writesPerCommit(before: Reading, now: Reading): number | undefined {

@@ -17,8 +17,10 @@ export interface WorkerReading {
 
 /** Times are seconds since the epoch. What the service does not report is undefined. */
 export interface Reading {
-  /** When it was read, by the browser's clock. */
+  /** When it was asked for, by the browser's clock. */
   readonly atS: number
+  /** Between the question and the answer; its counts are those of some moment in between. */
+  readonly tookS: number
   /** The same by the service's clock, which all of its times are of. */
   readonly serviceS: number
   readonly startedS: number | undefined
@@ -46,13 +48,12 @@ export interface Reading {
   readonly diskFreeBytesMin: number | undefined
 }
 
-export function readingOf(text: string, atS: number, serviceS: number): Reading {
+export function readingOf(text: string, times: Pick<Reading, 'atS' | 'tookS' | 'serviceS'>): Reading {
   const metrics = parseMetricsText(text)
   const { sum } = metrics
   const build = metrics.samples('topicd_build_info')[0]?.labels
   return {
-    atS,
-    serviceS,
+    ...times,
     startedS: sum('process_start_time_seconds'),
     version: build?.version,
     node: build?.node,

@@ -1,30 +1,56 @@
 /** Reads the service every two seconds, beside each other its metrics and whether it is ready, until the page ends. */
-import type { Answered } from './service-state.js'
+import type { Failure, Round } from './service-state.js'
 
 const intervalMs = 2000
 
 /** Longer than the service waits for its slowest worker. */
 const answerMsMax = 5000
 
-/** Relative, so that the page also works below a path of a proxy. */
-async function ask(path: string): Promise<Response> {
-  return fetch(path, { signal: AbortSignal.timeout(answerMsMax), cache: 'no-store' })
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
 }
 
-async function readOnce(): Promise<Answered> {
-  const [readiness, metrics] = await Promise.all([ask('readyz'), ask('metrics')])
-  const [readinessText, metricsText] = await Promise.all([readiness.text(), metrics.text()])
-  if (!metrics.ok) throw new Error(`/metrics answers ${metrics.status}: ${metricsText}`)
-  const dateMs = Date.parse(metrics.headers.get('date') ?? '')
-  return {
-    readiness: { status: readiness.status, text: readinessText },
-    metrics: metricsText,
-    serviceS: Number.isNaN(dateMs) ? undefined : dateMs / 1000,
+/** Relative, so that the page also works below a path of a proxy. */
+async function ask(path: string): Promise<Answer | Failure> {
+  try {
+    const response = await fetch(path, { signal: AbortSignal.timeout(answerMsMax), cache: 'no-store' })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  } catch (error) {
+    return { problem: problemOf(error) }
   }
 }
 
-/** Reads now, every two seconds, and whenever the page is shown again after it was hidden. */
-export function keepReading(answered: (answer: Answered) => void, failed: (reason: string) => void): void {
+/** Browsers word it in many ways when nothing answers; only other failures have something to say. */
+function problemOf(error: unknown): string {
+  if (error instanceof TypeError) return 'The connection is refused or cut off. This page keeps trying.'
+  if (error instanceof DOMException) return `No answer within ${answerMsMax / 1000} s. This page keeps trying.`
+  return error instanceof Error ? error.message : String(error)
+}
+
+async function askMetrics(): Promise<Round['metrics']> {
+  const startedMs = performance.now()
+  const answer = await ask('metrics')
+  if ('problem' in answer) return answer
+  const { status, headers, text } = answer
+  if (status !== 200) return { problem: `/metrics answers ${status}: ${text}` }
+  const dateMs = Date.parse(headers.get('date') ?? '')
+  const serviceS = Number.isNaN(dateMs) ? undefined : dateMs / 1000
+  return { text, serviceS, tookS: (performance.now() - startedMs) / 1000 }
+}
+
+async function readOnce(): Promise<Round> {
+  const askedS = Date.now() / 1000
+  const [readiness, metrics] = await Promise.all([ask('readyz'), askMetrics()])
+  return { askedS, readiness, metrics }
+}
+
+/**
+ * Reads now, every two seconds, and whenever the page is shown again after it was hidden, until the page ends. In a
+ * hidden tab the browser decides how often.
+ */
+export function keepReading(take: (round: Round) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let reading = false
 
@@ -33,22 +59,16 @@ export function keepReading(answered: (answer: Answered) => void, failed: (reaso
     reading = true
     clearTimeout(timer)
     const startedMs = performance.now()
-    const outcome = await readOnce().catch(reasonOf)
-    reading = false
-    if (typeof outcome === 'string') failed(outcome)
-    else answered(outcome)
-    timer = setTimeout(read, Math.max(0, startedMs + intervalMs - performance.now()))
+    try {
+      take(await readOnce())
+    } finally {
+      reading = false
+      timer = setTimeout(read, Math.max(0, startedMs + intervalMs - performance.now()))
+    }
   }
 
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) void read()
   })
   void read()
-}
-
-/** Browsers word it in many ways when nothing answers; only other failures have something to say. */
-function reasonOf(error: unknown): string {
-  if (error instanceof TypeError) return 'The connection is refused or cut off. This page keeps trying.'
-  if (error instanceof DOMException) return `No answer within ${answerMsMax / 1000} s. This page keeps trying.`
-  return error instanceof Error ? error.message : String(error)
 }

@@ -3,12 +3,29 @@ import { formatClock } from './formats.js'
 import { History } from './history.js'
 import { readingOf } from './reading.js'
 
-/** The answers to one round of requests. */
-export interface Answered {
-  readonly readiness: { readonly status: number; readonly text: string }
-  readonly metrics: string
+/** Why there is no answer, as a sentence. */
+export interface Failure {
+  readonly problem: string
+}
+
+interface Readiness {
+  readonly status: number
+  readonly text: string
+}
+
+interface Metrics {
+  readonly text: string
   /** The service's clock, in seconds since the epoch; undefined if it did not say. */
   readonly serviceS: number | undefined
+  readonly tookS: number
+}
+
+/** Both questions, asked at the same time; each is answered or not. */
+export interface Round {
+  /** By the browser's clock, in seconds since the epoch. */
+  readonly askedS: number
+  readonly readiness: Readiness | Failure
+  readonly metrics: Metrics | Failure
 }
 
 /** What a person is told first. It changes only when there is news, since a screen reader reads it aloud. */
@@ -20,23 +37,45 @@ export interface Summary {
 
 export class ServiceState {
   readonly history = new History()
-  summary: Summary = { kind: 'waiting', title: 'Reading…', reasons: [] }
+  #summary: Summary = { kind: 'waiting', title: 'Reading…', reasons: [] }
+  #answeredS: number | undefined
+  #firstVersion: string | undefined
 
-  answered(nowS: number, { readiness, metrics, serviceS }: Answered): void {
-    this.history.add(readingOf(metrics, nowS, serviceS ?? nowS))
-    this.summary =
-      readiness.status === 200
-        ? { kind: 'ready', title: 'Ready', reasons: [] }
-        : { kind: 'not ready', title: 'Not ready', reasons: reasonsOf(readiness.text) }
+  get summary(): Summary {
+    return this.#summary
   }
 
-  /** @param reason what went wrong, as a sentence */
-  failed(nowS: number, reason: string): void {
-    this.history.addGap(nowS)
-    const { kind, title } = this.summary
-    const since = kind === 'silent' ? title : `No answer since ${formatClock(nowS)}`
-    this.summary = { kind: 'silent', title: since, reasons: [reason] }
+  /** The version that the service had when the page was opened, which is that of the page. */
+  get pageVersion(): string | undefined {
+    return this.#firstVersion
   }
+
+  add({ askedS, readiness, metrics }: Round): void {
+    const isSilent = 'problem' in readiness && 'problem' in metrics
+    if (!isSilent) this.#answeredS = askedS
+    if ('problem' in metrics) this.history.addGap(askedS)
+    else {
+      const { text, tookS, serviceS = askedS + tookS } = metrics
+      this.history.add(readingOf(text, { atS: askedS, tookS, serviceS }))
+      this.#firstVersion ??= this.history.lastReading?.version
+    }
+    this.#summary = isSilent ? this.#silence(readiness.problem) : summaryOf(readiness, metrics)
+  }
+
+  #silence(problem: string): Summary {
+    const title = this.#answeredS === undefined ? 'No answer' : `No answer since ${formatClock(this.#answeredS)}`
+    return { kind: 'silent', title, reasons: [problem] }
+  }
+}
+
+function summaryOf(readiness: Round['readiness'], metrics: Round['metrics']): Summary {
+  const lacking = 'problem' in metrics ? [`The metrics cannot be read. ${metrics.problem}`] : []
+  if ('problem' in readiness) {
+    return { kind: 'not ready', title: 'Whether it is ready is unknown', reasons: [readiness.problem, ...lacking] }
+  }
+  const { status, text } = readiness
+  if (status === 200) return { kind: 'ready', title: 'Ready', reasons: lacking }
+  return { kind: 'not ready', title: 'Not ready', reasons: [...reasonsOf(text), ...lacking] }
 }
 
 /** The first line says only that it is not ready. */

@@ -1,0 +1,28 @@
+/** The values of a chart over the kept moments: of each line, where a line has none, and how high the chart has to be. */
+import type { Chart, Line } from './charts.js'
+import type { Moment } from './history.js'
+
+/** The values of a line, one for each moment; null is a gap. */
+export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {
+  return moments.map(({ point }) => (point && value(point)) ?? null)
+}
+
+/** The places of values between two gaps, through which no line goes: a hidden tab reads about once a minute. */
+export function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
+  const isGap = (index: number): boolean => (values[index] ?? null) === null
+  return Array.from(values, (_, index) => index).filter(
+    (index) => !isGap(index) && isGap(index - 1) && isGap(index + 1),
+  )
+}
+
+/** How high a chart has to be: what its lines reach, and a limit once they are half way to it, or beyond it. */
+export function highest({ lines }: Chart, moments: readonly Moment[]): number {
+  const valuesIn = (of: readonly Line[]): number[] =>
+    of.flatMap((line) => valuesOf(line, moments)).filter((value) => value !== null)
+  const maxIn = (limit: Line['limit']): number => Math.max(0, ...valuesIn(lines.filter((line) => line.limit === limit)))
+  const reached = maxIn(undefined)
+  const lowest = Math.min(...valuesIn(lines.filter(({ limit }) => limit === undefined)))
+  const upper = maxIn('upper')
+  const lower = maxIn('lower')
+  return Math.max(reached, upper <= 2 * reached ? upper : 0, lowest <= 2 * lower ? lower : 0)
+}
