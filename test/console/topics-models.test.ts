@@ -1,7 +1,7 @@
 /** The pure parts of the page of the topics: the tree against a model, texts of values and names, commands. */
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
-import { listChildren } from '../../dist/console/topics/children.js'
+import { describeChild, listChildren } from '../../dist/console/topics/children.js'
 import { curlCommand } from '../../dist/console/topics/curl.js'
 import { Tree } from '../../dist/console/topics/tree.js'
 import { formattedOf, topicsText, visible } from '../../dist/console/topics/value-text.js'
@@ -13,12 +13,19 @@ function inOrder(paths: Iterable<string>): string[] {
   return [...paths].sort((a, b) => Buffer.compare(key(a), key(b)))
 }
 
+/** Whether one of the selectors that the tree uses selects a path; of names without characters that have a meaning. */
+function isWithin(path: string, selector: string): boolean {
+  const top = selector.replaceAll(/^[?]|[/]+$/g, '')
+  return top === '.*' || path.startsWith(`${top}/`) || (selector.endsWith('//') && path === top)
+}
+
 /** Answers pages as the service does, from a set of paths. */
 function fakeClient(paths: ReadonlySet<string>): Client {
-  const page = async (_: string, options: Readonly<Record<string, number | string>>) => {
-    const { deep_branch_depth: depth = 1, deep_branch_limit: limit = 1, size = 10, after } = options
+  const page = async (selector: string, options: Readonly<Record<string, number | string>>) => {
+    const { deep_branch_depth: depth = 1, deep_branch_limit: limit = Infinity, size = 10, after } = options
     const seen = new Map<string, number>()
     const all = inOrder(paths).filter((path) => {
+      if (!isWithin(path, selector)) return false
       const branch = path.split('/').slice(0, Number(depth)).join('/')
       const count = (seen.get(branch) ?? 0) + 1
       seen.set(branch, count)
@@ -33,7 +40,10 @@ function fakeClient(paths: ReadonlySet<string>): Client {
 
 function treeOf(paths: ReadonlySet<string>, sizeMax: number): Tree {
   const client = fakeClient(paths)
-  return new Tree((parent, after) => listChildren(client, sizeMax, parent, after))
+  return new Tree(
+    (parent, after) => listChildren(client, sizeMax, parent, after),
+    (path) => describeChild(client, path),
+  )
 }
 
 /** The children that there are at the top, as the tree should show them. */
@@ -89,12 +99,42 @@ t.test('a tree that is refreshed follows whatever is added and removed', async (
   }
 })
 
+t.test('a child beyond what is listed stands apart, until it is listed or gone', async (t) => {
+  const paths = new Set([...Array.from({ length: 30 }, (_, i) => `n${10 + i}`), 'n25/x/y', 'n30/x'])
+  paths.delete('n25')
+  const tree = treeOf(paths, 7)
+  await tree.reveal('n25/x/y')
+  const top = tree.level('')
+  t.match(top?.apart, { path: 'n25', isTopic: false, hasChildren: true })
+  t.ok(tree.hasBelow('n25'))
+  t.match(tree.level('n25/x')?.children, [{ path: 'n25/x/y' }])
+  await tree.reveal('n11')
+  t.match(top?.apart, { path: 'n25' }, 'one that is listed needs no other place')
+  await tree.reveal('n30')
+  t.match(top?.apart, { path: 'n30', isTopic: true, hasChildren: true })
+  await tree.reveal('none')
+  t.match(top?.apart, { path: 'n30' }, 'what is not there is not shown')
+
+  await tree.open('n30')
+  for (const path of ['n30', 'n30/x']) paths.delete(path)
+  for (let i = 0; i < 3; i++) await tree.refresh('')
+  t.equal(top?.apart, undefined, 'a refresh finds that it has gone')
+  t.notOk(tree.openParents().includes('n30'), 'with what was below it')
+
+  await tree.reveal('n25/x/y')
+  while (top?.after !== undefined && top.apart !== undefined) await tree.more('')
+  t.ok(top?.children.some(({ path }) => path === 'n25'))
+  t.ok(tree.level('n25/x'), 'what was open stays open')
+})
+
 t.test('a level that cannot be listed is tried again, and one that was closed is forgotten', async (t) => {
   let isAway = true
+  const a = { path: 'a', name: 'a', isTopic: false, hasChildren: true }
+  const never = () => Promise.reject(new Error('all are listed'))
   const tree = new Tree(async () => {
     if (isAway) throw new Error('away')
-    return { children: [{ path: 'a', name: 'a', isTopic: false, hasChildren: true }], after: undefined }
-  })
+    return { children: [a], after: undefined }
+  }, never)
   await t.rejects(tree.open(''))
   t.strictSame(tree.openParents(), [''])
   isAway = false

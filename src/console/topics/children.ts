@@ -2,7 +2,7 @@
  * The children of a path, listed page by page: at most two results of each branch tell whether there is a topic at the
  * child itself, and whether there are more below it. Nothing is kept here.
  */
-import { type Client, descendants, type Item } from '../../client/index.js'
+import { type Client, descendants, type Item, subtree } from '../../client/index.js'
 import { segmentsOf } from '../../client/selectors.js'
 
 export interface Child {
@@ -50,6 +50,13 @@ export async function listChildren(
   })
   const listed = has_more ? withoutCut(results, level) : results
   return { children: childrenIn(listed, level), after: has_more ? listed.at(-1)?.path : undefined }
+}
+
+/** What is known of one path, as its level would list it; undefined if there is no topic at it or below. */
+export async function describeChild(client: Client, path: string): Promise<Child | undefined> {
+  // The topic itself, if there is one, and one below it tell everything.
+  const { results } = await client.page(subtree(path), { type: 'any', with_values: false, size: 2 })
+  return childrenIn(results, segmentsOf(path).length)[0]
 }
 
 /** The results without those of the last child, if it may have another: it begins the next page. */

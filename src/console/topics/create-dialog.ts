@@ -2,10 +2,12 @@
 import { jsonText, TopicdError } from '../../client/index.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { type Context, describeFailure } from './context.js'
+import type { Dialog } from './dialogs.js'
 import { may } from './session.js'
 import { visible } from './value-text.js'
 
-export class CreateDialog {
+export class CreateDialog implements Dialog {
+  readonly staysOpen = true
   readonly #context: Context
   readonly #path: string
   readonly #value: string

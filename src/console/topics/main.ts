@@ -53,7 +53,7 @@ class Page {
     // One dialog may be above another, which the browser does not know.
     const onCancel = (event: Event) => {
       event.preventDefault()
-      this.#workspace?.closeTopDialog()
+      this.#workspace?.dialogs.closeTop()
     }
     return html`
       <header class="top">
@@ -67,7 +67,7 @@ class Page {
         }
       </header>
       ${this.#workspace?.view() ?? this.#signInView()}
-      <dialog aria-labelledby="dialog-title" @cancel=${onCancel}>${this.#workspace?.dialog ?? nothing}</dialog>
+      <dialog aria-labelledby="dialog-title" @cancel=${onCancel}>${this.#workspace?.dialogs.view ?? nothing}</dialog>
     `
   }
 
@@ -136,7 +136,7 @@ class Page {
     this.#workspace = new Workspace(session, this.draw, onUnknown, this.#interrupted)
     this.#interrupted = new Map()
     this.#workspace.start()
-    focusSoon('#selector, .workspace button')
+    focusSoon('#selector, .workspace button, .workspace a')
   }
 
   /** Ends the session because someone wants to. */
@@ -161,7 +161,7 @@ class Page {
   /** The browser's own dialog keeps the keyboard inside, and closes by Escape. */
   #showDialog(): void {
     const dialog = root.querySelector('dialog')
-    const isWanted = this.#workspace?.dialog !== undefined
+    const isWanted = this.#workspace?.dialogs.isAnyOpen === true
     if (dialog === null) return
     if (isWanted && !dialog.open) dialog.showModal()
     else if (!isWanted && dialog.open) dialog.close()

@@ -3,6 +3,7 @@
 import type { Page } from '../../client/index.js'
 import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import { addressOfPath } from './address.js'
 import type { Context } from './context.js'
 import type { SearchPanel } from './search-panel.js'
 import { may } from './session.js'
@@ -64,7 +65,7 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
           ({ path }) => path,
           (item) => html`
           <li>
-            <button class="plain exact" @click=${() => context.show(item.path)}>${visible(item.path)}</button>
+            <a class="exact" href=${addressOfPath(item.path)}>${visible(item.path)}</a>
             <span class="quiet">${item.type}</span>
             <span class="exact">${item.text === undefined ? 'no value' : shortened(item.text, valueCharactersMax)}</span>
           </li>`,
@@ -86,13 +87,17 @@ function countText({ results, has_more }: Page, number: number): string {
   return `Page ${number}, ${topicsText(results.length)}${has_more ? '' : ', the last'}`
 }
 
-/** The message, and below the selector a mark at the character that it names. */
+/** The message, and below it the selector, in which the character that it names is marked; or the end. */
 function problemView({ selector, problem, problemAt }: SearchPanel): TemplateResult {
-  const before = problemAt === undefined ? '' : [...selector].slice(0, problemAt - 1).join('')
   return html`
     <div role="alert">
       <p class="bad">${problem}</p>
-      ${problemAt === undefined ? nothing : html`<pre class="pointer" aria-hidden="true">${selector}\n${before.replace(/[^\t]/gu, ' ')}^</pre>`}
+      ${problemAt === undefined ? nothing : markedView([...selector], problemAt - 1)}
     </div>
   `
+}
+
+function markedView(characters: readonly string[], index: number): TemplateResult {
+  const part = (from: number, to?: number): string => visible(characters.slice(from, to).join(''))
+  return html`<p class="exact" aria-hidden="true">${part(0, index)}<mark>${part(index, index + 1) || ' '}</mark>${part(index + 1)}</p>`
 }

@@ -1,16 +1,16 @@
 /**
- * How the tree looks: nested lists, in which each child is a button, beside one that opens what is below it. An element
+ * How the tree looks: nested lists, in which each child is a link, beside a button that opens what is below it. An element
  * stays with its path, so that the keyboard's focus does when others come and go.
  */
 
 import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import { addressOfPath } from './address.js'
 import type { Child } from './children.js'
 import type { Level, Tree } from './tree.js'
 import { visible } from './value-text.js'
 
 interface TreeActions {
-  readonly show: (path: string) => void
   readonly open: (parent: string) => void
   readonly close: (parent: string) => void
   readonly more: (parent: string) => void
@@ -38,6 +38,7 @@ function levelView(tree: Tree, level: Level, shown: string | undefined, actions:
           : html`<li><button class="plain" @click=${() => actions.more(level.parent)}>
         More… <span class="quiet">${level.children.length} listed</span></button></li>`
       }
+      ${level.apart === undefined ? nothing : childView(tree, level.apart, shown, actions)}
     </ul>
   `
 }
@@ -54,7 +55,7 @@ function childView(tree: Tree, child: Child, shown: string | undefined, actions:
           ? html`<button class="toggle" aria-expanded=${isOpen} aria-label="Below ${visible(name)}" @click=${toggle}>${isOpen ? '−' : '+'}</button>`
           : html`<span class="toggle"></span>`
       }
-      <button class="plain exact ${isTopic ? '' : 'branch'}" aria-current=${path === shown} aria-label=${isTopic ? nothing : `${visible(name)}, no topic`} @click=${() => actions.show(path)}>${visible(name)}</button>
+      <a class="exact ${isTopic ? '' : 'branch'}" href=${addressOfPath(path)} aria-current=${path === shown} aria-label=${isTopic ? nothing : `${visible(name)}, no topic`}>${visible(name)}</a>
       ${isOpen ? html`<span class="quiet">(${countText(level)})</span>${levelView(tree, level, shown, actions)}` : nothing}
     </li>
   `

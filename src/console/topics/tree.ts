@@ -3,6 +3,7 @@
  * refreshed a page at a time. Nothing is drawn here.
  */
 import type { Child, Listing } from './children.js'
+import { comparePaths } from './path-order.js'
 
 /** What is below one path. */
 export interface Level {
@@ -11,15 +12,23 @@ export interface Level {
   children: readonly Child[]
   /** Where the next page begins; undefined once everything is listed. */
   after: string | undefined
+  /** A child beyond that, which someone has asked for. */
+  apart: Child | undefined
   /** Where the next refresh begins; undefined for the first child. */
   refreshedTo: string | undefined
+  /** Whether the next refresh is of the child that stands apart. */
+  isApartDue: boolean
 }
 
 /** Lists one page of what is below `parent`, from `after` on. */
 type List = (parent: string, after: string | undefined) => Promise<Listing>
 
+/** Describes one child; undefined if there is none. */
+type Describe = (path: string) => Promise<Child | undefined>
+
 export class Tree {
   readonly #list: List
+  readonly #describe: Describe
   /** The levels that are open, by their parent; that of the top is the empty path. */
   readonly #levels = new Map<string, Level>()
   /** The parents whose levels should be open, also while they cannot be listed. */
@@ -27,9 +36,9 @@ export class Tree {
   /** The listings in flight of levels that are being opened or continued. */
   readonly #listings = new Map<string, Promise<void>>()
 
-  /** @param list lists a page of children */
-  constructor(list: List) {
+  constructor(list: List, describe: Describe) {
     this.#list = list
+    this.#describe = describe
   }
 
   /** What is below a path; undefined while that is not open. */
@@ -40,7 +49,8 @@ export class Tree {
   /** Whether anything is known below a path. */
   hasBelow(path: string): boolean {
     const parent = path.slice(0, Math.max(path.lastIndexOf('/'), 0))
-    const child = this.#levels.get(parent)?.children.find((child) => child.path === path)
+    const level = this.#levels.get(parent)
+    const child = level && childrenOf(level).find((child) => child.path === path)
     return child?.hasChildren === true || (this.#levels.get(path)?.children.length ?? 0) > 0
   }
 
@@ -49,7 +59,16 @@ export class Tree {
     this.#wanted.add(parent)
     return this.#once(parent, async () => {
       const { children, after } = await this.#list(parent, undefined)
-      if (this.#wanted.has(parent)) this.#levels.set(parent, { parent, children, after, refreshedTo: undefined })
+      if (this.#wanted.has(parent)) {
+        this.#levels.set(parent, {
+          parent,
+          children,
+          after,
+          apart: undefined,
+          refreshedTo: undefined,
+          isApartDue: false,
+        })
+      }
     })
   }
 
@@ -60,13 +79,23 @@ export class Tree {
     return listing
   }
 
-  /** Opens every level above a path, as far as there is one. */
+  /** Opens every level above a path, as far as there is one, and shows the way there in each. */
   async reveal(path: string): Promise<void> {
     const segments = path.split('/')
     for (let length = 0; length < segments.length; length++) {
       const parent = segments.slice(0, length).join('/')
       if (!this.#levels.has(parent)) await this.open(parent)
+      const level = this.#levels.get(parent)
+      if (level !== undefined) await this.#revealIn(level, segments.slice(0, length + 1).join('/'))
     }
+  }
+
+  /** A child that would be listed only after more pages stands apart from the others. */
+  async #revealIn(level: Level, path: string): Promise<void> {
+    if (level.after === undefined || childrenOf(level).some((child) => child.path === path)) return
+    const child = await this.#describe(path)
+    // Meanwhile it may have been listed.
+    if (child !== undefined && !level.children.some((listed) => listed.path === path)) level.apart = child
   }
 
   /** Closes a level, and forgets what was below it. */
@@ -87,7 +116,7 @@ export class Tree {
       const listing = await this.#list(parent, from)
       // A refresh may have come to another end meanwhile.
       if (level.after !== from) return
-      level.children = merged(level.children, listing.children)
+      this.#setChildren(level, merged(level.children, listing.children))
       level.after = listing.after
     })
   }
@@ -101,6 +130,7 @@ export class Tree {
   async refresh(parent: string): Promise<void> {
     const level = this.#levels.get(parent)
     if (level === undefined) return this.open(parent)
+    if (level.isApartDue) return this.#refreshApart(level)
     const from = level.refreshedTo
     const listing = await this.#list(parent, from)
     // It may have been closed, or gone on, meanwhile.
@@ -109,20 +139,36 @@ export class Tree {
   }
 
   #replace(level: Level, from: string | undefined, { children, after }: Listing): void {
-    const start = from === undefined ? 0 : level.children.findIndex(({ path }) => startsAfter(path, from))
+    const start = from === undefined ? 0 : level.children.findIndex(({ path }) => comparePaths(path, from) > 0)
     const first = start === -1 ? level.children.length : start
     const before = level.children.slice(0, first)
     const last = children.at(-1)?.path
     const stillAfter =
       after === undefined || last === undefined
         ? []
-        : level.children.slice(first).filter(({ path }) => compare(path, last) > 0)
-    level.children = merged(merged(before, children), stillAfter)
+        : level.children.slice(first).filter(({ path }) => comparePaths(path, last) > 0)
+    this.#setChildren(level, merged(merged(before, children), stillAfter))
     // Once all that was listed has been refreshed, it begins again.
     const isAll = stillAfter.length === 0
     level.refreshedTo = isAll ? undefined : after
     if (isAll) level.after = after
+    level.isApartDue = isAll && level.apart !== undefined
     for (const path of this.#levels.keys()) this.#closeIfGone(level, path)
+  }
+
+  async #refreshApart(level: Level): Promise<void> {
+    const { apart } = level
+    level.isApartDue = false
+    if (apart === undefined) return
+    const child = await this.#describe(apart.path)
+    if (level.apart !== apart) return
+    level.apart = child
+    if (child === undefined) this.close(apart.path)
+  }
+
+  #setChildren(level: Level, children: readonly Child[]): void {
+    level.children = children
+    if (children.some(({ path }) => path === level.apart?.path)) level.apart = undefined
   }
 
   /** A level below a child that has gone is of no use. */
@@ -130,8 +176,12 @@ export class Tree {
     const prefix = level.parent === '' ? '' : `${level.parent}/`
     if (path === level.parent || path === '' || !path.startsWith(prefix)) return
     const child = prefix + (path.slice(prefix.length).split('/')[0] ?? '')
-    if (!level.children.some(({ path: known }) => known === child)) this.close(child)
+    if (!childrenOf(level).some(({ path: known }) => known === child)) this.close(child)
   }
+}
+
+function childrenOf({ children, apart }: Level): readonly Child[] {
+  return apart === undefined ? children : [...children, apart]
 }
 
 /** Two lists in order; the last child of the first may be the first one of the second. */
@@ -140,29 +190,4 @@ function merged(first: readonly Child[], second: readonly Child[]): readonly Chi
   if (last === undefined || next === undefined || last.path !== next.path) return [...first, ...second]
   const both = { ...next, isTopic: last.isTopic || next.isTopic, hasChildren: last.hasChildren || next.hasChildren }
   return [...first.slice(0, -1), both, ...second.slice(1)]
-}
-
-/** Whether a child comes after a place in the tree, which may be within another child's branch. */
-function startsAfter(path: string, place: string): boolean {
-  return compare(path, place) > 0
-}
-
-const encoder = new TextEncoder()
-
-/** The order of paths in the tree: segment by segment, by the bytes of their UTF-8. */
-function compare(a: string, b: string): number {
-  const [as, bs] = [a.split('/'), b.split('/')]
-  for (let i = 0; i < Math.min(as.length, bs.length); i++) {
-    const order = compareBytes(encoder.encode(as[i]), encoder.encode(bs[i]))
-    if (order !== 0) return order
-  }
-  return as.length - bs.length
-}
-
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  for (let i = 0; i < Math.min(a.length, b.length); i++) {
-    const difference = (a[i] as number) - (b[i] as number)
-    if (difference !== 0) return difference
-  }
-  return a.length - b.length
 }

@@ -1,0 +1,33 @@
+/**
+ * The page's address, which says what is shown, so that it can be linked and the browser's "back" works: `#PATH` or
+ * `#?SELECTOR`, each as a URI component, in which a path has no `?`.
+ */
+
+/** What an address names; `wrong` is a path that no topic can have. */
+type Place = { readonly path: string } | { readonly selector: string } | 'nothing' | 'wrong'
+
+export function addressOfPath(path: string): string {
+  return `#${encodeURIComponent(path)}`
+}
+
+export function addressOfSelector(selector: string): string {
+  return `#?${encodeURIComponent(selector)}`
+}
+
+/** @param hash of a location */
+export function placeAt(hash: string): Place {
+  const address = hash.slice(1)
+  if (address.startsWith('?')) return { selector: decoded(address.slice(1)) }
+  const path = decoded(address).replace(/^\/|\/$/g, '')
+  if (path === '') return 'nothing'
+  return path.includes('//') ? 'wrong' : { path }
+}
+
+/** @param text of an address, which someone may have mistyped */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

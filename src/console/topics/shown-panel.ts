@@ -1,0 +1,118 @@
+/**
+ * What is shown beside the tree: a topic, or what a selector matches. An edit that someone leaves is kept until they come
+ * back to it, and so is the page of results that they were on.
+ */
+import { html, type TemplateResult } from '../vendor/lit-html.js'
+import type { Context } from './context.js'
+import type { Dialogs } from './dialogs.js'
+import { focusLater } from './focus.js'
+import { RemoveDialog } from './remove-dialog.js'
+import { SearchPanel } from './search-panel.js'
+import { searchView } from './search-view.js'
+import { may } from './session.js'
+import { type Edit, TopicPanel } from './topic-panel.js'
+import { topicView } from './topic-view.js'
+import { visible } from './value-text.js'
+
+export class ShownPanel {
+  readonly #context: Context
+  readonly #dialogs: Dialogs
+  #panel: TopicPanel | SearchPanel | undefined
+  /** The last search. */
+  #search: SearchPanel | undefined
+  /** Panels with an edit, by path, until they are shown again. */
+  readonly #edited = new Map<string, TopicPanel>()
+
+  /** @param interrupted edits of an earlier session, by path */
+  constructor(context: Context, dialogs: Dialogs, interrupted: ReadonlyMap<string, Edit>) {
+    this.#context = context
+    this.#dialogs = dialogs
+    for (const [path, edit] of interrupted) {
+      const panel = new TopicPanel(path, context)
+      panel.edit = edit
+      this.#edited.set(path, panel)
+    }
+  }
+
+  /** The path of the topic; undefined where something else is shown. */
+  get path(): string | undefined {
+    return this.#panel instanceof TopicPanel ? this.#panel.path : undefined
+  }
+
+  /** In words, for the title of the tab. */
+  get title(): string | undefined {
+    if (this.#panel instanceof SearchPanel) return visible(this.#panel.selector)
+    return this.path && visible(this.path)
+  }
+
+  /** What is being edited, by path. */
+  unsaved(): ReadonlyMap<string, Edit> {
+    const shown = this.#panel instanceof TopicPanel ? [this.#panel] : []
+    const edits = [...this.#edited.values(), ...shown].flatMap(({ path, edit }) =>
+      edit === undefined ? [] : [[path, edit] as const],
+    )
+    return new Map(edits)
+  }
+
+  /** The paths of the edits that were left. */
+  leftEdits(): readonly string[] {
+    return [...this.#edited.keys()]
+  }
+
+  showNothing(): void {
+    this.#leave()
+    this.#panel = undefined
+  }
+
+  showTopic(path: string): void {
+    this.#leave()
+    const panel = this.#edited.get(path) ?? new TopicPanel(path, this.#context)
+    this.#edited.delete(path)
+    this.#panel = panel
+    const focus = focusLater()
+    void panel.refresh().then(() => focus('#topic-path'))
+  }
+
+  /** "Back" from a result leads to the page of results that it was on. */
+  showMatches(selector: string): void {
+    this.#leave()
+    const panel = this.#search?.selector === selector ? this.#search : new SearchPanel(selector, this.#context)
+    this.#search = panel
+    this.#panel = panel
+    const focus = focusLater()
+    void panel.refresh().then(() => panel.problem === '' && focus('#search-title'))
+  }
+
+  /** A search that someone asks for begins with its first page. */
+  forgetSearch(): void {
+    this.#search = undefined
+  }
+
+  #leave(): void {
+    const before = this.#panel
+    if (before instanceof TopicPanel && before.edit !== undefined) this.#edited.set(before.path, before)
+  }
+
+  /** Fetches it again, for nobody in particular; undefined where that is of no use. */
+  get refresh(): (() => Promise<void>) | undefined {
+    const panel = this.#panel
+    if (panel === undefined || (panel instanceof SearchPanel && panel.isRefused)) return undefined
+    return () => panel.refresh(true)
+  }
+
+  /** @param hasBelow whether topics are known below the one that is shown */
+  view(hasBelow: boolean): TemplateResult {
+    const [panel, context] = [this.#panel, this.#context]
+    if (panel instanceof TopicPanel) {
+      const remove = () =>
+        this.#dialogs.open((close) => RemoveDialog.ofPath(panel.path, panel.item !== null, context, close))
+      return topicView(panel, context, hasBelow, remove)
+    }
+    if (panel instanceof SearchPanel) {
+      const remove = () => this.#dialogs.open((close) => RemoveDialog.ofSelector(panel.selector, context, close))
+      return searchView(panel, context, remove)
+    }
+    if (!may(context.session.key, 'fetch')) return html``
+    return html`<p class="panel quiet">Choose a topic, or write a selector.</p>`
+  }
+}
