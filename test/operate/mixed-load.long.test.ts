@@ -1,11 +1,13 @@
 /**
- * Under a mixed load of everything that clients and operators do, with reloads, every answer is right, and memory, file
- * and latencies are at the end what they were at the beginning. MIXED_SECONDS=7200 runs for two hours; only a run of ten
- * minutes or more is long enough to compare its parts.
+ * Under a mixed load of everything that clients and operators do, every answer is right, and memory, file and latencies
+ * are at the end what they were at the beginning: with reloads, before each of which the workers are equally old, and in
+ * the last fifth of the time without any, so that what grows in one worker shows. MIXED_SECONDS=9000 has two hours with
+ * reloads every five minutes; only a run of ten minutes or more is long enough to compare its parts.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { Bystander } from '../support/bystander.js'
 import { reportFigures } from '../support/figures.js'
 import { MixedLoad } from '../support/mixed-load.js'
@@ -15,11 +17,12 @@ import { type Server, startServer } from '../support/server.js'
 
 const seconds = Number(process.env.MIXED_SECONDS ?? 20)
 
-/** Parts of the run that are compared: the first is warm-up, the second is compared with the last. */
+const lastingSeconds = seconds / 5
+const reloadMs = Math.min(300, (seconds - lastingSeconds) / 4) * 1000
+
+/** Of the time with reloads: the first part is warm-up, the second is compared with the last. Likewise of the rest. */
 const parts = 10
 const comparedFromSeconds = 600
-
-const reloadMs = Math.min(300, seconds / 3) * 1000
 
 /** How much larger the last part may be than the second. */
 const memoryGrowthMax = 1.2
@@ -28,69 +31,114 @@ const latencyGrowthMax = 2
 
 t.setTimeout((seconds + 120) * 1000)
 
-interface Part {
+interface Latencies {
+  readonly fetchP99Ms: number
+  readonly fetchMaxMs: number
+  readonly writeP99Ms: number
+  readonly writeMaxMs: number
+}
+
+interface Sizes {
   readonly workersMiB: number
   readonly primaryMiB: number
   readonly fileMiB: number
-  readonly fetchP99Ms: number
-  readonly writeP99Ms: number
 }
 
 const mib = 1024 * 1024
 
+/** The largest; of a process that has just ended nothing is known. */
 function residentMiB(pids: readonly number[]): number {
-  return Math.max(
-    ...pids.map((pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) / 1024),
-  )
+  const sizes = pids.map((pid) => {
+    try {
+      return Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) / 1024
+    } catch {
+      return 0
+    }
+  })
+  return Math.max(...sizes)
 }
 
-async function partOf(server: Server, load: MixedLoad, bystander: Bystander): Promise<Part> {
-  const { p99Ms, faults } = await bystander.seen(1)
-  load.faults.push(...faults)
+function sizesOf(server: Server): Sizes {
   return {
     workersMiB: residentMiB(server.workerPids()),
     primaryMiB: residentMiB([server.pid]),
     fileMiB: (statSync(join(server.dataDir, 'topics/data.mdb')).blocks * 512) / mib,
-    fetchP99Ms: p99Ms,
-    writeP99Ms: quantileOf(load.writeMs(), 0.99),
   }
 }
 
-t.test('a mixed load with reloads is answered right, and nothing grows', async (t) => {
+async function latenciesOf(load: MixedLoad, bystander: Bystander): Promise<Latencies> {
+  const { p99Ms, maxMs, faults } = await bystander.seen(1)
+  load.faults.push(...faults)
+  const writeMs = load.writeMs()
+  return {
+    fetchP99Ms: p99Ms,
+    fetchMaxMs: maxMs,
+    writeP99Ms: quantileOf(writeMs, 0.99),
+    writeMaxMs: writeMs.reduce((most, ms) => Math.max(most, ms), 0),
+  }
+}
+
+/** Compares an early with a late state, and shows both. */
+function isFlat(t: Test, what: string, early: Sizes, late: Sizes): void {
+  t.comment(`${what}: ${JSON.stringify(early)}, ${JSON.stringify(late)}`)
+  if (seconds < comparedFromSeconds) return
+  t.ok(late.workersMiB < memoryGrowthMax * early.workersMiB, `${what}: the memory of workers is flat`)
+  t.ok(late.primaryMiB < memoryGrowthMax * early.primaryMiB, `${what}: the memory of the primary is flat`)
+  t.ok(late.fileMiB < fileGrowthMax * early.fileMiB, `${what}: the file does not grow`)
+}
+
+t.test('a mixed load is answered right, and nothing grows', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const load = new MixedLoad({ server, random: seededRandom(t), reloadMs })
+  const beforeReloads: Sizes[] = []
+  const beforeReload = () => void beforeReloads.push(sizesOf(server))
+  const load = new MixedLoad({ server, random: seededRandom(t), reloadMs, beforeReload })
   await load.start()
   const bystander = new Bystander(t, server, server.token, 'standing/0')
-  const measured: Part[] = []
+  const latencies: Latencies[] = []
   for (let part = 0; part < parts; part++) {
-    await new Promise((resolve) => setTimeout(resolve, (seconds / parts) * 1000))
-    measured.push(await partOf(server, load, bystander))
-    t.comment(JSON.stringify(at(measured, -1)))
+    await sleep(((seconds - lastingSeconds) / parts) * 1000)
+    latencies.push(await latenciesOf(load, bystander))
+    t.comment(JSON.stringify(at(latencies, -1)))
   }
+  load.endReloads()
+  const lasting: Sizes[] = []
+  for (let part = 0; part < parts; part++) {
+    await sleep((lastingSeconds / parts) * 1000)
+    lasting.push(sizesOf(server))
+  }
+  const lastingLatencies = await latenciesOf(load, bystander)
   await load.stop()
   t.strictSame(load.faults, [], 'every answer was right')
   for (const [name, count] of Object.entries(load.counts))
     if (name !== 'keys' || seconds > 60) t.ok(count > 0, `${count} ${name}`)
-  const [early, late] = [at(measured, 1), at(measured, -1)]
+  const reloaded = [at(beforeReloads, 1), at(beforeReloads, -1)] as const
+  const unreloaded = [at(lasting, 1), at(lasting, -1)] as const
+  isFlat(t, 'before reloads', ...reloaded)
+  isFlat(t, 'without reloads', ...unreloaded)
+  const [early, late] = [at(latencies, 1), at(latencies, -1)]
   if (seconds >= comparedFromSeconds) {
-    t.ok(late.workersMiB < memoryGrowthMax * early.workersMiB, 'the memory of workers is flat')
-    t.ok(late.primaryMiB < memoryGrowthMax * early.primaryMiB, 'the memory of the primary is flat')
-    t.ok(late.fileMiB < fileGrowthMax * early.fileMiB, 'the file does not grow')
-    t.ok(late.fetchP99Ms < latencyGrowthMax * early.fetchP99Ms, 'fetches take as long as before')
-    t.ok(late.writeP99Ms < latencyGrowthMax * early.writeP99Ms, 'writes take as long as before')
+    for (const [when, { fetchP99Ms, writeP99Ms }] of Object.entries({ late, lastingLatencies })) {
+      t.ok(fetchP99Ms < latencyGrowthMax * early.fetchP99Ms, `fetches take as long as before: ${when}`)
+      t.ok(writeP99Ms < latencyGrowthMax * early.writeP99Ms, `writes take as long as before: ${when}`)
+    }
   }
   reportFigures(t, {
     seconds,
     ...load.counts,
+    faults: load.faults.length,
     repeatedBatches: load.repeatedBatches,
-    ...prefixed('early', early),
-    ...prefixed('late', late),
+    ...prefixed('early', { ...reloaded[0], ...early }),
+    ...prefixed('late', { ...reloaded[1], ...late }),
+    ...prefixed('begin', unreloaded[0]),
+    ...prefixed('end', unreloaded[1]),
+    fetchMax: Math.round(Math.max(...latencies.map(({ fetchMaxMs }) => fetchMaxMs))),
+    writeMax: Math.round(Math.max(...latencies.map(({ writeMaxMs }) => writeMaxMs))),
   })
 })
 
-/** Figures of one part, under names whose largest value counts. */
-function prefixed(when: string, part: Part): Record<string, number> {
+/** Figures of one state, under names whose largest value counts. */
+function prefixed(when: string, state: object): Record<string, number> {
   return Object.fromEntries(
-    Object.entries(part).map(([name, figure]) => [`${when}.${name}.Max`, Math.round(figure * 10) / 10]),
+    Object.entries(state).map(([name, figure]) => [`${when}.${name}.Max`, Math.round(figure * 10) / 10]),
   )
 }

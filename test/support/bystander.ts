@@ -16,9 +16,17 @@ const windowMs = 1000
 
 /** What one second looked like from there. */
 interface Second {
+  /** How long each answer took. */
+  readonly waitedMs: readonly number[]
+  /** Answers other than a 200, and requests that failed twice. */
+  readonly faults: readonly string[]
+}
+
+/** What its answers were like, over some time. */
+interface Seen {
   readonly medianMs: number
   readonly p99Ms: number
-  /** Answers other than a 200, and requests that failed twice. */
+  readonly maxMs: number
   readonly faults: readonly string[]
 }
 
@@ -36,17 +44,19 @@ export class Bystander {
     })
   }
 
-  /** What it has seen since the last call, once that is so many seconds. */
-  async seen(seconds: number): Promise<{ medianMs: number; p99Ms: number; faults: readonly string[] }> {
+  /** All that it has seen since the last call, once that is so many seconds. */
+  async seen(seconds: number): Promise<Seen> {
     while (this.#seconds.length < seconds) {
       if (this.#child.exitCode !== null) throw new Error('the bystander has ended')
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     const seen = this.#seconds
     this.#seconds = []
+    const waitedMs = seen.flatMap(({ waitedMs }) => waitedMs)
     return {
-      medianMs: medianOf(seen.map(({ medianMs }) => medianMs)),
-      p99Ms: medianOf(seen.map(({ p99Ms }) => p99Ms)),
+      medianMs: medianOf(waitedMs),
+      p99Ms: quantileOf(waitedMs, 0.99),
+      maxMs: waitedMs.reduce((most, ms) => Math.max(most, ms), 0),
       faults: seen.flatMap(({ faults }) => faults),
     }
   }
@@ -64,10 +74,10 @@ async function fetchForASecond(client: Client, path: string): Promise<Second> {
     } catch (error) {
       faults.push(String(error))
     }
-    waitedMs.push(performance.now() - startMs)
+    waitedMs.push(Math.round((performance.now() - startMs) * 1000) / 1000)
     await new Promise((resolve) => setTimeout(resolve, betweenMs))
   }
-  return { medianMs: medianOf(waitedMs), p99Ms: quantileOf(waitedMs, 0.99), faults }
+  return { waitedMs, faults }
 }
 
 async function main([url = '', token = '', path = '']: readonly string[]): Promise<void> {

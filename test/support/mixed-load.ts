@@ -10,8 +10,10 @@ import type { Server } from './server.js'
 interface MixedLoadOptions {
   readonly server: Server
   readonly random: Random
-  /** Between two reloads. */
+  /** Between two reloads; the first comes after half of it. */
   readonly reloadMs: number
+  /** Called before each of them, when all workers are equally old. */
+  readonly beforeReload: () => void
 }
 
 /** One publisher's topic. */
@@ -37,23 +39,38 @@ const scrapeEveryMs = 5000
 const standing = 20_000
 const batchTopics = 100
 
-/** A token is refused everywhere by then. */
-const revokedMsMax = 2000
+/** A page whose scan is interrupted may have parts of two batches; again and again it may not. */
+const pageTries = 5
+
+/** A new key is known everywhere by then, and one that was revoked is known nowhere. */
+const keyMsMax = 2000
 
 export class MixedLoad {
   /** Answers that nobody expects. */
   readonly faults: string[] = []
-  readonly counts = { writes: 0, fetches: 0, walks: 0, batches: 0, removals: 0, keys: 0, scrapes: 0, reloads: 0 }
+  readonly counts = {
+    writes: 0,
+    fetches: 0,
+    walks: 0,
+    batches: 0,
+    groupPages: 0,
+    removals: 0,
+    keys: 0,
+    scrapes: 0,
+    reloads: 0,
+  }
   /** Batches that got no answer and were sent again: only they are not repeated by the client itself. */
   repeatedBatches = 0
   readonly #options: MixedLoadOptions
   readonly #client: Client
   readonly #published: readonly (readonly Published[])[]
   #writeMs: number[] = []
-  #lastBatch = 0
+  /** Of each group, the number that was acknowledged last. */
+  readonly #groups = Array.from({ length: batchers }, () => 0)
   #lastRemoval = 0
   readonly #loops: Promise<void>[] = []
   #isStopping = false
+  #isReloading = true
 
   constructor(options: MixedLoadOptions) {
     this.#options = options
@@ -73,16 +90,24 @@ export class MixedLoad {
     const { random, reloadMs } = this.#options
     for (const topics of this.#published) {
       for (const topic of topics) await this.#publish(topic)
-      this.#every(publishEveryMs, () => this.#publish(random.pick(topics)))
+      this.#every(publishEveryMs, (dueMs) => this.#publish(random.pick(topics), dueMs))
     }
     for (let i = 0; i < readers; i++)
       this.#every(readEveryMs, () => this.#read(random.pick(random.pick(this.#published))))
     this.#every(walkEveryMs, () => this.#walk())
-    for (let i = 0; i < batchers; i++) this.#every(batchEveryMs, () => this.#batch(i))
+    for (let i = 0; i < batchers; i++) {
+      this.#every(batchEveryMs, () => this.#batch(i))
+      this.#every(batchEveryMs, () => this.#readGroup(i))
+    }
     this.#every(removeEveryMs, () => this.#remove())
     this.#every(keyEveryMs, () => this.#changeKeys())
     this.#every(scrapeEveryMs, () => this.#scrape())
-    this.#every(reloadMs, () => this.#reload(), reloadMs)
+    this.#every(reloadMs, () => this.#reload(), reloadMs / 2)
+  }
+
+  /** From now on no worker is replaced, so that what grows in one shows. */
+  endReloads(): void {
+    this.#isReloading = false
   }
 
   async stop(): Promise<void> {
@@ -90,15 +115,15 @@ export class MixedLoad {
     await Promise.all(this.#loops)
   }
 
-  /** The times of the writes since the last call, in ms. */
+  /** How long the writes since the last call took, from when each was due, in ms. */
   writeMs(): readonly number[] {
     const writeMs = this.#writeMs
     this.#writeMs = []
     return writeMs
   }
 
-  /** Repeats an action at a pace; what it throws is a fault. */
-  #every(ms: number, action: () => Promise<unknown>, firstMs = this.#options.random.below(ms)): void {
+  /** Repeats an action at a pace; what it throws is a fault. It is told when it was due. */
+  #every(ms: number, action: (dueMs: number) => Promise<unknown>, firstMs = this.#options.random.below(ms)): void {
     const loop = async (): Promise<void> => {
       let dueMs = performance.now() + firstMs
       while (!this.#isStopping) {
@@ -109,7 +134,7 @@ export class MixedLoad {
           continue
         }
         try {
-          await action()
+          await action(dueMs)
         } catch (error) {
           this.faults.push(
             error instanceof TopicdError ? `${error.status} ${error.code}: ${error.message}` : reasonOf(error),
@@ -121,11 +146,12 @@ export class MixedLoad {
     this.#loops.push(loop())
   }
 
-  async #publish(topic: Published): Promise<void> {
+  async #publish(topic: Published, dueMs = performance.now()): Promise<void> {
     const n = ++topic.sent
-    const startMs = performance.now()
     await this.#client.addAndSet(topic.path, { n, text: `n is ${n}` })
-    this.#writeMs.push(performance.now() - startMs)
+    // Those that would have been due meanwhile would have waited, too.
+    for (let waitedMs = performance.now() - dueMs; waitedMs > 0; waitedMs -= publishEveryMs)
+      this.#writeMs.push(waitedMs)
     topic.acknowledged = Math.max(topic.acknowledged, n)
     this.counts.writes++
   }
@@ -134,32 +160,50 @@ export class MixedLoad {
     const from = topic.acknowledged
     const item = await this.#client.get(topic.path)
     this.counts.fetches++
-    const { n = -1 } = (item?.value ?? {}) as { n?: number }
-    if (n < from || n > topic.sent) this.faults.push(`${topic.path} has ${item?.text} after ${from} of ${topic.sent}`)
+    const { n = -1, text } = (item?.value ?? {}) as { n?: number; text?: string }
+    if (n < from || n > topic.sent || text !== `n is ${n}`)
+      this.faults.push(`${topic.path} has ${item?.text} after ${from} of ${topic.sent}`)
   }
 
   async #walk(): Promise<void> {
-    let found = 0
-    for await (const { value } of this.#client.walk(descendants('standing'), { size: 500 }))
-      if (typeof value === 'number') found++
-    if (found !== standing) this.faults.push(`a walk of ${standing} topics found ${found}`)
+    const found = new Set<string>()
+    for await (const { path, value } of this.#client.walk(descendants('standing'), { size: 500 })) {
+      if (path !== `standing/${value}` || found.has(path)) this.faults.push(`a walk came to ${path} with ${value}`)
+      found.add(path)
+    }
+    if (found.size !== standing) this.faults.push(`a walk of ${standing} topics found ${found.size}`)
     this.counts.walks++
   }
 
-  /** Writes a number to all topics of a group; a page of them has one number. */
+  /** Writes a number to all topics of a group. */
   async #batch(group: number): Promise<void> {
-    const n = ++this.#lastBatch
+    const n = (this.#groups[group] ?? 0) + 1
     await this.#send(
       Array.from(
         { length: batchTopics },
         (_, i) => ({ op: 'addAndSet', path: `groups/${group}/${i}`, value: n }) as const,
       ),
     )
-    const { results } = await this.#client.page(descendants(`groups/${group}`), { size: batchTopics })
-    const numbers = [...new Set(results.map(({ value }) => value))]
-    if (results.length !== batchTopics || numbers.length !== 1 || numbers[0] !== n)
-      this.faults.push(`group ${group} has ${results.length} topics with ${numbers} after batch ${n}`)
+    this.#groups[group] = n
     this.counts.batches++
+  }
+
+  /** A page of a group has one number: that of the last batch, or of the one that is on its way. */
+  async #readGroup(group: number): Promise<void> {
+    const from = this.#groups[group] ?? 0
+    if (from === 0) return
+    let found = ''
+    for (let tries = 0; tries < pageTries; tries++) {
+      const { results } = await this.#client.page(descendants(`groups/${group}`), { size: batchTopics })
+      this.counts.groupPages++
+      const numbers = [...new Set(results.map(({ value }) => Number(value)))]
+      const [n = -1] = numbers
+      if (results.length === batchTopics && numbers.length === 1 && n >= from && n <= (this.#groups[group] ?? 0) + 1)
+        return
+      found = `${results.length} topics with ${numbers}`
+      if (numbers.length < 2) break
+    }
+    this.faults.push(`group ${group} has ${found} after batch ${from}`)
   }
 
   async #remove(): Promise<void> {
@@ -167,7 +211,8 @@ export class MixedLoad {
     await this.#send(
       Array.from({ length: batchTopics }, (_, i) => ({ op: 'addAndSet', path: `${path}/${i}`, value: i }) as const),
     )
-    await this.#client.removeMatches(descendants(path))
+    const { removed } = await this.#client.removeMatches(descendants(path))
+    if (removed > batchTopics) this.faults.push(`${removed} topics of ${path} were removed`)
     const { results } = await this.#client.page(descendants(path))
     if (results.length > 0) this.faults.push(`${results.length} topics of ${path} were not removed`)
     this.counts.removals++
@@ -186,38 +231,56 @@ export class MixedLoad {
 
   /** Adds a key, uses it, revokes it, and uses it until it is refused. */
   async #changeKeys(): Promise<void> {
-    const { server } = this.#options
     const name = `passing-${++this.counts.keys}`
-    const key = await server.addKey(name)
-    const client = connect(server.url, { key })
-    await client.get('live/0/0')
-    const { code, stderr } = await server.command('keys', 'revoke', name)
-    if (code !== 0) throw new Error(`keys revoke ended with ${code}: ${stderr}`)
-    for (const endMs = performance.now() + revokedMsMax; ; ) {
-      try {
-        await client.get('live/0/0')
-      } catch (error) {
-        if (error instanceof TopicdError && error.status === 401) return
-        throw error
-      }
-      if (performance.now() > endMs)
-        throw new Error(`the key ${name} is still accepted ${revokedMsMax} ms after its end`)
-    }
+    const added = await this.#command('keys', 'add', name)
+    const key = /topicd_[\w-]{43}/.exec(added)?.[0] ?? ''
+    const client = connect(this.#options.server.url, { key })
+    await this.#until(`the key ${name} is accepted`, async () => !(await isRefused(client)))
+    await this.#command('keys', 'revoke', name)
+    await this.#until(`the key ${name} is refused`, () => isRefused(client))
+  }
+
+  /** @throws Error if the command fails */
+  async #command(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.#options.server.command(...args)
+    if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}`)
+    return stdout
+  }
+
+  async #until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    for (const endMs = performance.now() + keyMsMax; !(await holds()); )
+      if (performance.now() > endMs) throw new Error(`not within ${keyMsMax} ms: ${what}`)
   }
 
   async #scrape(): Promise<void> {
-    for (const page of ['metrics', 'readyz']) {
-      const { status } = await fetch(`${this.#options.server.adminUrl}/${page}`)
+    for (const [page, content] of [
+      ['metrics', 'topicd_requests_total{'],
+      ['readyz', 'ready\n'],
+    ] as const) {
+      const answer = await fetch(`${this.#options.server.adminUrl}/${page}`)
+      const text = await answer.text()
       // While it is reloaded it is ready, too.
-      if (status !== 200) this.faults.push(`/${page} was answered ${status}`)
+      if (answer.status !== 200 || !text.includes(content)) this.faults.push(`/${page}: ${answer.status} ${text}`)
     }
     this.counts.scrapes++
   }
 
   async #reload(): Promise<void> {
-    const { code, stderr } = await this.#options.server.command('reload')
-    if (code !== 0) throw new Error(`reload ended with ${code}: ${stderr}`)
+    if (!this.#isReloading) return
+    this.#options.beforeReload()
+    await this.#command('reload')
     this.counts.reloads++
+  }
+}
+
+/** Whether the service does not know the client's key. */
+async function isRefused(client: Client): Promise<boolean> {
+  try {
+    await client.get('live/0/0')
+    return false
+  } catch (error) {
+    if (error instanceof TopicdError && error.status === 401) return true
+    throw error
   }
 }
 

@@ -13,12 +13,11 @@
  * A file that passes is one line; of a file that fails, the whole output is shown. The exit status is 1 if any failed,
  * or none ran.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readdirSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findBinaries, OwnCluster, sharedEngine } from './postgres-cluster.js'
+import { endOf, startTest, testEnvironment, type Verdict, verdictOf } from './test-process.js'
 
 const directory = join(import.meta.dirname, '..')
 
@@ -42,39 +41,20 @@ function testsOf(name: string): string[] {
   })
 }
 
-/**
- * What tap prints, without failing, of an assertion that comes after the file's root test has ended by itself. A root
- * test that has a teardown may end at any await; so such a file puts its assertions into `t.test`.
- */
-const lateAssertion = 'assertion after automatic end'
-
-interface Outcome {
+interface Outcome extends Verdict {
   readonly test: string
-  readonly passed: number
-  readonly failed: number
-  readonly skipped: number
-  readonly ok: boolean
 }
 
 async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
   const startedMs = performance.now()
   const file = join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
-  const child = spawn(process.execPath, ['--enable-source-maps', file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const output: Buffer[] = []
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => output.push(piece))
-  const [code] = (await once(child, 'close')) as [number | null]
-  const text = Buffer.concat(output).toString()
-  // tap ends with its totals, as in "# { total: 73, pass: 71, skip: 2 }"
-  const totals = /^# \{ total: \d.*\}$/m.exec(text)?.[0] ?? ''
-  const count = (name: string): number => Number(new RegExp(`${name}: (\\d+)`).exec(totals)?.[1] ?? 0)
-  const mayPass = code === 0 && totals !== '' && !text.includes(lateAssertion)
-  const ok = mayPass && !(noSkips && count('skip') > 0)
-  const outcome = { test, passed: count('pass'), failed: count('fail'), skipped: count('skip'), ok }
+  const { output, code } = await endOf(startTest(file, env))
+  const verdict = verdictOf(output, code)
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
-  if (!mayPass) process.stdout.write(`${text}\nnot ok ${test}: exit status ${code}, ${seconds} s\n`)
-  else process.stdout.write(`ok ${test}: ${outcome.passed} passed, ${seconds} s\n`)
-  for (const [, skip] of text.matchAll(/^ *ok \d+ - (.*# SKIP.*)$/gm)) process.stdout.write(`   skipped: ${skip}\n`)
-  return outcome
+  if (!verdict.ok) process.stdout.write(`${output}\nnot ok ${test}: exit status ${code}, ${seconds} s\n`)
+  else process.stdout.write(`ok ${test}: ${verdict.passed} passed, ${seconds} s\n`)
+  for (const skip of verdict.skips) process.stdout.write(`   skipped: ${skip}\n`)
+  return { ...verdict, test, ok: verdict.ok && !(noSkips && verdict.skipped > 0) }
 }
 
 /** Starts one PostgreSQL for all files; undefined if none is installed, or TOPICD_TEST_POSTGRES names one. */
@@ -104,12 +84,7 @@ for (const name of names) {
 
 const isQuick = names.includes('quick')
 const engine = isQuick ? await startEngine() : undefined
-const env: NodeJS.ProcessEnv = {
-  ...process.env,
-  TAP: '1',
-  TAP_SAVE_FIXTURE: '1',
-  TAP_TIMEOUT: String(option('timeout') ?? timeoutSDefault),
-}
+const env = testEnvironment(option('timeout') ?? timeoutSDefault)
 if (engine !== undefined) env[sharedEngine] = engine.address('postgres')
 
 // Quick files often wait, so one more than there are cores may run; others measure time, and only two run at once.

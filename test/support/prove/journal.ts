@@ -1,20 +1,24 @@
 /**
  * The rounds that were run so far, one JSON line each, so that a proof which was interrupted continues. Rounds of
- * another build, or of another version of the test, do not count: they say nothing about this one.
+ * another build do not count: they say nothing about this one.
  */
-import { createHash } from 'node:crypto'
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import type { Figures } from '../figures.js'
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Figures, together } from '../figures.js'
+import type { Circumstances } from './circumstances.js'
 
-export interface Round {
+export interface Round extends Circumstances {
   readonly proof: string
-  /** Of the program and the test; see `buildOf`. */
+  /** A digest of the program and of what judged it. */
   readonly build: string
   readonly seed: number
+  /** What it was given beside its seed. */
+  readonly environment: Readonly<Record<string, string>>
   readonly passed: boolean
   readonly seconds: number
   readonly figures: Figures
+  /** Why someone goes on although it failed. */
+  readonly forgiven?: string
 }
 
 export class Journal {
@@ -24,29 +28,42 @@ export class Journal {
     this.#file = file
   }
 
-  /** The rounds of a proof with this build, oldest first. */
+  /** The rounds of a proof with this build, oldest first; of one that was entered again, what was entered last. */
   rounds(proof: string, build: string): readonly Round[] {
-    if (!existsSync(this.#file)) return []
-    return readFileSync(this.#file, 'utf8')
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Round)
-      .filter((round) => round.proof === proof && round.build === build)
+    const bySeed = new Map<string, Round>()
+    for (const round of this.#all()) {
+      if (round.proof !== proof || round.build !== build) continue
+      bySeed.set(JSON.stringify([round.seed, round.environment]), round)
+    }
+    return [...bySeed.values()]
   }
 
   add(round: Round): void {
     mkdirSync(dirname(this.#file), { recursive: true })
-    appendFileSync(this.#file, `${JSON.stringify(round)}\n`)
+    // A line that was broken off, by a power cut for example, must not take the next one with it.
+    const text = this.#text()
+    const separator = text === '' || text.endsWith('\n') ? '' : '\n'
+    appendFileSync(this.#file, `${separator}${JSON.stringify(round)}\n`)
+  }
+
+  #text(): string {
+    return existsSync(this.#file) ? readFileSync(this.#file, 'utf8') : ''
+  }
+
+  #all(): Round[] {
+    return this.#text()
+      .split('\n')
+      .flatMap((line) => {
+        try {
+          return [JSON.parse(line) as Round]
+        } catch {
+          return []
+        }
+      })
   }
 }
 
-/** A digest of the built program and of a built test. */
-export function buildOf(programDirectory: string, testFile: string): string {
-  const built = readdirSync(programDirectory, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.js'))
-    .sort()
-    .map((name) => join(programDirectory, name))
-  const hash = createHash('sha256')
-  for (const file of [...built, testFile]) hash.update(readFileSync(file))
-  return hash.digest('hex').slice(0, 16)
+/** The figures of the rounds that passed, together. */
+export function figuresOf(rounds: readonly Round[]): Figures {
+  return together(rounds.filter(({ passed }) => passed).map(({ figures }) => figures))
 }

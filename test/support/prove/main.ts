@@ -3,25 +3,27 @@
  * rounds of one test; finished rounds are kept in .prove/, so a run that was interrupted continues. When a proof has been
  * run in full, its row in docs/guarantees.md is written anew.
  *
- * A round that fails ends its proof; its output is shown, and kept in .prove/ too. The exit status is 0 if every proof is complete, 1 if a
- * round failed, 3 if time was up before, and 2 for a wrong command line.
+ * A round that fails ends its proof; its output is shown, and kept in .prove/ too. `--forgive REASON` goes on after it,
+ * and the row tells of it. The exit status is 0 if every proof is complete, 1 if a round failed, 3 if time was up before,
+ * 2 for a wrong command line, and 130 after an interruption.
  */
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readDocument, root } from '../documents.js'
-import { buildOf, Journal } from './journal.js'
+import { buildOf } from './build.js'
+import { circumstancesNow } from './circumstances.js'
+import { Journal } from './journal.js'
 import { type Proof, proofs } from './proofs.js'
-import { fileOf, runRound } from './rounds.js'
-import { figuresOf, type Outcome, runSeries } from './series.js'
+import { commandOf, fileOf, runRound } from './rounds.js'
+import { forgive, type Outcome, runSeries } from './series.js'
 import { tablePage, withMutants, withRow } from './table.js'
 
-const usage = `npm run prove -- [NAME…] [--hours H] [--seed S]
+const usage = `npm run prove -- [NAME…] [--hours H] [--seed S] [--forgive REASON]
 
-  --hours H   no round begins later than this (default: no limit)
-  --seed S    of the first round; each further one adds 1 (default: random)
+  --hours H         no round begins that would take longer (default: no limit)
+  --seed S          of the first round; each further one adds 1 (default: random)
+  --forgive REASON  goes on after rounds that failed; the table will give the reason
 
 ${Object.entries(proofs)
   .map(([name, { claim }]) => `  ${name.padEnd(12)} ${claim}`)
@@ -36,13 +38,19 @@ interface Request {
   readonly names: readonly string[]
   readonly hours: number
   readonly seed: number
+  readonly forgive: string | undefined
 }
 
 /** @throws when something of it is wrong */
 function readCommandLine(): Request {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { hours: { type: 'string' }, seed: { type: 'string' }, help: { type: 'boolean' } },
+    options: {
+      hours: { type: 'string' },
+      seed: { type: 'string' },
+      forgive: { type: 'string' },
+      help: { type: 'boolean' },
+    },
   })
   if (values.help) {
     process.stdout.write(usage)
@@ -55,52 +63,56 @@ function readCommandLine(): Request {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
   if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 31)
     throw new Error('--seed must be a whole number below 2^31')
-  return { names: positionals.length > 0 ? positionals : Object.keys(proofs), hours, seed }
+  const names = positionals.length > 0 ? positionals : Object.keys(proofs)
+  return { names, hours, seed, forgive: values.forgive }
 }
 
-function writeRow(name: string, proof: Proof, build: string): void {
-  const rounds = journal.rounds(name, build)
-  const passed = rounds.filter((round) => round.passed)
-  const page = withRow(withMutants(readDocument(tablePage)), name, proof, figuresOf(rounds), {
-    seconds: passed.reduce((sum, { seconds }) => sum + seconds, 0),
-    failed: rounds.length - passed.length,
-    rounds: rounds.length,
-    revision: revision(),
-    day: new Date().toISOString().slice(0, 10),
-    machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 1024 ** 3)} GiB`,
+/** The page as it will be, so that a page which cannot be written is known before hours have passed. */
+function pageWith(name: string, proof: Proof, build: string): string {
+  return withRow(withMutants(readDocument(tablePage)), name, proof, journal.rounds(name, build))
+}
+
+async function prove(name: string, { hours, seed, ...request }: Request, stop: AbortSignal): Promise<Outcome> {
+  const proof = proofs[name] as Proof
+  const buildNow = (): string => buildOf(root, fileOf(proof), proof.runsOtherTests)
+  const build = buildNow()
+  pageWith(name, proof, build)
+  if (request.forgive !== undefined) {
+    process.stdout.write(`${name}: ${forgive(journal, name, build, request.forgive)} failed rounds forgiven\n`)
+  }
+  const outcome = await runSeries(name, proof, {
+    journal,
+    buildNow,
+    circumstancesNow,
+    seed,
+    endMs: startedMs + hours * 3_600_000,
+    async run(roundSeed, environment) {
+      const ended = await runRound(proof, roundSeed, environment, stop)
+      mkdirSync(kept, { recursive: true })
+      if (!ended.passed) writeFileSync(join(kept, `${name}-${roundSeed}.log`), ended.output)
+      return ended
+    },
+    command: (roundSeed, environment) => commandOf(proof, roundSeed, environment),
+    print: (text) => process.stdout.write(text),
   })
-  writeFileSync(join(root, tablePage), page)
+  if (outcome === 'complete') writeFileSync(join(root, tablePage), pageWith(name, proof, build))
+  process.stdout.write(`${name}: ${outcome}\n`)
+  return outcome
 }
 
-function revision(): string {
-  const git = (...args: readonly string[]): string =>
-    execFileSync('git', ['-C', root, ...args], { encoding: 'utf8' }).trim()
-  const changes = git('status', '--porcelain', '--', 'src', 'test', 'package-lock.json')
-  return git('rev-parse', '--short', 'HEAD') + (changes === '' ? '' : ' with changes')
-}
+const startedMs = performance.now()
 
-async function main({ names, hours, seed }: Request): Promise<void> {
-  const endMs = performance.now() + hours * 3_600_000
+async function main(request: Request): Promise<void> {
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   const outcomes: Outcome[] = []
-  for (const name of names) {
-    const proof = proofs[name] as Proof
-    const build = buildOf(join(root, 'dist'), fileOf(proof))
-    const outcome = await runSeries(name, proof, {
-      journal,
-      build,
-      seed,
-      endMs,
-      run: async (...round) => {
-        const ended = await runRound(proof, ...round)
-        mkdirSync(kept, { recursive: true })
-        if (!ended.passed) writeFileSync(join(kept, `${name}-${round[0]}.log`), ended.output)
-        return ended
-      },
-      print: (text) => process.stdout.write(text),
-    })
-    if (outcome === 'complete') writeRow(name, proof, build)
-    process.stdout.write(`${name}: ${outcome}\n`)
-    outcomes.push(outcome)
+  try {
+    for (const name of request.names) outcomes.push(await prove(name, request, stopping.signal))
+  } catch (error) {
+    if (!stopping.signal.aborted) throw error
+    process.stdout.write('interrupted; finished rounds are kept\n')
+    process.exitCode = 130
+    return
   }
   if (outcomes.includes('failed')) process.exitCode = 1
   else if (outcomes.includes('time was up')) process.exitCode = 3

@@ -1,6 +1,6 @@
 /** The tables of docs/guarantees.md: one row for each proof that has been run in full, and one for each mutant. */
-import type { Figures } from '../figures.js'
 import { mutants } from '../mutants.js'
+import { figuresOf, type Round } from './journal.js'
 import { type Proof, proofs } from './proofs.js'
 
 export const tablePage = 'docs/guarantees.md'
@@ -9,23 +9,11 @@ const mutantsHeading = '| Planted fault | Found by |\n|---|---|\n'
 
 const heading = '| Proof | What it shows | How long | Figures | Revision | Machine |\n|---|---|---|---|---|---|\n'
 
-/** Where and when a proof was run. */
-export interface Circumstances {
-  readonly seconds: number
-  /** Rounds that failed, with this same build. */
-  readonly failed: number
-  readonly rounds: number
-  readonly revision: string
-  /** In ISO 8601. */
-  readonly day: string
-  readonly machine: string
-}
-
 /** The page with this proof's row in place of its earlier one. Rows are in the order of the proofs. */
-export function withRow(page: string, name: string, proof: Proof, figures: Figures, run: Circumstances): string {
+export function withRow(page: string, name: string, proof: Proof, rounds: readonly Round[]): string {
   const order = Object.keys(proofs)
   return withRows(page, heading, (old) =>
-    [...old.filter((row) => nameOf(row) !== name), rowOf(name, proof, figures, run)].sort(
+    [...old.filter((row) => nameOf(row) !== name), rowOf(name, proof, rounds)].sort(
       (a, b) => order.indexOf(nameOf(a)) - order.indexOf(nameOf(b)),
     ),
   )
@@ -52,15 +40,18 @@ function nameOf(row: string): string {
   return /^\| `([\w-]+)` /.exec(row)?.[1] ?? ''
 }
 
-function rowOf(name: string, { claim, summary }: Proof, figures: Figures, run: Circumstances): string {
-  const failures = run.failed === 0 ? '' : `; **${run.failed} of ${run.rounds} rounds failed**`
+function rowOf(name: string, { claim, summary }: Proof, rounds: readonly Round[]): string {
+  const passed = rounds.filter((round) => round.passed)
+  const failed = rounds.filter((round) => !round.passed)
+  const failures = failed.map(({ seed, forgiven }) => `**SEED=${seed} failed** (${forgiven})`)
+  const each = (of: (round: Round) => string): string => [...new Set(rounds.map(of))].join('; ')
   const cells = [
     `\`${name}\``,
     claim,
-    durationText(run.seconds),
-    summary(figures) + failures,
-    `${run.revision}, ${run.day}`,
-    run.machine,
+    durationText(passed.reduce((sum, { seconds }) => sum + seconds, 0)),
+    [summary(figuresOf(rounds)), ...failures].join('; '),
+    each(({ revision, day }) => `${revision}, ${day}`),
+    each(({ machine }) => machine),
   ]
   return `| ${cells.join(' | ')} |`
 }

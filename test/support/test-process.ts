@@ -1,0 +1,55 @@
+/** A test file as a process of its own, and what its output says. Which files are run, and when, is not known here. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/**
+ * What tap prints, without failing, of an assertion that comes after the file's root test has ended by itself. A root
+ * test that has a teardown may end at any await; so such a file puts its assertions into `t.test`.
+ */
+const lateAssertion = 'assertion after automatic end'
+
+export interface Verdict {
+  /** Whether it ran to its end without a failure. */
+  readonly ok: boolean
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+  /** The names of what was skipped. */
+  readonly skips: readonly string[]
+}
+
+/** @param code the exit status; null after a signal */
+export function verdictOf(output: string, code: number | null): Verdict {
+  // tap ends with its totals, as in "# { total: 73, pass: 71, skip: 2 }"
+  const totals = /^# \{ total: \d.*\}$/m.exec(output)?.[0] ?? ''
+  const count = (name: string): number => Number(new RegExp(`${name}: (\\d+)`).exec(totals)?.[1] ?? 0)
+  return {
+    ok: code === 0 && totals !== '' && !output.includes(lateAssertion),
+    passed: count('pass'),
+    failed: count('fail'),
+    skipped: count('skip'),
+    skips: [...output.matchAll(/^ *ok \d+ - (.*# SKIP.*)$/gm)].map(([, skip = '']) => skip),
+  }
+}
+
+/** What a test's process needs of its environment: fixtures stay, since what it started may still use them. */
+export function testEnvironment(secondsMax: number): NodeJS.ProcessEnv {
+  return { ...process.env, TAP: '1', TAP_SAVE_FIXTURE: '1', TAP_TIMEOUT: String(secondsMax) }
+}
+
+/** @param isLeader whether it leads a process group, so that all that it starts can be ended with it */
+export function startTest(file: string, env: NodeJS.ProcessEnv, isLeader = false): ChildProcess {
+  return spawn(process.execPath, ['--enable-source-maps', file], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: isLeader,
+  })
+}
+
+/** Everything that it prints, and its exit status, once it has ended. */
+export async function endOf(child: ChildProcess): Promise<{ readonly output: string; readonly code: number | null }> {
+  const pieces: Buffer[] = []
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => pieces.push(piece))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { output: Buffer.concat(pieces).toString(), code }
+}
