@@ -1,13 +1,17 @@
 /**
- * A service under strace, which counts the system calls on a store's files, or lets some of them fail: the nth of each
- * thread that makes so many.
+ * A service under strace, which counts the system calls on one of a store's files, or lets some of them fail: the nth of
+ * each thread that makes so many. One file at a time, since a failed call often ends what would have made the next one.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a service does with its files. */
-export const diskCalls = ['pwrite64', 'writev', 'fdatasync', 'openat', 'ftruncate'] as const
+/** Writes, flushes and openings. */
+const diskCalls = ['pwrite64', 'pwritev', 'writev', 'write', 'ftruncate', 'fdatasync', 'fsync', 'openat'] as const
 export type DiskCall = (typeof diskCalls)[number]
+
+/** Of a data directory: the primary's lock, the store and lmdb's lock, the mark of a creation, and their directory. */
+export const diskFiles = ['lock', 'topics', 'topics/new', 'topics/data.mdb', 'topics/lock.mdb'] as const
+export type DiskFile = (typeof diskFiles)[number]
 
 export interface Fault {
   readonly call: DiskCall
@@ -23,16 +27,15 @@ export interface TracedCall {
 }
 
 /**
- * The options of strace that count the calls on a store's files, or let one of them fail.
+ * The options of strace that count the calls on a file, or let one of them fail.
  *
  * @param log the file that will have the calls
  * @param dataDir the data directory, which need not exist
  * @param fault none to count only
  */
-export function tracing(log: string, dataDir: string, fault?: Fault): readonly string[] {
-  const files = ['lock', 'topics/data.mdb', 'topics/lock.mdb'].flatMap((name) => ['-P', join(dataDir, name)])
+export function tracing(log: string, dataDir: string, file: DiskFile, fault?: Fault): readonly string[] {
   const inject = fault === undefined ? [] : ['-e', `inject=${fault.call}:error=${fault.error}:when=${fault.nth}`]
-  return ['-o', log, '-e', `trace=${diskCalls.join()}`, ...inject, ...files]
+  return ['-o', log, '-e', `trace=${diskCalls.join()}`, ...inject, '-P', join(dataDir, file)]
 }
 
 /** Makes a program that starts Node.js under strace. With -D it keeps its process id: strace is its grandchild. */
@@ -41,18 +44,20 @@ export function tracedNode(file: string, options: readonly string[]): void {
   writeFileSync(file, `#!/bin/sh\nexec ${strace} ${process.execPath} "$@"\n`, { mode: 0o755 })
 }
 
-/** The calls in a log, and what became of each. */
+/** The calls in a log, and what became of each: one that another thread has interrupted has two lines. */
 export function callsIn(log: string): readonly TracedCall[] {
-  return [...readFileSync(log, 'utf8').matchAll(/^(\d+) +(\w+)\((.*)$/gm)].map(([, thread, call = '', rest = '']) => ({
-    thread: Number(thread),
-    call,
-    isInjected: rest.includes('(INJECTED)'),
-  }))
+  if (!existsSync(log)) return []
+  const lines = readFileSync(log, 'utf8').matchAll(/^(\d+) +(?:<\.\.\. )?(\w+)(\(| resumed>)(.*)$/gm)
+  return [...lines]
+    .map(([, thread, call = '', , rest = '']) => ({ thread: Number(thread), call, rest }))
+    .filter(({ rest }) => !rest.endsWith('<unfinished ...>'))
+    .map(({ thread, call, rest }) => ({ thread, call, isInjected: rest.includes('(INJECTED)') }))
 }
 
-/** How often the busiest thread makes a call. */
-export function mostOf(calls: readonly TracedCall[], wanted: DiskCall): number {
+/** How often the busiest of some threads makes a call. @param counts whether a thread is one of them */
+export function mostOf(calls: readonly TracedCall[], wanted: DiskCall, counts: (thread: number) => boolean): number {
   const byThread = new Map<number, number>()
-  for (const { thread, call } of calls) if (call === wanted) byThread.set(thread, (byThread.get(thread) ?? 0) + 1)
+  for (const { thread, call } of calls)
+    if (call === wanted && counts(thread)) byThread.set(thread, (byThread.get(thread) ?? 0) + 1)
   return Math.max(0, ...byThread.values())
 }
