@@ -92,8 +92,10 @@ async function cutOften(t: Test, times: number, program?: string): Promise<reado
   while (cuts < times && faults.length === 0) {
     await writers.more(batchesMin)
     const from = writers.boards.map(({ acknowledged }) => acknowledged)
-    const { directory, forget } = disk.cut()
-    const to = writers.boards.map(({ sent }) => sent)
+    let to: readonly number[] = []
+    const { directory, forget } = await disk.cut(undefined, () => {
+      to = writers.boards.map(({ sent }) => sent)
+    })
     cuts++
     const copy = await startServer(t, { ...options, dataDir: join(directory, 'db'), token: server.token })
     for (const [i, board] of writers.boards.entries()) {

@@ -50,7 +50,7 @@ async function cutRestores(t: Test, times: number): Promise<string[]> {
     const ended = once(child, 'close')
     if (ms === undefined) t.strictSame(await ended, [0, null])
     else await sleep(ms)
-    const { directory, forget } = disk.cut()
+    const { directory, forget } = await disk.cut()
     const copy = join(directory, basename(data))
     const state = await stateOf(copy)
     if (state === 'none') {
@@ -90,7 +90,7 @@ await t.test('a build that flushes nothing says that it is done too early', { sk
   spawnSync('sync', ['-f', data])
   const child = spawn(process.execPath, [program, 'restore', backup, '--data', data, ...roomFor], { stdio: 'ignore' })
   t.strictSame(await once(child, 'close'), [0, null])
-  const { directory, forget } = disk.cut()
+  const { directory, forget } = await disk.cut()
   t.not(await stateOf(join(directory, 'db')), 'whole')
   forget()
 })

@@ -47,6 +47,8 @@ export class Board {
   acknowledged = 0
   /** The last batch that was sent. */
   sent = 0
+  /** How many batches were answered 200. */
+  answered = 0
   readonly #name: string
 
   constructor(name: string) {
@@ -69,6 +71,7 @@ export class Board {
     }
     if (answer.status !== 200) throw new Error(`a batch was answered ${answer.status}: ${answer.text}`)
     this.acknowledged = number
+    this.answered++
     return true
   }
 
@@ -130,8 +133,9 @@ export class BoardWriters {
     this.#target = target
   }
 
+  /** How many batches were answered 200. */
   get acknowledged(): number {
-    return this.boards.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
+    return this.boards.reduce((sum, { answered }) => sum + answered, 0)
   }
 
   start(): void {

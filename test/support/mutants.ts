@@ -65,6 +65,20 @@ export const mutants: readonly Mutant[] = [
     test: 'store/contract',
   },
   {
+    fault: 'a page begins with the topic after which it should begin',
+    file: 'store/lmdb/reads.js',
+    from: 'keyAfter(encodeKey(after))',
+    to: 'encodeKey(after)',
+    test: 'store/contract',
+  },
+  {
+    fault: 'a subtree begins after its own topic',
+    file: 'topics/range.js',
+    from: 'return { start, end: keyAfterSubtree(start) };',
+    to: 'return { start: keyAfter(start), end: keyAfterSubtree(start) };',
+    test: 'selectors/plan',
+  },
+  {
     fault: 'the last operation of a batch is lost',
     file: 'store/lmdb/batches.js',
     from: 'for (const change of decisions.changes())',

@@ -5,15 +5,13 @@
 import { type Board, BoardWriters } from './boards.js'
 import type { Client } from './client.js'
 import { follow, type Target } from './follow.js'
+import { GroupWriter, type Stage } from './groups.js'
 import { at } from './only.js'
 import type { Server } from './server.js'
 
 const singleWriters = 24
 const boards = 2
-const removers = 2
-
-/** Topics that one batch adds and one removal by selector removes. */
-const groupTopics = 1000
+const groupWriters = 2
 
 /** New topics, each once, and a counter that is written beside. */
 class SingleWriter {
@@ -36,73 +34,41 @@ class SingleWriter {
     return true
   }
 
-  /** How many of so many acknowledged writes are missing. */
-  async missing(client: Client, acknowledged: number): Promise<number> {
-    const found = new Set<string>()
+  /** How many of the writes until then are missing, or have become another, on a disk that was cut before `sent`. */
+  async lost(client: Client, acknowledged: number, sent: number): Promise<number> {
+    const found = new Map<string, unknown>()
     for (const { results } of await client.walk(`*new/${this.#name}//`, { size: 1000 }))
-      for (const { path } of results) found.add(path)
-    let missing = 0
-    for (let value = 1; value <= acknowledged; value++) if (!found.has(`new/${this.#name}/${value}`)) missing++
+      for (const { path, value } of results) found.set(path, value)
+    let lost = 0
+    for (let value = 1; value <= acknowledged; value++) if (found.get(`new/${this.#name}/${value}`) !== value) lost++
     const counter = at(await client.walk(`>counters/${this.#name}`), 0).results.at(0)?.value ?? 0
-    return (counter as number) < acknowledged ? missing + 1 : missing
+    return (counter as number) < acknowledged || (counter as number) > sent + 1 ? lost + 1 : lost
   }
 }
 
-/** Groups of topics, added by a batch and removed by a selector, one after the other. */
-class Remover {
-  /** The last group whose removal was acknowledged. */
-  removed = 0
-  isRemoving = false
-  readonly #name: number
-
-  constructor(name: number) {
-    this.#name = name
-  }
-
-  async write(client: Client): Promise<boolean> {
-    const group = this.removed + 1
-    const operations = Array.from({ length: groupTopics }, (_, i) => ({
-      op: 'addAndSet',
-      path: `groups/${this.#name}/${group}/${i}`,
-      value: i,
-    }))
-    const added = await client.post('batch', { operations })
-    if (added.status !== 200) throw new Error(`a batch was answered ${added.status}: ${added.text}`)
-    this.isRemoving = true
-    const { text } = await client.post('remove', { selector: `*groups/${this.#name}/${group}//` })
-    this.isRemoving = false
-    if (text !== `{"removed":${groupTopics}}`)
-      throw new Error(`a removal of ${groupTopics} topics was answered ${text}`)
-    this.removed = group
-    return true
-  }
-
-  /** How many topics are there of groups whose removal was acknowledged. */
-  async resurrected(client: Client, removed: number): Promise<number> {
-    const pages = await client.walk(`*groups/${this.#name}//`, { size: 1000 })
-    const groups = pages.flatMap(({ results }) => results.map(({ path }) => Number(path.split('/')[2])))
-    return groups.filter((group) => group <= removed).length
-  }
-}
-
-/** What was acknowledged at some moment. */
-export interface Acknowledged {
+/** How far every writer has come at some moment. */
+export interface Progress {
+  /** Of each single writer, what was acknowledged; at most one more was sent. */
   readonly writes: readonly number[]
-  readonly batches: readonly number[]
-  readonly removals: readonly number[]
+  readonly boards: readonly Pick<Board, 'acknowledged' | 'sent'>[]
+  readonly groups: readonly (readonly Stage[])[]
 }
 
-/** What is wrong on a disk. */
+/** What was found on a disk. */
 export interface Damage {
-  /** Acknowledged writes that are missing, and topics that are there though their removal was acknowledged. */
+  /** Acknowledged single writes that are missing. */
   readonly lost: number
-  /** Boards with a part of a batch, or an older one than was acknowledged. */
+  /** Parts of batches, batches that are missing, and topics that are there again. */
   readonly faults: readonly string[]
+  /** Batches without an answer that are there, and that are not; and removals of which only a part was done. */
+  readonly whole: number
+  readonly absent: number
+  readonly halfRemoved: number
 }
 
 export class PowerLoad {
   readonly #singles = Array.from({ length: singleWriters }, (_, i) => new SingleWriter(i))
-  readonly #removers = Array.from({ length: removers }, (_, i) => new Remover(i))
+  readonly #groups = Array.from({ length: groupWriters }, (_, i) => new GroupWriter(String(i)))
   readonly #boards: BoardWriters
   readonly #loops: readonly Promise<void>[]
   #isStopping = false
@@ -112,50 +78,57 @@ export class PowerLoad {
     const isOver = (): boolean => this.#isStopping
     this.#boards = new BoardWriters(boards, target)
     this.#boards.start()
-    this.#loops = [...this.#singles, ...this.#removers].map((writer) =>
+    this.#loops = [...this.#singles, ...this.#groups].map((writer) =>
       follow({ target, connections: 1, isOver }, (client) => writer.write(client)),
     )
   }
 
-  /** Whether a batch and a removal by selector have been sent and not been answered. */
+  /** Whether a batch, or a removal by selector, has been sent and not been answered. */
   get isWritingMany(): boolean {
     const isInFlight = ({ sent, acknowledged }: Board): boolean => sent > acknowledged
-    return this.#boards.boards.some(isInFlight) && this.#removers.some(({ isRemoving }) => isRemoving)
+    return this.#boards.boards.some(isInFlight) && this.#groups.some(({ isWriting }) => isWriting)
   }
 
-  acknowledged(): Acknowledged {
+  /** Writes of every kind that were acknowledged. */
+  get acknowledged(): number {
+    const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
+    return (
+      2 * sum(this.#singles.map(({ acknowledged }) => acknowledged)) +
+      this.#boards.acknowledged +
+      sum(this.#groups.map(({ acknowledged }) => acknowledged))
+    )
+  }
+
+  progress(): Progress {
     return {
       writes: this.#singles.map(({ acknowledged }) => acknowledged),
-      batches: this.#boards.boards.map(({ acknowledged }) => acknowledged),
-      removals: this.#removers.map(({ removed }) => removed),
+      boards: this.#boards.boards.map(({ acknowledged, sent }) => ({ acknowledged, sent })),
+      groups: this.#groups.map((writer) => writer.stages()),
     }
   }
 
-  /** The last batch of each board that was sent. */
-  sentBatches(): readonly number[] {
-    return this.#boards.boards.map(({ sent }) => sent)
-  }
-
-  /** What is wrong with a disk that was cut after `before` and before `sentAfter`, according to a service on it. */
-  async damage(client: Client, before: Acknowledged, sentAfter: readonly number[]): Promise<Damage> {
-    let lost = 0
-    for (const [i, single] of this.#singles.entries()) lost += await single.missing(client, at(before.writes, i))
-    for (const [i, remover] of this.#removers.entries())
-      lost += await remover.resurrected(client, at(before.removals, i))
+  /** Compares a disk that was cut after one moment and before another, by a service on it. */
+  async damage(client: Client, before: Progress, after: Progress): Promise<Damage> {
+    let [lost, whole, absent, halfRemoved] = [0, 0, 0, 0]
     const faults: string[] = []
-    for (const [i, board] of this.#boards.boards.entries())
-      faults.push(...board.faults(await board.read(client), { from: at(before.batches, i), to: at(sentAfter, i) }))
-    return { lost, faults }
+    for (const [i, single] of this.#singles.entries())
+      lost += await single.lost(client, at(before.writes, i), at(after.writes, i))
+    for (const [i, writer] of this.#groups.entries()) {
+      const found = await writer.found(client, at(before.groups, i), at(after.groups, i))
+      faults.push(...found.faults)
+      whole += found.whole
+      absent += found.absent
+      halfRemoved += found.halfRemoved
+    }
+    for (const [i, board] of this.#boards.boards.entries()) {
+      const range = { from: at(before.boards, i).acknowledged, to: at(after.boards, i).sent }
+      faults.push(...board.faults(await board.read(client), range))
+    }
+    return { lost, faults, whole, absent, halfRemoved }
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true
     await Promise.all([...this.#loops, this.#boards.stop()])
   }
-}
-
-/** Writes of every kind that were acknowledged. */
-export function totalOf({ writes, batches, removals }: Acknowledged): number {
-  const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
-  return 2 * sum(writes) + sum(batches) + 2 * sum(removals)
 }

@@ -75,11 +75,13 @@ export const proofs: Readonly<Record<string, Proof>> = {
     counted: 'cuts',
     goal: 100,
     roundSeconds: 120,
-    roundSecondsMax: 600,
+    roundSecondsMax: 900,
     summary: (f) =>
-      `${number(f.cuts)} cuts, ${number(f.inBatches)} of them in the middle of batches and removals, ${number(f.inBackups)} ` +
-      `during a backup, ${number(f.inRestarts)} during a rolling restart; ${number(f.acknowledged)} acknowledged writes: 0 ` +
-      `lost, ${number(f.cuts)} sound stores. ${number(f.controls)} controls without syncs lost ${number(f.lostByControls)}`,
+      `${number(f.cuts)} cuts, ${number(f['batches and removals'])} of them in the middle of batches and removals, ${number(f.backup)} ` +
+      `during a backup and ${number(f['after a backup'])} after one, ${number(f['rolling restart'])} during a rolling restart; of ` +
+      `${number(f.acknowledged)} acknowledged writes ${number(f.lost)} lost, ${number(f.faults)} parts or returns, all stores sound, ` +
+      `${number(f.restored)} backups restored. Found on the disks: ${number(f.whole)} batches without an answer whole and ` +
+      `${number(f.absent)} absent, ${number(f.halfRemoved)} removals cut in half. ${number(f.controls)} controls lost ${number(f.lostByControls)}`,
   },
   hostile: {
     claim:
