@@ -27,7 +27,8 @@ export class Commits extends SoundCommits {
 
 await t.test('a build that acknowledges writes before they are committed is caught', async (t) => {
   const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000
-  const { load } = await torture(t, { seconds: 20, program, enough })
+  // Its batches fail, which is not what is looked for.
+  const { load } = await torture(t, { seconds: 20, program, enough, constantTopics: 0 })
   const violations = load.violations()
   t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
 })

@@ -22,6 +22,9 @@ const swap = (startMs: number, endMs: number | undefined, from: Value, value: Va
 })
 const conflict = (startMs: number, endMs: number, notRead: Value): Operation => ({ startMs, endMs, notRead })
 
+/** The same without an answer, by processes that were all dead at that time. */
+const died = (operation: Operation, deadMs: number): Operation => ({ ...operation, endMs: undefined, deadMs })
+
 const accepted: Readonly<Record<string, readonly Operation[]>> = {
   'nothing at all': [],
   'a read of an absent topic': [read(0, 1, null)],
@@ -88,6 +91,35 @@ const accepted: Readonly<Record<string, readonly Operation[]>> = {
     swap(4, 5, null, 'b'),
   ],
   'a creation where there is no topic': [swap(0, 1, null, 'a'), conflict(2, 3, null)],
+  'a removal by a process that died, before its death': [
+    write(0, 1, 'a'),
+    died(write(2, undefined, null), 5),
+    read(3, 4, 'a'),
+    read(6, 7, null),
+  ],
+  'a removal by a process that died without having done it': [
+    write(0, 1, 'a'),
+    died(write(2, undefined, null), 5),
+    read(6, 7, 'a'),
+  ],
+  'a write by a process that died, read after its death': [died(write(0, undefined, 'a'), 2), read(3, 4, 'a')],
+  'a write by a process that died, observed only because the topic is found': [
+    died(write(0, undefined, 'a'), 2),
+    write(3, 4, 'b', true),
+  ],
+  'a write that was answered while others died': [
+    write(0, 1, 'a'),
+    died(write(2, undefined, null), 3),
+    write(2, 4, 'b', false),
+    read(5, 6, 'b'),
+  ],
+  'two deaths, each after a removal that was done': [
+    died(write(0, undefined, null), 3),
+    write(1, 2, 'a', false),
+    write(4, 5, 'b', false),
+    died(write(6, undefined, null), 7),
+    write(8, 9, 'c', false),
+  ],
   'a removal, then a creation': [write(0, 1, 'a', false), write(2, 3, null, true), write(4, 5, 'b', false)],
 }
 
@@ -123,6 +155,27 @@ const rejected: Readonly<Record<string, readonly Operation[]>> = {
     read(5, 6, 'c'),
   ],
   'a compare-and-set that was undone': [write(0, 1, 'a'), swap(2, 3, 'a', 'b'), read(4, 5, 'a')],
+  'a removal by a process that was dead by then': [
+    write(0, 1, 'a'),
+    died(write(2, undefined, null), 5),
+    read(6, 7, 'a'),
+    read(8, 9, null),
+  ],
+  'a topic created after the death of the process that was to remove it, and lost': [
+    died(write(0, undefined, null), 1),
+    write(2, 3, 'a', false),
+    read(4, 5, null),
+  ],
+  'a topic found long after its only writer had died without having written it': [
+    died(write(0, undefined, 'a'), 2),
+    read(3, 4, null),
+    write(5, 6, 'b', true),
+  ],
+  'a value that appears after its writer had died without having written it': [
+    died(write(0, undefined, 'a'), 2),
+    read(3, 4, null),
+    read(5, 6, 'a'),
+  ],
   'a stale read during another read': [write(0, 1, 'a'), write(2, 3, 'b'), read(4, 8, 'b'), read(5, 6, 'a')],
 }
 
@@ -145,21 +198,25 @@ t.test(
       const history: Operation[] = []
       let value: Value = null
       let lastEnd = 0
+      const deaths = Array.from({ length: random.below(4) }, () => random.below(60) + 0.5).sort((a, b) => a - b)
       for (let i = 0; i < 60; i++) {
         // Each takes effect at i; it is called before and answered after that, so that it overlaps its neighbours.
         const startMs = i - random.below(30) / 10
         const endMs = i + random.below(30) / 10
         lastEnd = Math.max(lastEnd, endMs)
+        const deadMs = deaths.find((atMs) => atMs > startMs)
+        const isAnswered = !random.oneIn(10) || (deadMs !== undefined && deadMs < i)
+        const end = isAnswered ? { endMs } : { endMs: undefined, deadMs }
         if (random.oneIn(2)) history.push(read(startMs, endMs, value))
         else if (random.oneIn(4)) history.push(conflict(startMs, endMs, 'another value'))
         else if (random.oneIn(3)) {
           const before = value
           value = `value ${i}`
-          history.push(swap(startMs, random.oneIn(10) ? undefined : endMs, before, value))
+          history.push({ ...swap(startMs, endMs, before, value), ...end })
         } else {
           const found = value !== null
           value = random.oneIn(5) ? null : `value ${i}`
-          history.push(write(startMs, random.oneIn(10) ? undefined : endMs, value, found))
+          history.push({ ...write(startMs, endMs, value, found), ...end })
         }
       }
       if (findViolation(history) !== undefined) t.fail(`seed ${seed}, run ${run}: a register's own history is rejected`)

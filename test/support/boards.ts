@@ -49,10 +49,11 @@ export class Board {
   sent = 0
   /** How many batches were answered 200. */
   answered = 0
-  readonly #name: string
+  /** What its topics are under. */
+  readonly path: string
 
   constructor(name: string) {
-    this.#name = name
+    this.path = `boards/${name}`
   }
 
   /** Sends the next batch; false if no answer came. @throws when it is refused */
@@ -60,8 +61,8 @@ export class Board {
     const number = ++this.sent
     const operations = Array.from({ length: topics }, (_, i) =>
       isRemoval(number)
-        ? { op: 'remove', path: `boards/${this.#name}/${i}` }
-        : { op: 'addAndSet', path: `boards/${this.#name}/${i}`, value: number },
+        ? { op: 'remove', path: `${this.path}/${i}` }
+        : { op: 'addAndSet', path: `${this.path}/${i}`, value: number },
     )
     let answer: { status: number; text: string }
     try {
@@ -75,9 +76,13 @@ export class Board {
     return true
   }
 
-  /** Reads the board in one page. @throws Refused; and the connection's error when there is no answer */
+  /**
+   * Reads the board in one page, which is of one range, and so of one moment.
+   *
+   * @throws Refused; and the connection's error when there is no answer
+   */
   async read(client: Client): Promise<readonly number[]> {
-    const { status, text } = await client.post('fetch', { selector: `*boards/${this.#name}//`, size: topics })
+    const { status, text } = await client.post('fetch', { selector: `*${this.path}//`, size: topics })
     if (status !== 200) throw new Refused(`a page was answered ${status}: ${text}`)
     return (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
   }
@@ -112,11 +117,11 @@ export class Board {
     if (number === undefined) {
       // Also before its first batch a board is empty.
       const lastRemoval = to - (to % removedEvery)
-      return lastRemoval >= from ? [] : [`board ${this.#name} is empty ${after}`]
+      return lastRemoval >= from ? [] : [`${this.path} is empty ${after}`]
     }
     const numbers = [...new Set(page)]
     if (page.length === topics && numbers.length === 1 && number >= from && number <= to) return []
-    return [`board ${this.#name} has ${page.length} topics with the numbers ${numbers} ${after}`]
+    return [`${this.path} has ${page.length} topics with the numbers ${numbers} ${after}`]
   }
 }
 

@@ -10,7 +10,7 @@
  * taken effect by then. The others are not distinguished, or there would be too many states. Writes of values that were
  * never read cannot explain a read, only that a topic was found, and may do so any number of times. Of removals, only
  * the number that have taken effect counts; of two states that differ only in that, the one with fewer allows
- * everything that the other does.
+ * everything that the other does. At the death of all who could carry them out, they have taken effect or never will.
  */
 import { at } from './only.js'
 
@@ -21,6 +21,11 @@ export interface Operation {
   readonly startMs: number
   /** Undefined when no answer came. */
   readonly endMs: number | undefined
+  /**
+   * The first death after its start, if it has no answer. All who could carry operations out die together: after a
+   * death, none that began before it takes effect any more.
+   */
+  readonly deadMs?: number | undefined
   /** The value before, according to the answer; undefined when the answer does not say. */
   readonly read?: Value
   /** A value that it was not before, according to the answer; undefined when the answer does not say. */
@@ -58,7 +63,7 @@ const unreadValue = '(a value that was never read)'
 
 type Event = { readonly atMs: number } & (
   | { readonly kind: 'call' | 'answer'; readonly index: number }
-  | { readonly kind: 'unanswered removal' | 'unread write' }
+  | { readonly kind: 'unanswered removal' | 'unread write' | 'death' }
 )
 
 /**
@@ -92,17 +97,26 @@ export function findViolation(history: readonly Operation[], initial: Value = nu
         }
         inFlight.delete(event.index)
         states = next
+        break
       }
+      case 'death':
+        states = withoutRemovals(reachable(states, inFlight, unanswered, history, () => false))
+        unanswered.removals = 0
+        unanswered.hasWritten = false
     }
   }
   return undefined
 }
 
-/** Calls and answers in order of time. Calls precede answers of the same instant, so that both orders are allowed. */
+/** At the same instant, calls come before answers, so that both orders are allowed, and deaths after both. */
+const order = { call: 0, 'unanswered removal': 0, 'unread write': 0, answer: 1, death: 2 } as const
+
+/** Calls, answers and deaths in order of time. */
 function eventsOf(history: readonly Operation[]): readonly Event[] {
   const readMs = readTimes(history)
-  const events = history.flatMap(({ startMs, endMs, write }, index): readonly Event[] => {
-    const known = endMs ?? (typeof write === 'string' ? readMs.get(write) : undefined)
+  const events = history.flatMap(({ startMs, endMs, deadMs, write }, index): readonly Event[] => {
+    const seenMs = typeof write === 'string' ? readMs.get(write) : undefined
+    const known = endMs ?? (seenMs === undefined ? undefined : Math.min(seenMs, deadMs ?? seenMs))
     if (known !== undefined) {
       return [
         { kind: 'call', index, atMs: startMs },
@@ -112,7 +126,9 @@ function eventsOf(history: readonly Operation[]): readonly Event[] {
     if (write === undefined) return []
     return [{ kind: write === null ? 'unanswered removal' : 'unread write', atMs: startMs }]
   })
-  return events.sort((a, b) => a.atMs - b.atMs || Number(a.kind === 'answer') - Number(b.kind === 'answer'))
+  const deaths = new Set(history.flatMap(({ deadMs }) => deadMs ?? []))
+  for (const atMs of deaths) events.push({ kind: 'death', atMs })
+  return events.sort((a, b) => a.atMs - b.atMs || order[a.kind] - order[b.kind])
 }
 
 /** When each value that was read was there at the latest: at the first answer that says so. */
@@ -141,18 +157,31 @@ function answered(
   unanswered: Unanswered,
   history: readonly Operation[],
 ): readonly State[] {
+  const isAnswered = ({ done }: State): boolean => done.has(index)
   const next = new Map<string, State>()
+  for (const { value, done, removals } of reachable(states, inFlight, unanswered, history, isAnswered).filter(
+    isAnswered,
+  )) {
+    const remaining = new Set(done)
+    remaining.delete(index)
+    keepIfBetter(next, { value, done: remaining, removals })
+  }
+  return [...next.values()]
+}
+
+/** These states, and all that follow from them by what is in flight or without an answer; none follows a final one. */
+function reachable(
+  states: readonly State[],
+  inFlight: ReadonlySet<number>,
+  unanswered: Unanswered,
+  history: readonly Operation[],
+  isFinal: (state: State) => boolean,
+): readonly State[] {
   const seen = new Map<string, State>()
   const left = [...states]
   for (let state = left.pop(); state !== undefined; state = left.pop()) {
-    if (!keepIfBetter(seen, state)) continue
+    if (!keepIfBetter(seen, state) || isFinal(state)) continue
     const { value, done, removals } = state
-    if (done.has(index)) {
-      const remaining = new Set(done)
-      remaining.delete(index)
-      keepIfBetter(next, { value, done: remaining, removals })
-      continue
-    }
     for (const other of inFlight) {
       if (done.has(other)) continue
       const after = effect(at(history, other), value)
@@ -161,6 +190,13 @@ function answered(
     if (value !== null && removals < unanswered.removals) left.push({ value: null, done, removals: removals + 1 })
     if (unanswered.hasWritten && value !== unreadValue) left.push({ value: unreadValue, done, removals })
   }
+  return [...seen.values()]
+}
+
+/** The same, once no removal without an answer is left. */
+function withoutRemovals(states: readonly State[]): readonly State[] {
+  const next = new Map<string, State>()
+  for (const state of states) keepIfBetter(next, { ...state, removals: 0 })
   return [...next.values()]
 }
 

@@ -6,14 +6,17 @@
 import type { Client } from './client.js'
 import { follow, type Target } from './follow.js'
 import { findViolation, type Operation, type Value, type Violation } from './linearizable.js'
-import type { Random } from './random.js'
+import { type Random, randomFrom } from './random.js'
 
 export interface LoadOptions {
   readonly connections: number
   readonly topics: number
-  readonly random: Random
+  /** Its seed; each connection has a generator of its own, so that none depends on the speed of others. */
+  readonly random: Pick<Random, 'seed'>
   /** Where the connection of this number sends its next request; undefined while there is no service. */
   readonly target: (connection: number) => Target | undefined
+  /** Called at each answer. */
+  readonly onAnswer?: () => void
 }
 
 /** A request that was answered, and how long that took. */
@@ -44,6 +47,7 @@ export class Load {
   readonly #options: LoadOptions
   readonly #paths: readonly string[]
   readonly #loops: Promise<void>[] = []
+  readonly #deathsMs: number[] = []
   #lastValue = 0
   #stopping = false
 
@@ -73,31 +77,40 @@ export class Load {
     }
   }
 
+  /** Every process that had received a request is dead: one without an answer is not carried out any more. */
+  died(): void {
+    this.#deathsMs.push(performance.now())
+  }
+
   /** The topics whose histories cannot be explained. */
   violations(): { readonly path: string; readonly violation: Violation }[] {
+    const withDeath = (operation: Operation): Operation =>
+      operation.endMs === undefined
+        ? { ...operation, deadMs: this.#deathsMs.find((atMs) => atMs > operation.startMs) }
+        : operation
     return [...this.histories].flatMap(([path, history]) => {
-      const violation = findViolation(history)
+      const violation = findViolation(history.map(withDeath))
       return violation === undefined ? [] : [{ path, violation }]
     })
   }
 
   async #loop(connection: number): Promise<void> {
+    const random = randomFrom((this.#options.random.seed + connection) >>> 0)
     await follow(
       { target: () => this.#options.target(connection), connections: 1, isOver: () => this.#stopping },
-      (client) => this.#step(client),
+      (client) => this.#step(client, random),
     )
   }
 
   /** Sends one random request; false when the next one should wait a little: no answer came, or nothing was done. */
-  async #step(client: Client): Promise<boolean> {
-    const { random } = this.#options
+  async #step(client: Client, random: Random): Promise<boolean> {
     const path = random.pick(this.#paths)
     const kind = random.below(100)
     if (kind < 40) return this.#fetch(client, path)
     if (kind < 45) return this.#fetchAll(client)
     if (kind < 50) return this.#remove(client, path)
     const value = this.#newValue()
-    if (kind < 60) return this.#batch(client)
+    if (kind < 60) return this.#batch(client, random)
     if (kind < 65) return this.#compareAndSet(client, path, value)
     return kind < 75 ? this.#set(client, path, value) : this.#addAndSet(client, path, value)
   }
@@ -153,8 +166,7 @@ export class Load {
   }
 
   /** The same for several topics, all or none; some are removed instead. */
-  async #batch(client: Client): Promise<boolean> {
-    const { random } = this.#options
+  async #batch(client: Client, random: Random): Promise<boolean> {
     const paths = [...new Set(Array.from({ length: 2 + random.below(2) }, () => random.pick(this.#paths)))]
     const swaps = paths.map((path) => {
       const write = random.oneIn(5) ? null : this.#newValue()
@@ -221,6 +233,7 @@ export class Load {
     try {
       const { status, code, text } = await client.post(route, body)
       const endMs = performance.now()
+      this.#options.onAnswer?.()
       if (endMs - startMs > this.slowest.ms) this.slowest = { ms: endMs - startMs, route, startMs }
       const meanings = read(status, code, text)
       if (meanings === undefined) {

@@ -56,16 +56,19 @@ export const proofs: Readonly<Record<string, Proof>> = {
     claim:
       'SIGKILLs of workers and primaries under load lose no acknowledged write, and show no stale read and no part of a batch',
     test: 'durability/crash.long',
-    environment: () => ({ TORTURE_SECONDS: '120' }),
+    environment: () => ({ TORTURE_SECONDS: '120', SILENCE_MS_MAX: '1000' }),
     counted: 'kills',
     goal: 1000,
     roundSeconds: 130,
     roundSecondsMax: 600,
     summary: (f) =>
-      `${number(f.kills)} kills, ${number(f.primaries)} of them of primaries, ${number(f.rollingRestarts)} rolling restarts, ` +
-      `${number(f.commands)} commands beside; ${number(f.acknowledged)} acknowledged writes and ${number(f.batches)} batches, ` +
-      `${number(f.reads)} reads and ${number(f.pages)} pages: 0 lost, 0 stale, 0 parts; longest answer of the survivors ` +
-      `${number(f.slowestMsMax)} ms`,
+      `${number(f.kills)} kills, ${number(f.primaries)} of them of primaries; ${number(f.restartsDone)} rolling restarts completed ` +
+      `and ${number(f.restartsBrokenOff)} broken off; ${number(f.acknowledged)} acknowledged writes, ${number(f.batches)} batches, ` +
+      `${number(f.groups)} removals by selector, ${number(f.reads)} reads and ${number(f.pages)} pages: ${number(f.violations)} writes ` +
+      `lost or reads stale, ${number(f.parts)} parts of batches, ${number(f.refused)} refusals. Beside: keys ${number(f.keys)}, check ` +
+      `${number(f.check)}, export ${number(f.export)}, backup ${number(f.backup)} times, ${number(f.wrongCommands)} with a wrong result, ` +
+      `and ${number(f.excusedCommands)} ended by a kill. While a worker served, the longest time without an answer was ` +
+      `${number(f.silenceMsMax)} ms; the longest answer took ${number(f.slowestMsMax)} ms`,
   },
   'power-cuts': {
     claim:
