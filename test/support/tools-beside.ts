@@ -1,7 +1,7 @@
 /**
  * The commands of an operator, one after another, beside a service that is killed meanwhile: keys, checks, backups that
  * are restored and compared, and exports that are broken off. A command may fail only where its message says that the
- * service died, or the process that did its work, and only if something was killed meanwhile.
+ * service died, or the process that did its work, and only if something was killed meanwhile or is still to be replaced.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,12 +11,15 @@ import type { Board } from './boards.js'
 import type { Random } from './random.js'
 import { mainFile, runCommand, type Server } from './server.js'
 
+/** What a command says when the workers had died before. */
+const nobody = /: no worker serves at the moment\n$/
+
 /** What a command says when what it was connected to has died. */
 const deaths = [
   /: process \d+ was ended by SIGKILL\n$/,
   /: the service ended before the work was done\n$/,
   /: the service that uses \S+ gave no answer\n$/,
-  /: no worker serves at the moment\n$/,
+  nobody,
   /: the process that did the work ended in the middle of it, while the service runs: /,
 ]
 
@@ -36,6 +39,8 @@ interface ToolsOptions {
   readonly server: () => Server | undefined
   /** How many processes have been killed so far. */
   readonly kills: () => number
+  /** Whether nothing that was killed is still to be replaced. */
+  readonly isWhole: () => boolean
   /** What is in the store besides, and never changes: how many topics under a path. */
   readonly constant: { readonly under: string; readonly count: number }
   readonly boards: readonly Board[]
@@ -81,9 +86,11 @@ export class ToolsBeside {
 
   async #use(tool: Tool, beside: Server): Promise<void> {
     const kills = this.#options.kills()
+    const wasWhole = this.#options.isWhole()
     const failure = await this.#failure(tool, beside)
     if (failure === undefined) this.done[tool]++
     else if (this.#options.kills() > kills && deaths.some((death) => death.test(failure))) this.excused++
+    else if (!wasWhole && nobody.test(failure)) this.excused++
     else this.faults.push(`${tool}: ${failure}`)
   }
 

@@ -124,6 +124,7 @@ export async function torture(
     store,
     server: target as () => Server | undefined,
     kills: () => victim.workersKilled + victim.primariesKilled,
+    isWhole: () => victim.isWhole,
     constant: { under: constantUnder, count: constantTopics },
     boards: boardWriters.boards,
   })

@@ -35,6 +35,11 @@ export class Victim {
     return this.#service
   }
 
+  /** Whether as many workers serve as after the start. */
+  get isWhole(): boolean {
+    return this.#serving().length >= this.#initial.length
+  }
+
   /** @param earlier what must have ended before clients go to the new one */
   async start(earlier: () => Promise<unknown> = async () => {}): Promise<void> {
     const server = await this.#start(this.#service?.token)
