@@ -110,8 +110,11 @@ function endWith(socket: Socket, line: string, msMax: number): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** The errors of connecting while no service runs: no directory, no socket, or a dead service's socket. */
-const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED']
+/**
+ * The errors of connecting while no service runs: no directory, no socket, the socket of a dead service, or of one that
+ * died before it accepted.
+ */
+const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET']
 
 /**
  * A connection to the service that uses `directory`, or undefined when none does. A connection that breaks later just

@@ -3,11 +3,13 @@
  * and the service keeps serving.
  */
 
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
+import { connectToControl } from '../../dist/cluster/control-socket.js'
 import { first } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer, until } from '../support/server.js'
@@ -307,4 +309,19 @@ await t.test('the log warns of a data directory that other accounts can reach', 
     mode: '755',
   })
   t.equal((statSync(join(dataDir, 'control.sock')).mode & 0o777).toString(8), '600')
+})
+
+await t.test('a service that dies while a command connects to it counts as absent', async (t) => {
+  const directory = t.testdir()
+  const path = relative(process.cwd(), join(directory, 'control.sock'))
+  const program = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('listens'))`
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  // It no longer accepts; the kernel still queues the connection, and resets it when the listener is gone.
+  child.kill('SIGSTOP')
+  const connecting = connectToControl(directory)
+  child.kill('SIGKILL')
+  const isDead = (): boolean => readFileSync(`/proc/${child.pid}/stat`, 'latin1').includes(') Z ')
+  while (!isDead());
+  t.equal(await connecting, undefined)
 })

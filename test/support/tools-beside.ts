@@ -1,7 +1,7 @@
 /**
  * The commands of an operator, one after another, beside a service that is killed meanwhile: keys, checks, backups that
  * are restored and compared, and exports that are broken off. A command may fail only where its message says that the
- * service died, or the process that did its work, and only if something was killed meanwhile or is still to be replaced.
+ * service died, or the process that did its work, and only if something was killed then, or is still to be replaced.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
