@@ -3,11 +3,12 @@
  * Nothing here reads a request; response.ts sends the answers.
  *
  * An answer that is known at once is sent within the library's handler, where the library corks it. Later ones are
- * queued and sent together from one `setImmediate`, each inside `res.cork`: the library has one cork buffer, and a
+ * queued and sent together from one immediate, each inside `res.cork`: the library has one cork buffer, and a
  * promise may resume while another connection holds it. Without this, an answer goes out in ten pieces and a durable
  * overwrite costs 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
+import { afterPoll } from '../after-poll.js'
 import { turnMs } from '../turn-clock.js'
 import type { Answer, Answered, Cancellation, Route, Service } from './answer.js'
 import type { Arriving } from './body.js'
@@ -19,7 +20,7 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   endMs: number
   /** What its headers announce; for a chunked body, or one that no route takes, what has arrived so far. */
   bytesIn: number
-  /** Whether the connection ends with its answer: what follows on it cannot be trusted. */
+  /** Whether the connection ends with its answer: its client wants it, or what follows on it cannot be trusted. */
   closing: boolean
   waited: boolean
   caller: Caller | undefined
@@ -107,7 +108,7 @@ export class Exchanges<Caller extends object> {
   finishLater(exchange: Exchange<Caller>, answer: Answer | undefined): void {
     this.#waiting.delete(exchange)
     if (exchange.done || answer === undefined) return
-    if (this.#ready.push({ exchange, answer }) === 1) setImmediate(this.#sendReady)
+    if (this.#ready.push({ exchange, answer }) === 1) afterPoll(this.#sendReady)
   }
 
   /** Answers once the promise settles. */

@@ -15,6 +15,8 @@ export const seen = {
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
+  /** Whether the client wants the connection to end with the answer. */
+  close: false,
   /**
    * Whether the client waits for a 100 that the library does not send, because the expectation is not in lower case.
    */
@@ -24,6 +26,9 @@ export const seen = {
 }
 
 const identity = /^(identity)?$/i
+
+/** The library takes any value of this length for "close", and then closes with the answer. */
+const closeLength = 'close'.length
 
 /** The library answers this expectation, only in lower case, with 100 before the request's handler runs. */
 const metExpectation = '100-continue'
@@ -49,6 +54,9 @@ function see(name: string, value: string): void {
       seen.transferEncoding = value
       seen.transferEncodings++
       break
+    case 'connection':
+      if (value.length === closeLength) seen.close = true
+      break
     case 'expect':
       if (value === metExpectation) break
       if (anyCaseContinue.test(value)) seen.continueExpected = true
@@ -61,7 +69,7 @@ function see(name: string, value: string): void {
 export function readHeaders(req: HttpRequest): void {
   seen.authorization = seen.contentType = seen.contentEncoding = seen.contentLength = seen.transferEncoding = ''
   seen.contentLengths = seen.transferEncodings = 0
-  seen.continueExpected = seen.unknownExpectation = false
+  seen.close = seen.continueExpected = seen.unknownExpectation = false
   req.forEach(see)
 }
 

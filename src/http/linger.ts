@@ -15,11 +15,11 @@ export interface Incoming {
 
 /**
  * Calls `close` once the body is no longer waited for: it has ended, no piece has arrived for `lingerSilenceMsMax`, or
- * it is still arriving after `lingerMsMax`. `close` is never called before this function returns. Where a piece ends
- * the wait, it is called within `onDropped`, so that nothing after the body is parsed.
+ * it is still arriving after `lingerMsMax`. `close` is never called before this function returns, and only from a timer
+ * or, where a piece ends the wait, within `onDropped`, so that nothing after the body is parsed.
  */
 export function closeAfterBody(incoming: Incoming, close: () => void): void {
-  if (incoming.bodyEnded) return void setImmediate(close)
+  if (incoming.bodyEnded) return void setTimeout(close, 0)
   const startMs = performance.now()
   const silence = setTimeout(close, lingerSilenceMsMax)
   incoming.onDropped = () => {

@@ -7,6 +7,7 @@
  * costs the others nothing.
  */
 import type { HttpResponse } from 'uWebSockets.js'
+import { isAfterPoll } from '../after-poll.js'
 import { answerBytesSmallMax, answerBytesWaitingMax, answersPerProbe } from '../limits.js'
 import type { Answer, CloseCause } from './answer.js'
 import type { OriginHeaders } from './cors.js'
@@ -68,6 +69,8 @@ interface Rest {
   readonly from: number
   /** When it was kept, of performance.now(). */
   readonly sinceMs: number
+  /** Whether its connection has ended: `res` must not be touched any more. */
+  isGone: boolean
 }
 
 export class Responses {
@@ -97,21 +100,19 @@ export class Responses {
    */
   send(receiver: Receiver, answer: Answer, closing: boolean): void {
     const { res } = receiver
-    const { status, body, headers, contentType = contentTypeJson } = answer
-    if (receiver.continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentType)
-    else {
-      if (status !== 200) res.writeStatus(statusLine(status))
-      if (status !== 204) res.writeHeader(contentTypeName, contentType)
-    }
-    const { originHeaders } = receiver
-    if (originHeaders !== undefined) for (const [name, value] of originHeaders) res.writeHeader(name, value)
-    if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
-    if (closing || this.#draining) return this.#sendLast(receiver, answer)
-    if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
+    const { body, bodyBytesUnsent } = answer
+    const isLast = closing || this.#draining
+    if (isLast && (bodyBytesUnsent ?? body.length) === 0) return sendEmptyAndClose(receiver, answer)
+    writeHead(receiver, answer)
+    if (isLast) this.#sendAndClose(receiver, bytesOf(body), bodyBytesUnsent)
+    else if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
     else this.#sendBounded(res, bytesOf(body))
   }
 
-  /** Closes a connection without an answer, or before all of it was read; its abort handler runs during the call. */
+  /**
+   * Closes a connection without an answer, or before all of it was read; its abort handler runs during the call. Must
+   * not be called in an immediate.
+   */
   closeSilently(res: HttpResponse, cause: CloseCause): void {
     this.#closed(cause)
     res.close()
@@ -125,14 +126,6 @@ export class Responses {
     }
   }
 
-  /** Sends the body of an answer that ends its connection. */
-  #sendLast(receiver: Receiver, { body, bodyBytesUnsent }: Answer): void {
-    const isSmall = body.length <= answerBytesSmallMax && bodyBytesUnsent === undefined
-    // The library closes at once.
-    if (isSmall && receiver.bodyEnded) receiver.res.end(body, true)
-    else this.#sendAndClose(receiver, bytesOf(body), bodyBytesUnsent)
-  }
-
   /** Sends a body, and keeps what the client does not take at once. */
   #sendBounded(res: HttpResponse, body: Uint8Array): void {
     const [taken, done] = res.tryEnd(body, body.length)
@@ -140,6 +133,7 @@ export class Responses {
     const rest = this.#keep(res, body)
     res.onWritable((offset) => {
       let taken = false
+      if (!this.#rests.has(rest)) return taken
       res.cork(() => {
         const [room, done] = res.tryEnd(rest.bytes.subarray(offset - rest.from), body.length)
         if (done) this.#release(rest)
@@ -153,9 +147,9 @@ export class Responses {
    * Sends a body, and closes the connection once the client has taken all of it and the wait for the rest of its
    * request is over.
    *
-   * A complete answer invalidates `res`, and only `end`, which buffers without limit, can complete one and close. So
-   * the library is given a total of one byte more than there is: the answer is never complete, a further request ends
-   * the connection, and otherwise it is closed here.
+   * A complete answer invalidates `res`, and only `end`, which buffers without limit and closes at once, can complete
+   * one and close. So the library is given a total of one byte more than there is: the answer is never complete, a
+   * further request ends the connection, and otherwise it is closed here, at a time at which nothing leaks (server.ts).
    *
    * @param total the content-length where it is not the body's: an answer to HEAD has that of the body it leaves out
    */
@@ -176,14 +170,16 @@ export class Responses {
       res.cork(() => {
         ;[isAccepted] = res.tryEnd(unsent, total + 1)
       })
-      // What was accepted in a cork may still be in the library, which then accepts nothing more, not even nothing.
-      if (isAccepted && unsent.length > 0) setImmediate(flushAndClose)
+      // What was accepted in a cork may still be in the library, which then accepts nothing more, not even nothing. But
+      // the next poll may bring the rest of a request whose end is in doubt, and what is behind it.
+      const soon = isAfterPoll() ? process.nextTick : setImmediate
+      if (isAccepted && unsent.length > 0) soon(flushAndClose)
       isTaken = isAccepted && unsent.length === 0
       if (isTaken) closeAfterBody(receiver, () => this.#rests.has(rest) && res.close())
       return isTaken
     }
     res.onWritable(flushAndClose)
-    setImmediate(flushAndClose)
+    flushAndClose()
   }
 
   /**
@@ -195,18 +191,59 @@ export class Responses {
     const more = body.length - from
     for (const oldest of this.#rests) {
       if (this.#restBytes + more <= answerBytesWaitingMax) break
-      this.closeSilently(oldest.res, 'unread')
+      this.#giveUp(oldest)
     }
-    const rest: Rest = { res, bytes: Buffer.from(body.subarray(from)), from, sinceMs: performance.now() }
+    const bytes = Buffer.from(body.subarray(from))
+    const rest: Rest = { res, bytes, from, sinceMs: performance.now(), isGone: false }
     this.#rests.add(rest)
     this.#restBytes += more
-    res.onAborted(() => this.#release(rest))
+    res.onAborted(() => {
+      rest.isGone = true
+      this.#release(rest)
+    })
     return rest
+  }
+
+  /** Frees what is kept, and closes the connection. */
+  #giveUp(rest: Rest): void {
+    if (!isAfterPoll()) return this.closeSilently(rest.res, 'unread')
+    this.#release(rest)
+    setTimeout(() => {
+      if (!rest.isGone) this.closeSilently(rest.res, 'unread')
+    }, 0)
   }
 
   #release(rest: Rest): void {
     if (this.#rests.delete(rest)) this.#restBytes -= rest.bytes.length
   }
+}
+
+/** Status and headers, except those that the library adds. */
+function writeHead({ res, originHeaders, continued }: Receiver, answer: Answer): void {
+  const { status, headers, contentType = contentTypeJson } = answer
+  if (continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentType)
+  else {
+    if (status !== 200) res.writeStatus(statusLine(status))
+    if (status !== 204) res.writeHeader(contentTypeName, contentType)
+  }
+  if (originHeaders !== undefined) for (const [name, value] of originHeaders) res.writeHeader(name, value)
+  if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
+}
+
+/** Sends an answer without a body. The library closes with it, so it must come from a timer. */
+function sendEmptyAndClose(receiver: Receiver, answer: Answer): void {
+  const { res } = receiver
+  let isGone = false
+  res.onAborted(() => {
+    isGone = true
+  })
+  setTimeout(() => {
+    if (isGone) return
+    res.cork(() => {
+      writeHead(receiver, answer)
+      res.end('', true)
+    })
+  }, 0)
 }
 
 function bytesOf(body: Uint8Array | string): Uint8Array {

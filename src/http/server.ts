@@ -27,6 +27,10 @@
  *   connection.
  * - `end` with close closes at once, and resets the connection if the client is still sending; linger.ts waits for the
  *   client.
+ * - A socket that is closed in an immediate is never freed: the library frees it in its next turn, by which time libuv
+ *   has already closed its handle, and then loses both, 465 bytes. So connections are closed from timers or within the
+ *   library's handlers, and a request that asks for it never has its connection closed by the library, whose answer may
+ *   be sent from an immediate.
  * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer
  *   serves one connection at a time (exchange.ts).
  * - It does not limit how long a request may wait for its answer; `answerMsMax` does.

@@ -25,3 +25,16 @@ export function processorMs(pid: number): number {
   // User and system time, in hundredths of a second.
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
+
+/** How often a process had to wait for a page of its memory or of a file that it maps to be read from the disk. */
+export function majorFaults(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
+  return Number(fields[9])
+}
+
+/** A process's memory, in MiB: its own, and all of it with the pages of files that it maps. */
+export function residentMiB(pid: number): { readonly own: number; readonly all: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+  const mib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024
+  return { own: mib('RssAnon'), all: mib('VmRSS') }
+}
