@@ -1,12 +1,11 @@
 /**
- * Bodies for every route: real ones, which are the examples of the API description, and random ones, many of which have
- * something wrong.
+ * Bodies for every route: real ones, which are the examples of the API description, random ones in which nothing is
+ * wrong, and random ones that have something wrong, most of them.
  */
 import { type Example, examples } from '../../dist/api/openapi-examples.js'
 import type { Random } from './random.js'
+import { oddText, operations, type Route, validBody } from './valid-bodies.js'
 
-export const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove', 'batch'] as const
-export type Route = (typeof routes)[number]
 const selectors = [
   '?.*//',
   '*fuzz//',
@@ -29,28 +28,6 @@ const properties = [
   { '': '' },
   5,
 ]
-
-/** Text that services get wrong. */
-export function oddText(random: Random): string {
-  const pieces = [
-    'a',
-    'fuzz',
-    '/',
-    '//',
-    '\u0000',
-    'é',
-    '\ud800',
-    '😀',
-    '"',
-    '\\',
-    '.',
-    '*',
-    '?',
-    ' ',
-    'x'.repeat(3000),
-  ]
-  return Array.from({ length: random.below(6) }, () => random.pick(pieces)).join('')
-}
 
 /** A JSON text, valid or nearly so. */
 function json(random: Random, depth = 0): string {
@@ -126,10 +103,22 @@ function member(random: Random, name: string): string {
   }
 }
 
-/** A body for the route, sometimes with something wrong. */
-export function bodyFor(random: Random, route: Route): string {
-  if (random.oneIn(15)) return json(random)
-  if (random.oneIn(5)) return JSON.stringify(random.pick<Example>(examples[route]).request)
+/** A body, and whether the routes' description allows every member of it. */
+export interface HostileBody {
+  readonly text: string
+  /** False if it is not known. */
+  readonly isValid: boolean
+}
+
+export function bodyFor(random: Random, route: Route): HostileBody {
+  if (random.oneIn(15)) return { text: json(random), isValid: false }
+  if (random.oneIn(5)) return { text: JSON.stringify(random.pick<Example>(examples[route]).request), isValid: true }
+  if (random.oneIn(2)) return { text: validBody(random, route), isValid: true }
+  return { text: doubtfulBody(random, route), isValid: false }
+}
+
+/** A body with members of the route, sometimes with something wrong. */
+function doubtfulBody(random: Random, route: Route): string {
   const names = membersOf[route].filter((name) => {
     if (name === 'path') return !random.oneIn(5)
     return name === 'value' ? !random.oneIn(20) : random.oneIn(4)
@@ -138,9 +127,9 @@ export function bodyFor(random: Random, route: Route): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${member(random, name)}`).join(',')}}`
 }
 
-/** An operation of a batch: the body of another route, and its name. */
+/** An operation of a batch, seldom with something wrong: the body of another route, and its name. */
 function operation(random: Random): string {
-  const op = random.pick(routes)
-  const members = bodyFor(random, op)
+  const op = random.pick(operations)
+  const members = random.oneIn(4) ? doubtfulBody(random, op) : validBody(random, op)
   return random.oneIn(10) ? members : members.replace('{', `{"op":"${op}"${members.startsWith('{}') ? '' : ','}`)
 }

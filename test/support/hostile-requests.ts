@@ -2,16 +2,32 @@
  * Requests that a service should survive: real ones of several clients and random ones, with bodies in one piece or in
  * chunks, half of them mutated byte by byte, and half of them cut into two pieces, of which the second may never come.
  */
-import { bodyFor, oddText, routes } from './hostile-bodies.js'
+import { bodyFor } from './hostile-bodies.js'
 import type { Random } from './random.js'
+import { oddText, type Route, routes } from './valid-bodies.js'
 
-export interface HostileRequest {
+/** What the request was before it was mutated, if it was. */
+interface Origin {
+  readonly bytes: Buffer
+  /** Of a request to one of the routes, with a known key. */
+  readonly route: Route | undefined
+  /** Whether it asks for a page by GET, or for its permissions by OPTIONS. */
+  readonly isPage: boolean
+  readonly isChunked: boolean
+  /** Whether it asks for its connection to be closed. */
+  readonly closes: boolean
+  /** Whether nothing is wrong with it: a service carries it out, or refuses it for what is stored. */
+  readonly isValid: boolean
+}
+
+export interface HostileRequest extends Origin {
+  readonly isMutated: boolean
   /** What is sent first. */
   readonly begin: Buffer
   /** What is sent later, if anything. */
   readonly rest: Buffer
-  /** Whether it is a whole request, every byte of which is sent, so that it must be answered. */
-  readonly isWhole: boolean
+  /** In one piece; in two pieces; without the second of them; with a reset of the connection in its place. */
+  readonly sent: 'whole' | 'cut' | 'lost' | 'reset'
 }
 
 /** The headers that clients send beside those of the body. */
@@ -38,39 +54,48 @@ const pages: readonly string[] = [
 
 /** @param token of a key that may do what hostile requests may do */
 export function hostileRequest(random: Random, token: string): HostileRequest {
-  const whole = wellFormed(random, token)
+  const origin = wellFormed(random, token)
   const isMutated = random.oneIn(2)
-  const bytes = isMutated ? mutated(random, whole) : whole
-  if (!random.oneIn(2)) return { begin: bytes, rest: Buffer.alloc(0), isWhole: !isMutated }
-  const at = random.below(bytes.length + 1)
-  const isLost = random.oneIn(2) && at < bytes.length
+  const bytes = isMutated ? mutated(random, origin.bytes) : origin.bytes
+  const nothing = Buffer.alloc(0)
+  if (bytes.length < 2 || !random.oneIn(2)) return { ...origin, isMutated, begin: bytes, rest: nothing, sent: 'whole' }
+  const sent = random.pick(['cut', 'cut', 'lost', 'reset'] as const)
+  // A body in chunks is whole with the line of its last chunk, before the empty line.
+  const lineEnds = origin.isChunked && sent !== 'cut' ? '\r\n\r\n'.length : 1
+  const at = 1 + random.below(Math.max(1, bytes.length - lineEnds))
   return {
+    ...origin,
+    isMutated,
     begin: bytes.subarray(0, at),
-    rest: isLost ? Buffer.alloc(0) : bytes.subarray(at),
-    isWhole: !isMutated && !isLost,
+    rest: sent === 'cut' ? bytes.subarray(at) : nothing,
+    sent,
   }
 }
 
-function wellFormed(random: Random, token: string): Buffer {
-  const headers = [
-    'host: topicd',
-    `authorization: Apikey ${random.oneIn(20) ? 'unknown' : token}`,
-    ...random.pick(clients),
-  ]
-  if (random.oneIn(20)) return Buffer.from([random.pick(pages), ...headers, '', ''].join('\r\n'))
-  const name = random.pick(routes)
-  const route = random.oneIn(20) ? `/${oddText(random).replaceAll(/[\s\0]/g, '')}` : `/topics/${name}`
-  const body = Buffer.from(bodyFor(random, name))
+function wellFormed(random: Random, token: string): Origin {
+  const isKnown = !random.oneIn(20)
+  const headers = ['host: topicd', `authorization: Apikey ${isKnown ? token : 'unknown'}`, ...random.pick(clients)]
+  const closes = headers.includes('connection: close')
+  const origin = { route: undefined, isPage: false, isChunked: false, closes, isValid: false }
+  if (random.oneIn(20))
+    return { ...origin, bytes: Buffer.from([random.pick(pages), ...headers, '', ''].join('\r\n')), isPage: true }
+  const route = random.pick(routes)
+  const isRoute = !random.oneIn(20)
+  const path = isRoute ? `/topics/${route}` : `/${oddText(random).replaceAll(/[\s\0]/g, '')}`
+  const { text, isValid } = bodyFor(random, route)
+  const body = Buffer.from(text)
   const isChunked = random.oneIn(3)
   const lines = [
-    `POST ${route} HTTP/1.1`,
+    `POST ${path} HTTP/1.1`,
     ...headers,
     'content-type: application/json',
     isChunked ? 'transfer-encoding: chunked' : `content-length: ${body.length}`,
     '',
     '',
   ]
-  return Buffer.concat([Buffer.from(lines.join('\r\n')), isChunked ? chunked(random, body) : body])
+  const bytes = Buffer.concat([Buffer.from(lines.join('\r\n')), isChunked ? chunked(random, body) : body])
+  if (!isRoute || !isKnown) return { ...origin, bytes, isChunked }
+  return { ...origin, bytes, route, isChunked, isValid }
 }
 
 /** The body in chunks of random sizes. */

@@ -96,6 +96,13 @@ export class RawConnection {
     return (await this.answers(1)).at(0)
   }
 
+  /** All complete answers so far, and what was received behind them. */
+  parsed(): { readonly answers: readonly RawAnswer[]; readonly rest: string } {
+    const answers = parseAnswers(this.received)
+    const bytes = answers.reduce((sum, { head, body }) => sum + head.length + 4 + body.length, 0)
+    return { answers, rest: this.received.slice(bytes) }
+  }
+
   #notify(): void {
     for (const watcher of this.#watchers) watcher()
   }
