@@ -4,7 +4,7 @@
  * the last fifth of the time without any, so that what grows in one worker shows. MIXED_SECONDS=9000 has two hours with
  * reloads every five minutes; only a run of ten minutes or more is long enough to compare its parts.
  */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -12,6 +12,7 @@ import { Bystander } from '../support/bystander.js'
 import { reportFigures } from '../support/figures.js'
 import { MixedLoad } from '../support/mixed-load.js'
 import { at, quantileOf } from '../support/only.js'
+import { residentMiB } from '../support/processes.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer } from '../support/server.js'
 
@@ -47,10 +48,10 @@ interface Sizes {
 const mib = 1024 * 1024
 
 /** The largest; of a process that has just ended nothing is known. */
-function residentMiB(pids: readonly number[]): number {
+function largestMiB(pids: readonly number[]): number {
   const sizes = pids.map((pid) => {
     try {
-      return Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) / 1024
+      return residentMiB(pid).own
     } catch {
       return 0
     }
@@ -60,8 +61,8 @@ function residentMiB(pids: readonly number[]): number {
 
 function sizesOf(server: Server): Sizes {
   return {
-    workersMiB: residentMiB(server.workerPids()),
-    primaryMiB: residentMiB([server.pid]),
+    workersMiB: largestMiB(server.workerPids()),
+    primaryMiB: largestMiB([server.pid]),
     fileMiB: (statSync(join(server.dataDir, 'topics/data.mdb')).blocks * 512) / mib,
   }
 }

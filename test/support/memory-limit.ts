@@ -2,13 +2,19 @@
  * A service that may use only so much memory, the cached pages of its files included: a control group of its own, of
  * either version.
  */
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
+/** Where groups are made, and their files: the limit, how often it was met, and the most that was used. */
 const groups = [
-  { directory: '/sys/fs/cgroup/memory', limit: 'memory.limit_in_bytes' },
-  { directory: '/sys/fs/cgroup', limit: 'memory.max' },
+  {
+    directory: '/sys/fs/cgroup/memory',
+    limit: 'memory.limit_in_bytes',
+    met: 'memory.failcnt',
+    most: 'memory.max_usage_in_bytes',
+  },
+  { directory: '/sys/fs/cgroup', limit: 'memory.max', met: 'memory.events', most: 'memory.peak' },
 ]
 
 /** A group is removed only once its last process has been reaped. */
@@ -34,23 +40,36 @@ function groupKind() {
   })
 }
 
+/** What a limit has done. */
+export interface MemoryUse {
+  /** How often memory had to be freed for it. */
+  readonly met: number
+  readonly mostBytes: number
+}
+
 /**
- * Makes a program that runs Node.js within so much memory, until the test ends. What is in the system's cache already
- * does not count for it, so the cache is emptied.
+ * Makes a program that runs Node.js within so much memory, until the test ends, or not at all. What is in the system's
+ * cache already does not count for it, so the cache is emptied.
  *
  * @param file where the program is made
+ * @returns reads what the limit has done so far
  */
-export function limitedNode(t: Test, file: string, bytes: number): void {
+export function limitedNode(t: Test, file: string, bytes: number): () => MemoryUse {
   const kind = groupKind()
   if (kind === undefined) throw new Error('this machine has no control groups for memory')
   const group = join(kind.directory, `topicd-test-${process.pid}-${bytes}`)
   mkdirSync(group)
-  writeFileSync(join(group, kind.limit), String(bytes))
   t.teardown(() => remove(group))
-  writeFileSync(file, `#!/bin/sh\necho $$ > ${join(group, 'cgroup.procs')}\nexec ${process.execPath} "$@"\n`, {
-    mode: 0o755,
-  })
+  writeFileSync(join(group, kind.limit), String(bytes))
+  const script = `#!/bin/sh\necho $$ > ${join(group, 'cgroup.procs')} && exec ${process.execPath} "$@"\n`
+  writeFileSync(file, script, { mode: 0o755 })
   writeFileSync('/proc/sys/vm/drop_caches', '1')
+  const text = (name: string): string => readFileSync(join(group, name), 'utf8')
+  return () => ({
+    // A bare number, or lines of which one is "max 7".
+    met: Number(/^(?:max )?(\d+)$/m.exec(text(kind.met))?.[1]),
+    mostBytes: Number(text(kind.most)),
+  })
 }
 
 async function remove(group: string): Promise<void> {
