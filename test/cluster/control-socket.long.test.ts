@@ -5,7 +5,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
@@ -314,6 +314,8 @@ await t.test('the log warns of a data directory that other accounts can reach', 
 await t.test('a service that dies while a command connects to it counts as absent', async (t) => {
   const directory = t.testdir()
   const path = relative(process.cwd(), join(directory, 'control.sock'))
+  // A socket outlives its process, and an earlier run's directory may be kept.
+  rmSync(path, { force: true })
   const program = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('listens'))`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
