@@ -5,8 +5,9 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { connectToControl } from '../../dist/cluster/control-socket.js'
@@ -312,11 +313,11 @@ await t.test('the log warns of a data directory that other accounts can reach', 
 })
 
 await t.test('a service that dies while a command connects to it counts as absent', async (t) => {
-  const directory = t.testdir()
-  const path = relative(process.cwd(), join(directory, 'control.sock'))
-  // A socket outlives its process, and an earlier run's directory may be kept.
-  rmSync(path, { force: true })
-  const program = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('listens'))`
+  // A short path, since a socket's address is limited to 107 bytes.
+  const directory = mkdtempSync(join(tmpdir(), 'topicd-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const path = JSON.stringify(join(directory, 'control.sock'))
+  const program = `require('node:net').createServer().listen(${path}, () => console.log('listens'))`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
   // It no longer accepts; the kernel still queues the connection, and resets it when the listener is gone.
