@@ -1,8 +1,8 @@
 /**
  * Work that has to wait until the poll phase of this turn of the event loop is over, as a request does whose handling
- * must not begin inside the HTTP parser. The store asks whether it runs in such work: a snapshot that it takes there is
- * older than what the next poll brings, which comes before any immediate could end it. So do connections that end:
- * http/server.ts says why they are not closed there.
+ * must not begin inside the HTTP parser. Two things depend on whether they run in such work. A snapshot that the store
+ * takes there is older than what the next poll brings, which comes before any immediate could end it. And a connection
+ * must not be closed there (http/server.ts says why).
  */
 let isRunning = false
 

@@ -15,7 +15,7 @@ export const seen = {
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
-  /** Whether the client wants the connection to end with the answer. */
+  /** Whether the connection ends with the answer: its client wants it, or the library takes another value for that. */
   close: false,
   /**
    * Whether the client waits for a 100 that the library does not send, because the expectation is not in lower case.
@@ -26,9 +26,10 @@ export const seen = {
 }
 
 const identity = /^(identity)?$/i
+const notAscii = /[^\x20-\x7e]/
 
-/** The library takes any value of this length for "close", and then closes with the answer. */
-const closeLength = 'close'.length
+/** The library takes any value of this many bytes for "close", and then closes with the answer. */
+const closeBytes = 'close'.length
 
 /** The library answers this expectation, only in lower case, with 100 before the request's handler runs. */
 const metExpectation = '100-continue'
@@ -55,7 +56,8 @@ function see(name: string, value: string): void {
       seen.transferEncodings++
       break
     case 'connection':
-      if (value.length === closeLength) seen.close = true
+      // One of fewer characters may have as many bytes.
+      if (value.length === closeBytes || (value.length < closeBytes && notAscii.test(value))) seen.close = true
       break
     case 'expect':
       if (value === metExpectation) break

@@ -2,12 +2,12 @@
  * Requests as they arrive: headers are checked, bodies are received within bounds, and whole bodies are handed to the
  * route. The service decides the answers; exchange.ts and response.ts send them.
  *
- * Two kinds of request end their connection. Those whose end is missing or ambiguous are refused. Chunked ones are
- * served, but only the library knows where they end, and it accepts several kinds of malformed chunk. The answers to
- * both are sent after the parser has returned from the bytes that have arrived: a further request in the same bytes
- * then finds the first unanswered, which ends the connection. After the answer, the connection is closed.
+ * Two kinds of request end their connection because their end is in doubt. Those where it is missing or ambiguous are
+ * refused. Chunked ones are served, but only the library knows where they end, and it accepts several kinds of malformed
+ * chunk. The answers to both are sent after the parser has returned from the bytes that have arrived: a further request
+ * in the same bytes then finds the first unanswered, which ends the connection. After the answer, the connection is
+ * closed. A request whose client or whose server merely wants the connection to end is answered as any other.
  */
-
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../after-poll.js'
 import { bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
@@ -15,8 +15,8 @@ import type { Answer, Refusal, Route, Service } from './answer.js'
 import type { Bodies } from './body.js'
 import type { Cors } from './cors.js'
 import type { Exchange, Exchanges } from './exchange.js'
+import { sendContinue } from './head.js'
 import { framingOfSeen, isJson, readHeaders, seen } from './headers.js'
-import { sendContinue } from './response.js'
 
 export class Requests<Caller extends object> {
   readonly #service: Service<Caller>

@@ -1,6 +1,7 @@
 /**
- * Responses: status line, headers, body, and the parts of them that clients have not read yet. Requests and their state
- * are in exchange.ts, which ensures that each is answered at most once, and never after its client has gone.
+ * Responses: bodies, the parts of them that clients have not read yet, and the ends of connections. Heads are in
+ * head.ts, requests and their state in exchange.ts, which ensures that each is answered at most once, and never after
+ * its client has gone.
  *
  * A body is sent by `end` or `tryEnd` (server.ts says why). The unread rests of bodies are kept here, within a bound on
  * their total size. Beyond it, the connections that have waited longest are closed, so that a client that does not read
@@ -10,56 +11,13 @@ import type { HttpResponse } from 'uWebSockets.js'
 import { isAfterPoll } from '../after-poll.js'
 import { answerBytesSmallMax, answerBytesWaitingMax, answersPerProbe } from '../limits.js'
 import type { Answer, CloseCause } from './answer.js'
-import type { OriginHeaders } from './cors.js'
+import { type Headed, writeHead, writeWholeHead } from './head.js'
 import { closeAfterBody, type Incoming } from './linger.js'
 
-/** As bytes, which the library copies; it would convert a string for every answer. */
-const contentTypeName = Buffer.from('content-type')
-const contentTypeJson: Uint8Array | string = Buffer.from('application/json')
-
-const statusLines: Readonly<Record<number, string>> = {
-  200: '200 OK',
-  204: '204 No Content',
-  301: '301 Moved Permanently',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  409: '409 Conflict',
-  411: '411 Length Required',
-  413: '413 Content Too Large',
-  415: '415 Unsupported Media Type',
-  417: '417 Expectation Failed',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  503: '503 Service Unavailable',
-  507: '507 Insufficient Storage',
-}
-
-function statusLine(status: number): string {
-  return statusLines[status] ?? String(status)
-}
+const noBytes = new Uint8Array()
 
 /** Where an answer goes. */
-export interface Receiver extends Incoming {
-  readonly res: HttpResponse
-  /** Whether a 100 has been sent, which the library took for the status line. */
-  continued: boolean
-  /** What the answer carries because of the request's origin; undefined without a policy on origins. */
-  originHeaders: OriginHeaders | undefined
-}
-
-/**
- * Sends `100 Continue`. The library does so only for one spelling of the expectation, and has no call for it. So the
- * status line is a 100 followed by an empty line, and the real one is written later, in front of the first header's
- * name.
- */
-export function sendContinue(receiver: Receiver): void {
-  receiver.res.writeStatus('100 Continue\r\n')
-  receiver.continued = true
-}
+export interface Receiver extends Incoming, Headed {}
 
 /** The part of a body that its client has not read. */
 interface Rest {
@@ -99,14 +57,11 @@ export class Responses {
    * within bounds. Must be called within the library's handler or a cork, so that everything is sent in one piece.
    */
   send(receiver: Receiver, answer: Answer, closing: boolean): void {
-    const { res } = receiver
-    const { body, bodyBytesUnsent } = answer
-    const isLast = closing || this.#draining
-    if (isLast && (bodyBytesUnsent ?? body.length) === 0) return sendEmptyAndClose(receiver, answer)
+    const { body } = answer
+    if (closing || this.#draining) return this.#sendLast(receiver, answer, closing)
     writeHead(receiver, answer)
-    if (isLast) this.#sendAndClose(receiver, bytesOf(body), bodyBytesUnsent)
-    else if (body.length <= answerBytesSmallMax && Math.random() > 1 / answersPerProbe) res.end(body)
-    else this.#sendBounded(res, bytesOf(body))
+    if (isSmall(answer) && Math.random() > 1 / answersPerProbe) receiver.res.end(body)
+    else this.#sendBounded(receiver.res, bytesOf(body))
   }
 
   /**
@@ -124,6 +79,25 @@ export class Responses {
       if (sinceMs > beforeMs) break
       this.closeSilently(res, 'unread')
     }
+  }
+
+  /** Sends an answer that ends its connection; `closing` is false when only the drain ends it. */
+  #sendLast(receiver: Receiver, answer: Answer, closing: boolean): void {
+    const { res } = receiver
+    if (answer.body.length === 0) return this.#sendHeadAndClose(receiver, answer)
+    writeHead(receiver, answer)
+    if (isSmall(answer) && receiver.bodyEnded && !isAfterPoll()) {
+      // Here the library may close, which it does once the client has this answer, and those to requests that have
+      // arrived behind it. If its client wants that, it closes without being told, but also without the header.
+      if (closing) res.writeHeader('connection', 'close')
+      res.end(answer.body, !closing)
+    } else this.#sendAndClose(receiver, bytesOf(answer.body))
+  }
+
+  /** Sends an answer without a body, and closes the connection once the wait for the rest of its request is over. */
+  #sendHeadAndClose(receiver: Receiver, answer: Answer): void {
+    writeWholeHead(receiver, answer)
+    this.#closeAfterBody(receiver, this.#keep(receiver.res, noBytes))
   }
 
   /** Sends a body, and keeps what the client does not take at once. */
@@ -151,35 +125,46 @@ export class Responses {
    * one and close. So the library is given a total of one byte more than there is: the answer is never complete, a
    * further request ends the connection, and otherwise it is closed here, at a time at which nothing leaks (server.ts).
    *
-   * @param total the content-length where it is not the body's: an answer to HEAD has that of the body it leaves out
+   * What was accepted in a cork may still be in the library. It accepts a further byte only when that is not so, and
+   * answers that every empty piece is accepted, or completes the answer with it, depending on its version. So the last
+   * byte goes alone.
+   *
+   * @param body of two bytes at least
    */
-  #sendAndClose(receiver: Receiver, body: Uint8Array, total = body.length): void {
+  #sendAndClose(receiver: Receiver, body: Uint8Array): void {
     const { res } = receiver
     res.writeHeader('connection', 'close')
-    // The first call writes the content-length, so it passes the right total; it leaves the last byte for the next
-    // call.
-    res.tryEnd(body.subarray(0, Math.max(body.length - 1, 0)), total)
+    // The first call writes the content-length, so it passes the right total.
+    res.tryEnd(body.subarray(0, -1), body.length)
     const rest = this.#keep(res, body)
     let isTaken = false
-    /** Sends what is left, and closes once the kernel has all of it; returns whether it has. */
-    const flushAndClose = (): boolean => {
-      if (isTaken || !this.#rests.has(rest)) return true
-      const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
-      let isAccepted = false
-      // Outside of a cork, the library prints a warning for each call.
-      res.cork(() => {
-        ;[isAccepted] = res.tryEnd(unsent, total + 1)
-      })
-      // What was accepted in a cork may still be in the library, which then accepts nothing more, not even nothing. But
-      // the next poll may bring the rest of a request whose end is in doubt, and what is behind it.
-      const soon = isAfterPoll() ? process.nextTick : setImmediate
-      if (isAccepted && unsent.length > 0) soon(flushAndClose)
-      isTaken = isAccepted && unsent.length === 0
-      if (isTaken) closeAfterBody(receiver, () => this.#rests.has(rest) && res.close())
-      return isTaken
+    /** Sends the next pieces; returns whether the client, or its connection's end, is all that is waited for. */
+    const sendMore = (): boolean => {
+      if (isTaken) return true
+      while (!isTaken && this.#rests.has(rest)) {
+        const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
+        const piece = unsent.length > 1 ? unsent.subarray(0, -1) : unsent
+        let isAccepted = false
+        // Outside of a cork, the library prints a warning for each call.
+        res.cork(() => {
+          ;[isAccepted] = res.tryEnd(piece, body.length + 1)
+        })
+        if (!isAccepted) return false
+        isTaken = piece === unsent
+      }
+      if (isTaken) this.#closeAfterBody(receiver, rest)
+      return true
     }
-    res.onWritable(flushAndClose)
-    flushAndClose()
+    res.onWritable(sendMore)
+    // Once the cork around this call is over, but before the next poll, which may bring the rest of a request whose end
+    // is in doubt, and what is behind it.
+    const soon = isAfterPoll() ? process.nextTick : setImmediate
+    soon(sendMore)
+  }
+
+  /** Closes the connection, unless it has ended by then, once the wait for the rest of its request is over. */
+  #closeAfterBody(receiver: Receiver, rest: Rest): void {
+    closeAfterBody(receiver, () => this.#rests.has(rest) && rest.res.close())
   }
 
   /**
@@ -218,32 +203,8 @@ export class Responses {
   }
 }
 
-/** Status and headers, except those that the library adds. */
-function writeHead({ res, originHeaders, continued }: Receiver, answer: Answer): void {
-  const { status, headers, contentType = contentTypeJson } = answer
-  if (continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentType)
-  else {
-    if (status !== 200) res.writeStatus(statusLine(status))
-    if (status !== 204) res.writeHeader(contentTypeName, contentType)
-  }
-  if (originHeaders !== undefined) for (const [name, value] of originHeaders) res.writeHeader(name, value)
-  if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
-}
-
-/** Sends an answer without a body. The library closes with it, so it must come from a timer. */
-function sendEmptyAndClose(receiver: Receiver, answer: Answer): void {
-  const { res } = receiver
-  let isGone = false
-  res.onAborted(() => {
-    isGone = true
-  })
-  setTimeout(() => {
-    if (isGone) return
-    res.cork(() => {
-      writeHead(receiver, answer)
-      res.end('', true)
-    })
-  }, 0)
+function isSmall({ body }: Answer): boolean {
+  return body.length <= answerBytesSmallMax
 }
 
 function bytesOf(body: Uint8Array | string): Uint8Array {

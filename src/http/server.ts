@@ -5,7 +5,7 @@
  * The path of a request, in which each file calls only later ones: its headers are read in one pass, and framing,
  * overload, authorization, content type and length are checked before any of the body is kept (requests.ts) → the whole
  * body goes to the route → the exchange is answered at most once, and never after the client has gone (exchange.ts) →
- * the answer is sent, and its unread rest kept within a bound (response.ts).
+ * the answer is sent (head.ts, response.ts), and its unread rest kept within a bound.
  *
  * Caveats of the library, each pinned by a test:
  * - A handler that returns without `onAborted` ends the process; after an abort, touching `res` throws.
@@ -28,14 +28,14 @@
  * - `end` with close closes at once, and resets the connection if the client is still sending; linger.ts waits for the
  *   client.
  * - A socket that is closed in an immediate is never freed: the library frees it in its next turn, by which time libuv
- *   has already closed its handle, and then loses both, 465 bytes. So connections are closed from timers or within the
- *   library's handlers, and a request that asks for it never has its connection closed by the library, whose answer may
- *   be sent from an immediate.
+ *   has already closed its handle, and then loses both, 465 bytes. So connections are closed from timers or while the
+ *   library handles what a poll brought, and an answer that is sent from an immediate is never complete for the library
+ *   if the connection ends with it (response.ts).
  * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer
  *   serves one connection at a time (exchange.ts).
  * - It does not limit how long a request may wait for its answer; `answerMsMax` does.
- * - `endWithoutBody` counts as no answer in 20.51, and a handler that gives none ends the process. So a 204 ends with
- *   `end`, which writes a content-length of 0: superfluous, but browsers ignore it.
+ * - What completes an answer differs between 20.51 and 20.69, whose binaries are for other versions of Node.js:
+ *   `endWithoutBody` does only in the later one, as does `tryEnd` without any bytes. Neither is used (head.ts).
  * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'

@@ -205,7 +205,6 @@ await t.test('a preflight is answered 204, without a key', async (t) => {
           'access-control-allow-headers: authorization, content-type',
           'access-control-max-age: 600',
           'connection: close',
-          'content-length: 0',
         ],
         `${path} for ${from}`,
       )

@@ -6,9 +6,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { lastRequests } from '../support/last-requests.js'
 import { only } from '../support/only.js'
 import { residentMiB } from '../support/processes.js'
-import { requestText } from '../support/raw.js'
 import { type Server, startServer } from '../support/server.js'
 
 const warmUp = 10_000
@@ -22,7 +22,7 @@ const env = { NODE_OPTIONS: '--max-old-space-size=48 --max-semi-space-size=1' }
 
 const program = fileURLToPath(new URL('../support/short-connections.js', import.meta.url))
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 async function send({ url }: Server, request: string, count: number): Promise<void> {
   const child = spawn(process.execPath, [program, new URL(url).port, String(count)], {
@@ -35,26 +35,10 @@ async function send({ url }: Server, request: string, count: number): Promise<vo
 
 await t.test('connections that end with their answer leave nothing behind', async (t) => {
   const server = await startServer(t, { workers: 1, env, flags: ['--cors-origins', '*'] })
-  const { token } = server
-  const body = '{"path":"a/b","value":1}'
-  const close = ['connection: close']
-  const chunked = requestText('/topics/fetch', token, '', ['transfer-encoding: chunked']).replace(
-    /content-length: 0\r\n/,
-    '',
-  )
-  const requests = {
-    'a chunked body': `${chunked}c\r\n{"path":"a"}\r\n0\r\n\r\n`,
-    'an answer at once, and "connection: close"': requestText('/topics/fetch', token, '{"path":"a"}', close),
-    'an answer after a commit, and "connection: close"': requestText('/topics/addAndSet', token, body, close),
-    'a refused framing': requestText('/topics/fetch', token, '{"path":"a"}', ['content-length: 5']),
-    'a page': 'GET /console HTTP/1.1\r\nhost: topicd\r\n\r\n',
-    'a preflight':
-      'OPTIONS /topics/fetch HTTP/1.1\r\nhost: topicd\r\norigin: http://a\r\naccess-control-request-method: POST\r\n\r\n',
-  }
-  for (const [name, request] of Object.entries(requests)) {
-    await send(server, request, warmUp)
+  for (const [name, { text }] of Object.entries(lastRequests(server.token))) {
+    await send(server, text, warmUp)
     const before = residentMiB(only(server.workerPids())).own
-    await send(server, request, measured)
+    await send(server, text, measured)
     const grown = residentMiB(only(server.workerPids())).own - before
     t.ok(grown < growthMiBMax, `${name}: ${measured} of them take ${grown.toFixed(1)} MiB`)
   }

@@ -1,0 +1,86 @@
+/**
+ * Heads of answers: the status line, and the headers except those that the library adds. Bodies, and how connections
+ * end, are in response.ts.
+ */
+import type { HttpResponse } from 'uWebSockets.js'
+import type { Answer } from './answer.js'
+import type { OriginHeaders } from './cors.js'
+
+/** As bytes, which the library copies; it would convert a string for every answer. */
+const contentTypeName = Buffer.from('content-type')
+const contentTypeJson: Uint8Array | string = Buffer.from('application/json')
+
+const statusLines: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  204: '204 No Content',
+  301: '301 Moved Permanently',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  411: '411 Length Required',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  417: '417 Expectation Failed',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+  507: '507 Insufficient Storage',
+}
+
+function statusLine(status: number): string {
+  return statusLines[status] ?? String(status)
+}
+
+/** What an answer's head depends on, besides the answer. */
+export interface Headed {
+  readonly res: HttpResponse
+  /** Whether a 100 has been sent, which the library took for the status line. */
+  continued: boolean
+  /** What the answer carries because of the request's origin; undefined without a policy on origins. */
+  originHeaders: OriginHeaders | undefined
+}
+
+/**
+ * Sends `100 Continue`. The library does so only for one spelling of the expectation, and has no call for it. So the
+ * status line is a 100 followed by an empty line, and the real one is written later, in front of the first header's
+ * name.
+ */
+export function sendContinue(headed: Headed): void {
+  headed.res.writeStatus('100 Continue\r\n')
+  headed.continued = true
+}
+
+/** Writes the head, to which the library adds the length when the body is sent. */
+export function writeHead({ res, originHeaders, continued }: Headed, answer: Answer): void {
+  const { status, headers, contentType = contentTypeJson } = answer
+  if (continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentType)
+  else {
+    if (status !== 200) res.writeStatus(statusLine(status))
+    if (lengthOf(answer) > 0) res.writeHeader(contentTypeName, contentType)
+  }
+  if (originHeaders !== undefined) for (const [name, value] of originHeaders) res.writeHeader(name, value)
+  if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
+}
+
+/**
+ * Writes a head that no body follows, and that ends the connection. The library's own calls for that complete the
+ * answer, so that it closes the connection, and they differ between its versions. So the end of the head is a part of
+ * its last header, and for the library the answer has not been completed.
+ */
+export function writeWholeHead(headed: Headed, answer: Answer): void {
+  writeHead(headed, answer)
+  headed.res.writeHeader('date', new Date().toUTCString())
+  // By RFC 9110, section 8.6: none in a 204, and in a 304 only that of the body which is left out.
+  const isWithoutLength = answer.status === 204 || answer.status === 304
+  const length = isWithoutLength ? '' : `content-length: ${lengthOf(answer)}\r\n`
+  headed.res.writeHeader('connection', `close\r\n${length}`)
+}
+
+/** The length of the body, or of the one that an answer to HEAD leaves out. */
+function lengthOf({ body, bodyBytesUnsent }: Answer): number {
+  return bodyBytesUnsent ?? body.length
+}

@@ -1,0 +1,111 @@
+/**
+ * Answers that end their connection are whole: whatever ends it, whatever has arrived behind the request, and however
+ * little room there is for them.
+ */
+import t from 'tap'
+import { beginDrain } from '../support/drain.js'
+import { chunkedText, lastRequests } from '../support/last-requests.js'
+import { requestText } from '../support/raw.js'
+import { overWorkers, type Server, startServer } from '../support/server.js'
+
+const flags = ['--cors-origins', '*']
+
+await overWorkers(
+  t,
+  async (t, server) => {
+    for (const [name, { text, status }] of Object.entries(lastRequests(server.token))) {
+      await t.test(name, async (t) => {
+        const before = server.workerPids()
+        for (const pieces of [[text], [text.slice(0, -1), text.slice(-1)]]) {
+          const connection = await server.raw()
+          for (const piece of pieces) {
+            await connection.write(piece)
+            await new Promise((resolve) => setTimeout(resolve, 20))
+          }
+          await connection.closed
+          const [head = '', body = ''] = connection.received.split('\r\n\r\n')
+          t.equal(Number(head.slice(9, 12)), status)
+          t.match(head, /\r\nconnection: close/i)
+          t.match(head, /\r\ndate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/i)
+          const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+          const hasBody = status !== 204 && status !== 304 && !text.startsWith('HEAD')
+          t.equal(length === undefined, status === 204 || status === 304, 'its length is announced')
+          t.equal(Buffer.byteLength(body, 'latin1'), hasBody ? Number(length) : 0, 'all of it arrives, and no more')
+        }
+        t.strictSame(server.workerPids(), before, 'no worker has ended')
+      })
+    }
+  },
+  { store: 'lmdb', flags },
+)
+
+await t.test('a fetch that another request follows in the same bytes is answered, though it is the last', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  await server.post('addAndSet', { path: 'a', value: 'x'.repeat(1000) })
+  const fetch = (...headers: readonly string[]): string =>
+    requestText('/topics/fetch', server.token, '{"path":"a"}', headers)
+  const connection = await server.raw()
+  await connection.write(fetch('connection: close') + fetch('connection: close'))
+  const [answer] = await connection.answers(1)
+  t.match(answer, { status: 200, head: /\r\nconnection: close/, body: /"x{1000}"\}$/ })
+  await connection.closed
+
+  const connections = await Promise.all(Array.from({ length: 20 }, () => server.raw()))
+  await beginDrain(server)
+  for (const connection of connections) {
+    await connection.write(fetch() + fetch() + fetch())
+    const answers = await connection.answers(3)
+    t.strictSame(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+      'while the worker drains',
+    )
+  }
+})
+
+/** More than three of the others, and little enough to wait in the library. */
+const lastValueBytes = 12_000
+const valueBytes = 4_000
+const values = 3_000
+
+/** Asks for so many values and for one more answer, which is the last, and reads nothing until both have been sent. */
+async function askWithoutReading(server: Server, size: number) {
+  const connection = await server.raw()
+  connection.pause()
+  const fetch = JSON.stringify({ selector: '*full//', size })
+  await connection.write(
+    requestText('/topics/fetch', server.token, fetch) + chunkedText(server.token, '{"path":"last"}'),
+  )
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  connection.resume()
+  await connection.closed
+  return connection.parsed()
+}
+
+await t.test('an answer for which the kernel has little room is whole', async (t) => {
+  const server = await startServer(t, {
+    workers: 1,
+    flags: ['--page-size-max', '10000', '--page-bytes-max', '33554432'],
+  })
+  for (let i = 0; i < values; i++) await server.post('addAndSet', { path: `full/${i}`, value: 'x'.repeat(valueBytes) })
+  await server.post('addAndSet', { path: 'last', value: 'y'.repeat(lastValueBytes) })
+  /** Whether the kernel takes so many values at once; if not, the further request ends the connection. */
+  const fits = async (size: number): Promise<boolean> => {
+    const { answers, rest } = await askWithoutReading(server, size)
+    if (answers.length === 0) return false
+    t.equal(answers.length, 2, `${size} values leave room for the last answer`)
+    t.equal(rest, '')
+    return true
+  }
+  let [fitting, tooMany] = [1, values]
+  while (tooMany - fitting > 1) {
+    const size = Math.floor((fitting + tooMany) / 2)
+    if (await fits(size)) fitting = size
+    else tooMany = size
+  }
+  t.ok(fitting > 1 && tooMany < values, `${fitting} values fit`)
+  // How many fit varies a little, so what is searched for may be missed once.
+  let tried = 0
+  for (let less = -4; less <= 4; less++) if (await fits(fitting + less)) tried++
+  t.ok(tried > 0, `${tried} of 9 sizes around it fit, too`)
+})
