@@ -44,7 +44,8 @@ export interface SelectorProblem {
   readonly problem: string
 }
 
-type Member = Exclude<Selector, { kind: 'set' }>
+/** A selector that is no set. */
+export type Member = Exclude<Selector, { kind: 'set' }>
 
 /** Parses a selector. Never throws, and takes time in proportion to the text's length. */
 export function parseSelector(text: string): Selector | SelectorProblem {

@@ -8,8 +8,8 @@
  */
 import { LRUCache } from 'lru-cache'
 import { automatonBytesMax, planCacheBytesMax } from '../limits.js'
-import { topicRange } from '../topics/range.js'
-import { enginesIn, parseSelector, type Selector, type SelectorProblem } from './parse-selector.js'
+import { inOwnMemory, topicRange } from '../topics/range.js'
+import { enginesIn, type Member, parseSelector, type Selector, type SelectorProblem } from './parse-selector.js'
 import type { Plan } from './plan.js'
 import { planFullPath } from './plan-full-path.js'
 import { planSplitPath } from './plan-split-path.js'
@@ -35,17 +35,25 @@ function remember<T extends Plan | SelectorProblem>(text: string, plan: T, bytes
 
 /** The plan of a parsed selector; compiles its patterns. */
 function planOf(selector: Selector): Plan {
-  switch (selector.kind) {
+  return selector.kind === 'set' ? planUnion(selector.members.map(planMember)) : planMember(selector)
+}
+
+/** The plan of one member, whose ranges may be kept: those of a union and its matcher are made of them. */
+function planMember(member: Member): Plan {
+  const { ranges, matcher } = compile(member)
+  return { ranges: inOwnMemory(ranges), matcher }
+}
+
+function compile(member: Member): Plan {
+  switch (member.kind) {
     case 'path':
-      return { ranges: [topicRange(selector.path)], matcher: undefined }
+      return { ranges: [topicRange(member.path)], matcher: undefined }
     case 'split-path':
-      return planSplitPath(selector.segments, selector.scope)
+      return planSplitPath(member.segments, member.scope)
     case 'full-path':
-      return planFullPath(selector.pattern, selector.literal, selector.scope)
-    case 'set':
-      return planUnion(selector.members.map(planOf))
+      return planFullPath(member.pattern, member.literal, member.scope)
     default:
-      return selector satisfies never
+      return member satisfies never
   }
 }
 

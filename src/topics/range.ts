@@ -52,6 +52,17 @@ export function prefixRange(bytes: Buffer): KeyRange {
   return { start: bytes, end }
 }
 
+/**
+ * The same ranges in memory of their own, for those that are kept: a small buffer is a part of one of Node.js's pools,
+ * and keeps all 8 KiB of it.
+ */
+export function inOwnMemory(ranges: readonly KeyRange[]): KeyRange[] {
+  const all = Buffer.allocUnsafeSlow(ranges.reduce((bytes, { start, end }) => bytes + start.length + end.length, 0))
+  let position = 0
+  const own = (key: Buffer): Buffer => all.subarray(position, (position += key.copy(all, position)))
+  return ranges.map(({ start, end }) => ({ start: own(start), end: own(end) }))
+}
+
 /** The ranges in order, with overlapping and adjacent ones merged and empty ones left out. */
 export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
   const sorted = ranges.filter((range) => Buffer.compare(range.start, range.end) < 0)

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Bystander } from '../support/bystander.js'
 import { reportFigures } from '../support/figures.js'
+import { memoryEnv, memoryInUseMiB } from '../support/memory-in-use.js'
 import { MixedLoad } from '../support/mixed-load.js'
 import { at, quantileOf } from '../support/only.js'
 import { residentMiB } from '../support/processes.js'
@@ -27,6 +28,8 @@ const comparedFromSeconds = 600
 
 /** How much larger the last part may be than the second. */
 const memoryGrowthMax = 1.2
+/** V8 takes up to three times 16 MiB for young objects once there have been many, and keeps them. */
+const residentGrowthMiBMax = 48
 const fileGrowthMax = 1.05
 const latencyGrowthMax = 2
 
@@ -39,9 +42,12 @@ interface Latencies {
   readonly writeMaxMs: number
 }
 
+/** Of the largest process of a kind: its memory in use, garbage not counted, and what it takes of the machine's. */
 interface Sizes {
   readonly workersMiB: number
+  readonly workersResidentMiB: number
   readonly primaryMiB: number
+  readonly primaryResidentMiB: number
   readonly fileMiB: number
 }
 
@@ -59,10 +65,15 @@ function largestMiB(pids: readonly number[]): number {
   return Math.max(...sizes)
 }
 
-function sizesOf(server: Server): Sizes {
+/** @param directory that of the server's `memoryEnv` */
+async function sizesOf(server: Server, directory: string): Promise<Sizes> {
+  const workers = server.workerPids()
+  const [workersResidentMiB, primaryResidentMiB] = [largestMiB(workers), largestMiB([server.pid])]
   return {
-    workersMiB: largestMiB(server.workerPids()),
-    primaryMiB: largestMiB([server.pid]),
+    workersMiB: await memoryInUseMiB(directory, workers),
+    workersResidentMiB,
+    primaryMiB: await memoryInUseMiB(directory, [server.pid]),
+    primaryResidentMiB,
     fileMiB: (statSync(join(server.dataDir, 'topics/data.mdb')).blocks * 512) / mib,
   }
 }
@@ -85,13 +96,16 @@ function isFlat(t: Test, what: string, early: Sizes, late: Sizes): void {
   if (seconds < comparedFromSeconds) return
   t.ok(late.workersMiB < memoryGrowthMax * early.workersMiB, `${what}: the memory of workers is flat`)
   t.ok(late.primaryMiB < memoryGrowthMax * early.primaryMiB, `${what}: the memory of the primary is flat`)
+  for (const name of ['workersResidentMiB', 'primaryResidentMiB'] as const)
+    t.ok(late[name] < early[name] + residentGrowthMiBMax, `${what}: ${name} is bounded`)
   t.ok(late.fileMiB < fileGrowthMax * early.fileMiB, `${what}: the file does not grow`)
 }
 
 t.test('a mixed load is answered right, and nothing grows', async (t) => {
-  const server = await startServer(t, { workers: 2 })
+  const directory = t.testdir()
+  const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), env: memoryEnv(directory) })
   const beforeReloads: Sizes[] = []
-  const beforeReload = () => void beforeReloads.push(sizesOf(server))
+  const beforeReload = async () => void beforeReloads.push(await sizesOf(server, directory))
   const load = new MixedLoad({ server, random: seededRandom(t), reloadMs, beforeReload })
   await load.start()
   const bystander = new Bystander(t, server, server.token, 'standing/0')
@@ -105,7 +119,7 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
   const lasting: Sizes[] = []
   for (let part = 0; part < parts; part++) {
     await sleep((lastingSeconds / parts) * 1000)
-    lasting.push(sizesOf(server))
+    lasting.push(await sizesOf(server, directory))
   }
   const lastingLatencies = await latenciesOf(load, bystander)
   await load.stop()

@@ -13,7 +13,7 @@ interface MixedLoadOptions {
   /** Between two reloads; the first comes after half of it. */
   readonly reloadMs: number
   /** Called before each of them, when all workers are equally old. */
-  readonly beforeReload: () => void
+  readonly beforeReload: () => Promise<void>
 }
 
 /** One publisher's topic. */
@@ -267,7 +267,7 @@ export class MixedLoad {
 
   async #reload(): Promise<void> {
     if (!this.#isReloading) return
-    this.#options.beforeReload()
+    await this.#options.beforeReload()
     await this.#command('reload')
     this.counts.reloads++
   }

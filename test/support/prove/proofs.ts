@@ -42,8 +42,10 @@ const mixedSeconds = 9000
 /** Sizes and times of an early and a late part of a run. */
 function beforeAndAfter(figures: Figures, early: string, late: string): string {
   const names = {
-    workersMiB: 'a worker',
-    primaryMiB: 'the primary',
+    workersMiB: 'in use in a worker',
+    workersResidentMiB: 'resident',
+    primaryMiB: 'in use in the primary',
+    primaryResidentMiB: 'resident',
     fileMiB: 'the file',
     fetchP99Ms: "fetches' p99",
     writeP99Ms: "writes' p99",
