@@ -104,8 +104,9 @@ function cleanWhenEnded(clean: () => void): () => void {
     for (const signal of endingSignals) process.off(signal, end)
   }
   const end = (signal: NodeJS.Signals): void => {
-    stop()
     clean()
+    // Another listener, such as a monitoring agent's, would let the restore go on, and report its missing copy.
+    process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   }
   for (const signal of endingSignals) process.on(signal, end)

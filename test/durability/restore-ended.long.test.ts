@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { mainFile, runCommand, until } from '../support/server.js'
+import { cleanEnv, mainFile, runCommand, until } from '../support/server.js'
 
 const directory = t.testdir()
 const file = join(directory, 'backup.mdb')
@@ -48,19 +48,31 @@ await t.test('a damaged page in the middle is found by the check, and named', as
   t.ok(problems.size > 1, `${problems.size} different problems`)
 })
 
-await t.test('a restore that is interrupted removes its copy, and ends by the signal', async (t) => {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    const data = fresh(`interrupted-${signal}`)
-    const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], { stdio: 'ignore' })
-    const ended = once(child, 'close')
-    const copy = join(data, 'topics', 'restore.partial')
-    await until('it copies', async () => existsSync(copy) || undefined)
-    child.kill(signal)
-    t.strictSame(await ended, [null, signal])
-    t.notOk(existsSync(join(data, 'topics')), 'nothing is left')
-    t.match(await runCommand(['restore', file, '--data', data]), { code: 0 }, 'it can be run again at once')
-  }
-})
+/** As a monitoring agent that is loaded into every process of Node.js. */
+const agent = join(directory, 'agent.mjs')
+writeFileSync(agent, 'for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {})')
+
+for (const [whose, NODE_OPTIONS] of [
+  ['', ''],
+  [', whoever else listens for it', `--import=${agent}`],
+] as const) {
+  await t.test(`a restore that is interrupted removes its copy, and ends by the signal${whose}`, async (t) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      const data = fresh(`interrupted-${signal}-${NODE_OPTIONS.length}`)
+      const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], {
+        stdio: 'ignore',
+        env: { ...cleanEnv(), NODE_OPTIONS },
+      })
+      const ended = once(child, 'close')
+      const copy = join(data, 'topics', 'restore.partial')
+      await until('it copies', async () => existsSync(copy) || undefined)
+      child.kill(signal)
+      t.strictSame(await ended, [null, signal])
+      t.notOk(existsSync(join(data, 'topics')), 'nothing is left')
+      t.match(await runCommand(['restore', file, '--data', data]), { code: 0 }, 'it can be run again at once')
+    }
+  })
+}
 
 await t.test('a store that appears meanwhile is left as it is', async (t) => {
   const data = fresh('appears')
