@@ -1,0 +1,55 @@
+/**
+ * A newer C library than the machine's, in a directory of its own: that of Debian 13, for programs that need it. The
+ * machine's own stays as it is.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const packages = ['libc6', 'libgcc-s1', 'libstdc++6']
+
+/** Its minor version, of 2.41. */
+export const newerLibcMinor = 41
+
+/** Why this machine cannot have it; false if it can. */
+export function whyNoNewerLibc(): string | false {
+  if (process.arch !== 'x64') return 'the newer C library is fetched for x64 only'
+  if (process.getuid?.() !== 0) return 'a mount needs root'
+  try {
+    execFileSync('apt-get', ['--version'], { stdio: 'ignore' })
+    return false
+  } catch {
+    return 'the newer C library is fetched by apt-get'
+  }
+}
+
+/**
+ * Fetches the library into a new directory.
+ *
+ * @returns a program that runs a program with it: the machine's library is hidden from that one and its children only
+ */
+export function fetchNewerLibc(directory: string): string {
+  for (const part of ['lists/partial', 'cache/archives/partial', 'root'])
+    mkdirSync(join(directory, part), { recursive: true })
+  const key = '/usr/share/keyrings/debian-archive-keyring.gpg'
+  writeFileSync(join(directory, 'sources.list'), `deb [signed-by=${key}] http://deb.debian.org/debian trixie main\n`)
+  const own = {
+    'Dir::Etc::SourceList': join(directory, 'sources.list'),
+    'Dir::Etc::SourceParts': '-',
+    'Dir::State::Lists': join(directory, 'lists'),
+    'Dir::Cache': join(directory, 'cache'),
+    'APT::Sandbox::User': 'root',
+  }
+  const options = Object.entries(own).flatMap(([name, value]) => ['-o', `${name}=${value}`])
+  const run = (program: string, ...args: readonly string[]): string =>
+    execFileSync(program, args, { cwd: directory, encoding: 'utf8' })
+  run('apt-get', ...options, '-q', 'update')
+  run('apt-get', ...options, '-q', 'download', ...packages)
+  const files = run('sh', '-c', 'ls *.deb').trim().split('\n')
+  for (const file of files) run('dpkg', '-x', file, 'root')
+  const libraries = '/usr/lib/x86_64-linux-gnu'
+  const overlay = `mount -t overlay overlay -o lowerdir=${join(directory, `root${libraries}`)}:${libraries} ${libraries}`
+  const runner = join(directory, 'with-newer-libc')
+  writeFileSync(runner, `#!/bin/sh\nexec unshare --mount sh -c '${overlay} && exec "$@"' sh "$@"\n`, { mode: 0o755 })
+  return runner
+}
