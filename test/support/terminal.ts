@@ -14,7 +14,10 @@ export function whyNoTerminal(): string | false {
     : 'python3 is not installed: terminals were NOT tested'
 }
 
-/** Copies what the terminal shows to standard output until standard input ends; then closes the terminal and waits. */
+/**
+ * Copies what the terminal shows to standard output until standard input ends; then closes the terminal, then standard
+ * output, and waits.
+ */
 const relay = `
 import os, pty, select, subprocess, sys
 ours, theirs = pty.openpty()
@@ -27,6 +30,7 @@ while True:
     try: os.write(1, os.read(ours, 65536))
     except OSError: break
 os.close(ours)
+os.close(1)
 status = child.wait()
 sys.exit(status if status >= 0 else 128 - status)
 `
@@ -36,8 +40,8 @@ export interface Terminal {
   readonly pid: number
   /** Everything that the terminal has shown so far. */
   readonly shown: () => string
-  /** Closes the terminal; the program continues. */
-  close(): void
+  /** Closes the terminal; the program continues. Resolves when it is closed. */
+  close(): Promise<void>
   /** The program's exit code. */
   readonly ended: Promise<number | null>
 }
@@ -66,5 +70,10 @@ export async function onTerminal(
       // It has already ended.
     }
   })
-  return { pid, shown: () => shown, close: () => child.stdin.end(), ended }
+  const closed = once(child.stdout, 'close')
+  const close = async (): Promise<void> => {
+    child.stdin.end()
+    await closed
+  }
+  return { pid, shown: () => shown, close, ended }
 }
