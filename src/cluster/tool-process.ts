@@ -84,7 +84,7 @@ class ToolProcess {
    * `#run`.
    */
   async #open({ store, data }: StoreLocation): Promise<void> {
-    this.#opening = openStore(store, { directory: data })
+    this.#opening = openStore(store, { directory: data, readsInOrder: true })
     await this.#openedStore()
     sendToParent({ kind: 'opened' })
   }

@@ -16,7 +16,7 @@ import { reportFigures } from '../support/figures.js'
 import { limitedNode, whyNoMemoryLimit } from '../support/memory-limit.js'
 import { type Costs, linesOf, NumberedTopics, Requests } from '../support/numbered-topics.js'
 import { quantileOf } from '../support/only.js'
-import { majorFaults, residentMiB } from '../support/processes.js'
+import { majorFaults, readsAhead, residentMiB } from '../support/processes.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type CommandResult, mainFile, type Server, startServer } from '../support/server.js'
 
@@ -171,6 +171,8 @@ async function measureLimited(t: Test, large: Measured, random: Random): Promise
   if (large.fileBytes > limitBytes) {
     t.ok(met > 0, `memory was freed ${met} times to stay within the limit`)
     t.ok(faults > 0, `${faults} pages were read from the disk`)
+    for (const pid of server.workerPids())
+      t.equal(readsAhead(pid, join(dataDir, 'topics/data.mdb')), false, 'the system does not read ahead for a worker')
   }
   const figures = {
     ...microseconds(costs),

@@ -38,3 +38,10 @@ export function residentMiB(pid: number): { readonly own: number; readonly all: 
   const mib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024
   return { own: mib('RssAnon'), all: mib('VmRSS') }
 }
+
+/** Whether the system reads ahead of the pages of a file that a process touches; undefined if it does not map the file. */
+export function readsAhead(pid: number, file: string): boolean | undefined {
+  const [, mapping] = readFileSync(`/proc/${pid}/smaps`, 'utf8').split(`${file}\n`)
+  const flags = /^VmFlags: (.*)$/m.exec(mapping ?? '')?.[1]
+  return flags === undefined ? undefined : !flags.split(' ').includes('rr')
+}

@@ -152,7 +152,7 @@ async function checkCopy(directory: string, onProgress: OnProgress): Promise<num
 
 function openCopy(directory: string): Environment {
   try {
-    return openEnvironment(directory)
+    return openEnvironment(directory, { readsInOrder: true })
   } catch (error) {
     throw unsound(`its copy cannot be opened: ${(error as Error).message}`)
   }

@@ -15,10 +15,11 @@
  * - `transactionSync` commits an asynchronous transaction that is being gathered, even half of a block. So nothing
  *   within a block may call it (versions.ts).
  * - The same files are never opened twice in one process, nor on a network file system.
+ * - The system reads ahead of each page that is not in memory, which ruins a service whose file is larger: read-ahead.ts.
  */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Database, open, type RootDatabase } from 'lmdb'
+import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { keyBytesMax, mapBytes } from '../../limits.js'
 import { decodeKey, writeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
@@ -28,6 +29,7 @@ import { beginCreation, endCreation, isUnfinished } from './creation.js'
 import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
+import { fitsInMemory } from './read-ahead.js'
 import { Versions } from './versions.js'
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
@@ -94,11 +96,17 @@ export const plainVersion = 1
 /** The version of an item whose topic has properties: a write of it must read the specification. */
 export const propertiedVersion = 2
 
-/** What only tests change. */
-interface ForTests {
-  /** For the control of the power-cut test: commits that are not on disk when they are acknowledged. */
+/** What lmdb knows but does not declare. */
+interface MissingOptions {
+  readonly noReadAhead: boolean
+}
+
+interface EnvironmentOptions {
+  /** Whether the file is read in the tree's order, as tools do, not a page here and there, as requests do. */
+  readonly readsInOrder?: boolean
+  /** For the control of the power-cut test alone: commits that are not on disk when they are acknowledged. */
   readonly noSync?: boolean
-  /** Version numbers in a block (versions.ts). */
+  /** Version numbers in a block (versions.ts); tests give another number. */
   readonly versionsInBlock?: number
 }
 
@@ -110,19 +118,24 @@ interface ForTests {
  * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are
  *   unchanged
  */
-export function openEnvironment(directory: string, { noSync = false, versionsInBlock }: ForTests = {}): Environment {
+export function openEnvironment(
+  directory: string,
+  { readsInOrder = false, noSync = false, versionsInBlock }: EnvironmentOptions = {},
+): Environment {
   const file = dataFile(directory)
   const path = dirname(file)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (examine(file)) beginCreation(file)
-  const root = open<Buffer, string>({
+  const options: RootDatabaseOptionsWithPath & MissingOptions = {
     path,
     overlappingSync: false,
     noSync,
+    noReadAhead: !readsInOrder && !fitsInMemory(statSync(file, { throwIfNoEntry: false })?.size ?? 0),
     mapSize: mapBytes,
     maxDbs: 16,
     encoding: 'binary',
-  }) as RootDatabase
+  }
+  const root = open<Buffer, string>(options) as RootDatabase
   const tree = (name: string): Tree => {
     const options = { name, encoding: 'binary', useVersions: true, keyEncoder: treeKeys } as const
     return root.openDB<Buffer, StoredKey>(options)

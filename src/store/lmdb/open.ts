@@ -30,6 +30,8 @@ import { Writes } from './writes.js'
 export interface LmdbOptions {
   /** The data directory. */
   readonly directory: string
+  /** Whether the store is read in the tree's order, as tools do; see read-ahead.ts. */
+  readonly readsInOrder?: boolean
   /** The number of sockets that this process polls; 0 by default. See fresh-snapshots.ts. */
   readonly socketCount?: () => number
   /** Called once when commits can no longer be trusted; the process is expected to end. */
@@ -49,8 +51,8 @@ const backupName = 'backup'
  * @throws StoreUnusable as `openEnvironment` does
  */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
-  const { directory, socketCount = () => 0, onBroken = () => {}, clock = now, versionsInBlock } = options
-  const environment = openEnvironment(directory, { versionsInBlock })
+  const { directory, readsInOrder, socketCount = () => 0, onBroken = () => {}, clock = now, versionsInBlock } = options
+  const environment = openEnvironment(directory, { readsInOrder, versionsInBlock })
   const pageScan = new PageScan(environment)
   const { root, specifications, meta, freshen } = environment
   const stopClearing = clearDeadReaders(root)
