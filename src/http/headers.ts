@@ -15,7 +15,7 @@ export const seen = {
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
-  /** Whether the connection ends with the answer: its client wants it, or the library takes another value for that. */
+  /** Whether the connection ends with the answer: its client wants it, or sent a value that the library takes for it. */
   close: false,
   /**
    * Whether the client waits for a 100 that the library does not send, because the expectation is not in lower case.

@@ -6,7 +6,8 @@
  * refused. Chunked ones are served, but only the library knows where they end, and it accepts several kinds of malformed
  * chunk. The answers to both are sent after the parser has returned from the bytes that have arrived: a further request
  * in the same bytes then finds the first unanswered, which ends the connection. After the answer, the connection is
- * closed. A request whose client or whose server merely wants the connection to end is answered as any other.
+ * closed. A request whose client or whose server merely wants the connection to end is answered as any other, and so is
+ * what its client has sent behind it all the same.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../after-poll.js'

@@ -88,9 +88,9 @@ export class Responses {
     writeHead(receiver, answer)
     if (isSmall(answer) && receiver.bodyEnded && !isAfterPoll()) {
       // Here the library may close, which it does once the client has this answer, and those to requests that have
-      // arrived behind it. If its client wants that, it closes without being told, but also without the header.
+      // arrived behind it. It adds the header unless it saw that the client wants it.
       if (closing) res.writeHeader('connection', 'close')
-      res.end(answer.body, !closing)
+      res.end(answer.body, true)
     } else this.#sendAndClose(receiver, bytesOf(answer.body))
   }
 
@@ -127,7 +127,7 @@ export class Responses {
    *
    * What was accepted in a cork may still be in the library. It accepts a further byte only when that is not so, and
    * answers that every empty piece is accepted, or completes the answer with it, depending on its version. So the last
-   * byte goes alone.
+   * byte goes alone. Of that byte alone it is not known whether the kernel had room for it.
    *
    * @param body of two bytes at least
    */
@@ -176,7 +176,7 @@ export class Responses {
     const more = body.length - from
     for (const oldest of this.#rests) {
       if (this.#restBytes + more <= answerBytesWaitingMax) break
-      this.#giveUp(oldest)
+      if (oldest.bytes.length > 0) this.#giveUp(oldest)
     }
     const bytes = Buffer.from(body.subarray(from))
     const rest: Rest = { res, bytes, from, sinceMs: performance.now(), isGone: false }

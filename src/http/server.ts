@@ -19,7 +19,7 @@
  * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as a
  *   next request, and any transfer-encoding as chunked. A Content-Length beside a Transfer-Encoding is answered 400 by
  *   the library itself.
- * - The only expectation it handles is `100-continue`, in lower case; response.ts sends 100 for other spellings.
+ * - The only expectation it handles is `100-continue`, in lower case; head.ts sends 100 for other spellings.
  * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one answer
  *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so that a further one ends the
  *   connection. Small answers use `end`, except a random one in `answersPerProbe`, so that a client that pipelines

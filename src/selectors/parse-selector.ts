@@ -44,7 +44,7 @@ export interface SelectorProblem {
   readonly problem: string
 }
 
-/** A selector that is no set. */
+/** A selector that is not a set. */
 export type Member = Exclude<Selector, { kind: 'set' }>
 
 /** Parses a selector. Never throws, and takes time in proportion to the text's length. */

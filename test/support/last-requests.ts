@@ -21,6 +21,14 @@ export function lastRequests(token: string): Readonly<Record<string, LastRequest
       text: requestText('/topics/fetch', token, fetch, ['connection: close']),
       status: 200,
     },
+    'an answer at once, and two headers': {
+      text: requestText('/topics/fetch', token, fetch, ['connection: keep-alive', 'connection: close']),
+      status: 200,
+    },
+    'an answer at once, and a connection of four bytes': {
+      text: requestText('/topics/fetch', token, fetch, ['connection: aéb']),
+      status: 200,
+    },
     'an answer after a commit, and "connection: close"': {
       text: requestText('/topics/addAndSet', token, set, ['connection: close']),
       status: 200,

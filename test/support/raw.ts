@@ -1,6 +1,6 @@
 /**
  * A bare TCP connection for tests of HTTP itself: bytes are sent as they are, and what comes back is kept as text.
- * Answers are separated by their content-length alone, which every answer of the service has.
+ * Answers are separated by their content-length alone; one without, as a 204 and a 304 are, has no body.
  */
 
 import { once } from 'node:events'
