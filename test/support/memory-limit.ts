@@ -48,8 +48,8 @@ export interface MemoryUse {
 }
 
 /**
- * Makes a program that runs Node.js within so much memory, until the test ends, or not at all. What is in the system's
- * cache already does not count for it, so the cache is emptied.
+ * Makes a program that runs Node.js within so much memory, until the test ends, or not at all. Pages that are in the
+ * system's cache already do not count for it.
  *
  * @param file where the program is made
  * @returns reads what the limit has done so far
@@ -63,13 +63,17 @@ export function limitedNode(t: Test, file: string, bytes: number): () => MemoryU
   writeFileSync(join(group, kind.limit), String(bytes))
   const script = `#!/bin/sh\necho $$ > ${join(group, 'cgroup.procs')} && exec ${process.execPath} "$@"\n`
   writeFileSync(file, script, { mode: 0o755 })
-  writeFileSync('/proc/sys/vm/drop_caches', '1')
   const text = (name: string): string => readFileSync(join(group, name), 'utf8')
   return () => ({
     // A bare number, or lines of which one is "max 7".
     met: Number(/^(?:max )?(\d+)$/m.exec(text(kind.met))?.[1]),
     mostBytes: Number(text(kind.most)),
   })
+}
+
+/** So that what is read next is read from the disk, and counts for the group that reads it. */
+export function emptyFileCache(): void {
+  writeFileSync('/proc/sys/vm/drop_caches', '1')
 }
 
 async function remove(group: string): Promise<void> {

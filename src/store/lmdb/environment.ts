@@ -15,9 +15,9 @@
  * - `transactionSync` commits an asynchronous transaction that is being gathered, even half of a block. So nothing
  *   within a block may call it (versions.ts).
  * - The same files are never opened twice in one process, nor on a network file system.
- * - The system reads ahead of each page that is not in memory, which ruins a service whose file is larger: read-ahead.ts.
+ * - The system reads far ahead on some disks, which ruins a service whose file does not fit in memory (read-ahead.ts).
  */
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { keyBytesMax, mapBytes } from '../../limits.js'
@@ -29,7 +29,7 @@ import { beginCreation, endCreation, isUnfinished } from './creation.js'
 import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
-import { fitsInMemory } from './read-ahead.js'
+import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
 import { Versions } from './versions.js'
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
@@ -102,7 +102,10 @@ interface MissingOptions {
 }
 
 interface EnvironmentOptions {
-  /** Whether the file is read in the tree's order, as tools do, not a page here and there, as requests do. */
+  /**
+   * Whether the file is read in the tree's order, as tools do, not a page here and there, as requests do. What follows
+   * from it is decided once, for as long as the environment is open.
+   */
   readonly readsInOrder?: boolean
   /** For the control of the power-cut test alone: commits that are not on disk when they are acknowledged. */
   readonly noSync?: boolean
@@ -130,7 +133,7 @@ export function openEnvironment(
     path,
     overlappingSync: false,
     noSync,
-    noReadAhead: !readsInOrder && !fitsInMemory(statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+    noReadAhead: !readsInOrder && isReadAheadHarmful(circumstancesOf(file)),
     mapSize: mapBytes,
     maxDbs: 16,
     encoding: 'binary',

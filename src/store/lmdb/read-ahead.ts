@@ -1,26 +1,56 @@
 /**
- * Whether a store finds room in the memory, on which it depends whether the system should read ahead for requests. lmdb
- * maps the file: a page that is not in memory is read from the disk when it is touched, and the system reads what follows
- * it, too, 128 KiB by default, and several MiB on striped and on some virtual disks.
+ * Whether requests should do without the system's read-ahead. lmdb maps the store's file: a page that is not in memory
+ * is read from the disk when it is touched, and the system reads its neighbours, too. How many is a property of the
+ * disk: 128 KiB by default, several MiB where disks are striped, on Btrfs and on some virtual disks.
  *
- * That is right for whoever reads the file in order, and while all of it finds room. But requests touch a page here and
- * there: what is read ahead for one of them displaces what others need, and the disk is soon busy with nothing else.
+ * The default serves pages of results and large values well. But a request touches a page here and there; if the file
+ * does not fit in memory, several MiB for each displace what other requests need, and the disk does nothing else. An
+ * environment can only have all of the disk's read-ahead or none. None has a price, too: a page of 1,000 results or a
+ * value of 1 MiB is read 4 KiB at a time, and since Linux 6.3 a touch no longer keeps a page in memory longer.
  */
+import { readFileSync, type Stats, statSync } from 'node:fs'
 import { totalmem } from 'node:os'
 
-/** The processes themselves need the rest. */
+/** The processes themselves need the rest of the memory. */
 const memoryShareMax = 0.75
 
-/**
- * Whether a file of this size can stay in the system's cache.
- *
- * @param memoryBytes of the machine, or what the control group of this process may use, cached pages included
- */
-export function fitsInMemory(fileBytes: number, memoryBytes: number = memoryBytesMax()): boolean {
-  return fileBytes <= memoryShareMax * memoryBytes
+/** Linux's default (`VM_READAHEAD_PAGES`). */
+const readAheadBytesMax = 128 * 1024
+
+/** What decides it. */
+interface Circumstances {
+  readonly fileBytes: number
+  /** Of the machine, or what the process's control group may use, cached pages included. */
+  readonly memoryBytes: number
+  /** What the system reads from the file's disk for a page. */
+  readonly readAheadBytes: number
 }
 
-function memoryBytesMax(): number {
-  // No limit is zero, undefined or more than the machine has, depending on the version of Node.js and the kernel's.
-  return Math.min(totalmem(), process.constrainedMemory() || Infinity)
+/** Whether reading ahead does more harm than good to requests. */
+export function isReadAheadHarmful({ fileBytes, memoryBytes, readAheadBytes }: Circumstances): boolean {
+  return fileBytes > memoryShareMax * memoryBytes && readAheadBytes > readAheadBytesMax
+}
+
+/** The circumstances of a file as they are now; one that does not exist is empty. */
+export function circumstancesOf(file: string): Circumstances {
+  const stats = statSync(file, { throwIfNoEntry: false })
+  return {
+    fileBytes: stats?.size ?? 0,
+    // Without a limit it is zero, or more than the machine has. Limits of enclosing groups are not known here.
+    memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Infinity),
+    readAheadBytes: stats === undefined ? 0 : readAheadOf(stats),
+  }
+}
+
+/** Of the file's disk; infinite if it is not known, as for Btrfs and ZFS. */
+function readAheadOf({ dev }: Stats): number {
+  // As glibc's gnu_dev_major and gnu_dev_minor; device numbers of Linux have 12 and 20 bits.
+  const device = `${(dev >>> 8) & 0xfff}:${(dev & 0xff) | ((dev >>> 12) & 0xfff00)}`
+  // A partition has no queue of its own.
+  for (const disk of [device, `${device}/..`]) {
+    try {
+      return Number(readFileSync(`/sys/dev/block/${disk}/queue/read_ahead_kb`, 'utf8')) * 1024
+    } catch {}
+  }
+  return Infinity
 }

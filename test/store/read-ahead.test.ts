@@ -1,0 +1,85 @@
+/**
+ * For requests the system does not read ahead where that does harm: on a disk that reads far ahead, with a store that
+ * does not fit in memory. For tools, which read the store in order, it always does. operate/large-store shows what that
+ * is for.
+ */
+import { mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { dataFile } from '../../dist/store/lmdb/files.js'
+import { circumstancesOf, isReadAheadHarmful } from '../../dist/store/lmdb/read-ahead.js'
+import { limitedNode, whyNoMemoryLimit } from '../support/memory-limit.js'
+import { makeDisk, whyNoPowerCuts } from '../support/power.js'
+import { readsAhead } from '../support/processes.js'
+import { runCommand, type Server, startServer } from '../support/server.js'
+import { begun, startCommand, toolOf } from '../support/tool-client.js'
+
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+t.test('reading ahead does harm beyond 128 KiB, and beyond three quarters of the memory', async (t) => {
+  const isHarmful = (fileBytes: number, readAheadBytes: number): boolean =>
+    isReadAheadHarmful({ fileBytes, memoryBytes: 1000, readAheadBytes })
+  t.equal(isHarmful(750, Infinity), false)
+  t.equal(isHarmful(751, Infinity), true)
+  t.equal(isHarmful(1e9, 128 * kibibyte), false)
+  t.equal(isHarmful(1e9, 128 * kibibyte + 1), true)
+})
+
+t.test('a file that does not exist is empty', async (t) => {
+  t.match(circumstancesOf(join(t.testdir(), 'none')), { fileBytes: 0, readAheadBytes: 0 })
+})
+
+/** The device on which a directory is mounted. */
+function deviceOf(directory: string): string {
+  const mount = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .find((line) => line.split(' ')[1] === directory)
+  return basename(mount?.split(' ')[0] ?? '')
+}
+
+async function onDisk(t: Test): Promise<void> {
+  const disk = makeDisk(t)
+  const dataDir = join(disk.directory, 'db')
+  const file = dataFile(dataDir)
+  mkdirSync(dataDir)
+  // More than a pipe and a socket hold, so that an export that is not read cannot finish.
+  const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)
+  t.match(await runCommand(['import', '--data', dataDir], {}, lines.join('')), { code: 0 })
+  const { stdout } = await runCommand(['keys', 'add', 'reader', '--data', dataDir])
+  const [token] = /topicd_[\w-]+/.exec(stdout) ?? []
+  // Most of it is a hole.
+  truncateSync(file, 1024 * mebibyte)
+
+  /** A service over a file of 1 GiB, in so much memory, on a disk that reads so far ahead. */
+  async function serverWith(t: Test, memoryMiB: number, readAheadKiB: number): Promise<Server> {
+    writeFileSync(`/sys/block/${deviceOf(disk.directory)}/queue/read_ahead_kb`, String(readAheadKiB))
+    t.equal(circumstancesOf(file).readAheadBytes, readAheadKiB * kibibyte)
+    const node = join(t.testdir(), 'node')
+    limitedNode(t, node, memoryMiB * mebibyte)
+    return startServer(t, { dataDir, token, node, workers: 2 })
+  }
+
+  const workersReadAhead = (server: Server): readonly unknown[] =>
+    server.workerPids().map((pid) => readsAhead(pid, file))
+
+  await t.test('that reads far ahead, with little memory: tools read ahead, and workers do not', async (t) => {
+    const server = await serverWith(t, 512, 4096)
+    t.strictSame(workersReadAhead(server), [false, false])
+    const unread = startCommand(t, ['export', '--data', dataDir])
+    await begun(unread)
+    t.equal(readsAhead(await toolOf(server.pid), file), true)
+    unread.child.kill('SIGKILL')
+    await unread.ended
+  })
+
+  await t.test('that reads as far ahead as is usual, workers do so', async (t) => {
+    t.strictSame(workersReadAhead(await serverWith(t, 512, 128)), [true, true])
+  })
+
+  await t.test('that reads far ahead, with enough memory, workers do so', async (t) => {
+    t.strictSame(workersReadAhead(await serverWith(t, 2048, 4096)), [true, true])
+  })
+}
+
+t.test('on a disk', { skip: whyNoMemoryLimit() || whyNoPowerCuts() }, onDisk)
