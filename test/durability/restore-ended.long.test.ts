@@ -52,13 +52,13 @@ await t.test('a damaged page in the middle is found by the check, and named', as
 const agent = join(directory, 'agent.mjs')
 writeFileSync(agent, 'for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {})')
 
-for (const [whose, NODE_OPTIONS] of [
-  ['', ''],
-  [', whoever else listens for it', `--import=${agent}`],
+for (const [name, whose, NODE_OPTIONS] of [
+  ['alone', '', ''],
+  ['watched', ', whoever else listens for it', `--import=${agent}`],
 ] as const) {
   await t.test(`a restore that is interrupted removes its copy, and ends by the signal${whose}`, async (t) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      const data = fresh(`interrupted-${signal}-${NODE_OPTIONS.length}`)
+      const data = fresh(`interrupted-${signal}-${name}`)
       const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], {
         stdio: 'ignore',
         env: { ...cleanEnv(), NODE_OPTIONS },

@@ -22,13 +22,20 @@ export async function memoryInUseMiB(directory: string, pids: readonly number[])
 
 async function inUseBytes(file: string, pid: number): Promise<number> {
   rmSync(file, { force: true })
-  try {
-    process.kill(pid, 'SIGUSR2')
-  } catch {
-    return 0
-  }
+  let isAsked = false
   return until(`the memory of process ${pid}`, async () => {
     if (existsSync(file)) return Number(readFileSync(file, 'utf8'))
-    return existsSync(`/proc/${pid}`) ? undefined : 0
+    if (!existsSync(`/proc/${pid}`)) return 0
+    if (!isAsked && existsSync(`${file}.listens`)) isAsked = ask(pid)
+    return undefined
   })
+}
+
+function ask(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGUSR2')
+  } catch {
+    // It has just ended.
+    return false
+  }
 }

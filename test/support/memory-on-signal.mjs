@@ -1,6 +1,7 @@
 /**
  * Loaded into a process of the product (`NODE_OPTIONS=--import=…`), it tells on SIGUSR2 how much memory is in use: it
- * collects the garbage, and writes the bytes to the file MEMORY_DIRECTORY/PID. The process's resident memory says less,
+ * collects the garbage, and writes the bytes to the file MEMORY_DIRECTORY/PID. MEMORY_DIRECTORY/PID.listens says that it
+ * can be told to: the signal would end a process that does not listen yet. The process's resident memory says less,
  * since V8 keeps tens of MiB for young objects whether there are any or not.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -20,3 +21,4 @@ process.on('SIGUSR2', () => {
   writeFileSync(`${file}.partial`, String(Number(resident[1]) * 1024 - heapBytes + usedHeapBytes))
   renameSync(`${file}.partial`, file)
 })
+writeFileSync(`${process.env.MEMORY_DIRECTORY}/${process.pid}.listens`, '')

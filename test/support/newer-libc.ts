@@ -2,10 +2,11 @@
  * A newer C library than the machine's, in a directory of its own: that of Debian 13, for programs that need it. The
  * machine's own stays as it is.
  */
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+const key = '/usr/share/keyrings/debian-archive-keyring.gpg'
 const packages = ['libc6', 'libgcc-s1', 'libstdc++6']
 
 /** Its minor version, of 2.41. */
@@ -15,12 +16,15 @@ export const newerLibcMinor = 41
 export function whyNoNewerLibc(): string | false {
   if (process.arch !== 'x64') return 'the newer C library is fetched for x64 only'
   if (process.getuid?.() !== 0) return 'a mount needs root'
-  try {
-    execFileSync('apt-get', ['--version'], { stdio: 'ignore' })
-    return false
-  } catch {
-    return 'the newer C library is fetched by apt-get'
+  if (!existsSync(key)) return "the newer C library is Debian's, whose key is missing"
+  for (const [program, ...args] of [
+    ['apt-get', '--version'],
+    ['dpkg', '--version'],
+    ['unshare', '--mount', 'true'],
+  ] as const) {
+    if (spawnSync(program, args).status !== 0) return `${program} is missing, or may not do what is needed`
   }
+  return false
 }
 
 /**
@@ -31,7 +35,6 @@ export function whyNoNewerLibc(): string | false {
 export function fetchNewerLibc(directory: string): string {
   for (const part of ['lists/partial', 'cache/archives/partial', 'root'])
     mkdirSync(join(directory, part), { recursive: true })
-  const key = '/usr/share/keyrings/debian-archive-keyring.gpg'
   writeFileSync(join(directory, 'sources.list'), `deb [signed-by=${key}] http://deb.debian.org/debian trixie main\n`)
   const own = {
     'Dir::Etc::SourceList': join(directory, 'sources.list'),
