@@ -1,11 +1,11 @@
 /**
- * Fails if the coverage of the last test run is below these thresholds, so that it does not fall. tap itself can only
+ * Fails if the coverage of the last run of the quick tests is below these thresholds, so that it does not fall. tap itself can only
  * require full coverage or none.
  */
 import { readFileSync } from 'node:fs'
 
 /**
- * Percent of src/, workers included; a little less than a run reaches, since crash tests vary in the lines they run.
+ * Percent of src/, workers included; a little less than a run reaches, since runs vary in the lines they reach.
  */
 const thresholds = { statements: 92, branches: 87, functions: 92, lines: 92 }
 

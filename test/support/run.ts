@@ -6,7 +6,7 @@
  *     node dist-test/support/run.js paging http topics files and folders by name, quick and long
  *
  * tap's own runner puts a loader into each process that a test starts, including the service's workers. Coverage needs
- * that, but it doubles the time, so only `npm run test:coverage` uses it.
+ * that, but it doubles the time, so only `npm run test:coverage` uses it, for the quick files.
  *
  * With --no-skips, a file that skips anything fails: a release needs every test.
  *
