@@ -42,8 +42,8 @@ export interface Tortured {
 }
 
 /**
- * Without as many acknowledged writes, and without a kill of each kind, a torture shows nothing; on a machine that is too busy for
- * them, it takes longer.
+ * Without as many acknowledged writes, and without a kill of each kind, a torture shows nothing; on a machine that is
+ * too busy for them, it takes longer.
  */
 const writesPerSecondMin = 10
 
