@@ -43,15 +43,13 @@ export type Post = <Result>(route: string, members: object, exchange: Exchange<R
  * @throws TypeError for a text that is not an http or https URL, or a key that no header can contain; RangeError for a
  *   time limit that is not from 1 to `timeoutMsMax`
  */
-export function postTo(url: string, { key, fetch = globalThis.fetch, timeoutMs }: ConnectOptions): Post {
-  const { protocol, origin, pathname } = new URL(url)
-  // Of `localhost:8080`, a URL with another scheme, a browser would make a path of the page's own origin.
-  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError(`not an http or https URL: ${url}`)
+export function postTo(url: string, options: ConnectOptions): Post {
+  const base = `${serviceAt(url)}/topics/`
+  const headers = new Headers({ authorization: `Apikey ${keyIn(options)}`, 'content-type': 'application/json' })
+  const { fetch = globalThis.fetch, timeoutMs } = options
   if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= timeoutMsMax)) {
     throw new RangeError(`timeoutMs must be from 1 to ${timeoutMsMax}, not ${timeoutMs}; leave it out for no limit`)
   }
-  const base = `${origin}${pathname.replace(/\/+$/, '')}/topics/`
-  const headers = new Headers({ authorization: `Apikey ${key}`, 'content-type': 'application/json' })
   return async (route, members, { signal, isRepeatable, read }) => {
     const body = bodyText(members)
     const answer = await withinTime(timeoutMs, signal, async (signal) => {
@@ -64,8 +62,38 @@ export function postTo(url: string, { key, fetch = globalThis.fetch, timeoutMs }
         return await attempt()
       }
     })
-    return resultOf(answer, read)
+    return resultOf(answer, read, 'selector' in members ? members.selector : undefined)
   }
+}
+
+/**
+ * The service's URL without a slash at the end.
+ *
+ * @throws TypeError for a text that is not an http or https URL
+ */
+function serviceAt(url: string): string {
+  try {
+    const { protocol, origin, pathname } = new URL(url)
+    // Of `localhost:8080`, a URL with another scheme, a browser would make a path of the page's own origin.
+    if (protocol === 'http:' || protocol === 'https:') return origin + pathname.replace(/\/+$/, '')
+  } catch {}
+  throw new TypeError(`not an http or https URL: ${url}`)
+}
+
+/**
+ * The API key, without the space around it that a file or a shell leaves there.
+ *
+ * @param options which plain JavaScript may leave out
+ * @throws TypeError without a key that a header can contain; the message does not show it
+ */
+function keyIn(options: Partial<ConnectOptions> | undefined): string {
+  const key: unknown = options?.key
+  if (key === undefined || key === null || key === '')
+    throw new TypeError('the API key is missing: connect(url, { key }) needs it as "key"')
+  if (typeof key !== 'string') throw new TypeError(`"key", the API key, must be a string, not a ${typeof key}`)
+  const trimmed = key.trim()
+  if (!/^[\x21-\x7e]+$/.test(trimmed)) throw new TypeError('"key" contains a character that no API key has')
+  return trimmed
 }
 
 interface Answer {
@@ -78,8 +106,13 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() }
 }
 
-function resultOf<Result>({ status, retryAfter, text }: Answer, read: (text: string) => Result): Result {
-  if (status !== 200) throw refusalOf(status, retryAfter, text)
+/** @param selector of the request, if it has one */
+function resultOf<Result>(
+  { status, retryAfter, text }: Answer,
+  read: (text: string) => Result,
+  selector: unknown,
+): Result {
+  if (status !== 200) throw refusalOf(status, retryAfter, text, selector)
   try {
     return read(text)
   } catch (error) {

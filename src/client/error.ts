@@ -3,6 +3,7 @@
  * `fetch` threw: an abort, a time-out, a lost connection.
  */
 import type { ErrorAnswer } from '../api/answers.js'
+import { selectorFor } from './wildcards.js'
 
 /** The service's codes, and `unexpected_answer` for an answer that is not the service's, such as a proxy's. */
 type ErrorCode = ErrorAnswer['code'] | 'unexpected_answer' | (string & Record<never, never>)
@@ -11,6 +12,7 @@ type ErrorCode = ErrorAnswer['code'] | 'unexpected_answer' | (string & Record<ne
 interface Details {
   readonly operation?: number | undefined
   readonly retryAfterSeconds?: number | undefined
+  readonly hint?: string | undefined
 }
 
 /** An answer that refuses the request, or that is not the service's. */
@@ -20,22 +22,29 @@ export class TopicdError extends Error {
   readonly operation: number | undefined
   /** When to try again, if the answer says so (429, 503). */
   readonly retryAfterSeconds: number | undefined
+  /** What may help, where the client knows more than the answer says: of a selector with the wildcards of others. */
+  readonly hint: string | undefined
 
   constructor(
     /** The status of the answer: 200 for one that could not be read. */
     readonly status: number,
     readonly code: ErrorCode,
     message: string,
-    { operation, retryAfterSeconds }: Details = {},
+    { operation, retryAfterSeconds, hint }: Details = {},
   ) {
     super(message)
     this.operation = operation
     this.retryAfterSeconds = retryAfterSeconds
+    this.hint = hint
   }
 }
 
-/** The error for an answer with a status other than 200. */
-export function refusalOf(status: number, retryAfter: string | null, text: string): TopicdError {
+/**
+ * The error for an answer with a status other than 200.
+ *
+ * @param selector of the request, if it has one
+ */
+export function refusalOf(status: number, retryAfter: string | null, text: string, selector: unknown): TopicdError {
   const retryAfterSeconds = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const { code, message, operation } = problemIn(text)
   if (typeof code !== 'string' || typeof message !== 'string') {
@@ -46,7 +55,13 @@ export function refusalOf(status: number, retryAfter: string | null, text: strin
   return new TopicdError(status, code, message, {
     operation: typeof operation === 'number' ? operation : undefined,
     retryAfterSeconds,
+    hint: code === 'invalid_selector' && typeof selector === 'string' ? hintFor(selector) : undefined,
   })
+}
+
+function hintFor(selector: string): string | undefined {
+  const meant = selectorFor(selector)
+  return meant && `Wildcards are written differently in a selector: ${JSON.stringify(meant)} may be meant.`
 }
 
 /** The members of an error's body; none for a body that is not a JSON object. */

@@ -10,6 +10,22 @@ import { type StubAnswer, startStub } from '../support/stub.js'
 /** An answer that every route can read. */
 const fine: StubAnswer = { text: '{"path":"a","type":"json","has_more":false,"results":[],"removed":1}' }
 
+t.test('connect says what is missing or wrong, also to plain JavaScript, and shows no key', (t) => {
+  const plain = connect as (...args: readonly unknown[]) => Client
+  const url = 'http://127.0.0.1:8080'
+  for (const options of [undefined, null, {}, { key: undefined }, { key: '' }])
+    t.throws(
+      () => plain(url, options),
+      new TypeError('the API key is missing: connect(url, { key }) needs it as "key"'),
+    )
+  t.throws(() => plain(url, { key: 7 }), new TypeError('"key", the API key, must be a string, not a number'))
+  for (const key of [' ', 'two\nlines', 'Apikey secret', 'sécret'])
+    t.throws(() => plain(url, { key }), new TypeError('"key" contains a character that no API key has'), key)
+  for (const wrong of [undefined, '', 'h', 'localhost:8080', '127.0.0.1:8080', '/base', 'ftp://h', 'http://'])
+    t.throws(() => plain(wrong, { key: 'k' }), new TypeError(`not an http or https URL: ${wrong}`))
+  t.end()
+})
+
 const repeated: readonly (readonly [string, (topics: Client) => Promise<unknown>])[] = [
   ['get', (topics) => topics.get('a')],
   ['page', (topics) => topics.page('>a')],
@@ -215,6 +231,8 @@ t.test('each request is a POST to its route, with the key and the members as the
     t.equal(headers['content-length'], String(text.length))
     t.equal(text, '{"path":"a","value":1}')
   }
+  await connect(stub.url, { key: ' the-key\n' }).get('a')
+  t.equal(present(stub.requests.at(-1)).headers.authorization, 'Apikey the-key', 'as a file may end')
 })
 
 t.test('requests go on while every worker is replaced', async (t) => {

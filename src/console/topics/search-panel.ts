@@ -1,5 +1,5 @@
 /** What a selector matches, a page at a time. */
-import { type Page, TopicdError } from '../../client/index.js'
+import { type Page, selectorFor, TopicdError } from '../../client/index.js'
 import { type Context, describeFailure, isBeyondRate } from './context.js'
 
 /** Topics on a page. */
@@ -27,6 +27,12 @@ export class SearchPanel {
   /** The number of the page, from 1. */
   get number(): number {
     return this.#begins.length
+  }
+
+  /** The selector that may be meant, where nothing matches or the service refuses this one; undefined if none is known. */
+  get meant(): string | undefined {
+    const isEmpty = this.number === 1 && this.page?.results.length === 0
+    return isEmpty || this.problemAt !== undefined ? selectorFor(this.selector) : undefined
   }
 
   /** The members of the request for the current page, beside the selector. */

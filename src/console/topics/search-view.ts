@@ -3,7 +3,7 @@
 import type { Page } from '../../client/index.js'
 import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
-import { addressOfPath } from './address.js'
+import { addressOfPath, addressOfSelector } from './address.js'
 import type { Context } from './context.js'
 import type { SearchPanel } from './search-panel.js'
 import { may } from './session.js'
@@ -49,12 +49,13 @@ const examples = [
 
 /** @param remove asks whether to remove all that the selector matches */
 export function searchView(panel: SearchPanel, context: Context, remove: () => void): TemplateResult {
-  const { selector, page, problem, number } = panel
+  const { selector, page, problem, number, meant } = panel
   const body = JSON.stringify({ selector, ...panel.members })
   return html`
     <section class="panel" aria-labelledby="search-title">
       <h2 id="search-title" tabindex="-1">Matches of <bdi class="exact">${visible(selector)}</bdi></h2>
       ${problem === '' ? nothing : problemView(panel)}
+      ${meant === undefined ? nothing : meantView(meant)}
       ${
         page === undefined
           ? html`<p class="quiet" role="status">${problem === '' ? 'Searching…' : ''}</p>`
@@ -95,6 +96,11 @@ function problemView({ selector, problem, problemAt }: SearchPanel): TemplateRes
       ${problemAt === undefined ? nothing : markedView([...selector], problemAt - 1)}
     </div>
   `
+}
+
+/** The matches of the other selector have an address, so it is a link. */
+function meantView(meant: string): TemplateResult {
+  return html`<p role="status">Wildcards are written differently in a selector. Did you mean <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a>?</p>`
 }
 
 function markedView(characters: readonly string[], index: number): TemplateResult {
