@@ -1,5 +1,6 @@
 /**
- * Topics as they are read: each with the exact text of its value, which is parsed only when someone asks for it.
+ * Topics as they are read: each with its value, and with the exact text of it. All are plain members, so a topic can be
+ * logged, spread, cloned and compared as any other object.
  */
 import type { FetchItem, FetchPage } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
@@ -7,23 +8,22 @@ import { elementsOf, membersOf } from './json-slices.js'
 
 /** One topic. */
 export class Item implements FetchItem {
-  #value: unknown
-  #isParsed = false
+  readonly path: string
+  readonly type: TopicType
+  /** The value as JSON.parse reads it; undefined where `text` is. */
+  readonly value: unknown
+  /** The value's JSON text, every digit as it was sent; undefined without a value, or if values were left out. */
+  readonly text: string | undefined
+  /** Undefined unless the request asked for them. */
+  readonly properties: Properties | undefined
 
-  constructor(
-    readonly path: string,
-    readonly type: TopicType,
-    /** The value's JSON text, every digit as it was sent; undefined without a value, or if values were left out. */
-    readonly text: string | undefined,
-    /** Undefined unless the request asked for them. */
-    readonly properties: Properties | undefined,
-  ) {}
-
-  /** The value as JSON.parse reads it, parsed at the first use; undefined where `text` is. */
-  get value(): unknown {
-    if (!this.#isParsed && this.text !== undefined) this.#value = JSON.parse(this.text)
-    this.#isParsed = true
-    return this.#value
+  /** @throws SyntaxError for a text that is not JSON */
+  constructor(path: string, type: TopicType, text: string | undefined, properties: Properties | undefined) {
+    this.path = path
+    this.type = type
+    this.value = text === undefined ? undefined : JSON.parse(text)
+    this.text = text
+    this.properties = properties
   }
 
   /** For JSON.stringify, with the value as it is parsed: `text` alone has every digit. */

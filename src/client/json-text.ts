@@ -1,14 +1,16 @@
 /**
- * Values as they are sent: serialised by JSON.stringify, or texts that are sent verbatim. Nothing is sent from here.
+ * Values as they are sent: the texts that JSON.stringify would write, except that nothing is lost in silence: integers
+ * keep every digit, a JSON text is sent verbatim, and what JSON cannot hold is refused by its place. Nothing is sent
+ * from here.
  */
 
-/** A JSON text in place of a value, made by `jsonText`. */
+/** A JSON text in place of a value or of a part of one, made by `jsonText`. */
 export class JsonText {
   constructor(readonly text: string) {}
 
-  /** Only a whole value can be a text; a part of one would become an object. */
+  /** JSON.stringify cannot write a text verbatim. */
   toJSON(): never {
-    throw new TypeError('a JSON text can replace a whole value, not a part of one')
+    throw new TypeError('a JSON text can be sent, but not written by JSON.stringify')
   }
 }
 
@@ -25,27 +27,113 @@ export function jsonText(text: string): JsonText {
 /**
  * A request body. Members that are undefined are left out.
  *
- * @throws TypeError for a value that has no JSON text, such as undefined
+ * @param within what the names of these members follow in an error, such as `constraint.`
+ * @throws TypeError for a value, or a part of one, that JSON cannot hold; the message says where it is
  */
-export function bodyText(members: object): string {
+export function bodyText(members: object, within = ''): string {
   const texts: string[] = []
   for (const [name, member] of Object.entries(members)) {
-    if (member !== undefined || name === 'value') texts.push(`${JSON.stringify(name)}:${memberText(name, member)}`)
+    if (member === undefined && name !== 'value') continue
+    texts.push(`${JSON.stringify(name)}:${memberText(name, member, within + name)}`)
   }
   return `{${texts.join(',')}}`
 }
 
-/** The members that contain values are the same in every route. */
-function memberText(name: string, member: unknown): string {
-  if (name === 'value') return valueText(member)
-  if (name === 'constraint' && typeof member === 'object' && member !== null) return bodyText(member)
-  if (name === 'operations' && Array.isArray(member)) return `[${member.map(bodyText).join(',')}]`
-  return JSON.stringify(member)
+/** Only these two members contain other bodies' members, of which `value` must be there. */
+function memberText(name: string, member: unknown, where: string): string {
+  if (name === 'constraint' && typeof member === 'object' && member !== null) return bodyText(member, `${where}.`)
+  if (name === 'operations' && Array.isArray(member))
+    return `[${member.map((operation, index) => bodyText(operation, `${where}[${index}].`)).join(',')}]`
+  return new ValueWriter(where).write(plain(member, ''))
 }
 
-function valueText(value: unknown): string {
-  if (value instanceof JsonText) return value.text
-  const text: string | undefined = JSON.stringify(value)
-  if (text === undefined) throw new TypeError(`a value of type ${typeof value} has no JSON text`)
-  return text
+/** Writes one value, and knows where in it the current part is. */
+class ValueWriter {
+  /** The name of the value. */
+  readonly #name: string
+  /** The name or index of each part that contains the current one, and of the current one. */
+  readonly #place: (string | number)[] = []
+  /** The objects and arrays that contain the current part, each with the length of the place where it is. */
+  readonly #open = new Map<object, number>()
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** @param value as `plain` returns it */
+  write(value: unknown): string {
+    if (value instanceof JsonText) return value.text
+    switch (typeof value) {
+      case 'object':
+        return value === null ? 'null' : this.#nested(value)
+      case 'number':
+        return Number.isFinite(value) ? JSON.stringify(value) : this.#refuse(String(value))
+      case 'bigint':
+        return String(value)
+      case 'undefined':
+        return this.#refuse('undefined')
+      case 'function':
+      case 'symbol':
+        return this.#refuse(`a ${typeof value}`)
+      default:
+        return JSON.stringify(value)
+    }
+  }
+
+  #nested(value: object): string {
+    const open = this.#open.get(value)
+    if (open !== undefined) return this.#refuse(`${this.#where(open)} again`)
+    this.#open.set(value, this.#place.length)
+    const text = Array.isArray(value) ? this.#elements(value) : this.#members(value)
+    this.#open.delete(value)
+    return text
+  }
+
+  #elements(value: readonly unknown[]): string {
+    // Not `map`, which skips holes.
+    const texts = Array.from(value, (element, index) => this.#part(index, plain(element, String(index))))
+    return `[${texts.join(',')}]`
+  }
+
+  #members(value: object): string {
+    const texts: string[] = []
+    for (const [name, member] of Object.entries(value)) {
+      const written = plain(member, name)
+      if (written === undefined) continue
+      texts.push(`${JSON.stringify(name)}:${this.#part(name, written)}`)
+    }
+    return `{${texts.join(',')}}`
+  }
+
+  #part(step: string | number, value: unknown): string {
+    this.#place.push(step)
+    const text = this.write(value)
+    this.#place.pop()
+    return text
+  }
+
+  #refuse(what: string): never {
+    throw new TypeError(`${this.#where()} is ${what}, which JSON cannot hold`)
+  }
+
+  /** @param depth of how many steps; all of them when absent */
+  #where(depth?: number): string {
+    const steps = this.#place.slice(0, depth).map((step) => {
+      const isName = typeof step === 'string' && /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(step)
+      return isName ? `.${step}` : `[${JSON.stringify(step)}]`
+    })
+    return this.#name + steps.join('')
+  }
+}
+
+/** What JSON.stringify would write in place of a value: what its `toJSON` returns, and primitives out of their box. */
+function plain(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof JsonText) return value
+  const { toJSON } = value as { readonly toJSON?: unknown }
+  const written: unknown = typeof toJSON === 'function' ? Reflect.apply(toJSON, value, [name]) : value
+  return isBoxed(written) ? written.valueOf() : written
+}
+
+function isBoxed(value: unknown): value is object {
+  return value instanceof Number || value instanceof String || value instanceof Boolean || value instanceof BigInt
 }

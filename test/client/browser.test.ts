@@ -67,12 +67,18 @@ t.test('a page of another origin reads, writes, walks and sees refusals', { skip
     for await (const { path, text } of topics.walk(subtree('web'), { size: 1 })) texts.push(path, text)
     const refused = await topics.set('web/none', 1).catch((error) => [error instanceof TopicdError, error.code])
     const aborted = await topics.get('web/n', { signal: AbortSignal.abort() }).catch(({ name }) => name)
-    return { texts, refused, aborted, none: (await topics.get('web/none')) === undefined }`,
+    const notJson = await topics.set('web/n', { a: [NaN] }).catch(({ message }) => message)
+    await topics.set('web/n', { digits: 12345678901234567890n })
+    const { text: digits, value } = { ...(await topics.get('web/n')) }
+    return { texts, refused, aborted, notJson, digits, isSpread: value !== undefined, none: (await topics.get('web/none')) === undefined }`,
   )
   t.strictSame(found, {
     texts: ['web/a.b', '1.10', 'web/n', '1'],
     refused: [true, 'no_such_topic'],
     aborted: 'AbortError',
+    notJson: 'value.a[0] is NaN, which JSON cannot hold',
+    digits: '{"digits":12345678901234567890}',
+    isSpread: true,
     none: true,
   })
 })
