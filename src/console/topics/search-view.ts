@@ -100,7 +100,7 @@ function problemView({ selector, problem, problemAt }: SearchPanel): TemplateRes
 
 /** The matches of the other selector have an address, so it is a link. */
 function meantView(meant: string): TemplateResult {
-  return html`<p role="status">Wildcards are written differently in a selector. Did you mean <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a>?</p>`
+  return html`<p role="status">Wildcards are written differently in a selector. This one may be meant: <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a></p>`
 }
 
 function markedView(characters: readonly string[], index: number): TemplateResult {
