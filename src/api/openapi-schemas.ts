@@ -3,14 +3,7 @@
  * validators; only the bounds that types cannot express are written here.
  */
 import { strict as assert } from 'node:assert'
-import {
-  branchNumberMax,
-  pageSizeDefault,
-  pathBytesMax,
-  propertiesBytesMax,
-  selectorBytesMax,
-  valueLevelsMax,
-} from '../limits.js'
+import { branchNumberMax, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
 import { answerSchemas, requestSchemas } from '../validators.js'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -57,7 +50,8 @@ const none = { description: '' }
 const oneMember: Readonly<Record<string, JsonObject>> = { ConstraintBody: { minProperties: 1, maxProperties: 1 } }
 
 /**
- * The bounds of a request's members that the types cannot express; limits in bytes of UTF-8 are in the descriptions.
+ * The bounds of a request's members that the types cannot express; limits in bytes of UTF-8 are in the descriptions, and
+ * so is what holds without a member: generators take a member that has a `default` for one that is always there.
  */
 function boundsByName({
   pageSizeMax,
@@ -74,18 +68,18 @@ function boundsByName({
     path,
     after: path,
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
-    type: { default: 'json', description: '' },
-    size: { maximum: pageSizeMax, default: pageSizeDefault, description: 'The maximum is a setting.' },
+    type: none,
+    size: { maximum: pageSizeMax, description: 'The maximum is a setting.' },
     deep_branch_depth: { maximum: branchNumberMax, description: '' },
     deep_branch_limit: { maximum: branchNumberMax, description: 'With 0, only topics that are in no branch.' },
-    with_values: { default: true, description: '' },
-    with_properties: { default: false, description: '' },
+    with_values: none,
+    with_properties: none,
     value: {
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },
     properties: { description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.` },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
-    dry_run: { default: false, description: '' },
+    dry_run: none,
     constraint: none,
     no_value: none,
     no_topic: none,

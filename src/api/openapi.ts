@@ -55,7 +55,7 @@ const responseRefs = (statuses: readonly number[]): JsonObject =>
 
 interface Operation {
   readonly route: keyof typeof examples
-  /** Not the route's name: a generated client would shadow its platform's `fetch` with it. */
+  /** What a generated client calls it: the route's name and its object, since `fetch` alone would shadow the platform's. */
   readonly operationId: string
   readonly summary: string
   /** The names of the schemas of a request, and of an answer. */
@@ -114,7 +114,7 @@ const operations: readonly Operation[] = [
   },
   {
     route: 'batch',
-    operationId: 'changeTopics',
+    operationId: 'batch',
     summary: 'Carries out many operations on topics by their paths: all of them in one commit, or none.',
     bodies: ['BatchBody'],
     answers: ['BatchAnswer'],
@@ -184,14 +184,19 @@ const pages: JsonObject = {
   },
 }
 
+/** `bearer` first: generated clients use the first that they know, and only with it they need no more than the token. */
 const securitySchemes: JsonObject = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The word `Bearer`, a space, and the token that `topicd keys add` printed.',
+  },
   apiKey: {
     type: 'apiKey',
     in: 'header',
     name: 'authorization',
-    description: 'The word `Apikey`, a space, and the token that `topicd keys add` printed.',
+    description: 'The same token after the word `Apikey`.',
   },
-  bearer: { type: 'http', scheme: 'bearer', description: 'The same token after the word `Bearer`.' },
 }
 
 /** The service that is described. */
@@ -217,7 +222,7 @@ export function describeApi({ basePath, version, origin = '', ...settable }: Des
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${basePath}` || '/' }],
-    security: [{ apiKey: [] }, { bearer: [] }],
+    security: [{ bearer: [] }, { apiKey: [] }],
     tags: [
       { name: 'topics', description: 'Topics: one by its path, or many by a selector.' },
       { name: 'service', description: 'The service itself; no key is needed.' },
