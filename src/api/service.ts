@@ -11,9 +11,11 @@ import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
 import { handleAdd } from './add.js'
 import { handleAddAndSet } from './add-and-set.js'
 import { handleBatch } from './batch.js'
+import { createClientFiles } from './client-files.js'
 import { createConsole } from './console.js'
 import { type ApiContext, refuse } from './context.js'
 import { handleFetch } from './fetch.js'
+import { createFrontPages } from './front.js'
 import { createPages } from './pages.js'
 import { problem } from './problems.js'
 import { handleRemove } from './remove.js'
@@ -57,8 +59,9 @@ export function createService(options: ServiceOptions): Service<Access> {
     }),
   )
   const { pageSizeMax, batchOperationsMax } = context
-  const allowed = routes.map(({ path }) => path).join(', ')
-  const refusals = createRefusals(allowed, options.bodyBytesMax, (authorization) =>
+  const routePaths = routes.map(({ path }) => path)
+  const { hasConsole } = options
+  const refusals = createRefusals(routePaths.join(', '), options.bodyBytesMax, (authorization) =>
     keyring.hasEnded(authorization) ? 'its token has expired' : describeAuthorization(authorization),
   )
   const tooManyRequests = createTooManyRequests()
@@ -74,8 +77,10 @@ export function createService(options: ServiceOptions): Service<Access> {
   return {
     routes,
     pages: [
+      ...createFrontPages(basePath, routePaths, hasConsole),
       ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
-      ...(options.hasConsole ? createConsole({ basePath, pageSizeMax, authenticate, refusal }) : []),
+      ...createClientFiles(basePath, refusal),
+      ...(hasConsole ? createConsole({ basePath, pageSizeMax, authenticate, refusal }) : []),
     ],
     refusal,
     answered,

@@ -14,6 +14,7 @@ const statusLines: Readonly<Record<number, string>> = {
   200: '200 OK',
   204: '204 No Content',
   301: '301 Moved Permanently',
+  302: '302 Found',
   304: '304 Not Modified',
   400: '400 Bad Request',
   401: '401 Unauthorized',

@@ -1,12 +1,14 @@
 /**
- * The two pages of the console as they are served: one HTML document each, and what it loads, below a folder whose name
- * is a hash of all contents. So those files may be cached for ever, and a page never mixes the files of two builds:
- * while a rolling restart runs, a process of another build serves what it has under any hash, but forbids caching it.
+ * The sites that are served from memory: the two pages of the console, and the client for pages elsewhere. Each has one
+ * document, which changes with the build, and the files that it loads, below a folder whose name is a hash of all
+ * contents. So those files may be cached for ever, and a document never mixes the files of two builds: while a rolling
+ * restart runs, a process of another build serves what it has under any hash, but forbids caching it.
  *
  *     DOCUMENT                          the document, at whatever path the caller gives it
  *     console/HASH/console/…            modules and static files, as in dist/console
- *     console/HASH/client/…             the client library, as in dist/client
+ *     console/HASH/client/…             the client library, as in dist/client, for the console
  *     console/HASH/console/vendor/…     libraries, from their packages
+ *     client/HASH/client/…              the client library for pages elsewhere
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -23,9 +25,16 @@ import {
 
 const dist = join(import.meta.dirname, '..')
 
-/** A page of the console: its folder, and the folders and libraries that its modules come from. */
-interface PageParts {
+/** What a site consists of. */
+interface SiteParts {
+  /** What precedes the hash in the paths of its files. */
+  readonly prefix: 'console' | 'client'
+  /** The name of the document, which tells its kind. */
   readonly document: string
+  readonly documentHeaders: FileAnswer['headers']
+  /** The text of the document. `base` is where its files are, relative to it. */
+  readonly write: (base: string, modules: readonly string[]) => string
+  /** The folders and libraries that its files come from. */
   readonly folders: readonly string[]
   readonly vendor: Readonly<Record<string, string>>
 }
@@ -36,15 +45,6 @@ const litHtml = { 'lit-html.js': 'lit-html/lit-html.js' }
 const repeat = Object.fromEntries(
   ['directive.js', 'directive-helpers.js', 'directives/repeat.js'].map((name) => [name, `lit-html/${name}`]),
 )
-
-const pages = {
-  topics: { document: 'topics.html', folders: ['console/topics', 'client'], vendor: { ...litHtml, ...repeat } },
-  service: {
-    document: 'service.html',
-    folders: ['console/service'],
-    vendor: { ...litHtml, 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' },
-  },
-} as const satisfies Readonly<Record<string, PageParts>>
 
 /**
  * Nothing is loaded from elsewhere, nothing inline is executed, and markup is made from the page's own templates only.
@@ -63,11 +63,50 @@ const contentSecurityPolicy = [
   'trusted-types lit-html',
 ].join('; ')
 
-const documentHeaders = [
-  ['cache-control', 'no-cache'],
+const unversioned = ['cache-control', 'no-cache'] as const
+
+const pageHeaders = [
+  unversioned,
   ['content-security-policy', contentSecurityPolicy],
   ['referrer-policy', 'no-referrer'],
 ] as const
+
+/** A page of the console, from its template and its own folder of modules. */
+function page(document: string, folder: string): Omit<SiteParts, 'vendor'> {
+  const write: SiteParts['write'] = (base, modules) => {
+    const preloads = modules.map((path) => `<link rel="modulepreload" href="${base}/${path}">`)
+    return readFileSync(join(dist, 'console/static', document), 'utf8')
+      .replaceAll('@assets@', `${base}/console`)
+      .replace('@modules@', preloads.join('\n'))
+  }
+  const folders = ['console', 'console/static', folder]
+  return { prefix: 'console', document, documentHeaders: pageHeaders, write, folders }
+}
+
+const topicsPage = page('topics.html', 'console/topics')
+
+/** One module with all exports of the client. It names every file, so that a browser asks for all of them at once. */
+function clientModule(base: string, modules: readonly string[]): string {
+  return [...modules.map((path) => `import './${base}/${path}'`), `export * from './${base}/client/index.js'`, ''].join(
+    '\n',
+  )
+}
+
+const sites = {
+  topics: { ...topicsPage, folders: [...topicsPage.folders, 'client'], vendor: { ...litHtml, ...repeat } },
+  service: {
+    ...page('service.html', 'console/service'),
+    vendor: { ...litHtml, 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' },
+  },
+  client: {
+    prefix: 'client',
+    document: 'client.js',
+    documentHeaders: [unversioned],
+    write: clientModule,
+    folders: ['client'],
+    vendor: {},
+  },
+} as const satisfies Readonly<Record<string, SiteParts>>
 
 /** How long a file below its hash may be cached, in s: a year, which means for ever. */
 const cachedS = 31_536_000
@@ -78,25 +117,21 @@ interface Site {
   /**
    * A file of the document.
    *
-   * @param path what follows `console/` in the request's path
+   * @param path what follows `console/` or `client/` in the request's path
    * @returns undefined if there is none
    */
   file(path: string, request: FileRequest): FileAnswer | undefined
 }
 
-/** Reads everything that a page of the console consists of. @throws Error when the build lacks something */
-export function loadSite(page: keyof typeof pages): Site {
-  const parts: PageParts = pages[page]
+/** Reads everything that a site consists of. @throws Error when the build lacks something */
+export function loadSite(name: keyof typeof sites): Site {
+  const parts: SiteParts = sites[name]
   const files = readFiles(parts)
   const hash = hashOf(Buffer.from([...files].map(([path, { etag }]) => `${path} ${etag}`).join('\n')))
   const modules = [...files.keys()].filter((path) => path.endsWith('.js') && !path.endsWith('/uplot.js'))
-  const preloads = modules.map((path) => `<link rel="modulepreload" href="console/${hash}/${path}">`)
-  const html = readFileSync(join(dist, 'console/static', parts.document), 'utf8')
-    .replaceAll('@assets@', `console/${hash}/console`)
-    .replace('@modules@', preloads.join('\n'))
-  const document = staticFile(parts.document, Buffer.from(html))
+  const document = staticFile(parts.document, Buffer.from(parts.write(`${parts.prefix}/${hash}`, modules)))
   return {
-    document: (request) => answerWith(document, request, documentHeaders),
+    document: (request) => answerWith(document, request, parts.documentHeaders),
     file(path, request) {
       const [, asked, name = ''] = /^([0-9a-f]+)\/(.*)$/.exec(path) ?? []
       const file = files.get(name)
@@ -107,10 +142,10 @@ export function loadSite(page: keyof typeof pages): Site {
   }
 }
 
-/** The files of a page by their paths below the hash, sorted. */
-function readFiles({ folders, vendor }: PageParts): ReadonlyMap<string, StaticFile> {
+/** The files of a site by their paths below the hash, sorted. */
+function readFiles({ folders, vendor }: SiteParts): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
-  for (const folder of ['console', 'console/static', ...folders]) {
+  for (const folder of folders) {
     for (const entry of readdirSync(join(dist, folder), { withFileTypes: true })) {
       if (!entry.isFile() || !isServed(entry.name) || entry.name.endsWith('.html')) continue
       files.set(`${folder}/${entry.name}`, read(join(dist, folder, entry.name)))

@@ -38,8 +38,10 @@ export async function startBrowser(t: Test): Promise<Browser> {
 }
 
 /** Serves one HTML document at every path, on 127.0.0.1, until the test ends. @returns its port */
-export async function servePage(t: Test, html: string): Promise<number> {
-  const server = createServer((_, res) => res.setHeader('content-type', 'text/html; charset=utf-8').end(html))
+export async function servePage(t: Test, html: string | (() => string)): Promise<number> {
+  const server = createServer((_, res) => {
+    res.setHeader('content-type', 'text/html; charset=utf-8').end(typeof html === 'string' ? html : html())
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => new Promise((resolve) => server.close(resolve).closeAllConnections()))
   return (server.address() as AddressInfo).port

@@ -53,6 +53,18 @@ function partsOf(text: string): readonly Part[] {
   return parts
 }
 
+/** The text below a heading of the second level, up to the next. */
+export function sectionOf(text: string, heading: string): string {
+  const [, section] = `\n${text}`.split(`\n## ${heading}\n`)
+  if (section === undefined) throw new Error(`there is no section "${heading}"`)
+  return section.split('\n## ')[0] ?? ''
+}
+
+/** The blocks of one kind. */
+export function blocksOf(text: string, kind: string): readonly Block[] {
+  return partsOf(text).filter((part): part is Block => typeof part !== 'string' && part.kind === kind)
+}
+
 /** An example, and what it prints; undefined if the document does not say. */
 export interface Example {
   readonly line: number

@@ -1,0 +1,33 @@
+/**
+ * What a person finds who opens the port of the routes: `/` leads to the console, or says what is here where the console
+ * is turned off. Below a base path, so do the base path itself, with and without a slash, and `/` above it.
+ */
+import type { Answer, Page } from '../http/answer.js'
+import { version } from '../version.js'
+
+/**
+ * The pages at the root and at the base path.
+ *
+ * @param basePath without a trailing slash; empty for none
+ * @param routes the whole paths of the routes
+ */
+export function createFrontPages(basePath: string, routes: readonly string[], hasConsole: boolean): readonly Page[] {
+  const names = ['healthz', 'openapi.json', 'client.js', ...(hasConsole ? ['console'] : [])]
+  const pages = names.map((name) => `${basePath}/${name}`)
+  const body = JSON.stringify({ service: 'topicd', version, routes, pages })
+  // A reload can turn the console off, and another build has another version.
+  const uncached = ['cache-control', 'no-store'] as const
+  const here: Answer = { status: 200, body, headers: [uncached] }
+
+  /** Relative, so that it also holds behind a proxy that serves the base path under another name. */
+  function toConsole(path: string): Answer {
+    const folder = path.slice(0, path.lastIndexOf('/') + 1)
+    return { status: 302, body, headers: [uncached, ['location', `${basePath}/console`.slice(folder.length)]] }
+  }
+
+  const paths = basePath === '' ? ['/'] : ['/', basePath, `${basePath}/`]
+  return paths.map((path) => {
+    const answer = hasConsole ? toConsole(path) : here
+    return { path, read: () => answer }
+  })
+}

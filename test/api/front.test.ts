@@ -1,0 +1,65 @@
+/**
+ * The root of the routes' port: it leads to the console, or says what is here where that is turned off; with a base path
+ * too.
+ */
+import t, { type Test } from 'tap'
+import { type Server, startServer } from '../support/server.js'
+
+/** Without following a redirection. */
+function ask(url: string, method = 'GET'): Promise<Response> {
+  return fetch(url, { method, redirect: 'manual' })
+}
+
+/** What is at the root of the port, with a path below it. */
+const at = (server: Server, path: string) => new URL(path, server.url).href
+
+async function leadsToConsole(t: Test, server: Server, path: string): Promise<void> {
+  const answer = await ask(at(server, path))
+  t.equal(answer.status, 302, path)
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  t.notMatch(answer.headers.get('location'), /^\/|:/, 'relative, for a proxy with another prefix')
+  const followed = await fetch(at(server, path))
+  t.equal(followed.url, `${server.url}/console`, `${path} leads to the console`)
+  t.match(await followed.text(), '<!doctype html>')
+  const head = await ask(at(server, path), 'HEAD')
+  t.strictSame([head.status, head.headers.get('location')], [302, answer.headers.get('location')], 'HEAD')
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    const refused = await ask(at(server, path), method)
+    t.strictSame([refused.status, refused.headers.get('allow')], [405, 'GET, HEAD'], `${method} ${path}`)
+  }
+}
+
+t.test('the root leads to the console, and names the routes and pages to a program', async (t) => {
+  const server = await startServer(t)
+  await leadsToConsole(t, server, '/')
+  const here = (await (await ask(at(server, '/'))).json()) as { readonly pages: readonly string[] }
+  t.strictSame(here.pages, ['/healthz', '/openapi.json', '/client.js', '/console'])
+  t.notMatch(server.output, /warning/i, 'the HTTP library finds nothing to warn of')
+})
+
+t.test('with a base path, so do the base path itself and the root above it', async (t) => {
+  const server = await startServer(t, { flags: ['--base-path', '/x/y'] })
+  for (const path of ['/', '/x/y', '/x/y/']) await leadsToConsole(t, server, path)
+  for (const path of ['/x', '/x/', '/x/y/z', '/x/yz']) t.equal((await ask(at(server, path))).status, 404, path)
+})
+
+t.test('without the console it says what is here, and each page that it names is there', async (t) => {
+  const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
+  for (const path of ['/', '/x', '/x/']) {
+    const answer = await ask(at(server, path))
+    t.equal(answer.status, 200, path)
+    t.equal(answer.headers.get('content-type'), 'application/json')
+    const { service, version, routes, pages } = (await answer.json()) as {
+      readonly service: string
+      readonly version: string
+      readonly routes: readonly string[]
+      readonly pages: readonly string[]
+    }
+    t.equal(service, 'topicd')
+    t.match(version, /^\d+\.\d+\.\d+/)
+    t.ok(routes.includes('/x/topics/fetch'))
+    t.strictSame(pages, ['/x/healthz', '/x/openapi.json', '/x/client.js'])
+    for (const page of pages) t.equal((await ask(at(server, page))).status, 200, page)
+  }
+  t.equal((await ask(at(server, '/'), 'POST')).status, 405)
+})

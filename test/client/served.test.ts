@@ -1,0 +1,91 @@
+/**
+ * The client as the service serves it to browsers: `/client.js`, with the policy of the console's files, imported by a
+ * page of another origin in Chromium, as docs/client.md shows.
+ */
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import * as client from '../../dist/client/index.js'
+import { servePage, startBrowser, whyNoBrowser } from '../support/browser.js'
+import { blocksOf, readDocument } from '../support/documents.js'
+import { first } from '../support/only.js'
+import { startServer } from '../support/server.js'
+
+await t.test('one module names every part, and each is served once and for all', async (t) => {
+  const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
+  const answer = await fetch(`${server.url}/client.js`)
+  t.equal(answer.status, 200, 'without the console, too')
+  t.equal(answer.headers.get('content-type'), 'text/javascript; charset=utf-8')
+  t.equal(answer.headers.get('cache-control'), 'no-cache')
+  t.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+  t.equal(answer.headers.get('content-encoding'), 'gzip')
+  const etag = answer.headers.get('etag') ?? ''
+  const unchanged = await fetch(`${server.url}/client.js`, { headers: { 'if-none-match': etag } })
+  t.equal(unchanged.status, 304, 'its ETag is known again')
+
+  const parts = [...(await answer.text()).matchAll(/^import '(.+)'$/gm)].map(([, path = '']) => path)
+  t.ok(parts.length > 5, `${parts.length} parts`)
+  for (const path of parts) {
+    const part = await fetch(new URL(path, answer.url))
+    t.match(part.headers.get('cache-control'), 'public, max-age=31536000, immutable', path)
+    t.equal(part.headers.get('content-encoding'), 'gzip')
+    const text = await part.text()
+    t.notMatch(text, 'sourceMappingURL')
+    for (const [, imported = ''] of text.matchAll(/from '(.+)'/g))
+      t.ok(parts.includes(path.replace(/[^/]+$/, imported.replace('./', ''))), `${path} imports ${imported}`)
+  }
+  const other = await fetch(new URL(first(parts).replace(/[0-9a-f]{16}/, '0'.repeat(16)), answer.url))
+  t.equal(other.headers.get('cache-control'), 'no-store', 'under the hash of another build')
+  const none = await fetch(`${server.url}/client/none.js`)
+  t.equal(none.status, 404)
+  t.match(await none.text(), 'unknown_route')
+  t.equal((await fetch(`${server.url}/client.js`, { method: 'POST' })).status, 405)
+})
+
+const skip = whyNoBrowser()
+
+/** The page of docs/client.md, on a site of its own. @param host under which a browser opens it */
+async function openDocumented(t: Test, origins: (origin: string) => string) {
+  let html = ''
+  const port = await servePage(t, () => html)
+  const origin = `http://localhost:${port}`
+  const server = await startServer(t, { flags: ['--cors-origins', origins(origin), '--no-console'] })
+  html = first(blocksOf(readDocument('docs/client.md'), 'html')).text.replaceAll('http://127.0.0.1:8080', server.url)
+  await server.post('addAndSet', '{"path":"plant/7/temp","value":12345678901234567890}')
+  const page = await (await startBrowser(t)).newPage()
+  page.on('dialog', (dialog) => void dialog.accept(server.token))
+  const complaints: string[] = []
+  page.on('console', (message) => complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  const open = (): Promise<unknown> => page.goto(origin)
+  return { server, page, complaints, open }
+}
+
+await t.test('the page of docs/client.md imports it and shows a topic, to every digit', { skip }, async (t) => {
+  const { page, complaints, open } = await openDocumented(t, (origin) => origin)
+  await open()
+  await page.locator('#temperature', { hasText: '12345678901234567890' }).waitFor()
+  t.strictSame(
+    complaints.filter((text) => !text.includes('favicon')),
+    [],
+  )
+})
+
+await t.test('it has the exports of topicd/client', { skip }, async (t) => {
+  const { server, page, open } = await openDocumented(t, () => '*')
+  await open()
+  t.strictSame(await exportsIn(page, `${server.url}/client.js`), Object.keys(client).sort())
+})
+
+await t.test('a page of an origin that is not allowed cannot import it', { skip }, async (t) => {
+  const { server, page, open } = await openDocumented(t, () => 'https://app.example')
+  await open()
+  t.equal(await exportsIn(page, `${server.url}/client.js`), 'TypeError')
+})
+
+/** The names that a module exports in the page, sorted; or the name of the error of its import. */
+function exportsIn(page: Page, url: string): Promise<readonly string[] | string> {
+  return page.evaluate(`import(${JSON.stringify(url)}).then(
+    (module) => Object.keys(module).sort(),
+    (error) => error.name,
+  )`)
+}
