@@ -2,8 +2,10 @@
  * The first API key of a new service, for a user who has just typed `npm start`: made once, printed once, with a
  * command to paste. A service that systemd starts does not do this: a token must not appear in the journal.
  */
+import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../auth/token.js'
+import { settingTable } from '../settings.js'
 import type { Child } from './child.js'
 import { addNewKey, persistently, readKeys } from './new-key.js'
 
@@ -16,24 +18,34 @@ const storeCheckMs = 500
 /** How long a question is repeated until a worker answers. */
 const answerMsMax = 60_000
 
+/** What the service tells who has started it. */
+interface Started {
+  /** Of the routes, without a slash at its end. */
+  readonly url: string
+  /** Where the topics are stored, in words. */
+  readonly place: string
+  /** The data directory. */
+  readonly data: string
+  readonly hasConsole: boolean
+}
+
 /**
  * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
  * is revoked.
  *
  * @param serving the workers that serve now; if one ends before it answers, another is asked
  * @param isStoreUnavailable no question is sent while this holds, without a time limit
- * @param place where the topics are stored, in words
  * @param show prints a text; false when it could not
  * @throws Error when no worker answered; a key that was never shown may exist then, under the name "first"
  */
 export async function makeFirstKey(
   serving: () => readonly Pick<Child, 'request'>[],
   isStoreUnavailable: () => boolean,
-  url: string,
-  place: string,
+  started: Started,
   show: (text: string) => boolean,
 ): Promise<void> {
-  show(`\ntopicd listens on ${url}/ and keeps its topics in ${place}\n`)
+  const { url } = started
+  show(banner(started))
   while (isStoreUnavailable()) await sleep(storeCheckMs)
   const request = persistently(async (question) => {
     const [worker] = serving()
@@ -51,8 +63,7 @@ export async function makeFirstKey(
   } as const
   // Another host that shares the store may have been faster.
   if (!(await addNewKey(request, record))) return
-  const shown = show(`
-The first API key, "first", shown only this once:
+  const shown = show(`The first API key, "first", shown only this once:
 
   ${token}
 
@@ -63,4 +74,25 @@ Try it:
 
 `)
   if (!shown) await request({ about: 'revokeKey', name: record.name })
+}
+
+function banner({ url, place, data, hasConsole }: Started): string {
+  const where = data === settingTable.data.default ? '' : ` --data ${shellWord(data)}`
+  return `
+topicd listens on ${url}/ and keeps its topics in ${place}
+
+${hasConsole ? `  Console:      ${url}/console\n` : ''}  Another key:  node ${shellWord(mainFile())} keys add NAME${where}
+
+`
+}
+
+/** The program's file, as a command in the working directory names it. */
+function mainFile(): string {
+  const file = join(import.meta.dirname, '../main.js')
+  const relativeFile = relative('', file)
+  return relativeFile.startsWith('..') ? file : relativeFile
+}
+
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

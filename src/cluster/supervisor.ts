@@ -122,10 +122,9 @@ export class Supervisor {
     process.on('SIGHUP', () => void this.reload().catch(() => {}))
     const url = await this.#startAll()
     this.#onStarted()
-    const { firstKey, store, data } = this.#config
+    const { firstKey } = this.#config
     // Reloads need not wait for it: it may take as long as the store is unavailable.
-    if (firstKey && url !== undefined)
-      await this.#makeFirstKey(url, store === 'lmdb' ? data : redactedConfig(this.#config).store)
+    if (firstKey && url !== undefined) await this.#makeFirstKey(url)
   }
 
   /** Returns the URL of the routes; undefined when a signal ended the start. */
@@ -162,13 +161,14 @@ export class Supervisor {
   }
 
   /** A failure does not end the service: `topicd keys add` can make a key later. */
-  async #makeFirstKey(url: string, place: string): Promise<void> {
+  async #makeFirstKey(url: string): Promise<void> {
+    const { store, data, noConsole } = this.#config
+    const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
     try {
       await makeFirstKey(
         () => this.#workers.serving(),
         () => this.#readiness.storeProblem() !== undefined,
-        url,
-        place,
+        { url, place, data, hasConsole: !noConsole },
         print,
       )
     } catch (error) {

@@ -1,5 +1,6 @@
 /** The first key is made and printed even if a worker ends before it answers, and only by the service that made it. */
 
+import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { makeFirstKey } from '../../dist/cluster/first-key.js'
 import type { Question } from '../../dist/cluster/messages.js'
@@ -29,13 +30,16 @@ function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false)
   return { serving: () => [worker], asked: () => asked }
 }
 
-async function printed(serving: Parameters<typeof makeFirstKey>[0], canShow = true): Promise<string> {
+async function printed(
+  serving: Parameters<typeof makeFirstKey>[0],
+  canShow = true,
+  given: Partial<Parameters<typeof makeFirstKey>[2]> = {},
+): Promise<string> {
   let output = ''
   await makeFirstKey(
     serving,
     () => false,
-    'http://x',
-    'nowhere',
+    { url: 'http://x', place: 'nowhere', data: './data', hasConsole: true, ...given },
     (text) => {
       if (canShow) output += text
       return canShow
@@ -91,4 +95,18 @@ t.test('no token is printed if another host makes the first key meanwhile', asyn
     },
   ]
   t.notMatch(await printed(slower), /topicd_/, 'the token would not work')
+})
+
+t.test('the console, and the command that makes another key, are named even if there is a key', async (t) => {
+  const { serving } = fakeWorker([{ name: 'mine', tokenHash: '' }])
+  const command = /Another key: +(node \S*dist\/main\.js keys add NAME.*)/
+  const banner = await printed(serving)
+  t.match(banner, 'Console:      http://x/console\n')
+  const [, plain = ''] = command.exec(banner) ?? []
+  t.match(plain, /NAME$/, 'the default data directory needs no flag')
+  const [, elsewhere = ''] = command.exec(await printed(serving, true, { data: "it's here", hasConsole: false })) ?? []
+  t.match(elsewhere, " --data 'it'\\''s here'", 'another one is named as a shell reads it')
+  t.notMatch(await printed(serving, true, { hasConsole: false }), 'console')
+  const listed = spawnSync('sh', ['-c', `${plain.replace('add NAME', 'list')} --data ${t.testdirName}/none`])
+  t.notMatch(listed.stderr.toString(), 'MODULE_NOT_FOUND', 'the program is where the command says')
 })

@@ -1,0 +1,42 @@
+/** `npm ci`: it warns of nothing on any Node.js that topicd supports, of what package-lock.json can tell. */
+import { execFile } from 'node:child_process'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { root } from '../support/documents.js'
+
+/** The packages of package-lock.json, whose other members are of no interest here. */
+interface Lock {
+  readonly packages: Record<string, { readonly deprecated?: string; engines?: Readonly<Record<string, string>> }>
+}
+
+const text = readFileSync(join(root, 'package-lock.json'), 'utf8')
+const { packages } = JSON.parse(text) as Lock
+
+/** What `npm ci` says before it would install, as it reads a lock in a folder of its own. Nothing is downloaded. */
+async function warnings(t: Test, lock: string): Promise<readonly string[]> {
+  const cwd = t.testdir()
+  copyFileSync(join(root, 'package.json'), join(cwd, 'package.json'))
+  writeFileSync(join(cwd, 'package-lock.json'), lock)
+  const { stderr } = await promisify(execFile)('npm', ['ci', '--dry-run', '--offline', '--no-audit'], { cwd })
+  return stderr.split('\n').filter((line) => line.includes('warn'))
+}
+
+t.test('this npm has nothing to warn of', async (t) => {
+  t.strictSame(await warnings(t, text), [])
+})
+
+t.test('a package that needs a later Node.js is found', async (t) => {
+  const planted = JSON.parse(text) as Lock
+  const tap = planted.packages['node_modules/tap']
+  if (tap !== undefined) tap.engines = { node: '>=99' }
+  t.match((await warnings(t, JSON.stringify(planted))).join('\n'), /EBADENGINE +package: 'tap@/)
+})
+
+t.test('no package is deprecated', async (t) => {
+  t.strictSame(
+    Object.entries(packages).flatMap(([path, { deprecated }]) => (deprecated === undefined ? [] : [path])),
+    [],
+  )
+})

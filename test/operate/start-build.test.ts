@@ -1,0 +1,92 @@
+/**
+ * What `npm start` builds: everything the first time, nothing when nothing has changed, and again after a change; it says
+ * so, and starts nothing after a build that failed. In a copy of this checkout, with a few lines as its source.
+ */
+import { execFile } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { root } from '../support/documents.js'
+
+t.setTimeout(600_000)
+
+const checkout = t.testdir()
+for (const path of ['package.json', 'package-lock.json', 'tsconfig.json', 'scripts', 'src/console/tsconfig.json'])
+  cpSync(join(root, path), join(checkout, path), { recursive: true })
+symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(checkout, path)), { recursive: true })
+  writeFileSync(join(checkout, path), text)
+}
+
+write('src/main.ts', "console.log('started with', process.argv.slice(2).join(' '))\n")
+write('src/console/topics/main.ts', "document.title = 'topics'\n")
+write('src/console/static/style.css', 'p { color: red }\n')
+
+/** `npm start` in the copy, to its end. */
+function start(): Promise<{ readonly code: number; readonly output: string }> {
+  return new Promise((resolve) => {
+    execFile('npm', ['start'], { cwd: checkout }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr })
+    })
+  })
+}
+
+const building = 'Building'
+
+await t.test('the first time it builds, says so, and starts', async (t) => {
+  const { code, output } = await start()
+  t.equal(code, 0)
+  t.match(output, new RegExp(`${building}[\\s\\S]*started with serve --first-key`), output)
+})
+
+await t.test('the second time it only starts', async (t) => {
+  const { code, output } = await start()
+  t.equal(code, 0)
+  t.notMatch(output, building)
+  t.match(output, 'started with serve --first-key')
+})
+
+await t.test('a build that fails says so, and the last one is not started in its place', async (t) => {
+  write('src/main.ts', 'console.log(missing)\n')
+  const { code, output } = await start()
+  t.not(code, 0)
+  t.match(output, /src\/main\.ts.*error TS2304[\s\S]*The build failed/, 'it says why')
+  t.notMatch(output, 'started with')
+})
+
+await t.test('it builds again after a source has changed', async (t) => {
+  write('src/main.ts', "console.log('mended')\n")
+  t.match((await start()).output, new RegExp(`${building}[\\s\\S]*mended`))
+})
+
+/** Runs the step before the start with a compiler that does nothing. @returns whether it built */
+async function builds(): Promise<boolean> {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(checkout, 'scripts/build.mjs'), '--if-changed'],
+    {
+      env: { ...process.env, PATH: `${join(checkout, 'compiler')}:${process.env.PATH}` },
+    },
+  )
+  return stdout.includes(building)
+}
+
+await t.test('and after one has been added or removed, and after what is not compiled', async (t) => {
+  write('compiler/tspc', '#!/bin/sh\n')
+  chmodSync(join(checkout, 'compiler/tspc'), 0o755)
+  const changes: Readonly<Record<string, () => void>> = {
+    'a source is added': () => write('src/topics/more.ts', 'export const more = 1\n'),
+    'a source is removed': () => rmSync(join(checkout, 'src/topics/more.ts')),
+    'a style of the console changes': () => write('src/console/static/style.css', 'p { color: blue }\n'),
+    'the packages change': () => write('package-lock.json', '{}'),
+    'dist/ is removed': () => rmSync(join(checkout, 'dist'), { recursive: true }),
+  }
+  for (const [change, make] of Object.entries(changes)) {
+    t.notOk(await builds(), `before ${change}`)
+    make()
+    t.ok(await builds(), change)
+  }
+})
