@@ -1,0 +1,103 @@
+/**
+ * "Generate a client" of docs/api.md: its commands run against a service, what they generate compiles with strict types,
+ * and its programs print what is shown. The generated types also accept every request of README.md as it is.
+ */
+import { execFile } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import ts from 'typescript'
+import { blocksOf, examplesOf, readDocument, sectionOf } from '../support/documents.js'
+import { present } from '../support/only.js'
+import { startServer } from '../support/server.js'
+
+t.setTimeout(540_000)
+
+const run = promisify(execFile)
+
+const section = sectionOf(readDocument('docs/api.md'), 'Generate a client')
+const commands = blocksOf(section, 'console').map(({ text }) => text)
+const programs = examplesOf(section, 'ts')
+
+/** The requests that README.md shows, in order, each with the answer shown below it. */
+const requests = examplesOf(readDocument('README.md')).flatMap(({ script, answer }) => {
+  const [, route, body] = /\/topics\/(\w+) [\s\S]* -d '(.+)'$/.exec(script) ?? []
+  return route === undefined ? [] : [{ route, body: present(body), answer: JSON.parse(present(answer)) as unknown }]
+})
+
+/** The function of the generated client for each route. */
+const functions: Readonly<Record<string, string>> = {
+  fetch: 'fetchTopics',
+  set: 'setTopic',
+  addAndSet: 'addAndSetTopic',
+  add: 'addTopic',
+  remove: 'removeTopics',
+}
+
+const print = 'const print = (result: { data?: unknown }) => console.log(JSON.stringify(result.data))'
+
+/** The requests of README.md with the types alone, and a line that the types must refuse. */
+const typed = `${present(programs[0]).script.split('await ')[0]}${print}
+${requests.map(({ route, body }) => `print(await topics.POST('/topics/${route}', { body: ${body} }))`).join('\n')}
+// @ts-expect-error there is no such route
+export type None = paths['/topics/none']`
+
+/** The same with the generated client. */
+const called = `import * as sdk from './generated/index.js'
+import { client } from './generated/client.gen.js'
+client.setConfig({ auth: process.env.KEY })
+${print}
+${requests.map(({ route, body }) => `print(await sdk.${functions[route]}({ body: ${body} }))`).join('\n')}`
+
+/** Compiles files and all that they import, into the folder `built` beside them. @returns what is wrong */
+function compile(folder: string, names: readonly string[]): readonly string[] {
+  const program = ts.createProgram(
+    names.map((name) => join(folder, `${name}.ts`)),
+    {
+      strict: true,
+      target: ts.ScriptTarget.ES2022,
+      lib: ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+      module: ts.ModuleKind.NodeNext,
+      types: ['node'],
+      skipLibCheck: true,
+      rootDir: folder,
+      outDir: join(folder, 'built'),
+    },
+  )
+  const { diagnostics } = program.emit()
+  return [...ts.getPreEmitDiagnostics(program), ...diagnostics].map(
+    ({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+  )
+}
+
+t.test('the commands of the page generate clients, whose programs print what is shown', async (t) => {
+  t.equal(programs.length, 2)
+  t.ok(requests.length > 6, `${requests.length} requests of README.md`)
+  const server = await startServer(t)
+  const here = (text: string): string => text.replaceAll('http://127.0.0.1:8080', server.url)
+  // Below the repository, so that the generators are found; what is missing must fail, not be downloaded.
+  const folder = join(t.testdirName, 'project')
+  mkdirSync(folder)
+  const env = { ...process.env, KEY: server.token, npm_config_offline: 'true', npm_config_yes: 'false' }
+  for (const command of commands) await run('sh', ['-ec', here(command)], { cwd: folder, env })
+
+  const sources = { shown0: programs[0]?.script, shown1: programs[1]?.script, typed, called }
+  for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, `${name}.ts`), here(present(text)))
+  t.strictSame(compile(folder, Object.keys(sources)), [], 'their types hold')
+
+  const output = async (name: string): Promise<string> => {
+    const { stdout } = await run(process.execPath, [join(folder, 'built', `${name}.js`)], { env })
+    return stdout.trimEnd()
+  }
+  for (const [index, { answer }] of programs.entries())
+    t.equal(await output(`shown${index}`), answer, `docs/api.md, program ${index}`)
+  for (const name of ['typed', 'called']) {
+    await server.post('remove', '{"selector":"?.*//"}')
+    t.strictSame(
+      (await output(name)).split('\n').map((line) => JSON.parse(line) as unknown),
+      requests.map(({ answer }) => answer),
+      `${name}: README's requests and answers`,
+    )
+  }
+})
