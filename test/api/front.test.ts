@@ -5,6 +5,8 @@
 import t, { type Test } from 'tap'
 import { type Server, startServer } from '../support/server.js'
 
+t.setTimeout(300_000)
+
 /** Without following a redirection. */
 function ask(url: string, method = 'GET'): Promise<Response> {
   return fetch(url, { method, redirect: 'manual' })

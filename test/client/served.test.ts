@@ -10,6 +10,8 @@ import { blocksOf, readDocument } from '../support/documents.js'
 import { first } from '../support/only.js'
 import { startServer } from '../support/server.js'
 
+t.setTimeout(300_000)
+
 await t.test('one module names every part, and each is served once and for all', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
   const answer = await fetch(`${server.url}/client.js`)
@@ -43,7 +45,7 @@ await t.test('one module names every part, and each is served once and for all',
 
 const skip = whyNoBrowser()
 
-/** The page of docs/client.md, on a site of its own. @param host under which a browser opens it */
+/** The page of docs/client.md, on a site of its own. @param origins the setting, for the origin of that site */
 async function openDocumented(t: Test, origins: (origin: string) => string) {
   let html = ''
   const port = await servePage(t, () => html)

@@ -6,6 +6,8 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { root } from '../support/documents.js'
 
+t.setTimeout(300_000)
+
 /** The packages of package-lock.json, whose other members are of no interest here. */
 interface Lock {
   readonly packages: Record<string, { readonly deprecated?: string; engines?: Readonly<Record<string, string>> }>
