@@ -1,4 +1,4 @@
-/** `npm ci`: it warns of nothing on any Node.js that topicd supports, of what package-lock.json can tell. */
+/** `npm ci`: it warns of nothing on the Node.js that runs this test, of what package-lock.json can tell. */
 import { execFile } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
