@@ -21,11 +21,14 @@ interface ConsoleOptions {
   readonly basePath: string
   readonly pageSizeMax: number
   readonly authenticate: (authorization: string) => Access | undefined
+  /** The refusal of a request beyond the caller's rate; undefined if it is within, and then it counts. */
+  readonly refuseBeyondRate: (caller: Access) => Answer | undefined
   readonly refusal: (refusal: Refusal, found?: string) => Answer
 }
 
 /** Reads the page's files, which are kept in memory. @throws Error when the build lacks one */
-export function createConsole({ basePath, pageSizeMax, authenticate, refusal }: ConsoleOptions): readonly Page[] {
+export function createConsole(options: ConsoleOptions): readonly Page[] {
+  const { basePath, pageSizeMax, authenticate, refuseBeyondRate, refusal } = options
   const site = loadSite('topics')
   const path = `${basePath}/console`
 
@@ -38,6 +41,8 @@ export function createConsole({ basePath, pageSizeMax, authenticate, refusal }: 
   function readKey({ authorization }: PageRequest): Answer {
     const access = authenticate(authorization)
     if (access === undefined) return refusal('unauthorized', authorization)
+    const beyondRate = refuseBeyondRate(access)
+    if (beyondRate !== undefined) return beyondRate
     const { name, allow, under = [] } = access
     const answer: KeyAnswer = { name, allow: [...allow], under, pageSizeMax }
     return { status: 200, body: JSON.stringify(answer), headers: [['cache-control', 'no-store']] }

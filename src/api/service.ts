@@ -74,20 +74,21 @@ export function createService(options: ServiceOptions): Service<Access> {
     if (access === undefined && keyring.isKnown()) onRefusedKey()
     return access
   }
+  const refuseBeyondRate: Service<Access>['refuseBeyondRate'] = ({ rateLimit }) =>
+    rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds)
   return {
     routes,
     pages: [
       ...createFrontPages(basePath, routePaths, hasConsole),
       ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
       ...createClientFiles(basePath, refusal),
-      ...(hasConsole ? createConsole({ basePath, pageSizeMax, authenticate, refusal }) : []),
+      ...(hasConsole ? createConsole({ basePath, pageSizeMax, authenticate, refuseBeyondRate, refusal }) : []),
     ],
     refusal,
     answered,
     closed,
     authenticate,
-    refuseBeyondRate: ({ rateLimit }) =>
-      rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds),
+    refuseBeyondRate,
     answerForError(error) {
       if (error instanceof Cancelled) return undefined
       if (!(error instanceof StoreError)) onFailure(error)

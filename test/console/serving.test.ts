@@ -128,6 +128,17 @@ await t.test('what a key may do is told to who has it', async (t) => {
   for (const token of ['none', '']) t.match(await key(token), { status: 401, body: /"code":"unauthorized"/ })
 })
 
+await t.test('asking what a key may do counts toward its rate', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const slow = await server.addKey('slow', { rate: 1 })
+  // However slowly they are sent, one of them is beyond the rate: twenty seconds would have to pass for all.
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => get(`${server.url}/console/key`, { authorization: `Apikey ${slow}` })),
+  )
+  const [refused] = answers.filter(({ status }) => status !== 200)
+  t.match(refused, { status: 429, headers: { 'retry-after': '1' }, body: /"code":"too_many_requests"/ })
+})
+
 await t.test('without the console, its paths are unknown', async (t) => {
   const server = await startServer(t, { flags: ['--no-console'] })
   for (const path of ['/console', '/console/', '/console/key']) {
