@@ -9,7 +9,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
 import type { WorkerStats } from '../ops/worker-stats.js'
 import type { FromChild, Question, ToChild } from './messages.js'
-import { nativeFaults } from './native-faults.js'
+import { nativeFaults, shortages } from './native-faults.js'
 
 /**
  * The states of a child, in this order. A tool stays `starting` until it has ended.
@@ -28,6 +28,8 @@ export interface End {
   readonly code: number | null
   readonly signal: string | null
   readonly during: ChildState
+  /** Whether it may have read the store: it was told to open it. */
+  readonly mayHaveRead: boolean
 }
 
 /** A wait for a message. */
@@ -63,6 +65,7 @@ export class Child {
   readonly #log: Logger
   readonly #waiters = new Set<Waiter>()
   #state: ChildState = 'starting'
+  #mayHaveRead = false
   /** Why it ended, or is being killed; in its own words if it sent any. */
   #failure: string | undefined
   #lastId = 0
@@ -72,7 +75,7 @@ export class Child {
     this.#log = log
     this.ended = new Promise((resolve) => {
       const onEnd = (code: number | null, signal: string | null): void => {
-        const end: End = { code, signal, during: this.#state }
+        const end: End = { code, signal, during: this.#state, mayHaveRead: this.#mayHaveRead }
         if (!this.enter('ended')) return
         this.#failure ??= `${this} ${describeEnd(end)}`
         for (const waiter of [...this.#waiters]) this.#settle(waiter, () => waiter.reject(this.#waitError()))
@@ -102,6 +105,7 @@ export class Child {
   }
 
   send(message: ToChild): void {
+    if (message.kind === 'open') this.#mayHaveRead = true
     if (this.process.connected) this.process.send(message)
   }
 
@@ -240,13 +244,19 @@ export class Child {
   }
 }
 
-/** Whether it was ended by a signal such as a damaged file causes. */
-export function isNativeFault({ signal }: End): boolean {
-  return signal !== null && nativeFaults.has(signal)
+/**
+ * Whether it was ended by a signal such as a damaged file causes, after it was told to read one. Before that, the same
+ * signals have other causes: Node.js aborts when it gets no memory or no thread.
+ */
+export function mayBeDamage({ signal, mayHaveRead }: End): boolean {
+  return mayHaveRead && signal !== null && nativeFaults.has(signal)
 }
 
 function describeEnd(end: End): string {
-  const { code, signal } = end
-  if (signal === null) return `ended with exit code ${code}`
-  return `was ended by ${signal}${isNativeFault(end) ? "; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)" : ''}`
+  const { code, signal, mayHaveRead } = end
+  if (mayBeDamage(end)) {
+    return `was ended by ${signal}; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)`
+  }
+  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  return mayHaveRead ? how : `${how} before it opened the store: ${shortages}`
 }

@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Logger } from '../ops/log.js'
-import { Child, isNativeFault } from './child.js'
+import { Child, mayBeDamage } from './child.js'
 import type { ControlRequest, Reloaded, ToolRequest } from './control-messages.js'
 import { parseRequest } from './control-protocol.js'
 import { type ControlHandlers, refuse, reply } from './control-socket.js'
@@ -108,7 +108,7 @@ export class ControlRequests implements ControlHandlers {
     this.#tools.add(child)
     void child.ended.then((end) => {
       this.#tools.delete(child)
-      if (!isNativeFault(end)) return
+      if (!mayBeDamage(end)) return
       const { pid } = child.process
       this.#options.log.error({ tool, child: pid, signal: end.signal }, 'tool died; the store may be damaged')
     })

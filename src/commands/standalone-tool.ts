@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { DirectoryLock } from '../cluster/directory-lock.js'
 import { connectionDescriptor, type StoreLocation, type ToTool } from '../cluster/messages.js'
-import { nativeFaults } from '../cluster/native-faults.js'
+import { nativeFaults, shortages } from '../cluster/native-faults.js'
 import { dataFile } from '../store/lmdb/files.js'
 
 /** A connection to a tool that runs in a child of the service or of the command. */
@@ -73,7 +73,9 @@ export function runAlone(
     { kind: 'tool', tool, options },
   ]
   // Its first message is that it has loaded. Whether the store could be opened is reported on the connection.
+  let isOpening = false
   child.once('message', () => {
+    isOpening = true
     for (const message of messages) child.send(message)
   })
 
@@ -81,8 +83,10 @@ export function runAlone(
     stream,
     async whyEnded() {
       const { code, signal, error } = await ended
-      if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(data, signal)
       const reason = error?.message ?? signal ?? `exit code ${code}`
+      if (!isOpening)
+        return new Error(`no work was done: its process ended before it opened the store (${reason}); ${shortages}`)
+      if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(data, signal)
       return new Error(`the process that did the work ended unexpectedly (${reason})`)
     },
     async close() {

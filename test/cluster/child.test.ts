@@ -67,7 +67,7 @@ t.test('a child whose message is late is killed, and this is logged once', async
   const { process, child, lines } = fakeChild()
   const late = child.waitFor('loaded', 20)
   await t.rejects(late, { message: 'process 4711 was killed: it was not "loaded" within 20 ms' })
-  t.strictSame(await child.ended, { code: null, signal: 'SIGKILL', during: 'starting' })
+  t.strictSame(await child.ended, { code: null, signal: 'SIGKILL', during: 'starting', mayHaveRead: false })
   child.end('again')
   t.strictSame(process.signals, ['SIGKILL'])
   t.strictSame(lines, [{ child: 4711, reason: 'it was not "loaded" within 20 ms' }])
@@ -75,6 +75,7 @@ t.test('a child whose message is late is killed, and this is logged once', async
 
 t.test('when a child ends, every wait on it is rejected with the reason, except one for statistics', async (t) => {
   const { process, child } = fakeChild()
+  child.send({ kind: 'open' })
   const waits = [child.waitFor('held', 10_000), child.request({ about: 'listKeys' }, 10_000)]
   process.emit('exit', null, 'SIGBUS')
   for (const wait of waits) {
@@ -86,6 +87,20 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
   await t.rejects(child.waitFor('held', 10_000), /SIGBUS/, 'a later wait is rejected too')
   await child.requestStats(true, 10_000)
   t.pass('a wait for statistics, which are optional, is resolved')
+})
+
+t.test('a child that ends before it opened the store is not said to have met damage', async (t) => {
+  for (const [code, signal, said] of [
+    [null, 'SIGABRT', 'was ended by SIGABRT'],
+    [127, null, 'ended with exit code 127'],
+  ] as const) {
+    const { process, child } = fakeChild()
+    const loaded = child.waitFor('loaded', 10_000)
+    process.emit('exit', code, signal)
+    await t.rejects(loaded, {
+      message: `process 4711 ${said} before it opened the store: memory, threads or a library may be missing`,
+    })
+  }
 })
 
 t.test('a wait on a child that sent the reason for its failure is rejected with that reason', async (t) => {

@@ -50,7 +50,10 @@ await t.test(
     running.stdout.resume()
     const { code, stderr } = await running.ended
     t.equal(code, 1)
-    t.match(stderr, /^topicd: the process that did the work ended .*: the store in \S+served may be damaged .*\n$/)
+    t.match(
+      stderr,
+      /^topicd: the process that did the work ended .*; if a fault .* the store in \S+served may be damaged\n$/,
+    )
     server.signal('SIGKILL')
   },
 )

@@ -1,0 +1,44 @@
+/**
+ * A process that dies before it opened the store, as for lack of memory, of threads or of a library, is not said to have
+ * met a damaged store, although a damaged one causes the same signals.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { patchedProgram } from '../support/patched.js'
+import { runCommand, startServer } from '../support/server.js'
+import { startCommand } from '../support/tool-client.js'
+
+const directory = t.testdir()
+
+/** How Node.js ends when it cannot start a thread, without the stacks that it prints. */
+const dies = "process.kill(process.pid, 'SIGABRT')\n"
+
+const program = patchedProgram(directory, 'cluster/tool-process.js', dies)
+
+t.test('without a service, the command says that its process did nothing', async (t) => {
+  const data = join(directory, 'alone')
+  mkdirSync(data)
+  t.match(await runCommand(['keys', 'add', 'first', '--create', '--data', data]), { code: 0 })
+  const { code, stderr } = await startCommand(t, ['check', '--data', data], program).ended
+  t.equal(code, 1)
+  t.equal(
+    stderr,
+    'topicd: no work was done: its process ended before it opened the store (SIGABRT); memory, threads or a library may be missing\n',
+  )
+})
+
+t.test('beside a service, the command and the log say that the process did nothing', async (t) => {
+  const server = await startServer(t, { workers: 1, program })
+  const said =
+    /process \d+ was ended by SIGABRT before it opened the store: memory, threads or a library may be missing/
+  const { code, stderr } = await server.command('check')
+  t.equal(code, 1)
+  t.match(stderr, said)
+  writeFileSync(join(dirname(program), 'cluster/worker.js'), dies)
+  const reloaded = await server.command('reload')
+  t.equal(reloaded.code, 1)
+  t.match(reloaded.stderr, said)
+  t.match(server.output, said, 'the log has the reason')
+  t.notMatch(server.output, 'damaged')
+})
