@@ -2,12 +2,13 @@
  * The shipped unit and settings file, checked by systemd's own tools and compared with the program.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../dist/config.js'
 import { exitCodes } from '../../dist/exit-codes.js'
 import { environmentName, settingTable } from '../../dist/settings.js'
+import { startServer } from '../support/server.js'
 
 const shipped = (name: string): string => join(import.meta.dirname, '../../systemd', name)
 
@@ -15,6 +16,12 @@ const drainMs = Number(settingTable['drain-ms'].default)
 
 /** The grace after the drain time-out, before SIGKILL: src/cluster/workers.ts. */
 const drainGraceMs = 3000
+
+/** The most tools at once: src/cluster/control-requests.ts. */
+const toolsMax = 8
+
+/** The most threads of a process, as the unit's comment counts them. */
+const threadsMax = 11
 
 /** The highest exposure that each unit may have, as systemd measures it. */
 const exposureMax = {
@@ -137,6 +144,28 @@ await t.test('a reload of the unit runs topicd reload, with time for sixteen wor
     spanMs(directives.get('TimeoutStartSec')) > 16 * (drainMs + drainGraceMs),
     'sixteen workers may each drain for the longest time allowed',
   )
+})
+
+await t.test('the unit allows the threads of as many workers as there can be, while they are replaced', async (t) => {
+  const unit = readFileSync(shipped('topicd.service'), 'utf8')
+  const workersMax = settingTable.workers.max
+  // The primary, the workers, the one that replaces another, the tools, and the command that reloads.
+  const processes = 1 + workersMax + 1 + toolsMax + 1
+  t.match(unit, `# Each process has at most ${threadsMax} threads`)
+  t.match(
+    unit,
+    `(1 primary + ${workersMax} workers + 1 that replaces another + ${toolsMax} tools + 1 reload) x ${threadsMax} =`,
+  )
+  const tasksMax = Number(directivesOf(unit).get('TasksMax'))
+  t.ok(processes * threadsMax <= tasksMax, `${processes * threadsMax} of ${tasksMax}`)
+
+  const server = await startServer(t, { workers: 2 })
+  const writes = Array.from({ length: 200 }, (_, i) => server.post('addAndSet', { path: `a/${i}`, value: i }))
+  for (const { status } of await Promise.all(writes)) if (status !== 200) t.fail(`a write was answered ${status}`)
+  await fetch(`${server.adminUrl}/metrics`)
+  const counts = [server.pid, ...server.workerPids()].map((pid) => readdirSync(`/proc/${pid}/task`).length)
+  t.equal(counts.length, 3)
+  t.ok(Math.max(...counts) <= threadsMax, `the primary and two workers have ${counts.join(', ')} threads`)
 })
 
 await t.test('restarts are unlimited and paced; only a wrong setting prevents them', async (t) => {
