@@ -1,6 +1,6 @@
 /**
  * The tarball for systems without dpkg: the same program in a folder with its version, beside the files of the system and
- * a script that installs them. The link /opt/topicd names the release in use, so that a roll-back is one command.
+ * scripts that install and remove them. The link /opt/topicd names the release in use, so that a roll-back is one command.
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +27,9 @@ export function buildTarball(tree: string, release: Release, work: string, out: 
   cpSync(join(units, 'topicd.sysctl.conf'), join(target, 'system/sysctl.d/60-topicd.conf'))
   cpSync(join(units, 'topicd.env'), join(target, 'system/topicd.env'))
   writeFileSync(join(target, 'system/topicd.8'), manualPage(version))
-  writeFileSync(join(target, 'install'), shellScript('install', { ...release }), { mode: 0o755 })
+  for (const name of ['install', 'uninstall']) {
+    writeFileSync(join(target, name), shellScript(name, { ...release }), { mode: 0o755 })
+  }
   run('chmod', ['-R', 'u=rwX,go=rX', target], root)
 
   const file = join(out, `${name}-linux-${process.arch}.tar.${fast ? 'gz' : 'xz'}`)

@@ -102,3 +102,42 @@ enabled_units() {
     if [ -L "$link" ]; then basename "$link"; fi
   done
 }
+
+# Deletes settings and topics, and says so; backups stay. $1: a file of another installation, which may use them too; $2:
+# what that is. The program may have been removed long ago, so a lock on the topics counts, too.
+purge_directories() {
+  for directory in /etc/topicd /var/lib/topicd /var/lib/topicd@*/data; do
+    [ -e "$directory" ] || continue
+    if [ -e "$1" ] || { [ -e "$directory/lock" ] && ! flock --nonblock "$directory/lock" true; }; then
+      echo "topicd: kept: $directory: $2 uses it" >&2
+      continue
+    fi
+    if [ -L "$directory" ]; then
+      echo "topicd: deleting the link $directory; kept: $(readlink -f "$directory")" >&2
+      rm "$directory"
+      continue
+    fi
+    echo "topicd: deleting $directory ($(du -sh "$directory" | cut -f 1))" >&2
+    if [ -L "$directory/topics" ]; then echo "topicd: kept: $(readlink -f "$directory/topics")" >&2; fi
+    rm -rf "$directory" 2>/dev/null || find "$directory" -mindepth 1 -delete 2>/dev/null ||
+      echo "topicd: kept: mount points in $directory, empty" >&2
+  done
+  for directory in /var/lib/topicd-backups /var/lib/topicd@*/backups; do
+    [ -e "$directory" ] || continue
+    if rmdir "$directory" 2>/dev/null; then continue; fi
+    echo "topicd: kept: $directory ($(du -sh "$directory" | cut -f 1))" >&2
+  done
+  rmdir /var/lib/topicd@* 2>/dev/null || true
+}
+
+# Whether the service has had a store, so that there may be API keys.
+has_store() {
+  [ -e /var/lib/topicd/topics ]
+}
+
+# What to do after a first installation. $1: the command.
+say_next_step() {
+  systemctl --quiet is-active topicd.service || return 0
+  echo 'topicd: the service runs. Next, create an API key; its token is shown only once:'
+  echo "  sudo $1 keys add admin"
+}

@@ -48,6 +48,7 @@ ln -sfn /opt/topicd/bin/topicd /usr/local/bin/topicd
 systemctl daemon-reload
 if [ "$former" = none ]; then
   systemctl enable topicd.service
+  had_store=$(has_store && echo yes || true)
   for unit in topicd.service $(enabled_units); do
     systemctl start "$unit" || echo "topicd: $unit does not start: journalctl -eu $unit" >&2
   done
@@ -58,3 +59,4 @@ else
 fi
 rm -f "$notes"
 /usr/local/bin/topicd version
+if [ "$former" = none ] && [ "$had_store" != yes ]; then say_next_step /usr/local/bin/topicd; fi

@@ -20,10 +20,12 @@ deb-systemd-helper update-state topicd.service >/dev/null
 systemctl daemon-reload
 # Unknown after a restart of the machine within the installation; then what is enabled runs already.
 if [ "$(cat /run/topicd-upgrade/kind 2>/dev/null || echo install)" = install ]; then
+  had_store=$(has_store && echo yes || true)
   for unit in topicd.service $(enabled_units); do
     deb-systemd-invoke start "$unit" || echo "topicd: $unit does not start: journalctl -eu $unit" >&2
   done
   rm -rf /run/topicd-upgrade
+  [ "$had_store" = yes ] || say_next_step topicd
   exit 0
 fi
 action=reload

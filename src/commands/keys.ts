@@ -13,7 +13,7 @@ import { type Command, storeSettings } from './command.js'
 import { parseEnd } from './key-end.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
-import { ask } from './store-client.js'
+import { ask, MissingStore } from './store-client.js'
 
 const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
@@ -52,6 +52,7 @@ export const addKey: Command = {
       max: keyRateMax,
       help: `requests a second that the key may make, 1 to ${keyRateMax}, any number by default; of W workers, each allows its connections N / W`,
     },
+    create: { kind: 'switch', default: 'false', help: 'make a new store if the data directory has none' },
   },
   async run({ settings, flags, list, operand }) {
     const name = checkedName(operand('NAME'))
@@ -67,16 +68,18 @@ export const addKey: Command = {
       expiresMs: flags.expires === undefined ? undefined : checkedEnd(flags.expires, nowMs),
       rate: flags.rate === undefined ? undefined : Number(flags.rate),
     }
-    await add(readConfig(settings), record, token)
+    await add(readConfig(settings), record, token, flags.create === 'true')
   },
 }
 
 /** Adds the key; ends the process, with a message, when that fails. */
-async function add(config: Config, record: KeyRecord, token: string): Promise<void> {
+async function add(config: Config, record: KeyRecord, token: string, creates: boolean): Promise<void> {
   const { name } = record
   const taken = `there is a key named "${name}" already`
-  // Creates the store if there is none, so that its creation cannot fail once the token is printed.
-  const known = await readKeys((question) => ask(config, question, true))
+  // Here a new store is made, if at all, so that this cannot fail once the token is printed.
+  const known = await readKeys((question) => ask(config, question, creates)).catch((error: Error) => {
+    throw error instanceof MissingStore ? new Error(`${error.message}; --create makes a new store there`) : error
+  })
   if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
   await issueToken(config, token, {
     store: (send) => addNewKey(send, record),

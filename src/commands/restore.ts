@@ -2,11 +2,10 @@
  * `topicd restore FILE`: puts a backup into a data directory that has no store. What may be restored, and as whom, is
  * decided here; how the copy becomes the store is in restored-copy.ts.
  *
- * As root it opens FILE, and then becomes the account that owns the data directory, for good: what that account has put
- * there, such as a link to another file, must not be followed with root's rights. FILE may be in a directory of that
+ * As root it opens FILE, and then becomes the account that owns the data directory. FILE may be in a directory of that
  * account too, so nothing of it is copied before it was found to be a store.
  */
-import { accessSync, constants, fstatSync, lstatSync, openSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { constants, fstatSync, lstatSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory-lock.js'
 import type { StoreLocation } from '../cluster/messages.js'
@@ -17,6 +16,7 @@ import { topicsProblem } from '../store/lmdb/foreign.js'
 import { type Command, storeSettings } from './command.js'
 import { type Backup, restoreCopy } from './restored-copy.js'
 import { print } from './stdout.js'
+import { becomeOwner } from './store-account.js'
 
 /** The child of a restore that was killed checks the copy a little longer, and holds the lock until it notices. */
 const lockMsMax = 5_000
@@ -36,7 +36,7 @@ export const restore: Command = {
     if (owner === undefined) throw new Error(`there is no directory ${data}; make it, for the account of the service`)
     if (!owner.isDirectory()) throw new Error(`${data} is not a directory`)
     const backup = openBackup(resolve(operand('FILE')), data)
-    if (process.getuid?.() === 0) become(owner, data)
+    becomeOwner(owner, data)
     try {
       requireNoStore(data)
       const lock = await lockDirectory(data, lockMsMax)
@@ -77,20 +77,6 @@ function existingPath(path: string): string | undefined {
   return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync(path)
 }
 
-/** Gives up root's rights for those of an account, which must be able to go on. */
-function become({ uid, gid }: Stats, data: string): void {
-  process.setgroups?.([gid])
-  process.setgid?.(gid)
-  process.setuid?.(uid)
-  for (const program of [import.meta.filename, process.execPath]) {
-    try {
-      accessSync(program, constants.R_OK)
-    } catch {
-      throw new Error(`uid ${uid}, which owns ${data}, cannot read ${program}: install the program where it can`)
-    }
-  }
-}
-
 function requireNoStore(data: string): void {
   const topics = dirname(dataFile(data))
   const link = lstatSync(topics, { throwIfNoEntry: false })
@@ -105,7 +91,7 @@ function requireNoStore(data: string): void {
   )
 }
 
-/** An error about missing rights, with whose they are: after `become` that is not the person who reads it. */
+/** An error about missing rights, with whose they are: after `becomeOwner` that is not the person who reads it. */
 function named(error: Error, data: string): Error {
   const { code } = (error.cause ?? error) as NodeJS.ErrnoException
   if (code !== 'EACCES' && code !== 'EPERM') return error

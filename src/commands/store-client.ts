@@ -1,9 +1,10 @@
 /**
  * How a command reaches a store: through the running service if there is one, since no other process may open the store
- * then; otherwise through a child process, under the directory's lock. The protocol is the same. The command itself
- * never opens the store, so it survives damaged files that kill the process that reads them.
+ * then; otherwise through a child process, under the directory's lock, as the account that owns the directory. The
+ * protocol is the same. The command itself never opens the store, so it survives damaged files that kill the process
+ * that reads them.
  */
-import { existsSync, lstatSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,6 +19,7 @@ import { isExclusive } from '../store/address.js'
 import { dataFile, stagingDirectory } from '../store/lmdb/files.js'
 import { splitLines } from '../tools/lines.js'
 import { type Connection, runAlone } from './standalone-tool.js'
+import { becomeOwner } from './store-account.js'
 
 /** How long to wait for a service that is starting or stopping. */
 const waitMs = 15_000
@@ -26,6 +28,9 @@ const retryMs = 100
 
 /** How long a service may send nothing before it answers a question or starts a tool: longer than its own deadlines. */
 const silentMsMax = 60_000
+
+/** There is no store, and nothing stands in the way of a new one. */
+export class MissingStore extends Error {}
 
 type OnLine = (line: string) => Promise<void> | void
 
@@ -124,7 +129,7 @@ function runInService(service: Socket, { data }: StoreLocation, request: ToolReq
       running?.destroy()
       if (running === undefined) return new Error('the service ended before the work was done')
       return new Error(
-        `the process that did the work ended in the middle of it, while the service runs: the store in ${data} may be damaged (the service's log says more)`,
+        `the process that did the work ended in the middle of it, while the service runs: see the service's log and the kernel's; if a fault such as SIGBUS ended it, the store in ${data} may be damaged`,
       )
     },
     close: () => Promise.resolve(void service.destroy()),
@@ -156,7 +161,9 @@ async function connectOrLock({ data, store }: StoreLocation, creates: boolean): 
     const service = await connectToControl(data)
     if (service !== undefined) return { service }
     const problem = missing(data)
-    if (problem !== undefined && !creates) throw new Error(problem)
+    if (problem !== undefined && !(creates && problem instanceof MissingStore)) throw problem
+    const owner = statSync(data, { throwIfNoEntry: false })
+    if (owner !== undefined) becomeOwner(owner, data)
     const lock = await lockDirectory(data, 0)
     if (lock !== undefined) return { lock, isNew: problem !== undefined }
     if (Date.now() > deadline) {
@@ -166,8 +173,8 @@ async function connectOrLock({ data, store }: StoreLocation, creates: boolean): 
   }
 }
 
-/** Why there is no store in a data directory; undefined when there is one. */
-function missing(data: string): string | undefined {
+/** Why there is no store in a data directory that can be used; undefined when there is one. */
+function missing(data: string): Error | undefined {
   const needed = [
     [data, `there is no directory ${data}`],
     [dataFile(data), `there is no store in ${data}, which would be the file ${dataFile(data)}`],
@@ -177,11 +184,18 @@ function missing(data: string): string | undefined {
       lstatSync(path)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      if (code !== 'ENOENT' && code !== 'ENOTDIR') return `the data directory ${data} cannot be read: ${message}`
-      if (existsSync(stagingDirectory(data))) {
-        return `there is no store in ${data}, since a restore was broken off: run "topicd restore FILE --data ${data}" again`
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') {
+        return new Error(
+          `the data directory ${data} cannot be read: ${message}; run the command as its account, or as root`,
+        )
       }
-      return `${problem}; --data, or TOPICD_DATA, names the data directory`
+      const staging = stagingDirectory(data)
+      if (existsSync(staging)) {
+        return new Error(
+          `there is no store in ${data}, since a restore was broken off: run "topicd restore FILE --data ${data}" again; or remove ${staging}, to begin with an empty store`,
+        )
+      }
+      return new MissingStore(`${problem}; --data, or TOPICD_DATA, names the data directory`)
     }
   }
   return undefined

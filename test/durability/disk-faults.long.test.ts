@@ -95,7 +95,8 @@ async function play(t: Test, { scene, file }: DiskFaultCase, directory: string, 
 /** What is wrong with the store after a scene, once the disk works again. */
 async function faultsAfter(t: Test, directory: string, { scenario, token }: Outcome): Promise<readonly string[]> {
   const dataDir = join(directory, 'db')
-  const added = token === undefined ? await runCommand(['keys', 'add', 'reader', '--data', dataDir]) : undefined
+  const added =
+    token === undefined ? await runCommand(['keys', 'add', 'reader', '--create', '--data', dataDir]) : undefined
   const known = token ?? /topicd_[\w-]+/.exec(added?.stdout ?? '')?.[0]
   if (known === undefined) return [`no key can be added: ${added?.stdout}${added?.stderr}`]
   let server: Server

@@ -108,7 +108,7 @@ await t.test('the service answers over TLS, and a reload brings in a new certifi
   copyFileSync(file('first.crt'), file('current.crt'))
   copyFileSync(file('first.key'), file('current.key'))
   mkdirSync(file('db'))
-  const token = (await runCommand(['keys', 'add', 'tester', '--data', file('db')])).stdout.trim()
+  const token = (await runCommand(['keys', 'add', 'tester', '--create', '--data', file('db')])).stdout.trim()
   const flags = ['--tls-cert', file('current.crt'), '--tls-key', file('current.key'), '--workers', '2']
   const args = ['serve', '--port', '0', '--admin-port', '0', '--data', file('db'), ...flags]
   const child = spawn(process.execPath, [mainFile, ...args], {

@@ -11,7 +11,7 @@ const revokedWithinMs = 5000
 
 t.test('a key made while no service runs works once one does', async (t) => {
   const dataDir = join(t.testdir(), 'db')
-  const made = await runCommand(['keys', 'add', 'early', '--data', dataDir])
+  const made = await runCommand(['keys', 'add', 'early', '--create', '--data', dataDir])
   t.match(made.stdout, /^topicd_[\w-]{43}\n$/, 'the token alone')
   const again = await runCommand(['keys', 'add', 'early', '--data', dataDir])
   t.equal(again.code, 1, 'a name is used once')
@@ -45,7 +45,8 @@ await overWorkers(t, async (t, server) => {
 t.test('keys list --json prints a line of JSON for each key', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   const sinceMs = Date.now()
-  await runCommand(['keys', 'add', 'one', '--allow', 'fetch,set', '--under', 'a/b', '--under', 'c', '--data', dataDir])
+  const limits = ['--allow', 'fetch,set', '--under', 'a/b', '--under', 'c']
+  await runCommand(['keys', 'add', 'one', '--create', ...limits, '--data', dataDir])
   await runCommand(['keys', 'add', 'two', '--data', dataDir])
   const { code, stdout } = await runCommand(['keys', 'list', '--json', '--data', dataDir])
   t.equal(code, 0)
@@ -63,7 +64,7 @@ t.test('keys list --json prints a line of JSON for each key', async (t) => {
 t.test('keys list shows ends, rates and the grace of an old token where a key has them', async (t) => {
   const data = join(t.testdir(), 'db')
   const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
-  await run('add', 'plain')
+  await run('add', 'plain', '--create')
   t.match((await run('list')).stdout, /^NAME +MAY +UNDER +MADE +LAST USED\nplain .* never\n$/, 'no column without need')
   const sinceMs = Date.now()
   await run('add', 'limited', '--expires', '30d', '--rate', '1000000')
@@ -94,7 +95,7 @@ t.test(
   async (t) => {
     const data = join(t.testdir(), 'db')
     const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
-    await run('add', 'brief', '--expires', '1s')
+    await run('add', 'brief', '--create', '--expires', '1s')
     await run('add', 'a')
     t.match(await run('rotate', 'none'), { code: 1, stdout: '', stderr: 'topicd: there is no key named "none"\n' })
     t.match((await run('rotate', 'a')).stderr, /^topicd: the former token of "a" is good until [\dTZ:-]+\n$/)

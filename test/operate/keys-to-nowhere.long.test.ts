@@ -22,7 +22,7 @@ function runToNowhere(...args: readonly string[]): Omit<CommandResult, 'stdout'>
 
 t.test('with no service running, keys add > /dev/full leaves no key', async (t) => {
   const data = join(t.testdir(), 'db')
-  const { code, stderr } = runToNowhere('add', 'lost', '--data', data)
+  const { code, stderr } = runToNowhere('add', 'lost', '--create', '--data', data)
   t.equal(code, 1)
   t.match(stderr, /^topicd: .*ENOSPC.*no key was made\n/m)
   const again = await runCommand(['keys', 'add', 'lost', '--data', data])
@@ -42,7 +42,7 @@ await overWorkers(
 
 t.test('a name that is taken is refused before any token is printed', async (t) => {
   const data = join(t.testdir(), 'db')
-  await runCommand(['keys', 'add', 'taken', '--data', data])
+  await runCommand(['keys', 'add', 'taken', '--create', '--data', data])
   const again = await runCommand(['keys', 'add', 'taken', '--data', data])
   t.equal(again.code, 1)
   t.equal(again.stdout, '')
@@ -51,7 +51,7 @@ t.test('a name that is taken is refused before any token is printed', async (t) 
 
 t.test('keys rotate > /dev/full leaves the key its token', async (t) => {
   const data = join(t.testdir(), 'db')
-  await runCommand(['keys', 'add', 'kept', '--data', data])
+  await runCommand(['keys', 'add', 'kept', '--create', '--data', data])
   const exported = () => runCommand(['export', '--with-keys', '--data', data])
   const before = await exported()
   t.match(before.stdout, '"kept"')

@@ -56,9 +56,15 @@ t.test('a data directory that is a file is refused and named', async (t) => {
   })
 })
 
-t.test('keys add makes a store and says so; if there is one already it says nothing', async (t) => {
+t.test('keys add makes a store only if told to, and says so; if there is one already it says nothing', async (t) => {
   const fresh = join(directory, 'fresh')
-  const first = await runCommand(['keys', 'add', 'first', '--data', fresh])
+  t.strictSame(await runCommand(['keys', 'add', 'first', '--data', fresh]), {
+    code: 1,
+    stdout: '',
+    stderr: `topicd: there is no directory ${fresh}; --data, or TOPICD_DATA, names the data directory; --create makes a new store there\n`,
+  })
+  t.notOk(existsSync(fresh))
+  const first = await runCommand(['keys', 'add', 'first', '--create', '--data', fresh])
   t.match(first, { code: 0, stderr: `topicd: there was no store in ${fresh}; a new one is made there\n` })
   t.match(first.stdout, /^topicd_[\w-]{43}\n$/)
   t.match(await runCommand(['keys', 'add', 'second', '--data', fresh]), { code: 0, stderr: '' })

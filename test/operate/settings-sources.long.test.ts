@@ -19,7 +19,7 @@ t.test('every command that opens a store uses the data directory that the settin
   writeFileSync(file, `TOPICD_DATA=${data}\n`)
   const run = (args: readonly string[], input = '') => runCommand(args, { TOPICD_SETTINGS: file }, input)
 
-  const added = await run(['keys', 'add', 'ours'])
+  const added = await run(['keys', 'add', 'ours', '--create'])
   t.equal(added.code, 0, added.stderr)
   const imported = await run(['import'], '{"path":"a","type":"json","value":1}\n')
   t.match(imported.stdout, /^1 topics imported/, imported.stderr)

@@ -66,7 +66,8 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
 
   await step(t, 'dpkg -i starts it: the first 200', async (t) => {
     const startedMs = performance.now()
-    machine.run('dpkg -i /root/1.0.0.deb')
+    const installed = machine.run('dpkg -i /root/1.0.0.deb')
+    t.match(installed, 'sudo topicd keys add admin', 'it says what to do next')
     await until(machine, 'curl -sf http://127.0.0.1:8081/readyz', 10)
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
     const answer = post(machine, token, 'addAndSet', { path: 'rooms/1/celsius', value: 0 })
@@ -86,6 +87,23 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     )
     t.match(machine.run('man -P cat topicd'), /topicd keys rotate NAME/)
     t.equal(machine.run('sysctl -n net.ipv4.tcp_migrate_req'), '1')
+  })
+
+  await step(t, 'commands of root find the topics of the service, and leave no file of root among them', async (t) => {
+    const path = { path: 'rooms/1/celsius' }
+    const key = machine.run('cd /root; topicd keys add running; sleep 0.5')
+    t.equal(post(machine, key, 'fetch', path), value, 'while it runs')
+    // Where each would have to make the file of the lock and the table of readers.
+    machine.run('systemctl stop topicd; rm /var/lib/topicd/lock /var/lib/topicd/topics/lock.mdb')
+    const later = machine.run('cd /root; topicd keys add stopped; topicd export > /root/all.ndjson; topicd check')
+    t.match(later, ' 0 findings')
+    t.equal(machine.run('find /var/lib/topicd ! -user topicd'), '')
+    t.equal(machine.try('ls -d /root/data').status, 2, 'no store elsewhere')
+    machine.run('systemctl start topicd')
+    t.equal(post(machine, later.split('\n')[0] ?? '', 'fetch', path), value, 'while it was stopped')
+    machine.run('topicd keys revoke running; topicd keys revoke stopped; topicd reload')
+    const other = machine.try('cd /root; topicd keys add elsewhere --data /root/data')
+    t.match(other, { status: 1, output: /there is no directory \/root\/data; .* --create makes a new store there/ })
   })
 
   await step(t, 'a worker that is killed, or stopped for good, is replaced', async (t) => {

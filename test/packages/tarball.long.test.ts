@@ -19,6 +19,10 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
     copyFileSync(packageIn(packages, new RegExp(`^topicd-${version}-.*tar`)), machine.path(`root/${version}.tar.gz`))
   }
   let token = ''
+  const files = (): string =>
+    machine.run(`find /etc /var/lib /usr/lib/systemd /usr/bin /usr/local/bin /usr/local/share/man -name '*topicd*' | sort
+      ls -A /opt; ls -d /usr/local/share/man/*`)
+  const before = files()
 
   await step(t, 'outside /opt it refuses', async (t) => {
     machine.run('tar -xzf /root/1.0.0.tar.gz -C /root')
@@ -29,7 +33,8 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
   })
 
   await step(t, 'an installation', async (t) => {
-    machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
+    const installed = machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
+    t.match(installed, 'sudo /usr/local/bin/topicd keys add admin', 'it says what to do next')
     await until(machine, ready, 10)
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
     t.equal(post(machine, token, 'addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}')
@@ -78,5 +83,21 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
   await step(t, 'a service that was stopped stays stopped', async (t) => {
     machine.run('systemctl stop topicd; /opt/topicd-1.0.0/install')
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
+  })
+
+  await step(t, 'uninstalled, it leaves settings and topics; with --purge, nothing', async (t) => {
+    machine.run('systemctl enable --now topicd topicd-backup.timer; systemctl start topicd-backup')
+    t.match(machine.run('/opt/topicd/uninstall 2>&1'), 'kept: settings in /etc/topicd, topics in /var/lib/topicd')
+    t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
+    machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
+    t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}', 'the topics are still there')
+    const kept = machine.run('/opt/topicd/uninstall --purge 2>&1')
+    t.match(kept, /deleting \/var\/lib\/topicd \(/)
+    t.match(kept, 'kept: /var/lib/topicd-backups (')
+    machine.run('rm -r /var/lib/topicd-backups; tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
+    machine.run('/opt/topicd-1.0.0/uninstall --purge')
+    t.equal(files(), before)
+    t.not(machine.try('getent passwd topicd').status, 0, 'no account')
+    t.equal(machine.run("systemctl list-units --all --plain --no-legend 'topicd*'"), '')
   })
 })

@@ -21,7 +21,7 @@ export interface BareService {
 
 /** Prepares a service; the caller runs `command`. */
 export async function bareService(dataDir: string, flags: readonly string[] = []): Promise<BareService> {
-  const { code, stdout, stderr } = await runCommand(['keys', 'add', 'tester', '--data', dataDir])
+  const { code, stdout, stderr } = await runCommand(['keys', 'add', 'tester', '--create', '--data', dataDir])
   assert.equal(code, 0, stderr)
   const [port, adminPort] = await freePorts(2)
   const adminUrl = `http://127.0.0.1:${adminPort}`

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Removes every release under /opt and all that their installation made. Settings, topics and backups stay; with --purge,
+# settings and topics are deleted too, which it says, and nothing is left but backups.
+set -eu
+#include common.sh
+
+[ "$(id -u)" = 0 ] || { echo "topicd: run it as root: sudo $0" >&2; exit 1; }
+purge=no
+case ${1-} in
+  '') ;;
+  --purge) purge=yes ;;
+  *) echo "topicd: unexpected argument $1; the only one is --purge" >&2; exit 2 ;;
+esac
+
+# The shell reads all of a function before it runs it: this file is among those that are removed.
+uninstall() {
+  systemctl stop 'topicd-backup*.timer' 'topicd-backup*.service' 'topicd@*.service' topicd.service 2>/dev/null || true
+  rm -f /etc/systemd/system/*.wants/topicd*.service /etc/systemd/system/*.wants/topicd*.timer
+  rm -f /etc/systemd/system/topicd.service /etc/systemd/system/topicd@.service
+  rm -f /etc/systemd/system/topicd-backup.* /etc/systemd/system/topicd-backup@.* 2>/dev/null || true
+  rm -f /etc/sysusers.d/topicd.conf /etc/sysctl.d/60-topicd.conf
+  rm -f /usr/local/bin/topicd /usr/local/share/man/man8/topicd.8 /opt/.topicd-upgrade /opt/.topicd-upgrade.new
+  rmdir /usr/local/share/man/man8 2>/dev/null || true
+  rm -rf /opt/topicd /opt/topicd-[0-9]*
+  if [ "$purge" = yes ]; then
+    rm -rf /etc/systemd/system/topicd.service.d /etc/systemd/system/topicd@*.d /etc/systemd/system/topicd-backup*.d
+    rm -f /var/lib/systemd/timers/stamp-topicd-backup*
+    purge_directories /usr/lib/topicd/dist 'the Debian package'
+    # While the account owns anything, its number must not be given to another.
+    if [ -z "$(ls -d /etc/topicd /var/lib/topicd* 2>/dev/null)" ]; then userdel topicd; fi
+  else
+    echo 'topicd: kept: settings in /etc/topicd, topics in /var/lib/topicd, backups in /var/lib/topicd-backups' >&2
+  fi
+  systemctl daemon-reload
+  systemctl reset-failed 'topicd*' 2>/dev/null || true
+}
+
+uninstall
+exit 0
