@@ -34,7 +34,7 @@ import type {
   UncheckedBatch,
 } from './api/bodies.js'
 import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from './cluster/control-messages.js'
-import type { KeyLine, TopicLine } from './tools/export-format.js'
+import type { EndLine, KeyLine, TopicLine } from './tools/export-format.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tools/tool-messages.js'
 
 /**
@@ -101,6 +101,10 @@ export const topicLineShape: BodyShape<TopicLine> = {
 export const keyLineShape: BodyShape<KeyLine> = {
   validate: typia.createValidateEquals<KeyLine>(),
   names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
+}
+export const endLineShape: BodyShape<EndLine> = {
+  validate: typia.createValidateEquals<EndLine>(),
+  names: typia.misc.literals<keyof EndLine['end']>().map((name) => `end.${name}`),
 }
 
 /** A request on the control socket. */

@@ -101,11 +101,18 @@ async function prepare(build: Build, directory: string): Promise<{ main: string;
     tokenFile: join(directory, 'token'),
   }
   if (existsSync(files.tokenFile)) return files
-  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', '--data', files.data], {
+  const create = await known(files.main, ['keys', 'add'], '--create')
+  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', ...create, '--data', files.data], {
     env: cleanEnvironment,
   })
   writeFileSync(files.tokenFile, stdout.trim(), { mode: 0o600 })
   return files
+}
+
+/** A flag, if this revision's command has it; otherwise nothing. */
+async function known(main: string, command: readonly string[], flag: string): Promise<readonly string[]> {
+  const { stdout } = await run(process.execPath, [main, 'help', ...command], { env: cleanEnvironment })
+  return stdout.includes(` ${flag}`) ? [flag] : []
 }
 
 /** Whether this revision has the command `import`. */
@@ -117,7 +124,8 @@ async function canImport(main: string): Promise<boolean> {
 
 async function importTree(build: Build, tree: Tree, directory: string): Promise<void> {
   const { main, data } = await prepare(build, directory)
-  const child = spawn(process.execPath, [main, 'import', '--data', data], {
+  const unfinished = await known(main, ['import'], '--allow-unfinished')
+  const child = spawn(process.execPath, [main, 'import', ...unfinished, '--data', data], {
     stdio: ['pipe', 'ignore', 'inherit'],
     env: cleanEnvironment,
   })

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { type GivenSettings, UsageError } from '../config.js'
 import { suggestion } from '../nearest.js'
 import { quoted, redacted } from '../quoted.js'
-import { type SettingName, type Settings, settingProblem, settingTable } from '../settings.js'
+import { type Setting, type SettingName, type Settings, settingProblem, settingTable } from '../settings.js'
 
 export interface Command {
   /** One line for the list of commands. */
@@ -38,6 +38,13 @@ interface Call {
 
 /** The settings that say where the topics are stored. */
 export const storeSettings = ['data', 'store', 'settings'] as const satisfies readonly SettingName[]
+
+/** The flag of the commands that read an export. */
+export const allowUnfinished = {
+  kind: 'switch',
+  default: 'false',
+  help: 'the line that ends an export may be absent, or count lines that were left out',
+} as const satisfies Setting
 
 /** The settings that a command takes as flags. */
 export function settingsOf({ settings }: Command): Settings {

@@ -14,7 +14,7 @@ const chunkCharacters = 64 * 1024
 
 export const exportTopics: Command = {
   summary: 'writes topics to standard output, one line of JSON for each',
-  details: 'They come in tree order and from one moment.',
+  details: 'They come in tree order and from one moment. A last line says that the export is whole.',
   operands: [],
   settings: storeSettings,
   flags: {

@@ -12,6 +12,17 @@ export interface TopicLine {
   readonly value?: unknown
 }
 
+/** The last line of an export: it is whole. */
+export interface EndLine {
+  /** How many lines of each came before. */
+  readonly end: {
+    /** @type uint64 */
+    readonly topics: number
+    /** @type uint64 */
+    readonly keys: number
+  }
+}
+
 /** An API key's line, as export writes it. */
 export interface KeyLine {
   readonly key: {

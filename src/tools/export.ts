@@ -4,6 +4,8 @@
  *
  *     {"path":"a/b","type":"json","properties":{},"value":1.10}
  *
+ * The last line counts the lines before it, so that an export that was cut off can be told from a whole one.
+ *
  * Times are not exported: a REMOVAL policy of an imported topic counts from its import.
  */
 import type { Plan } from '../selectors/plan.js'
@@ -11,6 +13,7 @@ import { planSelector } from '../selectors/planner.js'
 import type { WholeTopic } from '../store/store.js'
 import { waitForSlice } from '../store/time-slices.js'
 import { everyTopic } from '../topics/range.js'
+import type { EndLine } from './export-format.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { ExportOptions } from './tool-messages.js'
@@ -23,10 +26,9 @@ export const exportTool: Tool = async (store, options, io) => {
   const plan = planOf(selector)
   const report = createReport(io)
   const total = selector === undefined ? (await store.stats()).topics : undefined
-  if (withKeys) {
-    for (const { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } of await store.readKeys()) {
-      await io.emit(JSON.stringify({ key: { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } }))
-    }
+  const keys = withKeys ? await store.readKeys() : []
+  for (const { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } of keys) {
+    await io.emit(JSON.stringify({ key: { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } }))
   }
   let lines: Buffer[] = []
   let bytes = 0
@@ -53,6 +55,7 @@ export const exportTool: Tool = async (store, options, io) => {
     if (bytes >= chunkBytes) await flush()
   }
   await flush()
+  await io.emit(JSON.stringify({ end: { topics, keys: keys.length } } satisfies EndLine))
 }
 
 function planOf(selector: string | undefined): Plan {

@@ -7,12 +7,18 @@ import { parseBody } from '../api/parse-body.js'
 import { isProblem } from '../api/problems.js'
 import type { Creation, KeyRecord } from '../store/store.js'
 import { parsePath } from '../topics/path.js'
-import { keyLineShape, topicLineShape } from '../validators.js'
+import { endLineShape, keyLineShape, topicLineShape } from '../validators.js'
 
 /** Why a line cannot be imported, in words that follow its number. */
 export class WrongLine extends Error {}
 
 const keyPrefix = Buffer.from('{"key":')
+const endPrefix = Buffer.from('{"end":')
+
+/** Whether a line says that an export ends; what it says is still to be checked. */
+export function isEndLine(line: Uint8Array): boolean {
+  return endPrefix.equals(line.subarray(0, endPrefix.length))
+}
 
 /** A topic to create or to set. */
 export interface ImportedTopic extends Creation {
@@ -27,7 +33,13 @@ interface ImportedKey {
   readonly record: KeyRecord
 }
 
-export type ImportLine = ImportedTopic | ImportedKey
+/** The end of an export, and how many lines it says came before it. */
+interface ImportedEnd {
+  readonly kind: 'end'
+  readonly lines: number
+}
+
+export type ImportLine = ImportedTopic | ImportedKey | ImportedEnd
 
 /**
  * Parses the bytes of a line, without its end.
@@ -36,6 +48,7 @@ export type ImportLine = ImportedTopic | ImportedKey
  */
 export function parseImportLine(bytes: Uint8Array): ImportLine {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (isEndLine(line)) return parseEnd(line)
   return keyPrefix.equals(line.subarray(0, keyPrefix.length)) ? parseKey(line) : parseTopic(line)
 }
 
@@ -65,6 +78,13 @@ function parseKey(line: Buffer): ImportedKey {
     return path
   })
   return { kind: 'key', record: { ...key, under } }
+}
+
+function parseEnd(line: Buffer): ImportedEnd {
+  const parsed = parseBody(line, endLineShape)
+  if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
+  const { topics, keys } = parsed.body.end
+  return { kind: 'end', lines: topics + keys }
 }
 
 /** The message of a problem with a request's body, reworded for a line. */

@@ -6,6 +6,9 @@
  * first wrong line is stored: parsing stops at a line that is wrong by itself, and a line that does not fit an existing
  * topic is found before its batch is written. A line can fail later only if a client changes its topic in the meantime.
  *
+ * That an export was cut off is known only at its end, after its lines have been imported: the import then fails all the
+ * same. For a plain file, the command looks before it begins.
+ *
  * Writes use the store's own operations: existing topics are treated as by addAndSet and add, and importing the same
  * lines again changes nothing.
  */
@@ -16,7 +19,8 @@ import type { TopicStore } from '../store/store.js'
 import { waitForSlice } from '../store/time-slices.js'
 import { compatible } from '../topics/properties.js'
 import { mergeRanges, topicRange } from '../topics/range.js'
-import { type ImportedTopic, type ImportLine, parseImportLine, WrongLine } from './import-line.js'
+import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
+import { type ImportedTopic, type ImportLine, isEndLine, parseImportLine, WrongLine } from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
@@ -27,7 +31,7 @@ type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
 /** A parsed line and where it is. */
 interface NumberedLine {
   readonly number: number
-  readonly line: ImportLine
+  readonly line: Exclude<ImportLine, { kind: 'end' }>
 }
 
 /** A line that does not fit an existing topic. */
@@ -48,19 +52,30 @@ class LineFailed extends Error {
 }
 
 export const importTool: Tool = async (store, options, io) => {
-  const { fromLine, withKeys } = options as ImportOptions
+  const { fromLine, withKeys, allowUnfinished = false } = options as ImportOptions
   const report = createReport(io)
   const disk = io.directory === undefined ? undefined : await watchDisk(io.directory, io.diskFreeBytesMin)
   const counts: Counts = { topics: 0, created: 0, keys: 0, keysLeftOut: 0 }
   const batch = new Batch(store, counts, disk)
+  const end = new ExportEnd()
   let number = 0
   let bytesRead = 0
   try {
     for await (const bytes of splitLines(io.input, importLineBytesMax)) {
       number++
       bytesRead += bytes.length + 1
-      if (number < fromLine || bytes.length === 0) continue
+      if (bytes.length === 0) continue
+      if (number < fromLine) {
+        if (isEndLine(bytes)) end.end(undefined)
+        else end.count()
+        continue
+      }
       const line = parseImportLine(bytes)
+      if (line.kind === 'end') {
+        end.end(allowUnfinished ? undefined : line.lines)
+        continue
+      }
+      end.count()
       if (line.kind === 'key' && !withKeys) {
         counts.keysLeftOut++
         continue
@@ -80,6 +95,9 @@ export const importTool: Tool = async (store, options, io) => {
   }
   if (fromLine > 1 && number < fromLine)
     throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
+  if (!end.isEnded && !allowUnfinished) {
+    throw new Error(`the input ${unfinished}: all of its ${number} lines have been imported; ${unfinishedAdvice}`)
+  }
   await io.emit(JSON.stringify({ imported: counts } satisfies ImportedLine))
 }
 

@@ -43,6 +43,8 @@ export interface ImportOptions {
   readonly fromLine: number
   /** Whether lines of API keys are imported too, or left out. */
   readonly withKeys: boolean
+  /** Whether the line that ends an export may be absent or count other lines. */
+  readonly allowUnfinished?: boolean | undefined
 }
 
 /** The last line of an import's answer. */

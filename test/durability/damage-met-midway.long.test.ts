@@ -15,7 +15,7 @@ const directory = t.testdir()
 
 async function filled(name: string): Promise<string> {
   const data = join(directory, name)
-  const { code, stderr } = await runCommand(['import', '--data', data], {}, lines)
+  const { code, stderr } = await runCommand(['import', '--allow-unfinished', '--data', data], {}, lines)
   t.equal(code, 0, stderr)
   return data
 }

@@ -21,7 +21,7 @@ function fresh(name: string): string {
 await t.test('a backup to restore', async (t) => {
   const source = fresh('source')
   const lines = Array.from({ length: 20_000 }, (_, i) => `{"path":"many/${i}","value":${i}}\n`)
-  t.match(await runCommand(['import', '--data', source], {}, lines.join('')), { code: 0 })
+  t.match(await runCommand(['import', '--allow-unfinished', '--data', source], {}, lines.join('')), { code: 0 })
   t.match(await runCommand(['backup', file, '--data', source]), { code: 0 })
 })
 

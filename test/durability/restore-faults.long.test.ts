@@ -26,7 +26,7 @@ const roomFor = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
 await t.test('a backup to restore', async (t) => {
   const source = join(base, 'source')
   const lines = Array.from({ length: topics }, (_, i) => `{"path":"many/${i}","value":"${'x'.repeat(200)}"}\n`)
-  t.match(await runCommand(['import', '--data', source], {}, lines.join('')), { code: 0 })
+  t.match(await runCommand(['import', '--allow-unfinished', '--data', source], {}, lines.join('')), { code: 0 })
   t.match(await runCommand(['backup', backup, '--data', source]), { code: 0 })
 })
 

@@ -8,7 +8,7 @@ import { runCommand } from '../support/server.js'
 t.test('check --json prints a line of JSON for each finding and one for the totals', async (t) => {
   const data = join(t.testdir(), 'db')
   const topics = ['a', 'b', 'c'].map((path) => `{"path":"${path}","type":"json","value":1}\n`)
-  const imported = await runCommand(['import', '--data', data], {}, topics.join(''))
+  const imported = await runCommand(['import', '--allow-unfinished', '--data', data], {}, topics.join(''))
   t.equal(imported.code, 0, imported.stderr)
   const check = async (): Promise<{ code: number | null; lines: Record<string, unknown>[] }> => {
     const { code, stdout } = await runCommand(['check', '--json', '--data', data])

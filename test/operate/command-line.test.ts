@@ -163,7 +163,7 @@ const wrong: Readonly<
   'an argument too many for check': [['check', 'now'], {}, 'now'],
   'an argument too many for openapi': [['openapi', 'now'], {}, 'now'],
   'an argument too many for export': [['export', 'now'], {}, 'now'],
-  'an argument too many for import': [['import', 'tree.jsonl'], {}, 'tree.jsonl'],
+  'an argument too many for import': [['import', 'tree.ndjson'], {}, 'tree.ndjson'],
   'an argument too many for keys list': [['keys', 'list', 'now'], {}, 'now'],
   'an invalid base path for openapi': [['openapi', '--base-path', 'x'], {}, '--base-path', 'x'],
   'a backup without a file': [['backup'], {}, 'FILE', 'topicd help backup'],

@@ -56,7 +56,7 @@ await t.test(
     const line = (index: number): string =>
       `${JSON.stringify({ path: `a/${index}`, type: 'json', value: 'x'.repeat(10_000) })}\n`
     const lines = Array.from({ length: 1000 }, (_, index) => line(index)).join('')
-    t.equal((await runCommand(['import', '--data', data], {}, lines)).code, 0)
+    t.equal((await runCommand(['import', '--allow-unfinished', '--data', data], {}, lines)).code, 0)
     const command = startCommand(t, ['export', '--data', data], undefined, env)
     await begun(command)
     process.kill(await toolOf(command.child.pid ?? 0), 'SIGUSR2')

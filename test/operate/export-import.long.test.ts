@@ -48,7 +48,9 @@ function treeKey(line: string): string {
   return Buffer.from((JSON.parse(line) as { path: string }).path.replaceAll('/', '\0')).toString('latin1')
 }
 
-const all = odd.map((line) => `${line}\n`).join('')
+const endOf = (count: number): string => `{"end":{"topics":${count},"keys":0}}\n`
+
+const all = odd.map((line) => `${line}\n`).join('') + endOf(odd.length)
 
 await t.test('a round trip gives the same bytes, with a service and without', async (t) => {
   const first = await imported('first', all)
@@ -75,14 +77,9 @@ await t.test('a round trip gives the same bytes, with a service and without', as
 
 await t.test('a selector exports what it matches', async (t) => {
   const lines = await exported('first', '--selector', '*a//')
-  t.equal(
-    lines,
-    odd
-      .filter((line) => /^\{"path":"a["/]/.test(line))
-      .map((line) => `${line}\n`)
-      .join(''),
-  )
-  t.equal(await exported('first', '--selector', '>nothing'), '')
+  const matched = odd.filter((line) => /^\{"path":"a["/]/.test(line))
+  t.equal(lines, matched.map((line) => `${line}\n`).join('') + endOf(matched.length))
+  t.equal(await exported('first', '--selector', '>nothing'), endOf(0))
   t.match(await runCommand(['export', '--data', dataDir('first'), '--selector', '$a']), {
     code: 2,
     stderr: /^topicd: --selector /,
@@ -120,7 +117,7 @@ await t.test('a wrong line is named with the reason; lines before it are stored,
   t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; go on with --from-line 3\.\n$/)
   t.equal(
     await exported('wrong'),
-    '{"path":"before","type":"json","properties":{},"value":1}\n',
+    `{"path":"before","type":"json","properties":{},"value":1}\n${endOf(1)}`,
     'nothing after it was stored',
   )
 
@@ -183,24 +180,24 @@ await t.test('lines for one path take effect in order', async (t) => {
     { length: 500 },
     (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`,
   )
-  t.match(await imported('ordered', lines.join('')), { code: 0, stdout: /^1000 topics imported, 501 of them new/ })
+  t.match(await imported('ordered', lines.join('') + endOf(1000)), { code: 0, stdout: /^1000 topics imported, 501 of them new/ })
   t.match(await exported('ordered'), /^\{"path":"same","type":"json","properties":\{\},"value":499\}$/m)
 })
 
 await t.test('an import continues at the line that --from-line names', async (t) => {
   const input = `not a line\n${all}`
   t.match(await imported('later', input), { code: 1, stderr: /line 1:/ })
-  t.match(await imported('later', input, '--from-line', '2'), { code: 0, stdout: /^12 topics imported/ })
+  t.match(await imported('later', input, '--allow-unfinished', '--from-line', '2'), { code: 0, stdout: /^12 topics imported/ })
   t.equal(await exported('later'), all)
   t.match(
-    await imported('later', input, '--from-line', '13'),
+    await imported('later', input, '--allow-unfinished', '--from-line', '13'),
     { code: 0, stdout: /^1 topics imported/ },
     'the last line',
   )
-  t.match(await imported('later', input, '--from-line', '14'), {
+  t.match(await imported('later', input, '--from-line', '15'), {
     code: 1,
     stdout: '',
-    stderr: 'topicd: --from-line is 14, and the input has 13 lines\n',
+    stderr: 'topicd: --from-line is 15, and the input has 14 lines\n',
   })
   t.match(await imported('later', input, '--from-line', '0'), { code: 2, stderr: /--from-line is "0"/ })
 })
@@ -238,12 +235,12 @@ await t.test('API keys are exported and imported only with --with-keys, and neve
 
 await t.test('the limits of API keys, and a token that was replaced, are exported and imported', async (t) => {
   const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', dataDir('limited')])
-  const { stdout: token } = await run('add', 'limited', '--expires', '30d', '--rate', '1000000')
+  const { stdout: token } = await run('add', 'limited', '--create', '--expires', '30d', '--rate', '1000000')
   const { stdout: next } = await run('rotate', 'limited')
   const lines = await exported('limited', '--with-keys')
   t.match(
     lines,
-    /^\{"key":\{"name":"limited",.*,"madeMs":\d+,"expiresMs":\d+,"rate":1000000,"former":\{"tokenHash":"[0-9a-f]{64}","untilMs":\d+\}\}\}\n$/,
+    /^\{"key":\{"name":"limited",.*,"madeMs":\d+,"expiresMs":\d+,"rate":1000000,"former":\{"tokenHash":"[0-9a-f]{64}","untilMs":\d+\}\}\}\n\{"end":\{"topics":0,"keys":1\}\}\n$/,
   )
   t.match(await imported('limited-copy', lines, '--with-keys'), { code: 0, stdout: /1 API keys imported\n$/ })
   t.equal(await exported('limited-copy', '--with-keys'), lines)
@@ -289,7 +286,7 @@ await t.test(`a round trip of ${topics} topics gives the same bytes`, { timeout:
     return done
   }
   const lines = await timed('export', exported('many'))
-  t.equal(lines.split('\n').length, topics + 1)
+  t.equal(lines.split('\n').length, topics + 2)
   t.match(await timed('import', imported('again', lines)), { code: 0, stderr: '' })
   t.ok((await timed('second export', exported('again'))) === lines, 'the same bytes')
 })

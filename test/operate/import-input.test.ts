@@ -8,7 +8,7 @@ import { type CommandResult, cleanEnv, mainFile, startServer } from '../support/
 
 async function importFrom(path: string, data: string): Promise<Omit<CommandResult, 'stdout'>> {
   const input = openSync(path, 'r')
-  const child = spawn(process.execPath, [mainFile, 'import', '--data', data], {
+  const child = spawn(process.execPath, [mainFile, 'import', '--allow-unfinished', '--data', data], {
     env: cleanEnv(),
     stdio: [input, 'ignore', 'pipe'],
   })

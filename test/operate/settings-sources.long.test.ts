@@ -21,7 +21,7 @@ t.test('every command that opens a store uses the data directory that the settin
 
   const added = await run(['keys', 'add', 'ours', '--create'])
   t.equal(added.code, 0, added.stderr)
-  const imported = await run(['import'], '{"path":"a","type":"json","value":1}\n')
+  const imported = await run(['import', '--allow-unfinished'], '{"path":"a","type":"json","value":1}\n')
   t.match(imported.stdout, /^1 topics imported/, imported.stderr)
   t.match((await run(['keys', 'list'])).stdout, /^ours /m)
   t.match((await run(['export'])).stdout, /"path":"a"/)
@@ -41,7 +41,7 @@ t.test(
     writeFileSync(file, `TOPICD_DATA=${directory('file')}\n`)
     for (const name of ['flag', 'environment', 'file', 'cwd/data']) {
       mkdirSync(directory(name), { recursive: true })
-      await runCommand(['import', '--data', directory(name)], {}, `{"path":"${name}","type":"json","value":1}\n`)
+      await runCommand(['import', '--allow-unfinished', '--data', directory(name)], {}, `{"path":"${name}","type":"json","value":1}\n`)
     }
     const exported = (args: readonly string[], env: Readonly<Record<string, string>>): string =>
       spawnSync(process.execPath, [mainFile, 'export', ...args], {

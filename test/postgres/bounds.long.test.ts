@@ -133,7 +133,7 @@ await t.test(
   async (t) => {
     const store = (await engine?.database()) ?? ''
     const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)
-    const { code, stderr } = await runCommand(['import'], { TOPICD_STORE: store }, lines.join(''))
+    const { code, stderr } = await runCommand(['import', '--allow-unfinished'], { TOPICD_STORE: store }, lines.join(''))
     t.equal(code, 0, stderr)
     const running = startCommand(t, ['export'], undefined, { TOPICD_STORE: store })
     await begun(running)

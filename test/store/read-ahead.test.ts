@@ -45,7 +45,7 @@ async function onDisk(t: Test): Promise<void> {
   mkdirSync(dataDir)
   // More than a pipe and a socket hold, so that an export that is not read cannot finish.
   const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)
-  t.match(await runCommand(['import', '--data', dataDir], {}, lines.join('')), { code: 0 })
+  t.match(await runCommand(['import', '--allow-unfinished', '--data', dataDir], {}, lines.join('')), { code: 0 })
   const { stdout } = await runCommand(['keys', 'add', 'reader', '--data', dataDir])
   const [token] = /topicd_[\w-]+/.exec(stdout) ?? []
   // Most of it is a hole.

@@ -63,7 +63,7 @@ async function goneAt(client: Client, path: string): Promise<number> {
 await eachStore(t, async (t, store) => {
   const dataDir = join(t.testdir(), 'db')
   const lines = many.map((path) => `{"path":"${path}","value":1}\n`).join('')
-  const imported = await runCommand(['import', '--data', dataDir], { TOPICD_STORE: store }, lines)
+  const imported = await runCommand(['import', '--allow-unfinished', '--data', dataDir], { TOPICD_STORE: store }, lines)
   if (imported.code !== 0) throw new Error(imported.stderr)
   const server = await startServer(t, { store, dataDir })
   const client = server.connect(16)

@@ -1,0 +1,49 @@
+/**
+ * The check of an export by itself, without a store: every line is valid, and none is missing.
+ */
+import { importLineBytesMax } from '../limits.js'
+import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
+import { parseImportLine, WrongLine } from './import-line.js'
+import { LineTooLong, splitLines } from './lines.js'
+
+/**
+ * Reads an export to its end.
+ *
+ * @param allowsUnfinished whether the line that ends an export may be absent or count other lines
+ * @param onFinding receives what is wrong, one sentence each
+ * @returns how many lines of topics and keys it has
+ * @throws Error when it cannot be read
+ */
+export async function checkExport(
+  input: AsyncIterable<Uint8Array>,
+  allowsUnfinished: boolean,
+  onFinding: (finding: string) => Promise<void>,
+): Promise<number> {
+  const end = new ExportEnd()
+  let number = 0
+  let records = 0
+  try {
+    for await (const bytes of splitLines(input, importLineBytesMax)) {
+      number++
+      if (bytes.length === 0) continue
+      try {
+        const line = parseImportLine(bytes)
+        if (line.kind === 'end') end.end(allowsUnfinished ? undefined : line.lines)
+        else {
+          records++
+          end.count()
+        }
+      } catch (error) {
+        if (!(error instanceof WrongLine)) throw error
+        end.count()
+        await onFinding(`line ${number}: ${error.message}`)
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof LineTooLong)) throw error
+    await onFinding(`line ${number + 1}: ${error.message}`)
+    return records
+  }
+  if (!end.isEnded && !allowsUnfinished) await onFinding(`the file ${unfinished}; ${unfinishedAdvice}`)
+  return records
+}

@@ -1,0 +1,91 @@
+/**
+ * An export ends with a line that says that it is whole. `import` and `check` of a file demand that line, so one that was
+ * cut off is not taken for a whole one.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { cleanEnv, mainFile, runCommand } from '../support/server.js'
+
+const directory = t.testdir()
+
+const line = (path: string): string => `{"path":"${path}","type":"json","properties":{},"value":1}\n`
+const end = (topics: number, keys = 0): string => `{"end":{"topics":${topics},"keys":${keys}}}\n`
+
+const whole = line('a') + line('b') + end(2)
+const cut = line('a') + line('b')
+
+let stores = 0
+const fresh = (): string => join(directory, `store-${++stores}`)
+
+const imported = (input: string, data: string, ...flags: readonly string[]) =>
+  runCommand(['import', ...flags, '--data', data], {}, input)
+
+const exported = async (data: string): Promise<string> => (await runCommand(['export', '--data', data])).stdout
+
+/** An import whose standard input is a plain file. */
+async function importedFile(content: string, data: string): Promise<{ code: number | null; stderr: string }> {
+  const file = join(directory, 'input.ndjson')
+  writeFileSync(file, content)
+  const input = openSync(file, 'r')
+  const child = spawn(process.execPath, [mainFile, 'import', '--data', data], {
+    env: cleanEnv(),
+    stdio: [input, 'ignore', 'pipe'],
+  })
+  closeSync(input)
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  await once(child, 'close')
+  return { code: child.exitCode, stderr }
+}
+
+await t.test('an export that was cut off fails as a pipe after its lines, as a file before them', async (t) => {
+  const data = fresh()
+  t.match(await imported(cut, data), {
+    code: 1,
+    stdout: '',
+    stderr:
+      'topicd: the input does not end with the line that ends an export, so it may be truncated: all of its 2 lines have been imported; if it is complete, as an export of an earlier version may be, say --allow-unfinished\n',
+  })
+  t.equal(await exported(data), whole, 'its lines have been imported')
+  const file = fresh()
+  t.match(await importedFile(cut, file), { code: 1, stderr: /may be truncated; nothing was imported; if it is/ })
+  t.match(await runCommand(['export', '--data', file]), { code: 1, stderr: /there is no directory/ })
+  t.match(await importedFile(`${whole}\n`, file), { code: 0, stderr: '' })
+  t.equal(await exported(file), whole)
+})
+
+await t.test('a line that is missing in the middle is noticed, and --allow-unfinished takes what there is', async (t) => {
+  const data = fresh()
+  const filtered = line('a') + end(2)
+  t.match(await imported(filtered, data), {
+    code: 1,
+    stderr: /^topicd: line 2: It ends an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
+  })
+  for (const input of [cut, filtered, '']) {
+    t.match(await imported(input, data, '--allow-unfinished'), { code: 0, stderr: '' })
+  }
+  t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
+})
+
+await t.test('exports may follow one another, and be continued in the middle', async (t) => {
+  const data = fresh()
+  t.match(await imported(whole + line('c') + end(1), data), { code: 0, stdout: /^3 topics imported/ })
+  t.match(await imported(whole + line('c') + end(1), data, '--from-line', '2'), { code: 0, stdout: /^2 topics imported/ })
+  t.match(await imported(whole + line('c'), data), { code: 1, stderr: /may be truncated/ })
+})
+
+await t.test('check of a file names what is wrong with an export, without a store', async (t) => {
+  const file = join(directory, 'checked.ndjson')
+  const checked = async (content: string, ...flags: readonly string[]) => {
+    writeFileSync(file, content)
+    return runCommand(['check', file, ...flags, '--data', join(directory, 'none')])
+  }
+  t.match(await checked(whole), { code: 0, stdout: '2 records checked, 0 findings\n', stderr: '' })
+  t.match(await checked(cut), { code: 1, stdout: /^the file does not end .* truncated;.*\n2 records checked, 1 findings\n$/ })
+  t.match(await checked(cut, '--allow-unfinished'), { code: 0 })
+  t.match(await checked(`${line('a')}nonsense\n${end(2)}`), { code: 1, stdout: /^line 2: It is not valid JSON.*\n/ })
+  t.match(await runCommand(['check', join(directory, 'absent')]), { code: 1, stderr: /ENOENT/ })
+})
