@@ -56,8 +56,11 @@ const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => 
   ['OLD TOKEN UNTIL', (key) => endCell(oldTokenEndMs(key))],
 ]
 
+/** Uses are written once a minute, so a key that has none written may have been used since. */
+const noUse = 'never, or within the last minute'
+
 function table(keys: readonly ListedKey[]): string {
-  const time = (ms: number | undefined): string => isoTime(ms)?.replace(/:\d\d\.\d+Z$/, 'Z') ?? 'never'
+  const time = (ms: number | undefined): string => isoTime(ms)?.replace(/:\d\d\.\d+Z$/, 'Z') ?? noUse
   const limits = limitColumns.filter(([, cell]) => keys.some((key) => cell(key) !== noLimit))
   const rows = keys.map((key) => [
     key.name,
