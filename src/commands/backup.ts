@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { backupIn } from '../cluster/control-protocol.js'
-import { readConfig, UsageError } from '../config.js'
+import { UsageError } from '../config.js'
 import { complain } from '../exit-codes.js'
 import { backupsKeptMax } from '../limits.js'
 import { directoryId } from '../tools/backup.js'
@@ -15,6 +15,7 @@ import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { print } from './stdout.js'
 import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
 
 /** A week of daily ones. */
 const keptByDefault = 7
@@ -50,7 +51,7 @@ export const backup: Command = {
     const options = optionsOf(resolve(file))
     const progress = createProgress()
     let done = ''
-    await runTool(readConfig(settings), { command: 'tool', tool: 'backup', options }, (line) => {
+    await runTool(readStoreConfig(settings), { command: 'tool', tool: 'backup', options }, (line) => {
       if (progress.take(line)) return undefined
       progress.end()
       const { records, bytes, unnoted } = backupIn(line)

@@ -3,7 +3,6 @@
  */
 import { createReadStream } from 'node:fs'
 import { checkLineIn } from '../cluster/control-protocol.js'
-import { readConfig } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { checkExport } from '../tools/check-export.js'
 import type { CheckLine } from '../tools/tool-messages.js'
@@ -11,6 +10,7 @@ import { allowUnfinished, type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { OutputClosed, print } from './stdout.js'
 import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
 
 export const check: Command = {
   summary: 'walks everything that is stored and reports what is broken',
@@ -23,7 +23,6 @@ export const check: Command = {
     'allow-unfinished': allowUnfinished,
   },
   async run({ settings, flags, operand }) {
-    const config = readConfig(settings)
     const show = (line: CheckLine): Promise<void> => {
       if ('checked' in line && line.checked.findings > 0) process.exitCode = exitCodes.failed
       return print(`${flags.json === 'true' ? JSON.stringify(line) : sentence(line)}\n`).catch(refuseClosed)
@@ -31,7 +30,7 @@ export const check: Command = {
     const file = operand('FILE')
     if (file !== '') return checkFile(file, flags['allow-unfinished'] === 'true', show)
     const progress = createProgress()
-    await runTool(config, { command: 'tool', tool: 'check', options: {} }, (text) => {
+    await runTool(readStoreConfig(settings), { command: 'tool', tool: 'check', options: {} }, (text) => {
       if (progress.take(text)) return undefined
       progress.end()
       return show(checkLineIn(text))

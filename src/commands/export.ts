@@ -1,13 +1,13 @@
 /**
  * `topicd export`: every topic, or those of a selector, as lines of JSON on standard output.
  */
-import { readConfig } from '../config.js'
 import { planSelector } from '../selectors/planner.js'
 import type { ExportOptions } from '../tools/tool-messages.js'
 import { type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { print } from './stdout.js'
 import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
 
 /** Lines are written together: one at a time would be a system call each. */
 const chunkCharacters = 64 * 1024
@@ -31,7 +31,7 @@ export const exportTopics: Command = {
     'with-keys': { kind: 'switch', default: 'false', help: 'API keys as well, as hashes' },
   },
   async run({ settings, flags }) {
-    const config = readConfig(settings)
+    const config = readStoreConfig(settings)
     const options: ExportOptions = { selector: flags.selector, withKeys: flags['with-keys'] === 'true' }
     const progress = createProgress()
     let text = ''

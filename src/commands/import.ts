@@ -3,7 +3,6 @@
  */
 import { fstatSync, readSync } from 'node:fs'
 import { importedIn } from '../cluster/control-protocol.js'
-import { readConfig } from '../config.js'
 import { unfinished, unfinishedAdvice } from '../tools/export-end.js'
 import { isEndLine } from '../tools/import-line.js'
 import type { ImportOptions } from '../tools/tool-messages.js'
@@ -11,6 +10,7 @@ import { allowUnfinished, type Command, storeSettings } from './command.js'
 import { createProgress } from './progress.js'
 import { print } from './stdout.js'
 import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
 
 export const importTopics: Command = {
   summary: 'adds and sets what the lines of an export say',
@@ -24,7 +24,7 @@ export const importTopics: Command = {
     'allow-unfinished': allowUnfinished,
   },
   async run({ settings, flags }) {
-    const config = readConfig(settings)
+    const config = readStoreConfig(settings)
     const allowsUnfinished = flags['allow-unfinished'] === 'true'
     const options: ImportOptions = {
       fromLine: Number(flags['from-line']),

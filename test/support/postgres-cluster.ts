@@ -5,7 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { chown, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -62,6 +62,7 @@ export class OwnCluster implements Cluster {
   #process: ChildProcess | undefined
   readonly #port: number | undefined
   readonly #settings: readonly string[]
+  #superuser = 'topicd'
   #output = ''
 
   /** @param settings as `name=value` */
@@ -75,8 +76,8 @@ export class OwnCluster implements Cluster {
   }
 
   address(database: string): string {
-    if (this.#port !== undefined) return `postgres://topicd@127.0.0.1:${this.#port}/${database}`
-    return `postgres:///${database}?host=${this.#directory}&user=topicd`
+    if (this.#port !== undefined) return `postgres://${this.#superuser}@127.0.0.1:${this.#port}/${database}`
+    return `postgres:///${database}?host=${this.#directory}&user=${this.#superuser}`
   }
 
   /** Makes this server a standby of another, from which it streams changes under this application name. */
@@ -114,9 +115,11 @@ export class OwnCluster implements Cluster {
     })
   }
 
-  async make(): Promise<void> {
+  /** @param superuser the role that initdb creates, whom everyone may be without a password */
+  async make(superuser = 'topicd'): Promise<void> {
+    this.#superuser = superuser
     if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
-    this.#run('initdb', '-D', this.#data, '-U', 'topicd', '-A', 'trust', '-E', 'UTF8', '--locale=C')
+    this.#run('initdb', '-D', this.#data, '-U', superuser, '-A', 'trust', '-E', 'UTF8', '--locale=C')
   }
 
   async start(): Promise<void> {
@@ -155,6 +158,12 @@ export class OwnCluster implements Cluster {
         )
       }
     }
+  }
+
+  /** Lets in whom these lines of pg_hba.conf let in, once the server has read them: of new connections only. */
+  async admit(lines: readonly string[]): Promise<void> {
+    writeFileSync(join(this.#data, 'pg_hba.conf'), `${lines.join('\n')}\n`)
+    await execute(this.address('postgres'), 'select pg_reload_conf()')
   }
 
   async stop(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void> {

@@ -32,6 +32,9 @@ const deadlineMs = 90_000
 /** For the client of every `Server`: enough connections that the kernel spreads them over all workers. */
 const connectionsPerWorker = 6
 
+/** Commands that warn of a --data beside a store in PostgreSQL. */
+const wholeStoreCommands: readonly string[] = ['export', 'import', 'check', 'backup']
+
 /** What an API key may do. */
 interface KeyRights {
   readonly allow?: readonly Operation[]
@@ -306,7 +309,8 @@ export class Server {
 
   /** Runs a command of the built program on this server's data, to its end. */
   command(...args: readonly string[]): Promise<CommandResult> {
-    return runCommand([...args, '--data', this.dataDir], this.#storeEnv)
+    const ignoresData = this.#storeEnv.TOPICD_STORE !== 'lmdb' && wholeStoreCommands.includes(args[0] ?? '')
+    return runCommand([...args, ...(ignoresData ? [] : ['--data', this.dataDir])], this.#storeEnv)
   }
 
   /** Sends the signal and waits until the server has ended. */

@@ -9,6 +9,7 @@
  */
 import { addressesOf } from '../address.js'
 import { StoreError } from '../store.js'
+import { explained } from './advice.js'
 import { Session, type SessionLimits, Standby, stateOf } from './session.js'
 
 /** How long opening a session may take, in ms; a request waits at most this long for an engine that is gone. */
@@ -159,12 +160,10 @@ export class Engine {
       return new NoSlot('unavailable', 'the engine has no connection left')
     const [refusal] = errors.filter(isRefusal)
     if (refusal !== undefined)
-      return new Refused('unavailable', `the engine refuses access: ${refusal.message}`, { cause: refusal })
+      return new Refused('unavailable', `the engine refuses access: ${explained(refusal)}`, { cause: refusal })
     const isStandby = (error: Error): boolean => error instanceof Standby
     const onlyStandbys = errors.every(isStandby)
-    const reason = onlyStandbys
-      ? 'there is no primary, only a standby'
-      : [...new Set(errors.map(({ message }) => message))].join('; ')
+    const reason = onlyStandbys ? 'there is no primary, only a standby' : [...new Set(errors.map(explained))].join('; ')
     return new StoreError('unavailable', `the engine cannot be reached: ${reason}`, { cause: errors[0] })
   }
 

@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError, type TopicStore } from '../store.js'
+import { explained } from './advice.js'
 import { Batches } from './batches.js'
 import { check } from './check.js'
 import { Commits } from './commits.js'
@@ -87,7 +88,8 @@ async function problemOf(connections: Connections, fencedReads: boolean, waitMs:
       return undefined
     } catch (error) {
       if (error instanceof Refused) return new Error(error.message, { cause: error })
-      if (!(error instanceof StoreError) || performance.now() >= deadline) return error as Error
+      if (!(error instanceof StoreError)) return new Error(explained(error as Error), { cause: error })
+      if (performance.now() >= deadline) return error
       await sleep(retryMs)
     }
   }
@@ -181,11 +183,14 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
   }
 }
 
-/** Creates or migrates the schema at an address. See `migrateSchema`. */
+/** Creates or migrates the schema at an address. See `migrateSchema`. @throws Error whose message says what to do */
 export async function migratePostgresStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   const connections = new Connections(address, 1)
   try {
     return await migrateSchema(connections)
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw new Error(explained(error as Error), { cause: error })
   } finally {
     await connections.close()
   }
