@@ -1,0 +1,172 @@
+/**
+ * The configurations of proxies in docs/operations.md, run with Debian's nginx, HAProxy and Caddy: every page passes, no
+ * request fails while workers are replaced, and what clients see of a worker's death is what the page says. Requests are counted, not seconds.
+ */
+import { strict as assert } from 'node:assert'
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { send } from '../support/keep-alive.js'
+import { type ProxyName, proxyMissing, proxyNames, type RunningProxy, startProxy } from '../support/proxies.js'
+import { type Server, startServer, until } from '../support/server.js'
+
+/** Enough that the kernel spreads the proxy's connections over both workers. */
+const clients = 16
+
+/** How many answers others get while one waits, before its worker is taken to be the one that was stopped. */
+const answersBeforeStuck = 300
+
+/** For a hang only: a reload under load takes seconds on a busy machine. */
+const hangMs = 300_000
+
+/**
+ * Whether the kernel gives connections that a closed listener had not accepted to other workers, as the packages set it.
+ * Otherwise it resets some of them in a reload.
+ */
+const migrates = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').trim() === '1'
+
+type Route = 'fetch' | 'addAndSet'
+
+/** Half of the clients read what the others write. */
+function routeOf(client: number): Route {
+  return client % 2 === 0 ? 'addAndSet' : 'fetch'
+}
+
+/** Clients that send one request after the other, each on a connection that is kept. Nothing is repeated. */
+class Load {
+  answered = 0
+  /** Each answer but 200, and each connection that broke. */
+  readonly failures: string[] = []
+  readonly #proxy: RunningProxy
+  readonly #token: string
+  readonly #clients: Promise<void>[]
+  /** Of each client, how many answers all had got when it sent its request; undefined when it has stopped. */
+  readonly #sentAt: (number | undefined)[] = []
+  #stopped = false
+
+  constructor(proxy: RunningProxy, token: string) {
+    this.#proxy = proxy
+    this.#token = token
+    this.#clients = Array.from({ length: clients }, (_, client) => this.#run(client, routeOf(client)))
+  }
+
+  /** Whether a client of each route waits for a worker that does not answer. */
+  get isStuck(): boolean {
+    const stuck = this.#sentAt.flatMap((sentAt, client) =>
+      sentAt !== undefined && this.answered - sentAt > answersBeforeStuck ? routeOf(client) : [],
+    )
+    return stuck.includes('fetch') && stuck.includes('addAndSet')
+  }
+
+  /** Resolves after this many further answers. */
+  async further(answers: number): Promise<void> {
+    const wanted = this.answered + answers
+    await until(`${answers} answers`, async () => (this.answered >= wanted ? true : undefined))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(this.#clients)
+  }
+
+  async #run(client: number, route: Route): Promise<void> {
+    const agent = this.#proxy.agent()
+    for (let turn = 0; !this.#stopped; turn++) {
+      const body = { path: `load/${client >> 1}`, ...(route === 'addAndSet' ? { value: turn } : {}) }
+      this.#sentAt[client] = this.answered
+      try {
+        const { status, text } = await send(agent, `${this.#proxy.url}/topics/${route}`, this.#token, body)
+        if (status !== 200) this.failures.push(`${route}: ${status}: ${text}`)
+      } catch (error) {
+        this.failures.push(`${route}: ${(error as NodeJS.ErrnoException).code}`)
+      }
+      this.answered++
+    }
+    this.#sentAt[client] = undefined
+    agent.destroy()
+  }
+}
+
+/** What the client of a write sees when the worker dies that has it, as the page says. */
+const afterDeath: Readonly<Record<ProxyName, RegExp>> = {
+  nginx: /^addAndSet: 502: <html>/,
+  haproxy: /^addAndSet: (502: <html>|ECONNRESET$)/,
+  caddy: /^(addAndSet|fetch): 502: $/,
+}
+
+async function reloadUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
+  const load = new Load(proxy, server.token)
+  await load.further(20 * clients)
+  const { code, stderr } = await server.command('reload')
+  assert.equal(code, 0, stderr)
+  await load.further(20 * clients)
+  await load.stop()
+  return load
+}
+
+/**
+ * Stops a worker until it has requests that it cannot answer, and kills it then. If the worker holds the lock of the
+ * store's writers, all writes wait; if none of its connections is used, the service kills it after a while.
+ */
+async function killUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
+  await until('both workers serve', async () => ((await isReady(server)) ? true : undefined))
+  const load = new Load(proxy, server.token)
+  await load.further(20 * clients)
+  const [pid = 0] = server.workerPids()
+  process.kill(pid, 'SIGSTOP')
+  try {
+    const isOver = (): boolean => load.isStuck || !server.workerPids().includes(pid)
+    await until('requests wait for the stopped worker', async () => (isOver() ? true : undefined))
+  } finally {
+    if (server.workerPids().includes(pid)) process.kill(pid, 'SIGKILL')
+  }
+  await load.further(50 * clients)
+  await load.stop()
+  return load
+}
+
+async function isReady({ adminUrl }: Server): Promise<boolean> {
+  return (await fetch(`${adminUrl}/readyz`)).status === 200
+}
+
+for (const name of proxyNames.filter((name) => process.env.CASE === undefined || name === process.env.CASE)) {
+  await t.test(`${name}, as documented`, { skip: proxyMissing(name), timeout: hangMs }, async (t) => {
+    const server = await startServer(t, { workers: 2 })
+    for (let pair = 0; pair < clients / 2; pair++) await server.post('addAndSet', { path: `load/${pair}`, value: 0 })
+    const proxy = await startProxy(t, name, server)
+
+    await t.test('every page passes, compressed where the client takes it', async (t) => {
+      t.equal((await proxy.page('/healthz')).body.toString(), '{"status":"serving"}')
+      t.equal((await proxy.page('/console')).status, 200)
+      const { headers, body } = await proxy.page('/openapi.json', { 'accept-encoding': 'gzip' })
+      t.equal(headers['content-encoding'], 'gzip')
+      const { servers } = JSON.parse(gunzipSync(body).toString()) as { servers: { url: string }[] }
+      t.equal(servers[0]?.url, proxy.url, 'the description names the address of the proxy')
+    })
+
+    await t.test('a body of the largest size passes, and a larger one does not', async (t) => {
+      const agent = proxy.agent()
+      const route = `${proxy.url}/topics/addAndSet`
+      const bytesMax = 1_048_576
+      const value = 'x'.repeat(bytesMax - JSON.stringify({ path: 'large', value: '' }).length)
+      t.equal((await send(agent, route, server.token, { path: 'large', value })).status, 200)
+      const larger = await send(proxy.agent(), route, server.token, { path: 'large', value: `${value}x` })
+      t.ok([413, 502].includes(larger.status), `it is answered ${larger.status}`)
+    })
+
+    await t.test('no request fails while workers are replaced', { timeout: hangMs }, async (t) => {
+      const { answered, failures } = await reloadUnderLoad(server, proxy)
+      t.comment(`${answered} requests`)
+      if (migrates) t.strictSame(failures, [])
+      else t.ok(failures.length <= answered / 100, `the kernel reset few connections: ${failures}`)
+    })
+
+    await t.test('what fails of a worker that dies is what the page says', { timeout: hangMs }, async (t) => {
+      const { answered, failures } = await killUnderLoad(server, proxy)
+      t.comment(`${answered} requests, ${failures.length} failed, as ${failures[0]}`)
+      t.ok(failures.length > 0, 'it had some')
+      t.ok(failures.length <= clients, 'each client lost one at most')
+      for (const failure of failures) t.match(failure, afterDeath[name])
+    })
+  })
+}
