@@ -14,7 +14,8 @@ import { readStoreConfig } from './store-config.js'
 
 export const check: Command = {
   summary: 'walks everything that is stored and reports what is broken',
-  details: 'With FILE, an export, it checks that instead: every line, and that none is missing. It ends with 1 if anything is broken.',
+  details:
+    'With FILE, an export, it checks that instead: every line, and that none is missing. It ends with 1 if anything is broken.',
   operands: ['FILE'],
   operandsOptional: true,
   settings: storeSettings,

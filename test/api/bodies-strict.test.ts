@@ -313,7 +313,11 @@ await t.test('an import refuses lines with the same faults', async (t) => {
     ['{"path":"a",}', /line 1: It is not valid JSON: found "}" at byte 13, expected a member name in double quotes\./],
   ]
   for (const [line, problem] of lines) {
-    const { code, stderr } = await runCommand(['import', '--allow-unfinished', '--data', server.dataDir], {}, `${line}\n`)
+    const { code, stderr } = await runCommand(
+      ['import', '--allow-unfinished', '--data', server.dataDir],
+      {},
+      `${line}\n`,
+    )
     t.not(code, 0, line.slice(0, 60))
     t.match(stderr, problem)
   }

@@ -31,7 +31,11 @@ const sizeOf = ({ dataDir }: Server): number => statSync(join(dataDir, 'topics',
 
 async function fill(server: Server): Promise<void> {
   const lines = Array.from({ length: topics }, (_, i) => `{"path":"t/${i}","value":"${value}"}\n`)
-  const { code, stderr } = await runCommand(['import', '--allow-unfinished', '--data', server.dataDir], {}, lines.join(''))
+  const { code, stderr } = await runCommand(
+    ['import', '--allow-unfinished', '--data', server.dataDir],
+    {},
+    lines.join(''),
+  )
   if (code !== 0) throw new Error(stderr)
 }
 

@@ -57,23 +57,29 @@ await t.test('an export that was cut off fails as a pipe after its lines, as a f
   t.equal(await exported(file), whole)
 })
 
-await t.test('a line that is missing in the middle is noticed, and --allow-unfinished takes what there is', async (t) => {
-  const data = fresh()
-  const filtered = line('a') + end(2)
-  t.match(await imported(filtered, data), {
-    code: 1,
-    stderr: /^topicd: line 2: It ends an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
-  })
-  for (const input of [cut, filtered, '']) {
-    t.match(await imported(input, data, '--allow-unfinished'), { code: 0, stderr: '' })
-  }
-  t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
-})
+await t.test(
+  'a line that is missing in the middle is noticed, and --allow-unfinished takes what there is',
+  async (t) => {
+    const data = fresh()
+    const filtered = line('a') + end(2)
+    t.match(await imported(filtered, data), {
+      code: 1,
+      stderr: /^topicd: line 2: It ends an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
+    })
+    for (const input of [cut, filtered, '']) {
+      t.match(await imported(input, data, '--allow-unfinished'), { code: 0, stderr: '' })
+    }
+    t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
+  },
+)
 
 await t.test('exports may follow one another, and be continued in the middle', async (t) => {
   const data = fresh()
   t.match(await imported(whole + line('c') + end(1), data), { code: 0, stdout: /^3 topics imported/ })
-  t.match(await imported(whole + line('c') + end(1), data, '--from-line', '2'), { code: 0, stdout: /^2 topics imported/ })
+  t.match(await imported(whole + line('c') + end(1), data, '--from-line', '2'), {
+    code: 0,
+    stdout: /^2 topics imported/,
+  })
   t.match(await imported(whole + line('c'), data), { code: 1, stderr: /may be truncated/ })
 })
 
@@ -84,7 +90,10 @@ await t.test('check of a file names what is wrong with an export, without a stor
     return runCommand(['check', file, ...flags, '--data', join(directory, 'none')])
   }
   t.match(await checked(whole), { code: 0, stdout: '2 records checked, 0 findings\n', stderr: '' })
-  t.match(await checked(cut), { code: 1, stdout: /^the file does not end .* truncated;.*\n2 records checked, 1 findings\n$/ })
+  t.match(await checked(cut), {
+    code: 1,
+    stdout: /^the file does not end .* truncated;.*\n2 records checked, 1 findings\n$/,
+  })
   t.match(await checked(cut, '--allow-unfinished'), { code: 0 })
   t.match(await checked(`${line('a')}nonsense\n${end(2)}`), { code: 1, stdout: /^line 2: It is not valid JSON.*\n/ })
   t.match(await runCommand(['check', join(directory, 'absent')]), { code: 1, stderr: /ENOENT/ })

@@ -180,14 +180,20 @@ await t.test('lines for one path take effect in order', async (t) => {
     { length: 500 },
     (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`,
   )
-  t.match(await imported('ordered', lines.join('') + endOf(1000)), { code: 0, stdout: /^1000 topics imported, 501 of them new/ })
+  t.match(await imported('ordered', lines.join('') + endOf(1000)), {
+    code: 0,
+    stdout: /^1000 topics imported, 501 of them new/,
+  })
   t.match(await exported('ordered'), /^\{"path":"same","type":"json","properties":\{\},"value":499\}$/m)
 })
 
 await t.test('an import continues at the line that --from-line names', async (t) => {
   const input = `not a line\n${all}`
   t.match(await imported('later', input), { code: 1, stderr: /line 1:/ })
-  t.match(await imported('later', input, '--allow-unfinished', '--from-line', '2'), { code: 0, stdout: /^12 topics imported/ })
+  t.match(await imported('later', input, '--allow-unfinished', '--from-line', '2'), {
+    code: 0,
+    stdout: /^12 topics imported/,
+  })
   t.equal(await exported('later'), all)
   t.match(
     await imported('later', input, '--allow-unfinished', '--from-line', '13'),

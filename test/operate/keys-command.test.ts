@@ -65,7 +65,11 @@ t.test('keys list shows ends, rates and the grace of an old token where a key ha
   const data = join(t.testdir(), 'db')
   const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
   await run('add', 'plain', '--create')
-  t.match((await run('list')).stdout, /^NAME +MAY +UNDER +MADE +LAST USED\nplain .* never, or within the last minute\n$/, 'no column without need')
+  t.match(
+    (await run('list')).stdout,
+    /^NAME +MAY +UNDER +MADE +LAST USED\nplain .* never, or within the last minute\n$/,
+    'no column without need',
+  )
   const sinceMs = Date.now()
   await run('add', 'limited', '--expires', '30d', '--rate', '1000000')
   await run('add', 'dated', '--expires', '2099-01-31T12:00:00Z')

@@ -15,7 +15,10 @@ t.test('keys list shows when a key was last used, and never for a key that was n
   const row = (name: string): string => rows.find((line) => line.startsWith(`${name} `)) ?? ''
   const minute = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\dZ'
   t.match(row('used'), new RegExp(`^used +fetch +a +${minute} +${minute}$`))
-  t.match(row('unused'), new RegExp(`^unused +fetch,set,add,remove +\\(all\\) +${minute} +never, or within the last minute$`))
+  t.match(
+    row('unused'),
+    new RegExp(`^unused +fetch,set,add,remove +\\(all\\) +${minute} +never, or within the last minute$`),
+  )
   const [, , , , used = ''] = row('used').split(/ +/)
   t.ok(Math.abs(Date.parse(used) - Date.now()) <= 2 * 60_000, `${used} is within two minutes of now`)
 })

@@ -73,6 +73,9 @@ t.test('keys add makes a store only if told to, and says so; if there is one alr
 
 t.test('import makes a store', async (t) => {
   const fresh = join(directory, 'imported')
-  t.match(await runCommand(['import', '--allow-unfinished', '--data', fresh], {}, '{"path":"a","value":1}\n'), { code: 0, stderr: '' })
+  t.match(await runCommand(['import', '--allow-unfinished', '--data', fresh], {}, '{"path":"a","value":1}\n'), {
+    code: 0,
+    stderr: '',
+  })
   t.match(await runCommand(['export', '--data', fresh]), { code: 0, stdout: /^\{"path":"a"/ })
 })

@@ -41,7 +41,11 @@ t.test(
     writeFileSync(file, `TOPICD_DATA=${directory('file')}\n`)
     for (const name of ['flag', 'environment', 'file', 'cwd/data']) {
       mkdirSync(directory(name), { recursive: true })
-      await runCommand(['import', '--allow-unfinished', '--data', directory(name)], {}, `{"path":"${name}","type":"json","value":1}\n`)
+      await runCommand(
+        ['import', '--allow-unfinished', '--data', directory(name)],
+        {},
+        `{"path":"${name}","type":"json","value":1}\n`,
+      )
     }
     const exported = (args: readonly string[], env: Readonly<Record<string, string>>): string =>
       spawnSync(process.execPath, [mainFile, 'export', ...args], {

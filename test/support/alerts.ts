@@ -17,7 +17,8 @@ export function alertsOf(text: string): Alert[] {
   return text.split(/^ {6}- alert: /m).flatMap((rule, index) => {
     if (index === 0) return []
     const [, severity = ''] = /labels: \{ severity: (\w+) \}/.exec(rule) ?? []
-    const [, runbook = ''] = /^ {10}runbook_url: '\{\{ or \$externalLabels\.topicd_docs "docs" \}\}(\/\S+)'$/m.exec(rule) ?? []
+    const [, runbook = ''] =
+      /^ {10}runbook_url: '\{\{ or \$externalLabels\.topicd_docs "docs" \}\}(\/\S+)'$/m.exec(rule) ?? []
     return [{ name: rule.slice(0, rule.indexOf('\n')), severity, runbook: `docs${runbook}` }]
   })
 }
