@@ -13,7 +13,7 @@ export const keyBytesMax = 1978
 /** The longest path. The key of a path has as many bytes as its UTF-8 text, so a path may use all of the key. */
 export const pathBytesMax = keyBytesMax
 
-/** The longest selector: room for a set of several longest paths, and short enough to compile without a stall. */
+/** The longest selector: room for a set of several longest paths. What it may cost has a limit of its own. */
 export const selectorBytesMax = 8 * kibibyte
 
 assert(selectorBytesMax > 2 * pathBytesMax)
@@ -37,11 +37,21 @@ export const selectorSizeMax = selectorBytesMax
 /** The patterns of one selector that need an engine: each may run on every topic, and each has an automaton. */
 export const selectorEnginesMax = 32
 
-/**
- * The total size of those patterns: room for one repetition of 1000 and a little more. At this size, the worst pattern
- * found takes about 1 ms for a path of 40 characters, and well below 0.1 s for a longest path.
- */
+/** The total size of those patterns: room for one repetition of 1000 and a little more. */
 export const enginesSizeMax = 1200
+
+/**
+ * The total size of those that need the linear-time engine, which takes ten times as long. At this size, the worst
+ * pattern found takes less than 50 ms for a longest path, and nothing else runs before it has decided about that path.
+ */
+export const linearSizeMax = 600
+
+/**
+ * The work of planning all the selectors of one request, in units of about 0.1 µs (selectors/planning-budget.ts): it is
+ * one piece, during which a worker does nothing else. A set of 750 subtrees, which fills a selector, takes a third of
+ * it, and a batch of 1,000 topics whose REMOVAL clauses name a subtree each two thirds.
+ */
+export const planningUnitsMax = 250_000
 
 /**
  * The states that the linear-time engine may keep for one pattern; beyond that it drops them and starts over, which is

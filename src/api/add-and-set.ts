@@ -1,6 +1,7 @@
 /** POST /topics/addAndSet: creates the topic if it does not exist, and sets its value, in one step. */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import { Planner } from '../selectors/planner.js'
 import {
   type ApiContext,
   absentProblem,
@@ -20,7 +21,9 @@ export function handleAddAndSet(context: ApiContext, bytes: Buffer, access: Acce
   if (isProblem(request)) return refuse(request)
   const { creation, valueText, constraint } = request
   const refused =
-    creationProblem(access, creation) ?? constraintProblem(access, constraint) ?? roomProblem(context, bytes)
+    creationProblem(access, creation, new Planner()) ??
+    constraintProblem(access, constraint) ??
+    roomProblem(context, bytes)
   if (refused) return refuse(refused)
   if (constraint !== undefined) return writeOne(context, { kind: 'addAndSet', ...creation, constraint, valueText })
   return context.store.addAndSet(creation, valueText).then((outcome) => {

@@ -1,6 +1,7 @@
 /** POST /topics/add: creates a topic without a value. A topic that exists already, of either type, is a success too. */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import { Planner } from '../selectors/planner.js'
 import {
   type ApiContext,
   constraintProblem,
@@ -19,7 +20,9 @@ export function handleAdd(context: ApiContext, bytes: Buffer, access: Access): A
   if (isProblem(request)) return refuse(request)
   const { creation, constraint } = request
   const refused =
-    creationProblem(access, creation) ?? constraintProblem(access, constraint) ?? roomProblem(context, bytes)
+    creationProblem(access, creation, new Planner()) ??
+    constraintProblem(access, constraint) ??
+    roomProblem(context, bytes)
   if (refused) return refuse(refused)
   if (constraint !== undefined) {
     return writeOne(context, { kind: 'add', ...creation, constraint, valueText: undefined })

@@ -1,6 +1,7 @@
 /** POST /topics/batch: operations on topics by their paths, all of them in one commit, or none. */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import { Planner } from '../selectors/planner.js'
 import { isRefused } from '../store/batch.js'
 import type { WriteOperation } from '../store/store.js'
 import type { Path } from '../topics/path.js'
@@ -25,8 +26,9 @@ export function handleBatch(context: ApiContext, bytes: Buffer, access: Access):
 
 /** The first operation that this key may not carry out. */
 function firstProblem(access: Access, operations: readonly WriteOperation[]): Problem | undefined {
+  const planner = new Planner()
   for (const [index, operation] of operations.entries()) {
-    const refused = permissionProblem(access, operation)
+    const refused = permissionProblem(access, operation, planner)
     if (refused !== undefined) return { ...refused, operation: index }
   }
   return undefined

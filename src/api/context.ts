@@ -5,6 +5,7 @@
  */
 import { type Access, covers, mayTouch } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import type { Planner } from '../selectors/planner.js'
 import type { Absent, Awaitable, Creation, Operation, TopicStore } from '../store/store.js'
 import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
@@ -64,11 +65,13 @@ export function constraintProblem(access: Access, constraint: Constraint | undef
  * Why this key may not create such a topic; undefined when it may. A REMOVAL that removes what a selector matches needs
  * the right to remove, and must stay within the key's subtrees. A selector that does not parse is a problem of the
  * property.
+ *
+ * @param planner that of the request
  */
-export function creationProblem(access: Access, { path, removal }: Creation): Problem | undefined {
+export function creationProblem(access: Access, { path, removal }: Creation, planner: Planner): Problem | undefined {
   const outside = pathProblem(access, path)
   if (outside !== undefined) return outside
-  const plan = planRemoveClause(removal)
+  const plan = planRemoveClause(removal, planner)
   if (plan === undefined || isProblem(plan)) return plan
   return operationProblem(access, 'remove') ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
 }

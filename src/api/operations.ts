@@ -4,6 +4,7 @@
  */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import type { Planner } from '../selectors/planner.js'
 import { isRefused } from '../store/batch.js'
 import type { Operation, RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/store.js'
 import type { Constraint } from '../topics/constraint.js'
@@ -26,12 +27,12 @@ const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
   remove: ['remove'],
 }
 
-/** Why this key may not carry out the operation; undefined when it may. */
-export function permissionProblem(access: Access, action: WriteAction): Problem | undefined {
+/** Why this key may not carry out the operation; undefined when it may. One planner serves all of a request. */
+export function permissionProblem(access: Access, action: WriteAction, planner: Planner): Problem | undefined {
   const { kind, path, properties, constraint } = action
   return (
     operationProblem(access, ...needed[kind]) ??
-    (properties === undefined ? pathProblem(access, path) : creationProblem(access, action)) ??
+    (properties === undefined ? pathProblem(access, path) : creationProblem(access, action, planner)) ??
     constraintProblem(access, constraint)
   )
 }

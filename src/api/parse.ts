@@ -8,7 +8,7 @@
  * ours or of the machine (a broken assertion, a failed commit) is an exception, which service.ts turns into an answer.
  */
 import type { Plan } from '../selectors/plan.js'
-import { planSelector } from '../selectors/planner.js'
+import { type Planner, planSelector } from '../selectors/planner.js'
 import type { Creation } from '../store/store.js'
 import type { Constraint } from '../topics/constraint.js'
 import { type Path, parsePath } from '../topics/path.js'
@@ -157,10 +157,10 @@ export function parseRequestedProperties(properties: Properties): CheckedPropert
   return 'problem' in checked ? problem('invalid_property', checked) : checked
 }
 
-/** The plan of the selector in a remove clause; undefined without one. */
-export function planRemoveClause(removal: RemovalPolicy | undefined): Plan | Problem | undefined {
+/** The plan of the selector in a remove clause, within the budget of its request; undefined without one. */
+export function planRemoveClause(removal: RemovalPolicy | undefined, planner: Planner): Plan | Problem | undefined {
   if (removal?.selector === undefined) return undefined
-  const plan = planSelector(removal.selector)
+  const plan = planner.plan(removal.selector)
   if (!('problem' in plan)) return plan
   return problem('invalid_property', { name: 'REMOVAL', problem: `removes by a selector that ${plan.problem}` })
 }

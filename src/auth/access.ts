@@ -49,7 +49,11 @@ export function restrict(access: Access, plan: Plan): Plan {
 /** Whether the key may touch everything that the plan can match. */
 export function covers(access: Access, plan: Plan): boolean {
   if (access.under === undefined) return true
-  return plan.ranges.every(({ start, end }) =>
-    access.ranges.some((own) => Buffer.compare(own.start, start) <= 0 && Buffer.compare(end, own.end) <= 0),
-  )
+  // Both are sorted: a plan may have thousands of ranges, and a key as many subtrees.
+  let i = 0
+  return plan.ranges.every(({ start, end }) => {
+    let own = access.ranges[i]
+    while (own !== undefined && Buffer.compare(own.end, end) < 0) own = access.ranges[++i]
+    return own !== undefined && Buffer.compare(own.start, start) <= 0
+  })
 }

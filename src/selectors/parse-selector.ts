@@ -17,11 +17,11 @@
  * separator, so that a member's qualifier can precede them; a set within a set is flattened. `?` is split at every
  * slash, even within `\Q…\E`, which then continues to quote in the next segment; no class or group can span a slash.
  */
-import { enginesSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
+import { enginesSizeMax, linearSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
 import { type Path, parsePath } from '../topics/path.js'
-import { type Budget, type Pattern, rangesAreExact, readPattern } from './pattern.js'
-import { isExact } from './pattern-prefixes.js'
+import { type Budget, type Pattern, readPattern } from './pattern.js'
 import type { SyntaxProblem } from './pattern-syntax.js'
+import { memberCost, type PlanningBudget, textUnitCost } from './planning-budget.js'
 import type { Scope } from './scope.js'
 
 /**
@@ -47,14 +47,19 @@ export interface SelectorProblem {
 /** A selector that is not a set. */
 export type Member = Exclude<Selector, { kind: 'set' }>
 
-/** Parses a selector. Never throws, and takes time in proportion to the text's length. */
-export function parseSelector(text: string): Selector | SelectorProblem {
+/**
+ * Parses a selector, and compiles its patterns.
+ *
+ * @throws TooCostly if the budget does not allow for it
+ */
+export function parseSelector(text: string, planning: PlanningBudget): Selector | SelectorProblem {
   if (text === '') return { problem: 'is empty; a path, a pattern after ? or *, or a set after # is allowed' }
   const bytes = Buffer.byteLength(text)
   if (bytes > selectorBytesMax)
     return { problem: `is ${bytes} bytes of UTF-8; at most ${selectorBytesMax} are allowed` }
   if (!text.isWellFormed()) return { problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
-  const reader = new SelectorReader(text)
+  planning.charge(text.length * textUnitCost, 'its length')
+  const reader = new SelectorReader(text, planning)
   const selector = text[0] === '#' ? readSet(text, reader) : reader.member(0, text.length)
   return 'problem' in selector ? selector : (limitProblem(selector) ?? selector)
 }
@@ -85,14 +90,16 @@ function memberBounds(text: string): [from: number, to: number][] {
 
 /** Parses the members of one selector text; its problems give positions in the whole text. */
 class SelectorReader {
-  readonly #budget: Budget = { remainingSize: selectorSizeMax }
+  readonly #budget: Budget
   readonly #text: string
 
-  constructor(text: string) {
+  constructor(text: string, planning: PlanningBudget) {
     this.#text = text
+    this.#budget = { remainingSize: selectorSizeMax, planning }
   }
 
   member(start: number, to: number): Member | SelectorProblem {
+    this.#budget.planning.charge(memberCost, 'its members')
     let from = start
     while (this.#text[from] === '#' && from < to) from++
     if (from === to) return this.#problem('has an empty member', from, 'each member of a set is a selector')
@@ -163,7 +170,7 @@ class SelectorReader {
     const text = this.#text.slice(from, to)
     const path = scope === 'subtree' ? parsePath(text) : undefined
     const literal = typeof path === 'string' ? path : undefined
-    const pattern = readPattern(text, this.#budget)
+    const pattern = readPattern(text, this.#budget, scope)
     if (!('problem' in pattern)) return { kind: 'full-path', pattern, literal, scope }
     // The text of a path need not be a regular expression. Then only the literal reading remains.
     if (literal !== undefined && !pattern.refused) return { kind: 'full-path', pattern: undefined, literal, scope }
@@ -201,32 +208,43 @@ function segmentEnd(text: string, from: number, to: number, quoting: boolean): {
   return { end: to, open }
 }
 
-/** The patterns of a selector that need an engine. */
-export function enginesIn(selector: Selector): readonly Pattern[] {
+/** The patterns of a selector. */
+export function patternsIn(selector: Selector): readonly Pattern[] {
   switch (selector.kind) {
     case 'path':
       return []
     case 'split-path':
-      return selector.segments.filter((pattern) => !isExact(pattern.prefixes))
+      return selector.segments
     case 'full-path':
-      return selector.pattern === undefined || rangesAreExact(selector.pattern, selector.scope)
-        ? []
-        : [selector.pattern]
+      return selector.pattern === undefined ? [] : [selector.pattern]
     case 'set':
-      return selector.members.flatMap(enginesIn)
+      return selector.members.flatMap(patternsIn)
     default:
       return selector satisfies never
   }
 }
 
 function limitProblem(selector: Selector): SelectorProblem | undefined {
-  const engines = enginesIn(selector)
+  let engines = 0
   let size = 0
-  for (const pattern of engines) size += pattern.node.size
-  if (engines.length <= selectorEnginesMax && size <= enginesSizeMax) return undefined
+  let linearSize = 0
+  for (const { engine, node } of patternsIn(selector)) {
+    if (engine === undefined) continue
+    engines++
+    size += node.size
+    if (engine.isLinear) linearSize += node.size
+  }
+  if (engines > selectorEnginesMax || size > enginesSizeMax) {
+    return {
+      problem:
+        `has ${engines} regular expressions with a total size of ${size}; ` +
+        `at most ${selectorEnginesMax} with a total size of ${enginesSizeMax} are allowed`,
+    }
+  }
+  if (linearSize <= linearSizeMax) return undefined
   return {
     problem:
-      `has ${engines.length} regular expressions with a total size of ${size}; ` +
-      `at most ${selectorEnginesMax} with a total size of ${enginesSizeMax} are allowed`,
+      'has groups, alternatives, several repetitions or named classes in regular expressions with a total size of ' +
+      `${linearSize}; at most ${linearSizeMax} is allowed for those`,
   }
 }

@@ -11,6 +11,16 @@ import {
   sortedRanges,
 } from './character-classes.js'
 import { type Cursor, notLinear, syntaxError } from './pattern-cursor.js'
+import { countRanges } from './pattern-engine.js'
+import { classNode, type Node } from './pattern-node.js'
+import {
+  classMemberCost,
+  foldedClassCost,
+  foldedCodePointsCost,
+  foldedRangeCost,
+  namedRangeCost,
+  type PlanningBudget,
+} from './planning-budget.js'
 
 const controls: ReadonlyMap<string, string> = new Map([
   ['a', '\x07'],
@@ -21,65 +31,104 @@ const controls: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ])
 
-/** A class whose name only the engine can check, such as `\pL` or `[[:alpha:]]`. */
-export interface NamedClass {
-  readonly text: string
-  readonly at: number
+/** The code points that have another case, as the engine knows them. */
+const foldableFirst = 0x41
+const foldableLast = 0x1e943
+
+/** More than any union of Unicode classes has. */
+const namedRangesMax = 4000
+
+/** A class: its ranges, unless only the engine knows them, and how many it may have. */
+interface ReadClass {
+  readonly ranges: Ranges | undefined
+  readonly rangesMax: number
 }
 
 /**
- * Reads classes and escapes at a cursor, and moves it past them. Throws a `PatternError` where there is a syntax error.
+ * Reads classes and escapes at a cursor, and moves it past them. Charges each class with what it costs the engine.
+ * Throws a `PatternError` where there is a syntax error.
  */
 export class CharacterReader {
   readonly #cursor: Cursor
-  readonly #named: NamedClass[] = []
+  readonly #budget: PlanningBudget
+  #mayHavePosix = true
 
-  constructor(cursor: Cursor) {
+  constructor(cursor: Cursor, budget: PlanningBudget) {
     this.#cursor = cursor
+    this.#budget = budget
   }
 
-  /** The named classes read so far. */
-  get named(): readonly NamedClass[] {
-    return this.#named
-  }
-
-  /** A class in brackets; undefined when only the engine knows its ranges. */
-  bracketed(foldCase: boolean): Ranges | undefined {
+  /** A class in brackets. */
+  bracketed(foldCase: boolean): Node {
     const cursor = this.#cursor
     const from = cursor.index++
     const isNegated = cursor.takeUnit('^')
     const ranges: CodePointRange[] = []
     let isKnown = !foldCase
+    let namedRanges = 0
+    let folded = 0
+    let foldedUnits = 0
     // A "]" at the beginning is a member.
     for (let first = true; first || cursor.unit() !== ']'; first = false) {
       if (cursor.startsWith('&&[')) throw notLinear('class intersection "&&["', cursor.index)
-      const at = cursor.index
-      const posix = cursor.takeMatch(/\[(?=:).*?:\]/sy)
-      if (posix !== undefined) this.#named.push({ text: `[${posix[0]}]`, at })
-      const members = posix === undefined ? this.classEscape(foldCase) : 'named'
-      if (members === 'named') isKnown = false
-      else if (members !== undefined) ranges.push(...members)
-      else ranges.push(this.#range(from))
+      const members = this.#posixClass(foldCase) ?? this.#namedClass(foldCase)
+      if (members === undefined) {
+        const range = this.#range(from)
+        if (foldCase) {
+          folded += foldedIn(range)
+          foldedUnits += foldedCodePointsCost(foldedIn(range))
+        }
+        ranges.push(range)
+      } else if (members.ranges === undefined) {
+        isKnown = false
+        namedRanges += members.rangesMax
+      } else ranges.push(...members.ranges)
     }
     cursor.index++
-    if (!isKnown) return undefined
+    const units = ranges.length * classMemberCost + foldedUnits
+    this.#budget.charge(units, classWords(cursor.text.slice(from, cursor.index)))
+    if (!isKnown) return classNode(undefined, 4 * ranges.length + Math.min(namedRanges + folded, namedRangesMax))
     const sorted = sortedRanges(ranges)
-    return isNegated ? complement(sorted) : sorted
+    return classNode(isNegated ? complement(sorted) : sorted)
   }
 
-  /** `\d` and the like as ranges; 'named' for a Unicode class; undefined if neither is next. */
-  classEscape(foldCase: boolean): Ranges | 'named' | undefined {
+  /** `\d` and the like, or a Unicode class; undefined if neither is next. */
+  classEscape(foldCase: boolean): Node | undefined {
+    const found = this.#namedClass(foldCase)
+    return found && classNode(found.ranges, found.rangesMax)
+  }
+
+  /** A class in brackets within brackets; undefined if none is next. */
+  #posixClass(foldCase: boolean): ReadClass | undefined {
+    if (!this.#mayHavePosix || !this.#cursor.startsWith('[:')) return undefined
+    const at = this.#cursor.index
+    const posix = this.#cursor.takeMatch(/\[(?=:).*?:\]/sy)
+    // Looking for the same end again and again would take time with the square of the length.
+    if (posix === undefined) this.#mayHavePosix = false
+    return posix && this.#engineClass(`[${posix[0]}]`, at, foldCase)
+  }
+
+  #namedClass(foldCase: boolean): ReadClass | undefined {
     const cursor = this.#cursor
+    if (cursor.unit() !== '\\') return undefined
     const at = cursor.index
     const unicode = cursor.takeMatch(/\\[pP](?:\{[^}]*\}|[^{])/suy)
-    if (unicode !== undefined) {
-      this.#named.push({ text: unicode[0], at })
-      return 'named'
-    }
-    const ranges = cursor.unit() === '\\' ? perlClasses.get(cursor.unit(1) ?? '') : undefined
+    if (unicode !== undefined) return this.#engineClass(unicode[0], at, foldCase)
+    const ranges = perlClasses.get(cursor.unit(1) ?? '')
     if (ranges === undefined) return undefined
     cursor.index += 2
-    return foldCase ? 'named' : ranges
+    if (!foldCase) return { ranges, rangesMax: ranges.length }
+    this.#budget.charge(foldedClassCost, classWords(cursor.text.slice(at, cursor.index)))
+    return { ranges: undefined, rangesMax: 2 * ranges.length + 2 }
+  }
+
+  /** A class that only the engine knows, such as `\pL` or `[[:alpha:]]`. */
+  #engineClass(name: string, at: number, foldCase: boolean): ReadClass {
+    const rangesMax = countRanges(name, foldCase)
+    if (rangesMax === undefined) throw syntaxError(`unknown class ${name}`, at)
+    const units = foldCase ? foldedClassCost + rangesMax * foldedRangeCost : 20 + rangesMax * namedRangeCost
+    this.#budget.charge(units, classWords(name))
+    return { ranges: undefined, rangesMax }
   }
 
   /** The character that an escape means. */
@@ -121,4 +170,18 @@ export class CharacterReader {
     const character = this.#cursor.unit() === '\\' ? this.escaped() : this.#cursor.takeCharacter()
     return character.codePointAt(0) as number
   }
+}
+
+/** How many code points of a range the engine looks at where case is folded. */
+function foldedIn([first, last]: CodePointRange): number {
+  if (first <= foldableFirst && last >= foldableLast) return 0
+  return Math.max(0, Math.min(last, foldableLast) - Math.max(first, foldableFirst) + 1)
+}
+
+/** Enough of a class to recognise it. */
+const classUnitsMax = 30
+
+function classWords(text: string): string {
+  const isLong = text.length > classUnitsMax
+  return `the class "${isLong ? `${text.slice(0, classUnitsMax).toWellFormed()}…` : text}"`
 }

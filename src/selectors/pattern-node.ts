@@ -5,25 +5,33 @@ import type { Ranges } from './character-classes.js'
 
 /**
  * A part of a pattern; `size` is about the number of instructions that an engine needs for it. A class without ranges
- * is one that only the engine knows in full: a Unicode class, or characters under case folding.
+ * is one that only the engine knows in full: a Unicode class, or characters under case folding. `rangesMax` is how many
+ * ranges it has at most.
  */
 export type Node =
   | { readonly kind: 'text'; readonly text: string; readonly size: number }
   | { readonly kind: 'any'; readonly size: number }
-  | { readonly kind: 'class'; readonly ranges: Ranges | undefined; readonly size: number }
+  | { readonly kind: 'class'; readonly ranges: Ranges | undefined; readonly rangesMax: number; readonly size: number }
   | { readonly kind: 'start' | 'end' | 'boundary'; readonly size: number }
   | { readonly kind: 'sequence' | 'either'; readonly nodes: readonly Node[]; readonly size: number }
   | { readonly kind: 'repeat'; readonly node: Node; readonly min: number; readonly max: number; readonly size: number }
 
-export const unknownClass: Node = { kind: 'class', ranges: undefined, size: 1 }
+/** A few ranges that only the engine knows, such as a letter in both cases. */
+export const unknownClass: Node = { kind: 'class', ranges: undefined, rangesMax: 4, size: 1 }
 
-export function classNode(ranges: Ranges | undefined): Node {
-  return ranges === undefined ? unknownClass : { kind: 'class', ranges, size: 1 }
+/** @param rangesMax how many ranges there are at most where they are not known */
+export function classNode(ranges: Ranges | undefined, rangesMax = 0): Node {
+  return { kind: 'class', ranges, rangesMax: ranges?.length ?? rangesMax, size: 1 }
 }
 
 /** The nodes one after the other. */
 export function sequenceNode(nodes: readonly Node[]): Node {
   return onlyNode(nodes) ?? { kind: 'sequence', nodes, size: totalSize(nodes) }
+}
+
+/** The same node as a group that captures: an engine needs an instruction at its beginning and one at its end. */
+export function capturedNode(node: Node): Node {
+  return { ...node, size: node.size + 2 }
 }
 
 /** Any one of the nodes. */
@@ -33,8 +41,27 @@ export function eitherNode(nodes: readonly Node[]): Node {
 
 /** @param max may be Infinity */
 export function repeatNode(node: Node, min: number, max: number): Node {
-  const times = max === Infinity ? Math.max(min, 1) : max
-  return { kind: 'repeat', node, min, max, size: Math.max(1, times) * Math.max(1, node.size) + 1 }
+  return { kind: 'repeat', node, min, max, size: timesOf(min, max) * Math.max(1, node.size) + 1 }
+}
+
+/** How many ranges the instructions of a node's classes have in all, with repetitions expanded. */
+export function rangesOf(node: Node): number {
+  switch (node.kind) {
+    case 'class':
+      return node.rangesMax
+    case 'repeat':
+      return timesOf(node.min, node.max) * rangesOf(node.node)
+    case 'sequence':
+    case 'either':
+      return node.nodes.reduce((sum, part) => sum + rangesOf(part), 0)
+    default:
+      return 0
+  }
+}
+
+/** How often an engine writes down what is repeated. */
+function timesOf(min: number, max: number): number {
+  return Math.max(1, max === Infinity ? min : max)
 }
 
 function onlyNode(nodes: readonly Node[]): Node | undefined {

@@ -9,6 +9,7 @@
 import { prefixesMax } from '../limits.js'
 import type { Ranges } from './character-classes.js'
 import type { Node } from './pattern-node.js'
+import { type PlanningBudget, prefixCost } from './planning-budget.js'
 
 export interface Prefix {
   readonly text: string
@@ -18,9 +19,13 @@ export interface Prefix {
 /**
  * The prefixes of a pattern: sorted by UTF-8 bytes, and disjoint (if one may continue, no other begins with its text).
  * At most `prefixesMax`; a pattern with more alternatives gets fewer, shorter prefixes.
+ *
+ * @throws TooCostly if the budget does not allow for them
  */
-export function prefixesOf(node: Node): readonly Prefix[] {
-  return disjoint(prefixesIn(withoutAnchors(node)))
+export function prefixesOf(node: Node, budget: PlanningBudget): readonly Prefix[] {
+  const prefixes = prefixesIn(withoutAnchors(node), budget)
+  budget.charge(2 * prefixCost * prefixes.length, beginnings)
+  return disjoint(prefixes)
 }
 
 /** Whether the prefixes alone decide about a match. */
@@ -49,6 +54,8 @@ export function compareBytes(text: string, from: number, to: number, other: stri
   return to - from - other.length
 }
 
+const beginnings = 'the literal beginnings of its patterns'
+
 const nothing: readonly Prefix[] = [{ text: '', rest: 'none' }]
 const unknown: readonly Prefix[] = [{ text: '', rest: 'unknown' }]
 const anything: readonly Prefix[] = [{ text: '', rest: 'any' }]
@@ -63,7 +70,7 @@ function withoutAnchors(node: Node): Node {
   return { ...node, nodes: node.nodes.slice(first, last) }
 }
 
-function prefixesIn(node: Node): readonly Prefix[] {
+function prefixesIn(node: Node, budget: PlanningBudget): readonly Prefix[] {
   switch (node.kind) {
     case 'text':
       return [{ text: node.text, rest: 'none' }]
@@ -76,13 +83,13 @@ function prefixesIn(node: Node): readonly Prefix[] {
       return unknown
     case 'either': {
       const prefixes: Prefix[] = []
-      for (const alternative of node.nodes) prefixes.push(...prefixesIn(alternative))
+      for (const alternative of node.nodes) prefixes.push(...prefixesIn(alternative, budget))
       return prefixes.length > prefixesMax ? unknown : prefixes
     }
     case 'sequence': {
       let prefixes = nothing
       for (const next of node.nodes) {
-        prefixes = followed(prefixes, next)
+        prefixes = followed(prefixes, next, budget)
         if (!prefixes.some((prefix) => prefix.rest === 'none')) {
           return next === node.nodes.at(-1) ? prefixes : continued(prefixes)
         }
@@ -90,7 +97,7 @@ function prefixesIn(node: Node): readonly Prefix[] {
       return prefixes
     }
     case 'repeat':
-      return repeated(node.node, node.min, node.max)
+      return repeated(node.node, node.min, node.max, budget)
     default:
       return node satisfies never
   }
@@ -108,24 +115,26 @@ function characters(ranges: Ranges): readonly Prefix[] {
   return prefixes
 }
 
-function repeated(node: Node, min: number, max: number): readonly Prefix[] {
+function repeated(node: Node, min: number, max: number, budget: PlanningBudget): readonly Prefix[] {
   if (max === 0) return nothing
   if (node.kind === 'any' && max === Infinity) return min === 0 ? anything : min === 1 ? something : unknown
   let prefixes = nothing
   for (let i = 0; i < min; i++) {
-    prefixes = followed(prefixes, node)
+    prefixes = followed(prefixes, node, budget)
     if (!prefixes.some((prefix) => prefix.rest === 'none'))
       return min === 1 && max === 1 ? prefixes : continued(prefixes)
   }
   if (max === min) return prefixes
   if (max > 1 + min) return continued(prefixes)
-  const once = followed(prefixes, node)
+  const once = followed(prefixes, node, budget)
   return prefixes.length + once.length > prefixesMax ? continued(prefixes) : [...prefixes, ...once]
 }
 
 /** The prefixes of everything that `prefixes` cover, followed by `next`. */
-function followed(prefixes: readonly Prefix[], next: Node): readonly Prefix[] {
-  const continuations = prefixesIn(next)
+function followed(prefixes: readonly Prefix[], next: Node, budget: PlanningBudget): readonly Prefix[] {
+  const continuations = prefixesIn(next, budget)
+  const count = Math.min(prefixes.length * continuations.length, prefixesMax)
+  budget.charge(prefixCost * count, beginnings)
   const longer: Prefix[] = []
   for (const prefix of prefixes) {
     if (prefix.rest !== 'none') longer.push({ text: prefix.text, rest: 'unknown' })

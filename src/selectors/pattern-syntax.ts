@@ -5,14 +5,22 @@
  * prefixes (pattern-prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts).
  */
 import { groupDepthMax, repeatMax } from '../limits.js'
-import { CharacterReader, type NamedClass } from './pattern-characters.js'
+import { CharacterReader } from './pattern-characters.js'
 import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './pattern-cursor.js'
-import { classNode, eitherNode, type Node, repeatNode, sequenceNode, unknownClass } from './pattern-node.js'
+import {
+  capturedNode,
+  classNode,
+  eitherNode,
+  type Node,
+  repeatNode,
+  sequenceNode,
+  unknownClass,
+} from './pattern-node.js'
+import type { PlanningBudget } from './planning-budget.js'
 
-/** A tree, and what the engine still has to check. */
+/** A tree, and its text. */
 interface Syntax {
   readonly node: Node
-  readonly named: readonly NamedClass[]
   /** The pattern's text with an open `\Q` closed, so that more can be written after it. */
   readonly source: string
 }
@@ -27,10 +35,14 @@ export interface SyntaxProblem {
   readonly refused: boolean
 }
 
-/** Parses one pattern; never throws. */
-export function readSyntax(text: string): Syntax | SyntaxProblem {
+/**
+ * Parses one pattern, and pays for its classes.
+ *
+ * @throws TooCostly if the budget does not allow for them
+ */
+export function readSyntax(text: string, budget: PlanningBudget): Syntax | SyntaxProblem {
   try {
-    return new SyntaxReader(text).read()
+    return new SyntaxReader(text, budget).read()
   } catch (error) {
     if (error instanceof PatternError) return { problem: error.message, at: error.at, refused: error.refused }
     throw error
@@ -55,16 +67,16 @@ class SyntaxReader {
   readonly #groupNames = new Set<string>()
   #hasOpenQuote = false
 
-  constructor(text: string) {
+  constructor(text: string, budget: PlanningBudget) {
     this.#cursor = new Cursor(text)
-    this.#characters = new CharacterReader(this.#cursor)
+    this.#characters = new CharacterReader(this.#cursor, budget)
   }
 
   read(): Syntax {
     const node = this.#either(0)
     const { text, index } = this.#cursor
     if (index < text.length) throw syntaxError('unmatched ")"', index)
-    return { node, named: this.#characters.named, source: this.#hasOpenQuote ? `${text}\\E` : text }
+    return { node, source: this.#hasOpenQuote ? `${text}\\E` : text }
   }
 
   #either(depth: number): Node {
@@ -146,8 +158,10 @@ class SyntaxReader {
       if (cursor.startsWith(opening)) throw notLinear(`${construct} "${opening}"`, from)
     }
     const outerFlags = this.#flags
+    const captures = !cursor.startsWith('(?') || /[P<]/.test(cursor.unit(2) ?? '')
     if (this.#groupOpening()) return
-    nodes.push(this.#either(depth + 1))
+    const node = this.#either(depth + 1)
+    nodes.push(captures ? capturedNode(node) : node)
     if (!cursor.takeUnit(')')) throw syntaxError('unclosed group', from)
     this.#flags = outerFlags
   }
@@ -190,7 +204,7 @@ class SyntaxReader {
   #single(): Node {
     const cursor = this.#cursor
     const { foldCase, dotAll, multiline } = this.#flags
-    if (cursor.unit() === '[') return classNode(this.#characters.bracketed(foldCase))
+    if (cursor.unit() === '[') return this.#characters.bracketed(foldCase)
     if (cursor.unit() === '\\') return this.#escape()
     const character = cursor.takeCharacter()
     if (character === '.') return dotAll ? { kind: 'any', size: 1 } : unknownClass
@@ -207,9 +221,7 @@ class SyntaxReader {
       return { kind: next === 'A' ? 'start' : next === 'z' ? 'end' : 'boundary', size: 1 }
     }
     if (/^[1-9k]$/.test(next)) throw notLinear(`back-reference "\\${next}"`, cursor.index)
-    const ranges = this.#characters.classEscape(this.#flags.foldCase)
-    if (ranges !== undefined) return classNode(ranges === 'named' ? undefined : ranges)
-    return this.#literal(this.#characters.escaped())
+    return this.#characters.classEscape(this.#flags.foldCase) ?? this.#literal(this.#characters.escaped())
   }
 
   #literal(character: string): Node {

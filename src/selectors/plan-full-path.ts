@@ -6,7 +6,7 @@ import { pathBytesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'
 import { isWithin, type Path, parsePath } from '../topics/path.js'
 import { everyTopic, type KeyRange, keyAfter, mergeRanges, prefixRange, subtreeRange } from '../topics/range.js'
-import { compileTest, type Pattern, rangesAreExact } from './pattern.js'
+import type { Pattern } from './pattern.js'
 import type { Prefix } from './pattern-prefixes.js'
 import type { Plan } from './plan.js'
 import { type Scope, scopeRange } from './scope.js'
@@ -16,8 +16,8 @@ export function planFullPath(pattern: Pattern | undefined, literal: Path | undef
   const literalRanges = literal === undefined ? [] : [subtreeRange(literal)]
   const prefixes = pattern?.prefixes.filter(isPossible) ?? []
   const ranges = mergeRanges([...literalRanges, ...prefixes.flatMap((prefix) => rangesOf(prefix, scope))])
-  if (pattern === undefined || rangesAreExact(pattern, scope)) return { ranges, matcher: undefined }
-  const test = compileTest(pattern, scope)
+  if (pattern?.engine === undefined) return { ranges, matcher: undefined }
+  const { test } = pattern.engine
   return { ranges, matcher: literal === undefined ? test : (path) => isWithin(path as Path, literal) || test(path) }
 }
 

@@ -8,7 +8,8 @@ import { pathBytesMax, patternRangesMax } from '../limits.js'
 import { encodeKey } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 import { everyTopic, type KeyRange, keyAfterSubtree, mergeRanges, prefixRange } from '../topics/range.js'
-import { compileTest, type Pattern, type Test } from './pattern.js'
+import type { Pattern } from './pattern.js'
+import type { Test } from './pattern-engine.js'
 import { areFinite, isExact, type Prefix } from './pattern-prefixes.js'
 import type { Plan } from './plan.js'
 import { type Scope, scopeRange } from './scope.js'
@@ -50,7 +51,8 @@ function segmentOf(pattern: Pattern): Segment | undefined {
   )
   const [first] = prefixes
   if (first === undefined) return undefined
-  return { prefixes, least: first.text, test: isExact(prefixes) ? undefined : remembering(compileTest(pattern)) }
+  const test = isExact(prefixes) ? undefined : pattern.engine?.test
+  return { prefixes, least: first.text, test: test && remembering(test) }
 }
 
 /**

@@ -5,42 +5,109 @@
  * Full-path patterns are planned in plan-full-path.ts, split-path patterns in plan-split-path.ts, sets in
  * plan-union.ts. The bounds of a range and the keys that a matcher returns are at most one byte longer than the longest
  * key.
+ *
+ * Planning never yields, so the selectors of one request have one budget (planning-budget.ts). A plan from the cache is
+ * charged like one that is made, so that a request's answer does not depend on what was planned before.
  */
 import { LRUCache } from 'lru-cache'
-import { automatonBytesMax, planCacheBytesMax } from '../limits.js'
+import { automatonBytesMax, planCacheBytesMax, planningUnitsMax } from '../limits.js'
 import { inOwnMemory, topicRange } from '../topics/range.js'
-import { enginesIn, type Member, parseSelector, type Selector, type SelectorProblem } from './parse-selector.js'
+import { type Member, parseSelector, patternsIn, type SelectorProblem } from './parse-selector.js'
 import type { Plan } from './plan.js'
 import { planFullPath } from './plan-full-path.js'
 import { planSplitPath } from './plan-split-path.js'
 import { planUnion } from './plan-union.js'
+import { keyRangeCost, PlanningBudget, TooCostly } from './planning-budget.js'
 
-const cache = new LRUCache<string, Plan | SelectorProblem>({ maxSize: planCacheBytesMax })
+/** A planned selector, and what that costs. */
+interface Planned {
+  readonly result: Plan | SelectorProblem
+  readonly units: number
+}
 
-/** The plan of a selector, compiled and cached; or what is wrong with its text. */
+const cache = new LRUCache<string, Planned>({ maxSize: planCacheBytesMax })
+
+/** The plan of a request's only selector, compiled and cached; or what is wrong with its text. */
 export function planSelector(text: string): Plan | SelectorProblem {
-  const cached = cache.get(text)
-  if (cached !== undefined) return cached
-  const selector = parseSelector(text)
-  if ('problem' in selector) return remember(text, selector, 0)
-  const plan = planOf(selector)
-  return remember(text, plan, bytesOf(plan, enginesIn(selector).length))
+  return cache.get(text)?.result ?? planNew(text, new PlanningBudget())
+}
+
+/** Plans the selectors of one request, within one budget. */
+export class Planner {
+  readonly #budget = new PlanningBudget()
+  readonly #results = new Map<string, Plan | SelectorProblem>()
+
+  /** As `planSelector`. The same text once more costs nothing. */
+  plan(text: string): Plan | SelectorProblem {
+    const known = this.#results.get(text)
+    if (known !== undefined) return known
+    const result = this.#planOnce(text)
+    this.#results.set(text, result)
+    return result
+  }
+
+  #planOnce(text: string): Plan | SelectorProblem {
+    const cached = cache.get(text)
+    if (cached === undefined) return planNew(text, this.#budget)
+    return this.#budget.tryCharge(cached.units) ? cached.result : tooCostlyTogether
+  }
+}
+
+const tooCostlyTogether: SelectorProblem = {
+  problem:
+    'takes, with the other selectors of this request, more work to plan than the ' +
+    `${planningUnitsMax} units allowed; send them in several requests`,
+}
+
+/** Plans a selector that is not in the cache. Its problem is kept, too, unless it is due to the selectors before it. */
+function planNew(text: string, budget: PlanningBudget): Plan | SelectorProblem {
+  const { isWhole, remaining } = budget
+  try {
+    const { result, bytes } = planWithin(text, budget)
+    return remember(text, result, remaining - budget.remaining, bytes)
+  } catch (error) {
+    if (!(error instanceof TooCostly)) throw error
+    if (!isWhole) return tooCostlyTogether
+    return remember(text, tooCostly(error.message), planningUnitsMax, 0)
+  }
+}
+
+function tooCostly(where: string): SelectorProblem {
+  return {
+    problem: `takes more work to plan than the ${planningUnitsMax} units allowed, exceeded at ${where}`,
+  }
 }
 
 /** @param bytes what the plan takes besides the entry and its text */
-function remember<T extends Plan | SelectorProblem>(text: string, plan: T, bytes: number): T {
-  cache.set(text, plan, { size: entryBytes + 4 * text.length + bytes })
-  return plan
+function remember(text: string, result: Plan | SelectorProblem, units: number, bytes: number): Plan | SelectorProblem {
+  cache.set(text, { result, units }, { size: entryBytes + 4 * text.length + bytes })
+  return result
 }
 
-/** The plan of a parsed selector; compiles its patterns. */
-function planOf(selector: Selector): Plan {
-  return selector.kind === 'set' ? planUnion(selector.members.map(planMember)) : planMember(selector)
+/**
+ * The plan of a text, and the most bytes that it may take.
+ *
+ * @throws TooCostly if the budget does not allow for it
+ */
+function planWithin(
+  text: string,
+  budget: PlanningBudget,
+): { readonly result: Plan | SelectorProblem; readonly bytes: number } {
+  const { remaining } = budget
+  const selector = parseSelector(text, budget)
+  if ('problem' in selector) return { result: selector, bytes: 0 }
+  const result =
+    selector.kind === 'set'
+      ? planUnion(selector.members.map((member) => planMember(member, budget)))
+      : planMember(selector, budget)
+  const engines = patternsIn(selector).filter(({ engine }) => engine !== undefined).length
+  return { result, bytes: engines * automatonBytesMax + (remaining - budget.remaining) * bytesPerUnit }
 }
 
 /** The plan of one member, whose ranges may be kept: those of a union and its matcher are made of them. */
-function planMember(member: Member): Plan {
+function planMember(member: Member, budget: PlanningBudget): Plan {
   const { ranges, matcher } = compile(member)
+  budget.charge(ranges.length * keyRangeCost, 'its key ranges')
   return { ranges: inOwnMemory(ranges), matcher }
 }
 
@@ -60,9 +127,5 @@ function compile(member: Member): Plan {
 /** A cached plan's own objects, closures and keys: a rough mean. */
 const entryBytes = 2048
 
-/** The most bytes that a plan may take: its ranges, and the automata of its patterns. */
-function bytesOf(plan: Plan, engines: number): number {
-  let bytes = engines * automatonBytesMax
-  for (const range of plan.ranges) bytes += range.start.length + range.end.length
-  return bytes
-}
+/** What a plan keeps of the work for it, at most: its ranges, its prefixes, and the programs of its patterns. */
+const bytesPerUnit = 16

@@ -5,6 +5,7 @@
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/parse.js'
 import { parseBody } from '../api/parse-body.js'
 import { isProblem } from '../api/problems.js'
+import { Planner } from '../selectors/planner.js'
 import type { Creation, KeyRecord } from '../store/store.js'
 import { parsePath } from '../topics/path.js'
 import { endLineShape, keyLineShape, topicLineShape } from '../validators.js'
@@ -63,7 +64,7 @@ function parseTopic(line: Buffer): ImportedTopic {
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) throw new WrongLine(checked.message)
   const { removal } = checked
-  const clause = planRemoveClause(removal)
+  const clause = planRemoveClause(removal, new Planner())
   if (isProblem(clause)) throw new WrongLine(clause.message)
   return { kind: 'topic', path, type, properties, removal, valueText: valueText && Buffer.from(valueText) }
 }

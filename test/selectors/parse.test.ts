@@ -5,13 +5,23 @@ import t from 'tap'
 import {
   enginesSizeMax,
   groupDepthMax,
+  linearSizeMax,
   patternSizeMax,
   repeatMax,
   selectorBytesMax,
   selectorEnginesMax,
 } from '../../dist/limits.js'
-import { parseSelector } from '../../dist/selectors/parse-selector.js'
+import {
+  parseSelector as parseWithin,
+  type Selector,
+  type SelectorProblem,
+} from '../../dist/selectors/parse-selector.js'
 import { planSelector } from '../../dist/selectors/planner.js'
+import { PlanningBudget } from '../../dist/selectors/planning-budget.js'
+
+function parseSelector(text: string): Selector | SelectorProblem {
+  return parseWithin(text, new PlanningBudget())
+}
 
 function sourceOf(text: string): unknown {
   const selector = parseSelector(text)
@@ -19,7 +29,7 @@ function sourceOf(text: string): unknown {
 }
 
 /** A selector with each pattern as its source text. */
-function outline(selector: Exclude<ReturnType<typeof parseSelector>, { problem: string }>): unknown {
+function outline(selector: Selector): unknown {
   switch (selector.kind) {
     case 'path':
       return selector.path
@@ -206,6 +216,8 @@ t.test('each limit is allowed, and one more is refused', async (t) => {
   refused(`?${'a'.repeat(patternSizeMax + 1)}`, /size 2001 with repetitions expanded, /)
   allowed(`?${'a'.repeat(enginesSizeMax - 2)}[b-z]+`)
   refused(`?${'a'.repeat(enginesSizeMax - 1)}[b-z]+`, /^has 1 regular expressions with a total size of 1201; /)
+  allowed(`?${'a'.repeat(linearSizeMax - 6)}(b|c)*`)
+  refused(`?${'a'.repeat(linearSizeMax - 5)}(b|c)*`, /regular expressions with a total size of 601; at most 600 /)
   const engines = (count: number) => `#${Array.from({ length: count }, (_, i) => `?a${i}[^b]`).join('////')}`
   allowed(engines(selectorEnginesMax))
   refused(engines(selectorEnginesMax + 1), /^has 33 regular expressions/)

@@ -15,6 +15,7 @@ import { planSelector } from '../../selectors/planner.js'
 import type { Clock } from '../clock.js'
 import { type Clauses, clauseWaitsMs, createClauses } from '../remove-clauses.js'
 import type { Cancellation, DueRemovals, TopicStore } from '../store.js'
+import { waitForSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
 import { DueEntries, type Entry } from './due-entries.js'
 import type { Environment, Table } from './environment.js'
@@ -154,6 +155,8 @@ export class Expiry {
       await this.#entries.reschedule(evaluated, evaluated.dueMs)
       return 0
     }
+    // Planning takes long for a slice, and is followed by a pause as long.
+    await waitForSlice()
     const plan = planSelector(evaluated.clauseSelector)
     const removed = 'problem' in plan ? 0 : await this.#removeMatches(plan, cancellation)
     await this.#entries.endPolicy(evaluated)

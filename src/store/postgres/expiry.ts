@@ -14,6 +14,7 @@ import type { Plan } from '../../selectors/plan.js'
 import { planSelector } from '../../selectors/planner.js'
 import { type Clauses, clauseWaitsMs, createClauses } from '../remove-clauses.js'
 import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
+import { waitForSlice } from '../time-slices.js'
 import { bytesArray, plainArray } from './arrays.js'
 import type { Connections } from './connections.js'
 import { dueTopics, type Evaluated, readDueAgain, removeTopics, reschedule, waitingTopics } from './due-topics.js'
@@ -127,6 +128,8 @@ export class Expiry {
         await reschedule(this.#write, [topic])
         return 0
       }
+      // Planning takes long for a slice, and is followed by a pause as long.
+      await waitForSlice()
       const plan = planSelector(topic.clauseSelector)
       const count = 'problem' in plan ? 0 : await this.#removeMatches(plan, unlessHeld(cancellation, held))
       // A clause that was executed completely ends, even if cancelled; without the lease another process may be

@@ -1,0 +1,87 @@
+/**
+ * What planning may cost: one budget for all selectors of a request, in units of work that are counted before the work
+ * is done. It never looks at a clock, so the same request always gets the same answer.
+ *
+ * A unit is about 0.1 µs of a present core. The costs below were measured for the most expensive cases found, in a
+ * process that had just warmed up; `test/selectors/planning-cost` compares them with the time of a plan.
+ */
+import { planningUnitsMax } from '../limits.js'
+
+/** A UTF-16 unit of a selector's text. */
+export const textUnitCost = 2
+
+/** A selector, or a member of a set. */
+export const memberCost = 20
+
+/** A pattern: one of a member, or one for each segment. */
+export const patternCost = 30
+
+/** A character, a range or a class of a few ranges within brackets. */
+export const classMemberCost = 10
+
+/** A range of a Unicode class: the engine appends and sorts them each time that the class is named. */
+export const namedRangeCost = 8
+
+/** The same where case is folded: two tables are sorted first. */
+export const foldedRangeCost = 16
+
+/**
+ * The code points that a range in brackets contains, where case is folded: the engine looks at each, and sorts the other
+ * cases. No range has more than a few thousand letters with cases.
+ */
+export function foldedCodePointsCost(codePoints: number): number {
+  return Math.min(6 * codePoints, 2 * codePoints + 8000)
+}
+
+/** A small class such as `\W` where case is folded. */
+export const foldedClassCost = 250
+
+/** An instruction of the linear-time engine. */
+export const instructionCost = 60
+
+/** So many ranges of all instructions, with repetitions expanded, cost a unit. */
+export const instructionRangesPerUnit = 4
+
+/** A class beyond U+FFFF, or a dot, for the built-in engine: it tests surrogates by themselves. */
+export const wideClassCost = 900
+
+/** A literal prefix, each time that it is made longer. */
+export const prefixCost = 2
+
+/** A key range of a plan: its two keys, and its place among the others. */
+export const keyRangeCost = 50
+
+/** Ends the planning of a selector. */
+export class TooCostly extends Error {}
+
+export class PlanningBudget {
+  #remaining = planningUnitsMax
+
+  /** What is left, in units. */
+  get remaining(): number {
+    return this.#remaining
+  }
+
+  /** Whether no selector has been charged yet. */
+  get isWhole(): boolean {
+    return this.#remaining === planningUnitsMax
+  }
+
+  /**
+   * Pays for work that is about to be done.
+   *
+   * @param where what of the selector it is for, as a phrase
+   * @throws TooCostly if that is more than is left
+   */
+  charge(units: number, where: string): void {
+    if (units > this.#remaining) throw new TooCostly(where)
+    this.#remaining -= units
+  }
+
+  /** Pays for work that has been done before; returns whether that is no more than is left. */
+  tryCharge(units: number): boolean {
+    if (units > this.#remaining) return false
+    this.#remaining -= units
+    return true
+  }
+}

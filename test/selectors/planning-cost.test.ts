@@ -1,0 +1,143 @@
+/**
+ * What planning may cost: a pattern is charged with what it contains, the selectors of one request have one budget, and
+ * whatever is within the budget costs a bounded multiple of a plain selector in the same run.
+ */
+import t from 'tap'
+import { planningUnitsMax, selectorBytesMax } from '../../dist/limits.js'
+import { parseSelector } from '../../dist/selectors/parse-selector.js'
+import { Planner, planSelector } from '../../dist/selectors/planner.js'
+import { PlanningBudget, TooCostly } from '../../dist/selectors/planning-budget.js'
+
+/** What a selector costs before its ranges; Infinity if that is beyond the budget. */
+function unitsOf(text: string): number {
+  const budget = new PlanningBudget()
+  try {
+    parseSelector(text, budget)
+    return planningUnitsMax - budget.remaining
+  } catch (error) {
+    if (error instanceof TooCostly) return Infinity
+    throw error
+  }
+}
+
+/** Selectors that get more expensive with their number; before there was a budget, 8 KiB of the first took 6 s. */
+const families: Readonly<Record<string, (count: number) => string>> = {
+  'folded ranges': (n) => `*(?i)[${'a-\\x{10ffff}'.repeat(n)}]`,
+  'folded classes': (n) => `*(?i)u[${'\\pL\\PN'.repeat(n)}]`,
+  'small folded ranges': (n) => `*(?i)[${'Ͱ-Ͽ'.repeat(n)}]`,
+  'classes in one': (n) => `*u[${'\\pL\\PN'.repeat(n)}]`,
+  'classes in many': (n) => `*u${`[${'\\pL\\PN'.repeat(25)}]`.repeat(n)}`,
+  'negated classes': (n) => `*u[^${'\\p{Cn}'.repeat(n)}]`,
+  alternatives: (n) => `*${'\\pL|'.repeat(n)}x`,
+  'repeated classes': (n) => `*[\\pL\\pN]{${n}}.+x`,
+  'wide classes': (n) => `*${'[^a]'.repeat(n)}.`,
+  'optional groups after ^': (n) =>
+    `*^${Array.from({ length: n }, (_, i) => `(${String.fromCharCode(0x4e00 + i)})?`).join('')}$`,
+  segments: (n) => `?${'[ab]{6}/'.repeat(n)}a`,
+  ranges: (n) => `#${Array.from({ length: n }, (_, i) => `?a[ab]{6}${i}`).join('////')}`,
+}
+
+/** The most that fits into a selector and is planned, and the next one. */
+function boundary(selectorOf: (count: number) => string): readonly [planned: string, refused: string | undefined] {
+  const planned = (count: number): boolean => !('problem' in planSelector(selectorOf(count)))
+  let low = 0
+  let high = 1
+  while (Buffer.byteLength(selectorOf(high)) <= selectorBytesMax && planned(high)) {
+    low = high
+    high *= 2
+  }
+  while (low + 1 < high) {
+    const middle = (low + high) >> 1
+    if (Buffer.byteLength(selectorOf(middle)) <= selectorBytesMax && planned(middle)) low = middle
+    else high = middle
+  }
+  return [selectorOf(low), Buffer.byteLength(selectorOf(high)) <= selectorBytesMax ? selectorOf(high) : undefined]
+}
+
+function cpuMs(work: () => void): number {
+  const start = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(start)
+  return (user + system) / 1000
+}
+
+/** Parses and compiles a text, which no cache does instead; the least of three times. */
+function parsingMs(text: string): number {
+  return Math.min(...Array.from({ length: 3 }, () => cpuMs(() => unitsOf(text))))
+}
+
+/** Plain selectors that take as much CPU as the budget allows for, within a factor. */
+const plainTexts = Array.from({ length: 10 }, (_, i) =>
+  `#${Array.from({ length: 500 }, (_, k) => `*line-${i}-${k}//`).join('////')}`.slice(0, selectorBytesMax),
+)
+
+t.test(
+  'the most expensive selectors that are planned, or refused, take a bounded multiple of plain ones',
+  async (t) => {
+    for (const [name, selectorOf] of Object.entries(families)) {
+      const [planned, refused] = boundary(selectorOf)
+      const plainMs = Math.min(...Array.from({ length: 3 }, () => cpuMs(() => plainTexts.map(unitsOf))))
+      for (const text of refused === undefined ? [planned] : [planned, refused]) {
+        const ms = parsingMs(text)
+        // At most 1.5 times was measured. Without a budget it was 20 to 200 times, and no selector was refused.
+        t.ok(ms < 6 * plainMs, `${name} (${text.length}): ${ms.toFixed(1)} ms, plain ones ${plainMs.toFixed(1)} ms`)
+      }
+    }
+  },
+)
+
+t.test('a class costs what it contains', async (t) => {
+  const many = (text: string) => unitsOf(`*u[${text.repeat(10)}]`)
+  t.ok(many('\\pL') > 50 * many('a'), 'a Unicode class')
+  t.ok(many('\\PN') > 10 * many('a'), 'a negated one')
+  t.ok(unitsOf('*(?i)u[\\pL]') > unitsOf('*u[\\pL]'), 'with folded case')
+  t.ok(unitsOf('*(?i)[b-\\x{ffff}]') > 100 * unitsOf('*[b-\\x{ffff}]'), 'a range with folded case')
+  t.ok(unitsOf('*u[\\pL]{500}.+x') > 20 * unitsOf('*u[\\pL].+x'), 'repeated')
+})
+
+t.test('a selector beyond the budget is refused for the part that exceeds it', async (t) => {
+  const refused: readonly (readonly [string, RegExp])[] = [
+    [`*u${`[${'\\pL\\PN'.repeat(25)}]`.repeat(50)}`, /exceeded at the class "\\pL"$/],
+    ['*(?i)[B-\\x{10ffff}b-\\x{10ffff}]', /exceeded at the class "\[B-\\x\{10ffff\}b-\\x\{10ffff\}\]"$/],
+    ['*[\\pL\\pN]{1000}.+x', /exceeded at the size of its patterns and their classes, with repetitions expanded$/],
+    [`?${'[ab]{6}/'.repeat(900)}a`, /exceeded at the literal beginnings of its patterns$/],
+    [`*${'[^a]'.repeat(900)}.`, /exceeded at its classes of all characters$/],
+    [`#${Array.from({ length: 90 }, (_, i) => `?a[ab]{6}${i}`).join('////')}`, /exceeded at its key ranges$/],
+  ]
+  for (const [text, problem] of refused) {
+    for (const round of ['first', 'from the cache'])
+      t.match(planSelector(text), { problem }, `${text.slice(0, 20)}…, ${round}`)
+  }
+  t.match(planSelector(refused[0]?.[0] ?? ''), { problem: /^takes more work to plan than the 250000 units allowed, / })
+})
+
+t.test('a set of 750 subtrees, and patterns with many Unicode classes, are planned', async (t) => {
+  const subtrees = `#${Array.from({ length: 750 }, (_, i) => `*p${i}//`).join('////')}`.slice(0, selectorBytesMax)
+  for (const text of [subtrees, `?${'[\\pL\\pN_-]+/'.repeat(20)}x`, '*(?i)[\\pL\\pN ]+/(a|b)+', '?[^x]{1,1000}y']) {
+    t.notOk('problem' in planSelector(text), text.slice(0, 20))
+  }
+})
+
+/** A path costs 70 units and 2 for each character. */
+const pathOf = (length: number, name: number): string => `p${String(name).padStart(length - 1, '0')}`
+
+t.test('the budget is for all selectors together: the last unit may be used, and no more', async (t) => {
+  for (const round of ['planned', 'from the cache']) {
+    for (const [length, isPlanned] of [
+      [90, true],
+      [91, false],
+    ] as const) {
+      const planner = new Planner()
+      const plans = Array.from({ length: 925 }, (_, i) => planner.plan(pathOf(100, i)))
+      t.notOk(
+        plans.some((plan) => 'problem' in plan),
+        `925 paths of 270 units, ${round}`,
+      )
+      t.notOk('problem' in planner.plan(pathOf(100, 0)), 'the same text again costs nothing')
+      const last = planner.plan(pathOf(length, 1))
+      if (isPlanned) t.notOk('problem' in last, `250 more, ${round}`)
+      else t.match(last, { problem: /^takes, with the other selectors of this request, more work / }, `252, ${round}`)
+      t.notOk('problem' in planSelector(pathOf(length, 1)), 'alone, it is planned')
+    }
+  }
+})
