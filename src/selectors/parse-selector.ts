@@ -28,7 +28,7 @@ import type { Scope } from './scope.js'
  * What a text selects. A full-path pattern with the scope `subtree` has a `literal` if its text is also a path, and no
  * `pattern` if its text is only a path.
  */
-export type Selector =
+type Selector =
   | { readonly kind: 'path'; readonly path: Path }
   | { readonly kind: 'split-path'; readonly segments: readonly Pattern[]; readonly scope: Scope }
   | {

@@ -19,7 +19,7 @@ import {
 import { planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget } from '../../dist/selectors/planning-budget.js'
 
-function parseSelector(text: string): Selector | SelectorProblem {
+function parseSelector(text: string): ReturnType<typeof parseWithin> {
   return parseWithin(text, new PlanningBudget())
 }
 
@@ -29,7 +29,7 @@ function sourceOf(text: string): unknown {
 }
 
 /** A selector with each pattern as its source text. */
-function outline(selector: Selector): unknown {
+function outline(selector: Exclude<ReturnType<typeof parseWithin>, { problem: string }>): unknown {
   switch (selector.kind) {
     case 'path':
       return selector.path
