@@ -6,10 +6,11 @@
  * none, since its imports of their types are erased at compile time. Bounds that TypeScript cannot express are tags in
  * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file depends on typia.
  */
-import typia, { type IValidation } from 'typia'
+import typia, { type IValidation, TypeGuardError } from 'typia'
 import type {
   AddAnswer,
   BatchAnswer,
+  CountAnswer,
   ErrorAnswer,
   FetchItem,
   FetchPage,
@@ -42,64 +43,88 @@ import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tools/
  */
 export type ValidationError = IValidation.IError
 
+/** What a validator says of an input: that it is of the shape, or the first thing that is wrong with it. */
+type Validation<Body> =
+  | { readonly success: true; readonly data: Body }
+  | { readonly success: false; readonly error: ValidationError }
+
 /** The shape of a JSON object, for api/parse-body.ts: its validator, and the names of its members. */
 export interface BodyShape<Body> {
-  readonly validate: (input: unknown) => IValidation<Body>
+  readonly validate: (input: unknown) => Validation<Body>
   readonly names: readonly string[]
 }
 
+/** A validator that stops at the first error: a body can have 100,000, and a refusal names one. */
+function validatorOf<Body>(assertShape: (input: unknown) => Body): BodyShape<Body>['validate'] {
+  return (input) => {
+    try {
+      return { success: true, data: assertShape(input) }
+    } catch (error) {
+      if (!(error instanceof TypeGuardError)) throw error
+      return { success: false, error: { path: error.path ?? '', expected: error.expected, value: error.value } }
+    }
+  }
+}
+
 export const fetchShape: BodyShape<FetchBody> = {
-  validate: typia.createValidateEquals<FetchBody>(),
+  validate: validatorOf(typia.createAssertEquals<FetchBody>()),
   names: typia.misc.literals<keyof FetchBody>(),
 }
 export const setShape: BodyShape<SetBody> = {
-  validate: typia.createValidateEquals<SetBody>(),
+  validate: validatorOf(typia.createAssertEquals<SetBody>()),
   names: typia.misc.literals<keyof SetBody>(),
 }
 export const addAndSetShape: BodyShape<AddAndSetBody> = {
-  validate: typia.createValidateEquals<AddAndSetBody>(),
+  validate: validatorOf(typia.createAssertEquals<AddAndSetBody>()),
   names: typia.misc.literals<keyof AddAndSetBody>(),
 }
 export const addShape: BodyShape<AddBody> = {
-  validate: typia.createValidateEquals<AddBody>(),
+  validate: validatorOf(typia.createAssertEquals<AddBody>()),
   names: typia.misc.literals<keyof AddBody>(),
 }
 export const removeShape: BodyShape<RemoveBody> = {
-  validate: typia.createValidateEquals<RemoveBody>(),
+  validate: validatorOf(typia.createAssertEquals<RemoveBody>()),
   names: typia.misc.literals<keyof RemoveBody>(),
 }
 
 /** A batch, and its operations by their `op`. */
 export const batchShape: BodyShape<UncheckedBatch> = {
-  validate: typia.createValidateEquals<UncheckedBatch>(),
+  validate: validatorOf(typia.createAssertEquals<UncheckedBatch>()),
   names: typia.misc.literals<keyof UncheckedBatch>(),
 }
 export const operationShapes = {
   set: {
-    validate: typia.createValidateEquals<SetOperation>(),
+    validate: validatorOf(typia.createAssertEquals<SetOperation>()),
     names: typia.misc.literals<keyof SetOperation>(),
   } satisfies BodyShape<SetOperation>,
   addAndSet: {
-    validate: typia.createValidateEquals<AddAndSetOperation>(),
+    validate: validatorOf(typia.createAssertEquals<AddAndSetOperation>()),
     names: typia.misc.literals<keyof AddAndSetOperation>(),
   } satisfies BodyShape<AddAndSetOperation>,
   add: {
-    validate: typia.createValidateEquals<AddOperation>(),
+    validate: validatorOf(typia.createAssertEquals<AddOperation>()),
     names: typia.misc.literals<keyof AddOperation>(),
   } satisfies BodyShape<AddOperation>,
   remove: {
-    validate: typia.createValidateEquals<RemoveOperation>(),
+    validate: validatorOf(typia.createAssertEquals<RemoveOperation>()),
     names: typia.misc.literals<keyof RemoveOperation>(),
   } satisfies BodyShape<RemoveOperation>,
 }
 
+/** The most names that an object of a request can have. */
+export const bodyNamesMax: number = Math.max(
+  ...[fetchShape, setShape, addAndSetShape, addShape, removeShape, batchShape, ...Object.values(operationShapes)].map(
+    ({ names }) => names.length,
+  ),
+)
+
 /** The lines of an import. */
 export const topicLineShape: BodyShape<TopicLine> = {
-  validate: typia.createValidateEquals<TopicLine>(),
+  validate: validatorOf(typia.createAssertEquals<TopicLine>()),
   names: typia.misc.literals<keyof TopicLine>(),
 }
 export const keyLineShape: BodyShape<KeyLine> = {
-  validate: typia.createValidateEquals<KeyLine>(),
+  validate: validatorOf(typia.createAssertEquals<KeyLine>()),
   names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
 }
 export const endLineShape: BodyShape<EndLine> = {
@@ -129,6 +154,6 @@ export const requestSchemas: object | undefined = typia.json.schemas<
 
 /** The JSON schemas of answers, by the names of their types. */
 export const answerSchemas: object | undefined = typia.json.schemas<
-  [FetchItem, FetchPage, SetAnswer, AddAnswer, RemoveAnswer, BatchAnswer, ErrorAnswer],
+  [FetchItem, FetchPage, CountAnswer, SetAnswer, AddAnswer, RemoveAnswer, BatchAnswer, ErrorAnswer],
   '3.1'
 >().components.schemas

@@ -1,20 +1,22 @@
 /**
  * The members of a request body, found in one pass over its bytes before JSON.parse: the text of `value`, so that a
- * value is stored as it was sent and never serialised again; what JSON.parse would merge or round; and how deep the
- * values nest, so that no body causes deep recursion or allocation.
+ * value is stored as it was sent and never serialised again; what JSON.parse would merge or round; how deep the values
+ * nest; and what JSON.parse need not see, so that no body causes deep recursion or much allocation.
  *
- * The result counts only if JSON.parse accepts the body too: in a text that is not JSON it is correct up to the first
- * wrong byte, which json-problem.ts finds; after that the pass is only certain to end. json-bytes.ts says how bytes
- * past the end compare.
+ * The result counts only if the body is JSON: in a text that is not, it is correct up to the first wrong byte, which
+ * json-problem.ts finds; after that the pass is only certain to end. json-bytes.ts says how bytes past the end compare.
  */
-import { valueLevelsMax } from '../limits.js'
+import { propertiesBytesMax, valueLevelsMax } from '../limits.js'
+import { bodyNamesMax } from '../validators.js'
 import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, space } from './json-bytes.js'
 import { skipSpace, skipString, skipValue, tooDeep } from './skip-json.js'
 
 /** The members of one object. The texts are views into the body; undefined where there is no such member. */
 export interface Members {
-  /** How many there are; a repeated one counts each time. */
+  /** How many there are, up to a bound; a repeated one counts each time. */
   count: number
+  /** Whether there are more: then at least one has a name that is unknown or repeated, and the rest was not examined. */
+  isCrowded: boolean
   /** Where the object begins, and the position after it. */
   start: number
   end: number
@@ -22,13 +24,29 @@ export interface Members {
   size: Uint8Array | undefined
   deepBranchDepth: Uint8Array | undefined
   deepBranchLimit: Uint8Array | undefined
-  properties: Buffer | undefined
-  constraint: Buffer | undefined
+  /** The members of `properties` and of `constraint`; of one that is no object there are none. */
+  properties: Members | undefined
+  constraint: Members | undefined
   /** The members of each element of `operations`, up to a bound; of an element that is no object there are none. */
   operations: Members[] | undefined
+  /** How many elements `operations` has. */
+  operationsCount: number
   /** The name, quoted, of the first member whose value has too many levels; nothing after it was examined. */
   tooDeep: Uint8Array | undefined
 }
+
+/**
+ * The parts of a body that JSON.parse need not see: the start of each and the position after it, in the order of the
+ * text. They are the contents of arrays and objects of which only the text counts, and what follows the members or
+ * elements that a bound allows. What remains of a JSON text is JSON.
+ */
+export type Cuts = number[]
+
+/** More than any valid object has: among so many, one is unknown or repeated. */
+const membersMax = bodyNamesMax + 1
+
+/** Bytes of properties that are examined, as `leastBytes` counts them: what has more is too large, or has a name twice. */
+const propertiesScannedMax = propertiesBytesMax + 0x100
 
 /** The first byte that is not white space, which says what kind of value a text is; undefined when there is none. */
 export function firstByte(text: Uint8Array): number | undefined {
@@ -37,13 +55,49 @@ export function firstByte(text: Uint8Array): number | undefined {
 
 /**
  * @param body UTF-8 of one JSON object; for any other text nothing is found
+ * @param cuts is added to, unless the object is nested too deep
  * @param levelsMax how deep a member's value may nest; a constraint one level deeper, since a value is in it
  * @param start where the object begins
  * @param operationsMax how many elements of `operations` are examined, in the same pass; without it, none
  */
-export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0, operationsMax = 0): Members {
-  const members: Members = {
+export function scanMembers(
+  body: Buffer,
+  cuts: Cuts = [],
+  levelsMax = valueLevelsMax,
+  start = 0,
+  operationsMax = 0,
+): Members {
+  const members = noMembers(start)
+  let kept = start
+  members.end = eachMember(body, start, (nameStart, nameEnd, start) => {
+    if (members.count === membersMax) {
+      members.isCrowded = true
+      return undefined
+    }
+    members.count++
+    const name = knownName(body, nameStart, nameEnd)
+    let end: number | typeof tooDeep
+    if (name === 'operations' && operationsMax > 0 && body[start] === openBracket) {
+      end = scanElements(body, start, levelsMax, operationsMax, members, cuts)
+    } else {
+      end = skipValue(body, start, name === 'constraint' ? levelsMax + 1 : levelsMax)
+      if (end !== tooDeep) keepText(body, name, start, end, members, cuts)
+    }
+    if (end === tooDeep) {
+      members.tooDeep = body.subarray(nameStart, nameEnd)
+      return undefined
+    }
+    kept = end
+    return end
+  })
+  if (members.isCrowded) members.end = cutRest(body, start, kept, cuts)
+  return members
+}
+
+function noMembers(start: number): Members {
+  return {
     count: 0,
+    isCrowded: false,
     start,
     end: start,
     value: undefined,
@@ -53,33 +107,84 @@ export function scanMembers(body: Buffer, levelsMax = valueLevelsMax, start = 0,
     properties: undefined,
     constraint: undefined,
     operations: undefined,
+    operationsCount: 0,
     tooDeep: undefined,
   }
-  members.end = eachMember(body, start, (nameStart, nameEnd, start) => {
-    members.count++
-    const name = knownName(body, nameStart, nameEnd)
-    let end: number | typeof tooDeep
-    if (name === 'operations' && operationsMax > 0 && body[start] === openBracket) {
-      members.operations = []
-      end = scanElements(body, start, levelsMax, operationsMax, members.operations)
-    } else {
-      end = skipValue(body, start, name === 'constraint' ? levelsMax + 1 : levelsMax)
-    }
-    if (end === tooDeep) {
-      members.tooDeep = body.subarray(nameStart, nameEnd)
+}
+
+/** Keeps what is needed of a member's value, and cuts what JSON.parse need not see. */
+function keepText(
+  body: Buffer,
+  name: KeptName | undefined,
+  start: number,
+  end: number,
+  members: Members,
+  cuts: Cuts,
+): void {
+  if (name === 'constraint' || name === 'properties') {
+    members[name] = scanInner(body, start, end, name, cuts)
+    return
+  }
+  if (name === 'value') members.value = withoutSpace(body.subarray(start, end))
+  else if (name !== undefined && name !== 'operations') members[name] = body.subarray(start, end)
+  cutContents(body, start, end, cuts)
+}
+
+/** The members of an object within a body, of which only `value` is kept. */
+function scanInner(body: Buffer, start: number, end: number, outer: 'constraint' | 'properties', cuts: Cuts): Members {
+  const members = noMembers(start)
+  let bytes = 0
+  members.end = end
+  if (body[start] !== openBrace) {
+    cutContents(body, start, end, cuts)
+    return members
+  }
+  let kept = start
+  eachMember(body, start, (nameStart, nameEnd, start) => {
+    if (outer === 'constraint' ? members.count === membersMax : bytes > propertiesScannedMax) {
+      members.isCrowded = true
       return undefined
     }
-    if (name === 'value') members.value = withoutSpace(body.subarray(start, end))
-    else if (name !== undefined && name !== 'operations') members[name] = body.subarray(start, end)
-    return end
+    members.count++
+    bytes += leastBytes(body, nameStart, nameEnd)
+    kept = skipValue(body, start, Infinity)
+    if (knownName(body, nameStart, nameEnd) === 'value') members.value = withoutSpace(body.subarray(start, kept))
+    cutContents(body, start, kept, cuts)
+    return kept
   })
+  if (members.isCrowded) cuts.push(kept, end - 1)
   return members
+}
+
+/**
+ * The least number of bytes that a quoted name can have without its quotes and escapes, or two if that is less: but for
+ * 129 names, which the bound of properties allows for, all have as many.
+ */
+function leastBytes(body: Buffer, start: number, end: number): number {
+  let bytes = end - start - 2
+  // Six bytes, such as \u0061, stand for at least one.
+  for (let at = start; at < end; at++) if (body[at] === backslash) bytes -= 5
+  return Math.max(bytes, 2)
+}
+
+/** Cuts the contents of an array or object, if it has any. */
+function cutContents(body: Buffer, start: number, end: number, cuts: Cuts): void {
+  const first = body[start]
+  if ((first === openBrace || first === openBracket) && end - start > 2) cuts.push(start + 1, end - 1)
+}
+
+/** Cuts what follows the position `kept` in the object at `start`; @returns the position after the object */
+function cutRest(body: Buffer, start: number, kept: number, cuts: Cuts): number {
+  const end = skipValue(body, skipSpace(body, start), Infinity)
+  cuts.push(kept, end - 1)
+  return end
 }
 
 /**
  * The elements of the array at `start`: each is an operation, whose members may nest as deep as those of a body.
  *
  * @param levelsMax how deep the array may nest
+ * @param members gets the elements, up to `countMax`, and their number
  * @returns the position after the array, or `tooDeep`
  */
 function scanElements(
@@ -87,23 +192,48 @@ function scanElements(
   start: number,
   levelsMax: number,
   countMax: number,
-  elements: Members[],
+  members: Members,
+  cuts: Cuts,
 ): number | typeof tooDeep {
+  const elements: Members[] = []
+  members.operations = elements
+  members.operationsCount = 0
   let at = skipSpace(body, start + 1)
+  let kept = at
   while (at < body.length && body[at] !== closeBracket) {
-    let end: number | typeof tooDeep = tooDeep
-    if (elements.length < countMax) {
-      const members = scanMembers(body, valueLevelsMax, at)
-      elements.push(members)
-      if (body[at] === openBrace && members.tooDeep === undefined) end = members.end
-    }
-    if (end === tooDeep) end = skipValue(body, at, levelsMax - 1)
+    const end =
+      members.operationsCount++ < countMax
+        ? scanElement(body, at, levelsMax - 1, elements, cuts)
+        : skipValue(body, at, levelsMax - 1)
     if (end === tooDeep) return tooDeep
+    if (members.operationsCount <= countMax) kept = end
     // In a text that is not JSON, nothing may have been skipped.
     at = skipSpace(body, Math.max(end, at + 1))
     if (body[at] === comma) at = skipSpace(body, at + 1)
   }
+  if (members.operationsCount > countMax) cuts.push(kept, at)
   return at + 1
+}
+
+/** @returns the position after the element, whose members are added to `elements`, or `tooDeep` */
+function scanElement(
+  body: Buffer,
+  at: number,
+  levelsMax: number,
+  elements: Members[],
+  cuts: Cuts,
+): number | typeof tooDeep {
+  const cutsBefore = cuts.length
+  const members = scanMembers(body, cuts, valueLevelsMax, at)
+  elements.push(members)
+  const isWhole = body[at] === openBrace && members.tooDeep === undefined
+  if (isWhole && !members.isCrowded) return members.end
+  // Its depth is not known yet.
+  const end = skipValue(body, at, levelsMax)
+  if (end === tooDeep || isWhole) return end
+  cuts.length = cutsBefore
+  cutContents(body, at, end, cuts)
+  return end
 }
 
 /** The first name that the object at `start` has more than once, however it is escaped; undefined when there is none. */
@@ -169,8 +299,11 @@ const knownByFirst = Array.from({ length: 256 }, (_, byte) =>
   byte === backslash ? known : known.filter(({ name }) => name[0] === byte),
 )
 
-/** The member that the quoted name from `start` to `end` belongs to, if its text is kept. */
-function knownName(body: Uint8Array, start: number, end: number): (typeof known)[number]['member'] | undefined {
+/** The members that are kept. */
+type KeptName = (typeof known)[number]['member']
+
+/** The member that the quoted name from `start` to `end` belongs to, if it is kept. */
+function knownName(body: Uint8Array, start: number, end: number): KeptName | undefined {
   const candidates = knownByFirst[body[start + 1] as number]
   if (candidates === undefined) return undefined
   for (const { member, name } of candidates) if (spells(body, start, end, name)) return member

@@ -27,8 +27,8 @@ export function parseBatch(bytes: Buffer, operationsMax: number): readonly Write
   const batch = checkObject(parsed, batchShape)
   if (isProblem(batch)) return batch
   const inputs = batch.body.operations
-  if (inputs.length < 1 || inputs.length > operationsMax) return countProblem(inputs.length, operationsMax)
-  const elements = parsed.members.operations
+  const { operations: elements, operationsCount: count } = parsed.members
+  if (count < 1 || count > operationsMax) return countProblem(count, operationsMax)
   assert(elements?.length === inputs.length, 'an accepted array has the elements that were found in its text')
   const operations: WriteOperation[] = []
   for (const [index, members] of elements.entries()) {

@@ -1,33 +1,36 @@
 /**
  * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`, in this order: UTF-8 →
- * members.ts → JSON.parse → repeated names → validator → size. An array, or a value that nests too deep, never reaches
- * JSON.parse, which would build it first. Paths, selectors and properties are checked in parse.ts.
+ * members.ts → JSON.parse → repeated names → number of members → validator → size. JSON.parse, which would build them
+ * first, sees no array in place of a body, no value that nests too deep, and no contents of arrays and objects of which
+ * only the text counts: json-problem.ts checks those. Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
+import { isUtf8 } from 'node:buffer'
 import { branchNumberMax, keyRateMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
-import { firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
+import { type Cuts, firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
 import { isProblem, type Problem, problem, shorten } from './problems.js'
 
-/** An object that its validator accepted, with the texts of some members. */
+/** An object that its validator accepted, with what of it is needed besides. */
 export interface Parsed<Body> {
+  /** In it, arrays and objects within `value` and within the value of `constraint` are empty. */
   readonly body: Body
   readonly valueText: Uint8Array | undefined
-  readonly constraintText: Buffer | undefined
+  readonly constraint: ParsedMembers | undefined
 }
 
-/** A JSON object whose members are still to be checked. */
-export interface ParsedObject {
-  /** Its text, from `members.start` on. */
+/** The members of an object, and the text that they are in. */
+export interface ParsedMembers {
   readonly bytes: Buffer
-  readonly input: object
   readonly members: Members
 }
 
-/** Rejects invalid UTF-8, and keeps a byte order mark, which JSON.parse then refuses. */
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** A JSON object whose members are still to be checked. */
+export interface ParsedObject extends ParsedMembers {
+  readonly input: object
+}
 
 /**
  * Decodes, parses and validates a body. `valueText` is a view into `bytes`, or a copy if white space had to be dropped.
@@ -46,28 +49,51 @@ export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax =
  * @param operationsMax as for `scanMembers`
  */
 export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax, operationsMax = 0): ParsedObject | Problem {
-  let text: string
-  try {
-    text = decoder.decode(bytes)
-  } catch {
-    return problem('invalid_utf8')
-  }
+  if (!isUtf8(bytes)) return problem('invalid_utf8')
   if (firstByte(bytes) === openBracket)
     return jsonProblemOf(bytes, levelsMax + 1) ?? problem('invalid_body', { found: 'an array' })
-  const members = scanMembers(bytes, levelsMax, 0, operationsMax)
+  const cuts: Cuts = []
+  const members = scanMembers(bytes, cuts, levelsMax, 0, operationsMax)
+  // The body itself is a level, and so is a constraint around a value.
   if (members.tooDeep !== undefined) return jsonProblemOf(bytes, levelsMax + 2) ?? levelsProblem(members.tooDeep)
-  let input: unknown
+  const input = cuts.length === 0 ? parseWhole(bytes, levelsMax + 2) : parseCut(bytes, cuts)
+  if (isProblem(input)) return input
+  return typeof input.root === 'object' && input.root !== null
+    ? { bytes, input: input.root, members }
+    : problem('invalid_body', { found: describe(input.root) })
+}
+
+/** What a JSON text says, wrapped, since it may be anything. */
+interface Root {
+  readonly root: unknown
+}
+
+function parseWhole(bytes: Buffer, levelsMax: number): Root | Problem {
   try {
-    input = JSON.parse(text)
+    return { root: JSON.parse(bytes.toString()) }
   } catch {
-    // The body itself is a level, and so is a constraint around a value.
-    const found = jsonProblemOf(bytes, levelsMax + 2)
+    const found = jsonProblemOf(bytes, levelsMax)
     assert(found !== undefined, 'what JSON.parse refuses is not JSON')
     return found
   }
-  return typeof input === 'object' && input !== null
-    ? { bytes, input, members }
-    : problem('invalid_body', { found: describe(input) })
+}
+
+/** What a JSON text says without what is cut, which is checked all the same. */
+function parseCut(bytes: Buffer, cuts: Cuts): Root | Problem {
+  const found = jsonProblemOf(bytes, Infinity)
+  return found ?? { root: JSON.parse(withoutCuts(bytes, cuts)) }
+}
+
+function withoutCuts(bytes: Buffer, cuts: Cuts): string {
+  const kept = Buffer.allocUnsafe(bytes.length)
+  let length = 0
+  let from = 0
+  for (let i = 0; i < cuts.length; i += 2) {
+    length += bytes.copy(kept, length, from, cuts[i])
+    from = cuts[i + 1] as number
+  }
+  length += bytes.copy(kept, length, from)
+  return kept.toString('utf8', 0, length)
 }
 
 /**
@@ -83,16 +109,14 @@ export function checkObject<Body>(
   if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
   const repeated = repetitionProblem(bytes, members, input)
   if (repeated !== undefined) return repeated
+  if (members.isCrowded) return crowdProblem(input, shape.names)
   const validation = shape.validate(input)
-  if (!validation.success) {
-    const [error] = validation.errors
-    assert(error !== undefined, 'a validator that refuses says why')
-    return problemOf(error, input, { names: shape.names, sizeMax, members })
-  }
+  if (!validation.success) return problemOf(validation.error, input, { names: shape.names, sizeMax, members })
   for (const name of integerNames) {
     if (isInexact(members, name, sizeMax)) return integerProblem(name, members[textOf[name]], sizeMax)
   }
-  return { body: validation.data, valueText: members.value, constraintText: members.constraint }
+  const { value: valueText, constraint } = members
+  return { body: validation.data, valueText, constraint: constraint && { bytes, members: constraint } }
 }
 
 /** What is wrong with the JSON of a body, down to this level. */
@@ -118,10 +142,25 @@ function repetitionProblem(bytes: Buffer, members: Members, input: object): Prob
   }
   const properties: unknown = members.properties && 'properties' in input && input.properties
   if (members.properties === undefined || typeof properties !== 'object' || properties === null) return undefined
-  if (Array.isArray(properties) || scanMembers(members.properties).count === Object.keys(properties).length)
-    return undefined
-  const name = repeatedName(members.properties) ?? ''
+  if (Array.isArray(properties) || members.properties.count === Object.keys(properties).length) return undefined
+  const name = repeatedName(bytes, members.properties.start) ?? ''
   return problem('invalid_property', { name, problem: 'is given more than once; each may be given once' })
+}
+
+/** The problem of an object with more members than there are names, each of which is given once: one is unknown. */
+function crowdProblem(input: object, names: readonly string[]): Problem {
+  const known = new Set(names.map((name) => name.split('.')[0]))
+  const name = Object.keys(input).find((name) => !known.has(name))
+  assert(name !== undefined, 'more names than are known')
+  return unknownProblem(JSON.stringify(name).slice(1, -1), names)
+}
+
+function unknownProblem(name: string, known: readonly string[]): Problem {
+  const allowed = [...known]
+    .sort()
+    .map((name) => `"${name}"`)
+    .join(', ')
+  return problem('unknown_parameter', { name, allowed })
 }
 
 /** What each parameter may be, in the words of a message. */
@@ -130,6 +169,7 @@ const allowedByName: Readonly<Record<string, string>> = {
   selector: 'a string',
   after: 'a string',
   type: '"json" or "string"',
+  count: 'true or false',
   with_values: 'true or false',
   with_properties: 'true or false',
   properties: 'an object whose members are strings',
@@ -162,13 +202,7 @@ function problemOf(error: ValidationError, input: object, { names, sizeMax, memb
   const name = parameterName(error.path)
   const [own] = name.split(/[.[]/)
   if (error.expected === 'undefined') {
-    return problem('unknown_parameter', {
-      name,
-      allowed: [...(own === 'constraint' && own !== name ? constraintNames : names)]
-        .sort()
-        .map((known) => `"${known}"`)
-        .join(', '),
-    })
+    return unknownProblem(name, own === 'constraint' && own !== name ? constraintNames : names)
   }
   if (own === name && !(name in input))
     return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
@@ -234,15 +268,17 @@ export function integerProblem(name: IntegerName, found: unknown, sizeMax: numbe
   return problem('invalid_parameter', { name, found: quoted, allowed: `an integer from ${min} to ${max}` })
 }
 
+const zero = 0x30
+
 /** Whether a JSON number is an integer to the last digit of its text, as 10, 10.0 and 1e1 are, and at most `max`. */
 function isIntegerUpTo(max: number, number: Uint8Array): boolean {
   const text = Buffer.from(number).toString('latin1')
   const [, whole, fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   if (whole === undefined || Number(text) > max) return false
   const digits = whole + fraction
-  let zeros = 0
-  while (zeros < digits.length && digits.at(-1 - zeros) === '0') zeros++
-  return zeros === digits.length || fraction.length - Number(exponent) <= zeros
+  let end = digits.length
+  while (end > 0 && digits.charCodeAt(end - 1) === zero) end--
+  return end === 0 || fraction.length - Number(exponent) <= digits.length - end
 }
 
 /** Describes a value for a message; a long text is shortened. */

@@ -1,26 +1,25 @@
 /** The member `constraint` of a write, from its text to a `Constraint` or a `Problem`. */
 import type { Constraint } from '../topics/constraint.js'
 import type { ConstraintBody } from './bodies.js'
-import { repeatedName, scanMembers } from './members.js'
-import { levelsProblem } from './parse-body.js'
+import { repeatedName } from './members.js'
+import type { ParsedMembers } from './parse-body.js'
 import { type Problem, problem } from './problems.js'
 
 /**
  * Checks a constraint that the validator has accepted: one member, given once.
  *
- * @param text of the member; the constraint's value is a view into it where possible
+ * @param parsed where it is; the constraint's value is a view into that text where possible
  * @returns undefined where there is none
  */
 export function parseConstraint(
-  text: Buffer | undefined,
+  parsed: ParsedMembers | undefined,
   body: ConstraintBody | undefined,
 ): Constraint | Problem | undefined {
-  if (text === undefined || body === undefined) return undefined
-  const members = scanMembers(text)
-  if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
+  if (parsed === undefined || body === undefined) return undefined
+  const { bytes, members } = parsed
   const names = Object.keys(body)
   if (members.count !== names.length) {
-    return problem('duplicate_parameter', { name: `constraint.${repeatedName(text) ?? ''}` })
+    return problem('duplicate_parameter', { name: `constraint.${repeatedName(bytes, members.start) ?? ''}` })
   }
   if (names.length !== 1) {
     return problem('invalid_parameter', {

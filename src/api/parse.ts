@@ -83,23 +83,23 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
 }
 
 /** The request of a body, or of an operation of a batch, that its validator has accepted; so are the three below. */
-export function setRequest({ body, valueText: text, constraintText }: Parsed<SetBody>): SetRequest | Problem {
+export function setRequest({ body, valueText: text, constraint: given }: Parsed<SetBody>): SetRequest | Problem {
   const { type = 'json', value } = body
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
   const valueText = parseValue(text, value, type)
   if (isProblem(valueText)) return valueText
-  const constraint = parseConstraint(constraintText, body.constraint)
+  const constraint = parseConstraint(given, body.constraint)
   return isProblem(constraint) ? constraint : { path, type, valueText, constraint }
 }
 
-export function addRequest({ body, constraintText }: Parsed<AddBody>): AddRequest | Problem {
+export function addRequest({ body, constraint: given }: Parsed<AddBody>): AddRequest | Problem {
   const { type = 'json', properties = noProperties } = body
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) return checked
-  const constraint = parseConstraint(constraintText, body.constraint)
+  const constraint = parseConstraint(given, body.constraint)
   return isProblem(constraint)
     ? constraint
     : { creation: { path, type, properties, removal: checked.removal }, constraint }
@@ -113,16 +113,16 @@ export function addAndSetRequest(parsed: Parsed<AddAndSetBody>): AddAndSetReques
   if (isProblem(valueText)) return valueText
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) return checked
-  const constraint = parseConstraint(parsed.constraintText, parsed.body.constraint)
+  const constraint = parseConstraint(parsed.constraint, parsed.body.constraint)
   return isProblem(constraint)
     ? constraint
     : { creation: { path, type, properties, removal: checked.removal }, valueText, constraint }
 }
 
-export function removeOneRequest({ body, constraintText }: Parsed<RemoveByPath>): RemoveOneRequest | Problem {
+export function removeOneRequest({ body, constraint: given }: Parsed<RemoveByPath>): RemoveOneRequest | Problem {
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
-  const constraint = parseConstraint(constraintText, body.constraint)
+  const constraint = parseConstraint(given, body.constraint)
   return isProblem(constraint) ? constraint : { path, constraint }
 }
 

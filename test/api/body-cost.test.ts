@@ -1,0 +1,174 @@
+/**
+ * What a megabyte of body costs before anything is done with it: whatever it consists of, accepted or refused, no more
+ * than a few times what a valid value of that size costs. Both are measured in the same process.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+
+/**
+ * How many times the CPU time of the valid value a body may cost. At most 3 was measured; bodies whose members were all
+ * parsed, and their errors all collected, cost 10 to 30 times as much.
+ */
+const ratioMax = 5
+
+const bodyBytes = 1024 * 1024
+
+/** A body of about a megabyte: `piece` repeated, each with another number in place of `#`. */
+interface Family {
+  readonly name: string
+  readonly route: 'set' | 'addAndSet' | 'add' | 'remove' | 'fetch' | 'batch'
+  readonly start: string
+  readonly piece: string
+  readonly end: string
+  /** What the refusal says; undefined for a body that is accepted. */
+  readonly refusal?: string
+}
+
+const valid: Family = {
+  name: 'a valid value',
+  route: 'set',
+  start: '{"path":"a","value":[',
+  piece: '{"id":#,"name":"n#","on":true,"at":{"x":#.5,"y":-1}}',
+  end: ']}',
+}
+
+const routes = [
+  ['set', '{"path":"a","value":1,'],
+  ['addAndSet', '{"path":"a","value":1,'],
+  ['add', '{"path":"a",'],
+  ['remove', '{"path":"a",'],
+  ['fetch', '{"path":"a",'],
+  ['batch', '{"operations":[],'],
+] as const
+
+const perRoute = routes.flatMap(([route, start]): Family[] => [
+  { name: 'unknown members', route, start, piece: '"m#":0', end: '}', refusal: 'Parameter "m0" is not known here' },
+  {
+    name: 'nested unknown members',
+    route,
+    start: `${start}"x":[`,
+    piece: '{"m#":{"n#":0}}',
+    end: ']}',
+    refusal: 'Parameter "x" is not known here',
+  },
+  {
+    name: 'one member repeated',
+    route,
+    start: `${start}"x":0,`,
+    piece: '"x":0',
+    end: '}',
+    refusal: 'Parameter "x" is given more than once',
+  },
+  {
+    name: 'invalid at the last byte',
+    route,
+    start,
+    piece: '"m#":0',
+    end: 'x',
+    refusal: 'is not valid JSON: found "x" at byte',
+  },
+])
+
+const families: readonly Family[] = [
+  ...perRoute,
+  ...(['set', 'addAndSet', 'add', 'remove'] as const).map(
+    (route): Family => ({
+      name: 'a constraint of many members',
+      route,
+      start: `{"path":"a",${route.includes('et') ? '"value":1,' : ''}"constraint":{`,
+      piece: '"m#":0',
+      end: '}}',
+      refusal: 'Parameter "constraint.m0" is not known here',
+    }),
+  ),
+  {
+    name: 'properties that are numbers',
+    route: 'add',
+    start: '{"path":"a","properties":{',
+    piece: '"m#":0',
+    end: '}}',
+    refusal: 'Parameter "properties.m0" is the number 0',
+  },
+  {
+    name: 'too many properties',
+    route: 'add',
+    start: '{"path":"a","properties":{',
+    piece: '"m#":"0"',
+    end: '}}',
+    refusal: 'longer than the 16384 bytes of UTF-8 allowed',
+  },
+  { name: 'a value of many names', route: 'set', start: '{"path":"a","value":{', piece: '"m#":0', end: '}}' },
+  { name: 'a value of empty objects', route: 'set', start: '{"path":"a","value":[', piece: '{}', end: ']}' },
+  {
+    name: 'a value of deep arrays',
+    route: 'set',
+    start: '{"path":"a","value":[',
+    piece: '['.repeat(900) + ']'.repeat(900),
+    end: ']}',
+  },
+  {
+    name: 'a batch of too many operations',
+    route: 'batch',
+    start: '{"operations":[',
+    piece: '{}',
+    end: ']}',
+    refusal: 'an array of 1 to 1000 operations is allowed',
+  },
+  {
+    name: 'one operation of unknown members',
+    route: 'batch',
+    start: '{"operations":[{"op":"set","path":"a","value":1,',
+    piece: '"m#":0',
+    end: '}]}',
+    refusal: 'Parameter "m0" is not known here; allowed are "constraint", "op", "path", "type", "value"',
+  },
+]
+
+/** Runs in a process of its own, where no coverage is counted; prints what each family costs, in ms of CPU. */
+const script = `
+  const [api, families, bodyBytes] = JSON.parse(process.argv[1])
+  const { parseSet, parseAddAndSet, parseAdd, parseRemove } = await import(api + '/parse.js')
+  const { parseBatch } = await import(api + '/parse-batch.js')
+  const { parseFetch } = await import(api + '/parse-fetch.js')
+  const parsers = {
+    set: parseSet, addAndSet: parseAddAndSet, add: parseAdd, remove: parseRemove,
+    batch: (bytes) => parseBatch(bytes, 1000), fetch: (bytes) => parseFetch(bytes, 1000),
+  }
+  const results = families.map(({ route, start, piece, end }) => {
+    const pieces = []
+    for (let i = 0, length = start.length + end.length; length < bodyBytes; i++) {
+      pieces.push(piece.replaceAll('#', i))
+      length += pieces[i].length + 1
+    }
+    const bytes = Buffer.from(start + pieces.join() + end)
+    const { message } = parsers[route](bytes)
+    let ms = Infinity
+    for (let run = 0; run < 5; run++) {
+      const before = process.cpuUsage()
+      parsers[route](bytes)
+      const { user, system } = process.cpuUsage(before)
+      ms = Math.min(ms, (user + system) / 1000)
+    }
+    return { message, ms }
+  })
+  console.log(JSON.stringify(results))`
+
+t.test('no megabyte costs much more than a valid value of that size, and its refusal says what is wrong', (t) => {
+  const { NODE_V8_COVERAGE: _, NODE_OPTIONS: __, ...env } = process.env
+  const argument = JSON.stringify([join(import.meta.dirname, '../../dist/api'), [valid, ...families], bodyBytes])
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script, argument], {
+    env,
+    encoding: 'utf8',
+  })
+  t.equal(stderr, '')
+  const [base, ...results] = JSON.parse(stdout) as { message?: string; ms: number }[]
+  const validMs = base?.ms ?? 0
+  for (const [index, { name, route, refusal }] of families.entries()) {
+    const { message, ms = Infinity } = results[index] ?? {}
+    if (refusal === undefined) t.equal(message, undefined, `${route}, ${name}: accepted`)
+    else t.ok(message?.includes(refusal), `${route}, ${name}: ${message?.slice(0, 120)}`)
+    t.ok(ms < ratioMax * validMs, `${route}, ${name}: ${ms.toFixed(1)} ms, a valid value ${validMs.toFixed(1)} ms`)
+  }
+  t.end()
+})
