@@ -23,6 +23,16 @@ export interface FetchPage {
   readonly results: readonly FetchItem[]
 }
 
+/** The matches of a selector were counted. */
+export interface CountAnswer {
+  /**
+   * How many topics of the requested type match.
+   *
+   * @type uint64
+   */
+  readonly count: number
+}
+
 /** A value was set. */
 export interface SetAnswer {
   readonly path: string

@@ -30,6 +30,8 @@ export interface FetchBySelector {
    * @minimum 1
    */
   readonly size?: number
+  /** Whether only the number of matches is wanted, without results; false when absent. */
+  readonly count?: boolean
   /** Results begin after this path in the topic tree; it need not be a topic. */
   readonly after?: string
   /**

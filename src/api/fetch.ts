@@ -1,12 +1,12 @@
 /**
- * POST /topics/fetch: one topic by its path, or a page of what a selector matches. Nothing is serialised here: the
- * store's items are sent unchanged, with the few bytes of a page around them.
+ * POST /topics/fetch: one topic by its path, or a page of what a selector matches, or only how many those are. Nothing
+ * is serialised here: the store's items are sent unchanged, with the few bytes of a page around them.
  */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
 import { pageSizeDefault } from '../limits.js'
 import type { Page } from '../store/store.js'
-import { type ApiContext, absentProblem, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
+import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
 import { parseFetch } from './parse-fetch.js'
 import { isProblem } from './problems.js'
 
@@ -19,8 +19,11 @@ export function handleFetch(
   const request = operationProblem(access, 'fetch') ?? parseFetch(bytes, pageSizeMax)
   if (isProblem(request)) return refuse(request)
   if (request.path === undefined) {
-    const { plan, after, size = pageSizeDefault } = request
-    const allowed = restrict(access, plan)
+    const allowed = restrict(access, request.plan)
+    if (request.isCount) {
+      return store.countMatches(allowed, request.type, cancellation).then((count) => ok(`{"count":${count}}`))
+    }
+    const { after, size = pageSizeDefault } = request
     if (request.form === undefined) {
       const query = { plan: allowed, type: request.type, after, size, bytesMax: pageBytesMax }
       return whenKnown(store.readPage(query, cancellation), wrapPage)

@@ -98,6 +98,12 @@ export const examples = {
         results: [{ path: 'plant/7/alarm', type: 'string', properties: { REMOVAL: 'when no updates for 1d' } }],
       },
     },
+    {
+      name: 'count',
+      summary: 'The number of topics in a subtree, of any type',
+      request: { selector: '*plant//', type: 'any', count: true },
+      answer: { count: 3 },
+    },
   ],
   remove: [
     {

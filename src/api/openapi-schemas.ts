@@ -72,6 +72,7 @@ function boundsByName({
     size: { maximum: pageSizeMax, description: 'The maximum is a setting.' },
     deep_branch_depth: { maximum: branchNumberMax, description: '' },
     deep_branch_limit: { maximum: branchNumberMax, description: 'With 0, only topics that are in no branch.' },
+    count: { description: 'Only "type" can be given with it.' },
     with_values: none,
     with_properties: none,
     value: {

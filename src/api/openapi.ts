@@ -70,10 +70,10 @@ const operations: readonly Operation[] = [
   {
     route: 'fetch',
     operationId: 'fetchTopics',
-    summary: 'Fetches one topic by its path, or a page of the topics that a selector matches.',
+    summary: 'Fetches one topic by its path, or a page of the topics that a selector matches, or their number.',
     bodies: ['FetchByPath', 'FetchBySelector'],
-    answers: ['FetchItem', 'FetchPage'],
-    answered: 'The topic, or the page.',
+    answers: ['FetchItem', 'FetchPage', 'CountAnswer'],
+    answered: 'The topic, the page, or the number.',
     grows: false,
   },
   {

@@ -18,9 +18,18 @@ type FetchOneRequest =
   | { readonly path: Path; readonly type: TopicType; readonly form?: undefined }
   | { readonly path: Path; readonly form: ItemForm }
 
+/** How many topics of a type a selector matches. */
+interface CountRequest {
+  readonly path?: undefined
+  readonly isCount: true
+  readonly plan: Plan
+  readonly type: TopicType | 'any'
+}
+
 /** A page of what a selector matches. */
 interface FetchPageRequest {
   readonly path?: undefined
+  readonly isCount?: undefined
   readonly plan: Plan
   readonly after: Path | undefined
   /** Undefined for the default. */
@@ -43,10 +52,11 @@ interface ListingRequest extends FetchPageRequest {
 export function parseFetch(
   bytes: Buffer,
   sizeMax: number,
-): FetchOneRequest | PlainPageRequest | ListingRequest | Problem {
+): FetchOneRequest | CountRequest | PlainPageRequest | ListingRequest | Problem {
   const body = parseFetchBody(bytes, sizeMax)
   if (isProblem(body)) return body
   const { path, selector, type = 'json', size, after } = body
+  if (body.count === true) return parseCount(body, type)
   const form = formOf(body, type)
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
@@ -65,6 +75,33 @@ export function parseFetch(
   if (branches === undefined) return { plan, type: form, after: start, size }
   return { plan, after: start, size, form: { type: form, values: true, properties: false }, branches }
 }
+
+/** The members that a count does not have: it is of all matches, and shows none. */
+const membersOfPages = [
+  'size',
+  'after',
+  'deep_branch_depth',
+  'deep_branch_limit',
+  'with_values',
+  'with_properties',
+] as const satisfies readonly (keyof FetchBody)[]
+
+function parseCount(body: FetchBody, type: TopicType | 'any'): CountRequest | Problem {
+  if (body.path !== undefined) return body.selector === undefined ? countOfOneProblem : bothProblem
+  if (body.selector === undefined) return neitherProblem
+  const name = membersOfPages.find((name) => body[name] !== undefined)
+  if (name !== undefined) {
+    return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'a count of all matches only' })
+  }
+  const plan = parseSelectorParameter(body.selector)
+  return isProblem(plan) ? plan : { isCount: true, plan, type }
+}
+
+const countOfOneProblem = problem('invalid_parameter', {
+  name: 'count',
+  found: 'given with a path',
+  allowed: 'a count of what a "selector" matches only',
+})
 
 /** The form of the items; their type alone where they are simply the stored ones. */
 function formOf(body: FetchBody, type: TopicType | 'any'): ItemForm | TopicType {

@@ -23,7 +23,9 @@ export function handleRemove(
   const { store } = context
   if (request.path === undefined) {
     const plan = restrict(access, request.plan)
-    const counted = request.isDryRun ? store.countMatches(plan, cancellation) : store.removeMatches(plan, cancellation)
+    const counted = request.isDryRun
+      ? store.countMatches(plan, 'any', cancellation)
+      : store.removeMatches(plan, cancellation)
     return counted.then((removed) => ok(`{"removed":${removed}}`))
   }
   const { path, constraint } = request

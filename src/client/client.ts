@@ -5,7 +5,7 @@
  *
  * A request is repeated only as connection.ts says. So every method that writes says here what may happen twice.
  */
-import type { AddAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { untilSatisfied } from './conflicts.js'
 import { type ConnectOptions, type Post, postTo, type RequestOptions } from './connection.js'
@@ -28,6 +28,7 @@ import type {
 
 export type GetOptions = FetchTopicMembers & RequestOptions
 export type PageOptions = FetchPageMembers & RequestOptions
+export type CountOptions = Pick<PageOptions, 'type' | 'signal'>
 export type ListOptions = Pick<PageOptions, 'size' | 'signal'>
 
 export interface UpdateOptions extends RequestOptions {
@@ -124,6 +125,12 @@ export class Client {
   /** One page of what the selector matches. */
   page(selector: string, { signal, ...members }: PageOptions = {}): Promise<Page> {
     return this.#post('fetch', { selector, ...members }, { signal, isRepeatable: true, read: pageOf })
+  }
+
+  /** How many topics the selector matches, of type json unless `type` says otherwise. */
+  count(selector: string, { signal, type }: CountOptions = {}): Promise<number> {
+    const read = (text: string) => objectOf<CountAnswer>(text).count
+    return this.#post('fetch', { selector, type, count: true }, { signal, isRepeatable: true, read })
   }
 
   /**

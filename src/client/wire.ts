@@ -16,7 +16,7 @@ import type {
 } from '../api/bodies.js'
 
 export type FetchTopicMembers = Omit<FetchByPath, 'path'>
-export type FetchPageMembers = Omit<FetchBySelector, 'selector'>
+export type FetchPageMembers = Omit<FetchBySelector, 'selector' | 'count'>
 export type SetMembers = Omit<SetBody, 'path' | 'value'>
 export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'>
 export type AddMembers = Omit<AddBody, 'path'>

@@ -237,11 +237,12 @@ export interface TopicStore {
    */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
   /**
-   * How many topics `removeMatches` would remove, counted in bounded steps.
+   * How many topics of a type, or of both, match, counted in bounded steps: of both, as many as `removeMatches` would
+   * remove.
    *
    * @throws Cancelled once `cancellation` is set
    */
-  countMatches(plan: Plan, cancellation: Cancellation): Promise<number>
+  countMatches(plan: Plan, type: TopicType | 'any', cancellation: Cancellation): Promise<number>
   /**
    * Carries out all operations, in order, a later one seeing the earlier ones, in one commit; or, if one is refused,
    * none. No read sees a part of them.

@@ -66,6 +66,7 @@ t.test('dry runs, by path and by selector, are sent as such', async (t) => {
   const stub = await startStub(t, () => ({ text: '{"removed":7}' }))
   const topics = connect(stub.url, { key: 'k' })
   t.strictSame(await topics.remove('a', { dry_run: true }), { removed: 7 })
+  t.equal(await topics.count('*a//', { type: 'any' }), 7)
   t.strictSame(await topics.removeMatches('*a//', { dry_run: true }), { removed: 7 })
   t.strictSame(
     stub.requests.map((request) => JSON.parse(request.text)),

@@ -189,7 +189,7 @@ await eachStore(t, async (t, address) => {
     const readPage = async (): Promise<unknown> => store.readPage({ ...query, plan: slow }, gone)
     t.ok(await readPage().then(() => false, isCancelled), 'a scan')
     t.ok(await store.removeMatches(planned('*c//'), gone).then(() => false, isCancelled), 'a removal')
-    t.ok(await store.countMatches(planned('*c//'), gone).then(() => false, isCancelled), 'a count')
+    t.ok(await store.countMatches(planned('*c//'), 'any', gone).then(() => false, isCancelled), 'a count')
     t.match(await read('c/0'), /value/, 'nothing was removed')
   })
 
@@ -199,8 +199,9 @@ await eachStore(t, async (t, address) => {
     await Promise.all(
       paths.map((path, i) => store.addAndSet(creation(path, i % 2 === 0 ? 'json' : 'string'), valueText('x'))),
     )
-    t.equal(await store.countMatches(planned('*m/1//'), waiting), 500, 'a subtree is counted')
-    t.equal(await store.countMatches(planned('*m//'), waiting), 1500, 'and nothing is removed')
+    t.equal(await store.countMatches(planned('*m/1//'), 'any', waiting), 500, 'a subtree is counted')
+    t.equal(await store.countMatches(planned('*m//'), 'string', waiting), 750, 'a type is counted')
+    t.equal(await store.countMatches(planned('*m//'), 'any', waiting), 1500, 'and nothing is removed')
     t.equal(await store.removeMatches(planned('*m/1//'), waiting), 500, 'a subtree')
     t.equal(await store.removeMatches(planned('?m/0/.*[05]'), waiting), 100, 'the matches of a pattern')
     t.equal(await store.removeMatches(planned('*m//'), waiting), 900, 'the rest')
@@ -427,7 +428,9 @@ async function againstMap(
         expect(`page of ${size} of ${selector} after ${after}`, await page(selector, { size, type, after }), expected)
         if (!random.oneIn(10)) break
         const found = matches(selector)
-        expect(`count ${selector}`, await store.countMatches(planned(selector), waiting), found.length)
+        expect(`count ${selector}`, await store.countMatches(planned(selector), 'any', waiting), found.length)
+        const ofType = found.filter((match) => topics.get(match)?.type === type).length
+        expect(`count ${selector} of ${type}`, await store.countMatches(planned(selector), type, waiting), ofType)
         expect(`remove ${selector}`, await store.removeMatches(planned(selector), waiting), found.length)
         for (const match of found) topics.delete(match)
       }

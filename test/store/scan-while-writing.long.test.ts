@@ -107,7 +107,7 @@ function openParts(t: Test) {
   })
   const { readPage } = new Reads(environment, snapshots, pageScan, new Scans(snapshots))
   const writes = new Writes(environment, snapshots, commits, now, new Slabs(), new PlainTopics())
-  const { removeMatches } = new BulkRemoval(environment.specifications, snapshots, writes)
+  const { removeMatches } = new BulkRemoval(environment, snapshots, writes)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
   const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
   return { environment, readPage, writes, removeMatches, holdsSnapshot }

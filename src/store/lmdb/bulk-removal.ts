@@ -1,16 +1,17 @@
 /**
  * Removing every match of a plan, in bounded steps: collect matches, for one slice or until they fill a commit → remove
  * each under the condition that it has not changed since it was read → the next slice. No snapshot is held between
- * slices. Also counting what that would remove.
+ * slices. Also counting the matches.
  */
 import { removalsInOneCommitMax } from '../../limits.js'
 import type { Matcher, Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
+import type { TopicType } from '../../topics/topic.js'
 import { type Cancellation, Cancelled, type TopicStore } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
-import type { Tree } from './environment.js'
+import type { Environment, Tree } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import { walkKeys } from './scan.js'
 import { readSpecification, type StoredSpecification } from './specification.js'
@@ -24,12 +25,14 @@ interface Match {
 
 export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMatches'> {
   readonly #specifications: Tree
+  readonly #items: Environment['items']
   readonly #snapshots: Snapshots
   readonly #writes: Writes
   #lastBatch: Promise<unknown> = Promise.resolve()
 
-  constructor(specifications: Tree, snapshots: Snapshots, writes: Writes) {
+  constructor({ specifications, items }: Environment, snapshots: Snapshots, writes: Writes) {
     this.#specifications = specifications
+    this.#items = items
     this.#snapshots = snapshots
     this.#writes = writes
   }
@@ -49,7 +52,12 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
     return removed
   }
 
-  readonly countMatches = async ({ ranges, matcher }: Plan, cancellation: Cancellation): Promise<number> => {
+  readonly countMatches = async (
+    { ranges, matcher }: Plan,
+    type: TopicType | 'any',
+    cancellation: Cancellation,
+  ): Promise<number> => {
+    const tree = type === 'any' ? this.#specifications : this.#items[type]
     let count = 0
     const visit = (): boolean => ++count > 0
     let left: readonly KeyRange[] | undefined = ranges
@@ -57,7 +65,7 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
       await waitForSlice()
       if (cancellation.cancelled) throw new Cancelled()
       const from: readonly KeyRange[] = left
-      left = this.#snapshots.alone(() => walkKeys(this.#specifications, from, matcher, visit))
+      left = this.#snapshots.alone(() => walkKeys(tree, from, matcher, visit))
     }
     return count
   }

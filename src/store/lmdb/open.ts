@@ -122,7 +122,7 @@ function createChanges(
   const plainTopics = new PlainTopics()
   const writes = new Writes(environment, snapshots, commits, clock, slabs, plainTopics)
   const { set, add, addAndSet, remove } = writes
-  const { removeMatches, countMatches } = new BulkRemoval(environment.specifications, snapshots, writes)
+  const { removeMatches, countMatches } = new BulkRemoval(environment, snapshots, writes)
   const { write } = new Batches(environment, commits, clock, slabs, plainTopics)
   return { set, add, addAndSet, remove, removeMatches, countMatches, write }
 }

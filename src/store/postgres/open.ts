@@ -162,7 +162,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
     addAndSet: (creation, valueText) => writes.addAndSet(creation, valueText),
     remove: (path) => writes.remove(path),
     removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
-    countMatches: (plan, cancellation) => countMatching(clientScan, plan, cancellation),
+    countMatches: (plan, type, cancellation) => countMatching(clientScan, plan, type, cancellation),
     write: (operations) => batches.write(operations),
     commits: commits.stats,
     removeDue: () => expiry.removeDue(),

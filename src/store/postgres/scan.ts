@@ -61,10 +61,16 @@ export async function* matchingKeys(
   for await (const rows of matches(readRange, plan, cancellation)) yield rows.map(({ key }) => bytesOf(key))
 }
 
-/** How many topics, of both types, match. @throws Cancelled once `cancellation` is set */
-export async function countMatching(read: Execute, plan: Plan, cancellation: Cancellation): Promise<number> {
+/** How many topics of a type, or of both, match. @throws Cancelled once `cancellation` is set */
+export async function countMatching(
+  read: Execute,
+  plan: Plan,
+  type: TopicType | 'any',
+  cancellation: Cancellation,
+): Promise<number> {
+  const only = type === 'any' ? undefined : type
   let count = 0
-  for await (const keys of matchingKeys(read, plan, undefined, cancellation)) count += keys.length
+  for await (const keys of matchingKeys(read, plan, only, cancellation)) count += keys.length
   return count
 }
 
