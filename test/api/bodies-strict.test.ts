@@ -12,7 +12,7 @@ await overWorkers(t, async (t, { post }) => {
     const names: readonly (readonly [route: string, allowed: string])[] = [
       [
         'fetch',
-        '"after", "deep_branch_depth", "deep_branch_limit", "path", "selector", "size", "type", "with_properties", "with_values"',
+        '"after", "count", "deep_branch_depth", "deep_branch_limit", "path", "selector", "size", "type", "with_properties", "with_values"',
       ],
       ['set', '"constraint", "path", "type", "value"'],
       ['addAndSet', '"constraint", "path", "properties", "type", "value"'],
