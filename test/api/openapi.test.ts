@@ -197,7 +197,7 @@ await t.test('its examples match its schemas and the answers of a new service', 
       count++
     }
   }
-  t.equal(count, 13)
+  t.equal(count, 14)
 })
 
 const server = await startServer(t)
