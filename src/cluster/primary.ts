@@ -2,16 +2,16 @@
  * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If one of them
  * fails, one line and the exit code say why. The primary never opens the store, and imports nothing that could.
  */
-import { type Config, type GivenSettings, readConfig, UsageError } from '../config.js'
+import { type GivenSettings, readConfig, UsageError } from '../config.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { watchCertificate } from '../ops/certificate-watch.js'
 import { createLog, logCrashes } from '../ops/log.js'
-import { type Certificate, readCertificate } from '../ops/tls.js'
+import { readCertificate } from '../ops/tls.js'
 import { connectToControl } from './control-socket.js'
 import { type DirectoryLock, exposedMode, lockDirectory } from './directory-lock.js'
 import { listenExitCode, listenProblem } from './listen-problem.js'
 import { holdPort } from './port-hold.js'
-import { Supervisor } from './supervisor.js'
+import { type ReadSettings, Supervisor } from './supervisor.js'
 
 /** How long to wait for the workers of a killed service, or for a tool of the command line, to release the lock. */
 const directoryWaitMs = 15_000
@@ -24,9 +24,10 @@ const directoryWaitMs = 15_000
 export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   logCrashes(log)
-  const certificate = watchCertificate(log)
-  const config = readCheckedConfig(flags)
-  certificate.use(certificateOf(config))
+  const settings = readSettings(flags)
+  const { config } = settings
+  const watch = watchCertificate(log)
+  watch.use(settings.certificate)
   const refuse = (code: number, reason: string): never => {
     log.fatal({ reason }, 'not started')
     return fatal(code, reason)
@@ -42,9 +43,9 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   )
   const supervisor = new Supervisor({
     config,
-    readConfig: () => readCheckedConfig(flags),
-    useCertificate: (config) => certificate.use(certificateOf(config)),
-    certificateEndMs: certificate.endMs,
+    readSettings: () => readSettings(flags),
+    useCertificate: watch.use,
+    certificateEndMs: watch.endMs,
     port: held.port,
     lockDescriptor: lock.descriptor,
     log,
@@ -61,20 +62,16 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
 }
 
 /**
- * Reads the settings as they are now, and tries the certificate and key that they name, if any.
+ * Reads the settings as they are now, with the certificate and key that they name, if any. The files are read here and
+ * nowhere else in the primary, so what comes of a reload does not depend on what happens to them later.
  *
  * @throws UsageError when something is wrong
  */
-function readCheckedConfig(flags: GivenSettings): Config {
+function readSettings(flags: GivenSettings): ReadSettings {
   const config = readConfig(flags)
-  certificateOf(config)
-  return config
-}
-
-/** @throws UsageError when the certificate and key that the settings name cannot be used */
-function certificateOf({ tlsCert, tlsKey }: Config): Certificate | undefined {
+  const { tlsCert, tlsKey } = config
   try {
-    return tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey)
+    return { config, certificate: tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey) }
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

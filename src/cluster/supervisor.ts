@@ -17,6 +17,7 @@ import type { Logger } from '../ops/log.js'
 import { createMetrics, type Metrics } from '../ops/metrics.js'
 import { print } from '../ops/output.js'
 import { notify, watchdogMs } from '../ops/systemd.js'
+import type { Certificate } from '../ops/tls.js'
 import { redactAddress } from '../store/address.js'
 import { version } from '../version.js'
 import { Child } from './child.js'
@@ -36,14 +37,20 @@ const repeatedSignalMs = 1000
 /** Between two checks of the service's state, for systemd's status text and the log. */
 const statusMs = 1000
 
+/** Settings that were read and checked, and the certificate that they name, if any. */
+export interface ReadSettings {
+  readonly config: Config
+  readonly certificate: Certificate | undefined
+}
+
 interface SupervisorOptions {
   readonly config: Config
   /** Reads the settings again; throws a UsageError when one is wrong. */
-  readonly readConfig: () => Config
+  readonly readSettings: () => ReadSettings
   /** When the certificate in use expires, in ms since the epoch; undefined without one. */
   readonly certificateEndMs: () => number | undefined
-  /** Called with the settings that apply from now on. */
-  readonly useCertificate: (config: Config) => void
+  /** Called with the certificate that the workers use from now on; must not fail. */
+  readonly useCertificate: (certificate: Certificate | undefined) => void
   /** The routes' port, which is reserved. */
   readonly port: number
   /** The lock on the data directory, for every process that may open the store. */
@@ -183,7 +190,7 @@ export class Supervisor {
     void notify('RELOADING=1', 'STATUS=Replacing the workers')
     const before = this.#config
     try {
-      const read = this.#options.readConfig()
+      const { config: read, certificate } = this.#options.readSettings()
       const { host, port, data, adminHost, adminPort, store } = before
       const kept = { host, port, data, adminHost, adminPort, store }
       const restartNeeded = Object.entries(kept).flatMap(([name, value]) =>
@@ -194,7 +201,7 @@ export class Supervisor {
       this.#log.info({ config: redactedConfig(next) }, 'rolling restart')
       await this.#workers.reach(this.#wanted(next))
       this.#config = next
-      this.#options.useCertificate(next)
+      this.#options.useCertificate(certificate)
       this.#metrics.reloaded(true)
       const tookMs = Math.round(performance.now() - startedMs)
       const versions = [...new Set(this.#workers.serving().flatMap((child) => child.version ?? []))]

@@ -1,15 +1,16 @@
 /**
  * TLS on the service's own port, with certificates made by openssl: those that cannot be used are refused by name, and
- * a reload brings in a new one.
+ * a reload brings in a new one, which is read once, before the workers are replaced.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TLSSocket } from 'node:tls'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { patchedProgram } from '../support/patched.js'
 import { mainFile, runCommand, until } from '../support/server.js'
 
 const skip = spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: TLS was NOT tested'
@@ -104,21 +105,28 @@ function post(url: string, token: string, ca: string, body: object): Promise<Tls
   })
 }
 
-await t.test('the service answers over TLS, and a reload brings in a new certificate', { skip }, async (t) => {
+/** A service with the certificate and key in current.crt and current.key, at first copies of `first`. */
+async function serveTls(t: Test, data: string, program = mainFile) {
   copyFileSync(file('first.crt'), file('current.crt'))
   copyFileSync(file('first.key'), file('current.key'))
-  mkdirSync(file('db'))
-  const token = (await runCommand(['keys', 'add', 'tester', '--create', '--data', file('db')])).stdout.trim()
+  mkdirSync(file(data))
+  const token = (await runCommand(['keys', 'add', 'tester', '--create', '--data', file(data)])).stdout.trim()
   const flags = ['--tls-cert', file('current.crt'), '--tls-key', file('current.key'), '--workers', '2']
-  const args = ['serve', '--port', '0', '--admin-port', '0', '--data', file('db'), ...flags]
-  const child = spawn(process.execPath, [mainFile, ...args], {
+  const args = ['serve', '--port', '0', '--admin-port', '0', '--data', file(data), ...flags]
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
   const log: Record<string, unknown>[] = []
   createInterface({ input: child.stdout }).on('line', (line) => log.push(JSON.parse(line) as Record<string, unknown>))
-  const logged = (msg: string) => until(msg, async () => log.find((line) => line.msg === msg))
+  const logged = (...msgs: readonly string[]) =>
+    until(msgs.join(' or '), async () => log.find(({ msg }) => msgs.includes(String(msg))))
+  return { child, ended, logged, token }
+}
+
+await t.test('the service answers over TLS, and a reload brings in a new certificate', { skip }, async (t) => {
+  const { child, ended, logged, token } = await serveTls(t, 'db')
   const url = String((await logged('listening')).url)
   t.match(url, /^https:/)
 
@@ -159,3 +167,33 @@ await t.test('the service answers over TLS, and a reload brings in a new certifi
   child.kill('SIGTERM')
   t.strictSame(await ended, [0, null])
 })
+
+/** Removes the certificate once the workers have been replaced, before the primary goes on. */
+const removingCertificate = `import { rmSync } from 'node:fs'
+import { Workers as SoundWorkers } from './sound-workers.js'
+
+export class Workers extends SoundWorkers {
+  #hasStarted = false
+
+  async reach(wanted) {
+    await super.reach(wanted)
+    if (this.#hasStarted) rmSync(wanted.start.config.tlsCert)
+    this.#hasStarted = true
+  }
+}
+`
+
+await t.test(
+  'a reload that has replaced the workers succeeds, though the certificate vanishes',
+  { skip },
+  async (t) => {
+    const program = patchedProgram(t.testdir(), 'cluster/workers.js', removingCertificate)
+    const { child, ended, logged } = await serveTls(t, 'vanishing', program)
+    await logged('listening')
+    child.kill('SIGHUP')
+    t.match(await logged('rolling restart done', 'rolling restart failed'), { msg: 'rolling restart done' })
+    t.notOk(existsSync(file('current.crt')), 'it has vanished')
+    child.kill('SIGTERM')
+    t.strictSame(await ended, [0, null])
+  },
+)
