@@ -1,8 +1,9 @@
 /**
  * A worker's copy of the API keys: it finds the caller by the value of the `authorization` header, and records which
- * keys are used. It polls the store's revision of the keys four times a second, so that a revoked key is refused within
- * a second by every worker on every host, wherever it was revoked. As often it looks at the clock, without the store,
- * so that a key whose end has come is refused as soon; finding a caller again needs no clock.
+ * keys are used. It reads the keys again when it is told that they have changed (`reload`). Where hosts share a store,
+ * nobody tells it what another host changes, so it also polls the store's revision of the keys four times a second: a
+ * revoked key is refused within a second everywhere. As often it looks at the clock, without the store, so that a key
+ * whose end has come is refused as soon; finding a caller again needs no clock.
  *
  * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
@@ -15,7 +16,7 @@ import { KeyTokens } from './key-tokens.js'
 import { RateLimit } from './rate-limit.js'
 import { hashToken } from './token.js'
 
-/** The interval between polls of the revision: a quarter of the second that a revocation may take. */
+/** The interval between polls of the revision or looks at the clock: a quarter of the second that they may take. */
 const pollMs = 250
 
 /** The interval between writes of when keys were last used, and so the precision of the times in `keys list`. */
@@ -57,9 +58,10 @@ export class Keyring {
   #accesses = new Map<string, Access>()
   /** The limits of those that have a rate, which outlive a change of other keys: else that would be a fresh burst. */
   #rateLimits: ReadonlyMap<string, KeyRateLimit> = new Map()
-  #endsTimer: NodeJS.Timeout | undefined
-  /** Undefined once closed. */
-  #timer: NodeJS.Timeout | undefined
+  #clockTimer: NodeJS.Timeout | undefined
+  /** The last reading of the keys; never rejects. */
+  #reading: Promise<void> = Promise.resolve()
+  #isClosed = false
   /** Whether the last failure has been reported, and nothing has been read since. */
   #isFailing = false
   #touching: Promise<void> | undefined
@@ -72,18 +74,43 @@ export class Keyring {
   }
 
   /**
-   * Reads the keys, and keeps polling them.
+   * Reads the keys. If that fails with a StoreError, it is repeated until it succeeds.
    *
    * @param onFailure called when the store cannot be read or written, and then not again before it has been read
    * @param sharers processes that share the rate of a key, this one included
+   * @param polls whether to poll the store: not all changes of keys come with a call of `reload`
    * @throws any error of the store except a StoreError: a remote store may be unavailable for a while
    */
-  static async open(store: TopicStore, onFailure: (error: unknown) => void, sharers = 1): Promise<Keyring> {
+  static async open(
+    store: TopicStore,
+    onFailure: (error: unknown) => void,
+    sharers = 1,
+    polls = true,
+  ): Promise<Keyring> {
     const keyring = new Keyring(store, onFailure, sharers)
     await keyring.#refresh().catch(ignoreStoreError)
-    keyring.#timer = setTimeout(keyring.#poll, pollMs)
-    keyring.#endsTimer = setInterval(keyring.#forgetEnded, pollMs)
+    if (polls) void keyring.#poll()
+    else if (!keyring.isKnown()) void keyring.reload()
+    keyring.#clockTimer = setInterval(keyring.#onClock, pollMs)
     return keyring
+  }
+
+  /**
+   * Reads the keys if they have changed; resolves once every later request is checked by the keys as they were at the
+   * call or later. A failure is reported, and the reading repeated until it succeeds or this is closed.
+   */
+  async reload(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        await this.#refresh()
+        this.#isFailing = false
+        return
+      } catch (error) {
+        if (this.#isClosed) return
+        if (this.#store.notReady?.() === undefined) this.#report(error)
+      }
+      await nextPoll()
+    }
   }
 
   /** The caller, by the value of the `authorization` header; undefined for an unknown or ended one. */
@@ -120,15 +147,21 @@ export class Keyring {
     return this.#revision !== undefined
   }
 
-  /** Stops polling, and writes the last uses, within a bounded time. */
+  /** Stops reading, and writes the last uses, within a bounded time. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer)
-    clearInterval(this.#endsTimer)
-    this.#timer = undefined
+    this.#isClosed = true
+    clearInterval(this.#clockTimer)
     await Promise.race([this.#touchLast(), sleep(lastTouchMsMax)])
   }
 
-  async #refresh(): Promise<void> {
+  /** Reads the keys if they have changed, after the reading in progress: an earlier one must not end later. */
+  #refresh(): Promise<void> {
+    const read = this.#reading.then(() => this.#read())
+    this.#reading = read.catch(() => {})
+    return read
+  }
+
+  async #read(): Promise<void> {
     const revision = await this.#store.keysRevision()
     if (revision === this.#revision) return
     const records = await this.#store.readKeys()
@@ -145,11 +178,12 @@ export class Keyring {
     this.#last = undefined
   }
 
-  /** Once a token has ended, or the clock was set back, every caller is looked up again. */
-  readonly #forgetEnded = (): void => {
+  readonly #onClock = (): void => {
+    // Once a token has ended, or the clock was set back, every caller is looked up again.
     const ended = this.#tokens.ended(Date.now())
     if (ended !== this.#ended) this.#clearCallers()
     this.#ended = ended
+    this.#startTouch()
   }
 
   /** The caller with this token; undefined if it is unknown or has ended. */
@@ -174,15 +208,11 @@ export class Keyring {
     return limits
   }
 
-  readonly #poll = async (): Promise<void> => {
-    try {
-      await this.#refresh()
-      this.#isFailing = false
-    } catch (error) {
-      if (this.#store.notReady?.() === undefined) this.#report(error)
+  async #poll(): Promise<void> {
+    while (!this.#isClosed) {
+      await nextPoll()
+      await this.reload()
     }
-    this.#startTouch()
-    if (this.#timer !== undefined) this.#timer = setTimeout(this.#poll, pollMs)
   }
 
   readonly #report = (error: unknown): void => {
@@ -190,9 +220,7 @@ export class Keyring {
     this.#isFailing = true
   }
 
-  /**
-   * Starts to write the uses, one such write at a time. It is not awaited: a slow disk must not delay the next poll.
-   */
+  /** Starts to write the uses, one such write at a time. */
   #startTouch(): void {
     if (this.#touching !== undefined || Date.now() - this.#touchedMs < touchMs) return
     this.#touchedMs = Date.now()
@@ -214,6 +242,10 @@ export class Keyring {
     await this.#touching
     await this.#touch().catch(ignoreStoreError)
   }
+}
+
+function nextPoll(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, pollMs))
 }
 
 function ignoreStoreError(error: unknown): void {

@@ -8,7 +8,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
 import type { WorkerStats } from '../ops/worker-stats.js'
-import type { FromChild, Question, ToChild } from './messages.js'
+import { type FromChild, machineMs, type Question, type ToChild } from './messages.js'
 import { nativeFaults, shortages } from './native-faults.js'
 
 /**
@@ -53,6 +53,8 @@ export class Child {
   heardMs = performance.now()
   /** Whether it could write, by its last heartbeat; false from the moment that its commits broke. */
   writable = true
+  /** Whether its writes waited long for a commit, by its last heartbeat. */
+  isHeldUp = false
   /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
   storeProblem: string | undefined
   /** Its last statistics. */
@@ -122,15 +124,28 @@ export class Child {
   /**
    * Sends a worker a question about API keys, and waits for the answer.
    *
+   * @param validMs the worker does not act on the question if it takes it up later than that
    * @throws Error with the worker's own reason, or when no answer came in time, which does not end the worker
    */
-  async request(question: Question, withinMs: number): Promise<unknown> {
+  async request(question: Question, withinMs: number, validMs = withinMs): Promise<unknown> {
     const id = ++this.#lastId
     const answer = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-    this.send({ kind: 'ask', id, question })
+    this.send({ kind: 'ask', id, question, untilMs: machineMs() + validMs })
     const message = await answer
     if (message.kind === 'unanswered') throw new Error(message.reason)
     return message.kind === 'answer' ? message.answer : undefined
+  }
+
+  /**
+   * Tells a worker that the API keys have changed, and waits until it serves by them.
+   *
+   * @throws Error when it did not say so in time, which does not end it, or ended
+   */
+  async loadKeys(withinMs: number): Promise<void> {
+    const id = ++this.#lastId
+    const loaded = this.#wait((message) => 'id' in message && message.id === id, withinMs)
+    this.send({ kind: 'keysChanged', id })
+    await loaded
   }
 
   /**
@@ -200,6 +215,7 @@ export class Child {
       case 'heartbeat':
         this.writable = message.writable
         this.storeProblem = message.storeProblem
+        this.isHeldUp = message.isHeldUp === true
         break
       case 'figures':
         this.stats = message.figures

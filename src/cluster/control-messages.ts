@@ -4,15 +4,21 @@
  */
 import type { Operation } from '../store/store.js'
 import type { BackupOptions, ExportOptions, ImportOptions } from '../tools/tool-messages.js'
-import type { Question } from './messages.js'
+import type { ListedKey, Question } from './messages.js'
 
 export type ControlRequest =
   /** A question about API keys, which a worker answers. */
   | { readonly command: 'ask'; readonly question: Question }
+  /** The keys of a store that hosts share were changed: have every worker load them. */
+  | KeysChangedRequest
   /** Read the settings again and replace the workers. */
   | ReloadRequest
   /** Run a tool in a process of its own, which then owns the connection. */
   | ToolRequest
+
+interface KeysChangedRequest {
+  readonly command: 'keysChanged'
+}
 
 interface ReloadRequest {
   readonly command: 'reload'
@@ -96,7 +102,11 @@ interface KeyRotationText {
   readonly tokenHash: string
 }
 
-export type RequestText = { readonly command: 'ask'; readonly question: QuestionText } | ReloadRequest | ToolRequest
+export type RequestText =
+  | { readonly command: 'ask'; readonly question: QuestionText }
+  | KeysChangedRequest
+  | ReloadRequest
+  | ToolRequest
 
 /** The service refuses the request, or gives up on it. */
 export interface ErrorLine {
@@ -106,6 +116,14 @@ export interface ErrorLine {
 /** The answer to a question or a reload. */
 export interface AnswerLine {
   readonly answer: unknown
+  /** After a change of API keys: the process ids of the workers that may still serve by the former keys. */
+  readonly late?: readonly number[]
+}
+
+/** The answer to a question about API keys. */
+export interface KeyAnswer {
+  readonly answer: boolean | readonly ListedKey[]
+  readonly late: readonly number[]
 }
 
 /** The answer to a question about API keys. */

@@ -2,8 +2,8 @@
  * The protocol between the command line and the running service, over the control socket: every request, every line of
  * an answer, and their readers. A connection carries one request, which is its first line; lines answer it.
  *
- *     ask, reload →  {"answer":…}                                          or {"error":…}
- *     tool        →  {"ready":true}, the tool's own lines, {"end":true}    or {"error":…} at any time
+ *     ask, keysChanged, reload →  {"answer":…}                                        or {"error":…}
+ *     tool                     →  {"ready":true}, the tool's own lines, {"end":true}  or {"error":…} at any time
  *
  * A tool's input follows the request, but only once the tool is ready.
  *
@@ -28,8 +28,7 @@ import {
   type ValidationError,
   validateControlRequest,
 } from '../validators.js'
-import type { ControlRequest, KeyRecordText, Reloaded } from './control-messages.js'
-import type { ListedKey } from './messages.js'
+import type { AnswerLine, ControlRequest, KeyAnswer, KeyRecordText, Reloaded } from './control-messages.js'
 
 /** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
 interface RequestProblem {
@@ -102,9 +101,9 @@ export function requestLine(request: ControlRequest): string {
   return JSON.stringify(request)
 }
 
-/** The line that answers a question or a reload. */
-export function answerLine(answer: unknown): string {
-  return JSON.stringify({ answer })
+/** The line that answers a question or a reload. @param late workers that may still serve by former API keys */
+export function answerLine(answer: unknown, late: readonly number[] = []): string {
+  return JSON.stringify({ answer, late: late.length > 0 ? late : undefined })
 }
 
 /** The line that reports a failure. @param message for the user of the command line */
@@ -120,20 +119,20 @@ export function errorIn(line: string): string | undefined {
 }
 
 /**
- * What an answer line holds, unchecked.
+ * An answer line; what it answers is unchecked.
  *
  * @throws Error with the message of an error line, a MalformedRequest if the request's form was refused
  */
-function answerIn(line: string): unknown {
+function answerIn(line: string): AnswerLine {
   const error = errorIn(line)
   if (error?.startsWith(malformedStart)) throw new MalformedRequest(error)
   if (error !== undefined) throw new Error(error)
-  return checked(JSON.parse(line), isAnswerLine).answer
+  return checked(JSON.parse(line), isAnswerLine)
 }
 
 /** The answer to a reload. @throws Error with the message of an error line, or when it is no such answer */
 export function reloadedIn(line: string): Reloaded {
-  return checked(answerIn(line), isReloaded)
+  return checked(answerIn(line).answer, isReloaded)
 }
 
 /**
@@ -141,8 +140,9 @@ export function reloadedIn(line: string): Reloaded {
  *
  * @throws Error with the message of an error line, or when it is no such answer
  */
-export function keyAnswerIn(line: string): boolean | readonly ListedKey[] {
-  return checked(answerIn(line), isKeyAnswer) as boolean | readonly ListedKey[]
+export function keyAnswerIn(line: string): KeyAnswer {
+  const { answer, late = [] } = answerIn(line)
+  return { answer: checked(answer, isKeyAnswer) as KeyAnswer['answer'], late }
 }
 
 /** The last line of a backup. @throws Error when it has another form */

@@ -1,6 +1,6 @@
 /**
- * Handles the requests of the command line over the control socket: a question about API keys, which a worker answers;
- * a reload; or a tool, which gets a process of its own. Nothing here opens the store.
+ * Handles the requests of the command line over the control socket: a question about API keys, or news of them
+ * (key-desk.ts); a reload; or a tool, which gets a process of its own. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -9,12 +9,12 @@ import { Child, mayBeDamage } from './child.js'
 import type { ControlRequest, Reloaded, ToolRequest } from './control-messages.js'
 import { parseRequest } from './control-protocol.js'
 import { type ControlHandlers, refuse, reply } from './control-socket.js'
+import type { KeyDesk } from './key-desk.js'
 import type { ToChild, ToTool } from './messages.js'
 import type { StoreOpener } from './store-opening.js'
 
 interface ControlRequestsOptions {
-  /** The workers that serve now. */
-  readonly serving: () => readonly Child[]
+  readonly keys: KeyDesk
   readonly opener: Pick<StoreOpener, 'open'>
   /** Starts a process that waits for a message that says which tool it runs. */
   readonly forkTool: () => ChildProcess
@@ -26,8 +26,8 @@ interface ControlRequestsOptions {
   readonly log: Logger
 }
 
-/** How long a question may take (a commit, at worst while a new worker opens the store), and the loading of a tool. */
-const answerMsMax = 20_000
+/** How long the loading of a tool may take. */
+const loadMsMax = 20_000
 
 /** The most tools that may run at once: each is a process that opens the store. */
 const toolsMax = 8
@@ -76,10 +76,11 @@ export class ControlRequests implements ControlHandlers {
       case 'reload':
         return reply(socket, await this.#options.reload())
       case 'ask': {
-        const [worker] = this.#options.serving()
-        if (worker === undefined) throw new Error('no worker serves at the moment')
-        return reply(socket, await worker.request(request.question, answerMsMax))
+        const { answer, late } = await this.#options.keys.ask(request.question)
+        return reply(socket, answer, late)
       }
+      case 'keysChanged':
+        return reply(socket, true, await this.#options.keys.announce())
     }
   }
 
@@ -90,7 +91,7 @@ export class ControlRequests implements ControlHandlers {
     const abandon = (): void => child.requestEnd()
     socket.once('close', abandon)
     try {
-      await child.waitFor('loaded', answerMsMax)
+      await child.waitFor('loaded', loadMsMax)
       child.send(this.#options.start())
       await this.#options.opener.open(child)
       socket.off('close', abandon)
@@ -108,6 +109,8 @@ export class ControlRequests implements ControlHandlers {
     this.#tools.add(child)
     void child.ended.then((end) => {
       this.#tools.delete(child)
+      // An import may have restored API keys.
+      if (tool === 'import') void this.#options.keys.announce()
       if (!mayBeDamage(end)) return
       const { pid } = child.process
       this.#options.log.error({ tool, child: pid, signal: end.signal }, 'tool died; the store may be damaged')

@@ -92,8 +92,8 @@ export function listenForControl(directory: string, handlers: ControlHandlers): 
 }
 
 /** Answers a request with one line and closes the connection, even if the caller does not read it. */
-export function reply(socket: Socket, result: unknown): void {
-  endWith(socket, answerLine(result), replyMsMax)
+export function reply(socket: Socket, answer: unknown, late?: readonly number[]): void {
+  endWith(socket, answerLine(answer, late), replyMsMax)
 }
 
 /** Refuses a request with one line and closes the connection, even if the caller does not read it. */

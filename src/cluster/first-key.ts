@@ -6,11 +6,7 @@ import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../auth/token.js'
 import { settingTable } from '../settings.js'
-import type { Child } from './child.js'
-import { addNewKey, persistently, readKeys } from './new-key.js'
-
-/** How long one worker may take to answer. */
-const requestMsMax = 20_000
+import { addNewKey, persistently, readKeys, type SendQuestion } from './new-key.js'
 
 /** Between two checks of whether the store is available. */
 const storeCheckMs = 500
@@ -33,13 +29,13 @@ interface Started {
  * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
  * is revoked.
  *
- * @param serving the workers that serve now; if one ends before it answers, another is asked
+ * @param ask has a worker answer a question; when that fails, it is called again
  * @param isStoreUnavailable no question is sent while this holds, without a time limit
  * @param show prints a text; false when it could not
  * @throws Error when no worker answered; a key that was never shown may exist then, under the name "first"
  */
 export async function makeFirstKey(
-  serving: () => readonly Pick<Child, 'request'>[],
+  ask: SendQuestion,
   isStoreUnavailable: () => boolean,
   started: Started,
   show: (text: string) => boolean,
@@ -47,11 +43,7 @@ export async function makeFirstKey(
   const { url } = started
   show(banner(started))
   while (isStoreUnavailable()) await sleep(storeCheckMs)
-  const request = persistently(async (question) => {
-    const [worker] = serving()
-    if (worker === undefined) throw new Error('no worker serves')
-    return worker.request(question, requestMsMax)
-  }, answerMsMax)
+  const request = persistently(ask, answerMsMax)
   if ((await readKeys(request)).length > 0) return
   const token = makeToken()
   const record = {

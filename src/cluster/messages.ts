@@ -3,7 +3,7 @@
  * command line and its tool. A rolling restart may bring in workers of a newer build, so kinds are added, never
  * changed.
  *
- * Types only, and one constant that both ends share: parents import this file, and must not load what their children
+ * Types only, and what both ends share: parents import this file, and must not load what their children
  * load.
  */
 import type { Config } from '../config.js'
@@ -12,8 +12,11 @@ import type { KeyRecord, KeyRotation } from '../store/store.js'
 
 /** From the primary to a child that may open the store. */
 export type ToChild =
-  /** The first message, to a child that has loaded: an earlier one may get lost. The port is the real one, never 0. */
-  | { readonly kind: 'start'; readonly config: Config; readonly port: number }
+  /**
+   * The first message, to a child that has loaded: an earlier one may get lost. The port is the real one, never 0. A
+   * primary that does not announce keys sends no `keysChanged`, so its workers have to poll them.
+   */
+  | { readonly kind: 'start'; readonly config: Config; readonly port: number; readonly announcesKeys?: true }
   /** Open the store: no other process writes to it now. */
   | { readonly kind: 'open' }
   /** Listen, and serve. */
@@ -25,7 +28,10 @@ export type ToChild =
   | { readonly kind: 'housekeep'; readonly enabled: boolean }
   /** Answer the requests in flight, close the store, and end. */
   | { readonly kind: 'drain' }
-  | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
+  /** A question that must not be acted on after `untilMs` of `machineMs`: another worker is asked then. */
+  | { readonly kind: 'ask'; readonly id: number; readonly question: Question; readonly untilMs?: number }
+  /** The API keys have been changed, perhaps: serve by them, and say so with `keysLoaded`. */
+  | { readonly kind: 'keysChanged'; readonly id: number }
   /** Send your statistics; with `stored`, those of the store as well. */
   | { readonly kind: 'measure'; readonly stored: boolean }
 
@@ -36,8 +42,13 @@ export type FromChild =
   | { readonly kind: 'opened' }
   | { readonly kind: 'serving' }
   | { readonly kind: 'held' }
-  /** Sent every second, which shows that the event loop runs. */
-  | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
+  /** Sent every second, which shows that the event loop runs. `isHeldUp`: its writes have waited long for a commit. */
+  | {
+      readonly kind: 'heartbeat'
+      readonly writable: boolean
+      readonly storeProblem?: string | undefined
+      readonly isHeldUp?: boolean
+    }
   /** Sent on request, and once more after the drain, so that no count is lost. */
   | { readonly kind: 'figures'; readonly figures: WorkerStats }
   /** The child cannot go on, for this reason, and ends. */
@@ -46,6 +57,8 @@ export type FromChild =
   | { readonly kind: 'broken' }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'unanswered'; readonly id: number; readonly reason: string }
+  /** From now on it serves by the API keys as they were when it got `keysChanged`, or later ones. */
+  | { readonly kind: 'keysLoaded'; readonly id: number }
 
 /** Where the topics are stored, as settings: all that a tool needs. */
 export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin'>
@@ -72,6 +85,11 @@ export type Question =
   | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
   | { readonly about: 'revokeKey'; readonly name: string }
   | { readonly about: 'listKeys' }
+
+/** Now, in ms of a clock that all processes of this machine share, and that never goes back. */
+export function machineMs(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n)
+}
 
 export interface ListedKey extends KeyRecord {
   /** In ms since the epoch; undefined if the key has never been used. */

@@ -5,7 +5,8 @@
  *
  *     all others pause → each has reported `held`, or has ended → the new one opens (milliseconds) → all others resume
  *
- * A process that does not pause in time is killed and waited for: only its end proves that it no longer writes.
+ * A process that does not pause in time is killed and waited for: only its end proves that it no longer writes. A worker
+ * that sends no heartbeats is killed sooner, while `isPausing` (workers.ts).
  */
 import { commitDeadlineMs } from '../limits.js'
 import type { Child } from './child.js'
@@ -21,6 +22,12 @@ export class StoreOpener {
   readonly #openers = new Set<Child>()
   /** Resolves after the last opening that was requested. */
   #last: Promise<unknown> = Promise.resolve()
+  #isPausing = false
+
+  /** Whether a process waits for others to pause. */
+  get isPausing(): boolean {
+    return this.#isPausing
+  }
 
   /** Lets `child`, which has loaded, open the store. Rejects when it cannot, once its process has ended. */
   async open(child: Child): Promise<void> {
@@ -36,7 +43,9 @@ export class StoreOpener {
   async #openAlone(child: Child): Promise<void> {
     if (child.state === 'ended') throw endedTooEarly(child)
     const others = [...this.#openers]
+    this.#isPausing = true
     await Promise.all(others.map(pauseWrites))
+    this.#isPausing = false
     try {
       const opened = child.waitFor('opened', openMsMax)
       this.#openers.add(child)

@@ -25,6 +25,7 @@ import type { Reloaded } from './control-messages.js'
 import { ControlRequests } from './control-requests.js'
 import { listenForControl } from './control-socket.js'
 import { makeFirstKey } from './first-key.js'
+import { KeyDesk } from './key-desk.js'
 import { bracketed, listenExitCode, listenProblem } from './listen-problem.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
@@ -64,6 +65,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #log: Logger
   readonly #workers: Workers
+  readonly #keys: KeyDesk
   readonly #requests: ControlRequests
   readonly #readiness: Readiness
   readonly #metrics: Metrics
@@ -107,7 +109,9 @@ export class Supervisor {
     const start = () => this.#wanted(this.#config).start
     const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
     this.reload = queueReloads(started, () => this.#reloadOnce())
-    this.#requests = new ControlRequests({ serving, opener, forkTool, start, reload: this.reload, stopping, log })
+    const keys = new KeyDesk({ serving, loaded: () => this.#workers.loaded() })
+    this.#keys = keys
+    this.#requests = new ControlRequests({ keys, opener, forkTool, start, reload: this.reload, stopping, log })
     this.#readiness = new Readiness({
       stopping,
       expected: () => this.#workersExpected,
@@ -173,7 +177,7 @@ export class Supervisor {
     const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
     try {
       await makeFirstKey(
-        () => this.#workers.serving(),
+        async (question) => (await this.#keys.ask(question)).answer,
         () => this.#readiness.storeProblem() !== undefined,
         { url, place, data, hasConsole: !noConsole },
         print,
@@ -220,7 +224,7 @@ export class Supervisor {
   }
 
   #wanted(config: Config): Wanted {
-    return { count: config.workers, start: { kind: 'start', config, port: this.#options.port } }
+    return { count: config.workers, start: { kind: 'start', config, port: this.#options.port, announcesKeys: true } }
   }
 
   #forkWorker(): Child {

@@ -25,8 +25,11 @@ import type { TopicStore } from '../store/store.js'
 import { ExpirySweeper } from './expiry-sweeper.js'
 import { answerQuestion } from './key-requests.js'
 import { bracketed } from './listen-problem.js'
-import type { FromChild, Question } from './messages.js'
+import { type FromChild, machineMs, type Question } from './messages.js'
 import { sendToParent } from './parent.js'
+
+/** A commit that takes longer holds up the writes: most take milliseconds. */
+const heldUpMs = 1000
 
 /** How long the last answers of a broken worker may take to leave. */
 const lastAnswersMs = 100
@@ -35,6 +38,7 @@ const lastAnswersMs = 100
 interface Start {
   readonly config: Config
   readonly port: number
+  readonly announcesKeys?: true
 }
 
 /** The open store, and what is made with it. */
@@ -60,6 +64,8 @@ export class WorkerLife {
   /** Known before the rest of `#opened`: while the keys are being read, the store may already be unavailable. */
   #store: TopicStore | undefined
   #opened: Opened | undefined
+  /** Settles when the store is open and the keys have been read, or that failed. */
+  #opening: Promise<void> | undefined
   #serving: Serving | undefined
   #isBroken = false
   #isEnding = false
@@ -79,7 +85,8 @@ export class WorkerLife {
   }
 
   open(): Promise<void> {
-    return this.#takeStep(() => this.#open(this.#requireStart()), { kind: 'opened' }, exitCodes.storeUnusable)
+    const step = (): Promise<void> => (this.#opening = this.#open(this.#requireStart()))
+    return this.#takeStep(step, { kind: 'opened' }, exitCodes.storeUnusable)
   }
 
   serve(): Promise<void> {
@@ -102,7 +109,7 @@ export class WorkerLife {
     }
   }
 
-  async #open({ config }: Start): Promise<void> {
+  async #open({ config, announcesKeys }: Start): Promise<void> {
     const store = await openStore(config.store, {
       directory: config.data,
       socketCount: () => this.#serving?.server.connections() ?? 0,
@@ -115,7 +122,8 @@ export class WorkerLife {
     // The primary asks for a first key only once it knows whether the store is available.
     this.sendHeartbeat()
     const onFailure = (error: unknown): void => this.#log.error({ err: error }, 'API keys could not be read')
-    const keyring = await Keyring.open(store, onFailure, config.workers)
+    const polls = announcesKeys !== true || !isExclusive(config.store)
+    const keyring = await Keyring.open(store, onFailure, config.workers, polls)
     this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log), disk: await this.#watchDisk(config) }
   }
 
@@ -174,9 +182,18 @@ export class WorkerLife {
     this.#requireOpened().sweeper.enable(enabled)
   }
 
+  /** Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it. */
+  async loadKeys(id: number): Promise<void> {
+    await this.#opening?.catch(() => {})
+    await this.#opened?.keyring.reload()
+    sendToParent({ kind: 'keysLoaded', id })
+  }
+
   /** Sends the answer to a question about API keys, or why there is none. */
-  async answer(id: number, question: Question): Promise<void> {
+  async answer(id: number, question: Question, untilMs = Infinity): Promise<void> {
     try {
+      // The key may have been changed again since another worker answered.
+      if (machineMs() > untilMs) throw new Error('the question came too late')
       sendToParent({ kind: 'answer', id, answer: await answerQuestion(this.#requireStore(), question) })
     } catch (error) {
       sendToParent({ kind: 'unanswered', id, reason: (error as Error).message })
@@ -196,7 +213,8 @@ export class WorkerLife {
 
   sendHeartbeat(): void {
     const writable = !this.#isBroken && this.#opened?.disk?.isNearlyFull() !== true
-    sendToParent({ kind: 'heartbeat', writable, storeProblem: this.#storeProblem() })
+    const isHeldUp = (this.#store?.commitWaitMs?.() ?? 0) > heldUpMs
+    sendToParent({ kind: 'heartbeat', writable, storeProblem: this.#storeProblem(), isHeldUp })
   }
 
   /** Why requests cannot be answered from the store; undefined while they can. */

@@ -34,7 +34,9 @@ function take(message: ToChild): void {
     case 'drain':
       return void life.drain()
     case 'ask':
-      return void life.answer(message.id, message.question)
+      return void life.answer(message.id, message.question, message.untilMs)
+    case 'keysChanged':
+      return void life.loadKeys(message.id)
     case 'measure':
       return void life.sendStats(message.stored)
     default:

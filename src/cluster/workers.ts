@@ -23,8 +23,11 @@ const serveMsMax = 30_000
 /** A heartbeat comes every second: a worker that is silent for this long hangs, and is killed and replaced. */
 const silentMsMax = 20_000
 
+/** The same while all others wait for it: it may be what holds up their writes, which have to wait under 3 s. */
+const silentMsMaxHoldingUp = 2000
+
 /** Between two checks for silent workers. */
-const silenceCheckMs = 2000
+const silenceCheckMs = 250
 
 /** How long a new worker serves before an old one drains: if its first requests kill it, it dies within this time. */
 const trialMs = 1000
@@ -119,6 +122,11 @@ export class Workers {
   /** The workers that serve now, oldest first. */
   serving(): readonly Child[] {
     return this.#inState('serving').map(({ child }) => child)
+  }
+
+  /** The workers that may have read the API keys: all that have loaded their code, and run. */
+  loaded(): readonly Child[] {
+    return [...this.#all].map(({ child }) => child).filter(({ version }) => version !== undefined)
   }
 
   /** Workers started to replace one that died, since the start. */
@@ -287,9 +295,12 @@ export class Workers {
     this.#checkedAtMs = nowMs
     // The whole machine may have been suspended, and the heartbeats since then are still unread.
     if (sinceMs > 2 * silenceCheckMs) return
-    for (const child of this.serving()) {
+    const serving = this.serving()
+    const isHeldUp = this.#options.opener.isPausing || serving.some((child) => child.isHeldUp)
+    for (const child of serving) {
       const silentMs = Math.round(nowMs - child.heardMs)
-      if (silentMs >= silentMsMax) child.end(`it hangs: nothing was heard from it for ${silentMs} ms`)
+      if (silentMs >= (isHeldUp ? silentMsMaxHoldingUp : silentMsMax))
+        child.end(`it hangs: nothing was heard from it for ${silentMs} ms`)
     }
   }
 }

@@ -13,7 +13,7 @@ import { type Command, storeSettings } from './command.js'
 import { parseEnd } from './key-end.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
-import { ask, MissingStore } from './store-client.js'
+import { ask, askUntilAnswered, MissingStore } from './store-client.js'
 
 const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
@@ -91,14 +91,23 @@ async function add(config: Config, record: KeyRecord, token: string, creates: bo
 
 export const revokeKey: Command = {
   summary: 'ends an API key',
-  details: 'Within a second it is refused everywhere.',
+  details:
+    'When the command ends, every worker refuses it. One that did not respond is named, and refuses it once it does. Over PostgreSQL, other hosts refuse it within a second.',
   operands: ['NAME'],
   settings: storeSettings,
   flags: {},
   async run({ settings, operand }) {
     const name = checkedName(operand('NAME'))
-    const revoked = await ask(readConfig(settings), { about: 'revokeKey', name })
-    if (revoked !== true) fatal(exitCodes.failed, `there is no key named "${name}"`)
+    const config = readConfig(settings)
+    const known = await readKeys((question) => ask(config, question))
+    if (!known.some((key) => key.name === name)) fatal(exitCodes.failed, `there is no key named "${name}"`)
+    // Whatever the answer is, the key is gone: an earlier attempt, or somebody else, may have revoked it.
+    await askUntilAnswered(config)({ about: 'revokeKey', name }).catch((error: Error) =>
+      fatal(
+        exitCodes.failed,
+        `${error.message}; it is not known whether the key was revoked: topicd keys revoke ${name} makes sure that it is`,
+      ),
+    )
   },
 }
 

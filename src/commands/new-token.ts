@@ -6,13 +6,10 @@
  */
 import { MalformedRequest } from '../cluster/control-protocol.js'
 import type { StoreLocation } from '../cluster/messages.js'
-import { persistently, type SendQuestion } from '../cluster/new-key.js'
+import type { SendQuestion } from '../cluster/new-key.js'
 import { exitCodes, fatal } from '../exit-codes.js'
 import { OutputClosed, print } from './stdout.js'
-import { ask } from './store-client.js'
-
-/** How long an unanswered request is repeated: a dead worker is replaced in seconds, a hanging one after 20 s. */
-const issueMsMax = 30_000
+import { askUntilAnswered } from './store-client.js'
 
 interface Issue {
   /** Gives the token to its key; false when that is impossible. Its questions may be repeated. */
@@ -38,7 +35,7 @@ export async function issueToken(
       `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${unprinted}`,
     ),
   )
-  const isStored = await store(persistently((question) => ask(location, question), issueMsMax)).catch((error: Error) =>
+  const isStored = await store(askUntilAnswered(location)).catch((error: Error) =>
     fatal(
       exitCodes.failed,
       error instanceof MalformedRequest

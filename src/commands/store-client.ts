@@ -8,11 +8,12 @@ import { existsSync, lstatSync, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ToolRequest } from '../cluster/control-messages.js'
+import type { ControlRequest, ToolRequest } from '../cluster/control-messages.js'
 import { endLine, errorIn, keyAnswerIn, readyLine, requestLine } from '../cluster/control-protocol.js'
 import { connectToControl, readLine } from '../cluster/control-socket.js'
 import { type DirectoryLock, lockDirectory } from '../cluster/directory-lock.js'
 import type { Question, StoreLocation } from '../cluster/messages.js'
+import { persistently, type SendQuestion } from '../cluster/new-key.js'
 import { complain, exitCodes, fatal } from '../exit-codes.js'
 import { importLineBytesMax } from '../limits.js'
 import { isExclusive } from '../store/address.js'
@@ -26,6 +27,9 @@ const waitMs = 15_000
 
 const retryMs = 100
 
+/** How long an unanswered question is repeated: a dead worker is replaced in seconds, a hanging one after 20 s. */
+const askMsMax = 30_000
+
 /** How long a service may send nothing before it answers a question or starts a tool: longer than its own deadlines. */
 const silentMsMax = 60_000
 
@@ -35,7 +39,8 @@ export class MissingStore extends Error {}
 type OnLine = (line: string) => Promise<void> | void
 
 /**
- * Asks a question about API keys.
+ * Asks a question about API keys. When a key was changed, every worker of this host's service serves by the change, or
+ * is named on standard error.
  *
  * @param creates whether a missing store may be created, which is reported on standard error
  * @throws Error when there is no answer
@@ -46,16 +51,46 @@ export async function ask(location: StoreLocation, question: Question, creates =
     if (reached.isNew) complain(`there was no store in ${location.data}; a new one is made there`)
     let line = ''
     await converse(runAlone(location, reached.lock, 'ask', question), (text) => void (line = text), noInput())
-    return keyAnswerIn(line)
+    // Under the lock no service runs.
+    if (reached.lock === undefined && question.about !== 'listKeys') await announceChange(location)
+    return keyAnswerIn(line).answer
   }
-  const { service } = reached
+  const { answer, late } = keyAnswerIn(await exchange(reached.service, location, { command: 'ask', question }))
+  reportLate(late)
+  return answer
+}
+
+/** `ask`, repeated for as long as a dead or hanging worker may be the reason that no answer comes. */
+export function askUntilAnswered(location: StoreLocation): SendQuestion {
+  return persistently((question) => ask(location, question), askMsMax)
+}
+
+/** Has the workers of this host's service, if one runs, load the keys of a store that it may share. */
+async function announceChange(location: StoreLocation): Promise<void> {
+  try {
+    const service = await connectToControl(location.data)
+    if (service === undefined) return
+    reportLate(keyAnswerIn(await exchange(service, location, { command: 'keysChanged' })).late)
+  } catch (error) {
+    complain(`${(error as Error).message}; its workers serve by the changed keys within a second, if it has this store`)
+  }
+}
+
+function reportLate(late: readonly number[]): void {
+  if (late.length === 0) return
+  const workers = `${late.length === 1 ? 'worker' : 'workers'} ${late.join(', ')}`
+  complain(`${workers} did not respond: until then, or a replacement, requests there are checked by the former keys`)
+}
+
+/** Sends a request to the service, and closes the connection. @returns the line that answers it */
+async function exchange(service: Socket, { data }: StoreLocation, request: ControlRequest): Promise<string> {
   boundSilence(service)
-  service.write(`${requestLine({ command: 'ask', question })}\n`)
+  service.write(`${requestLine(request)}\n`)
   const line = await readLine(service).catch(() => {
-    throw new Error(`the service that uses ${location.data} gave no answer`)
+    throw new Error(`the service that uses ${data} gave no answer`)
   })
   service.destroy()
-  return keyAnswerIn(line)
+  return line
 }
 
 /**

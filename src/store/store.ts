@@ -304,6 +304,11 @@ export interface TopicStore {
   /** Why the store is unavailable now, for a person; undefined while it is available. Absent if it always is. */
   notReady?(): string | undefined
   readonly commits?: CommitStats
+  /**
+   * For how long writes have been waiting without any commit completing, in ms. Absent if no other process of this
+   * machine can hold up a commit.
+   */
+  commitWaitMs?(): number
 
   /**
    * Later writes wait until `resumeWrites`; resolves once no write is in flight. See cluster/store-opening.ts for why.

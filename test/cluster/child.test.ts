@@ -12,6 +12,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Child } from '../../dist/cluster/child.js'
 import { ControlRequests } from '../../dist/cluster/control-requests.js'
+import { KeyDesk } from '../../dist/cluster/key-desk.js'
 import type { FromChild, ToChild } from '../../dist/cluster/messages.js'
 import { StoreOpener } from '../../dist/cluster/store-opening.js'
 import type { Logger } from '../../dist/ops/log.js'
@@ -123,7 +124,7 @@ t.test('a process that could not be started counts as ended', async (t) => {
 t.test('a tool that could not be started does not keep the service from ending', async (t) => {
   const process = Object.assign(new FakeProcess(), { pid: undefined })
   const requests = new ControlRequests({
-    serving: () => [],
+    keys: new KeyDesk({ serving: () => [], loaded: () => [] }),
     opener: { open: async () => {} },
     forkTool: () => {
       setImmediate(() => process.emit('error', new Error('spawn EAGAIN')))

@@ -11,7 +11,7 @@ import type { KeyRecord, TopicStore } from '../../dist/store/store.js'
 const minutes = 3
 
 t.test('a revoked key is refused while a write of the last uses is still in flight', async (t) => {
-  mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] })
   t.teardown(() => mock.timers.reset())
   const record: KeyRecord = { name: 'a', tokenHash: hashToken('secret'), allow: ['fetch'], under: [], madeMs: 0 }
   let records = [record]

@@ -133,6 +133,9 @@ export class Commits {
     })
   }
 
+  /** For how long writes have been in flight without any commit completing, in ms. */
+  readonly waitMs = (): number => (this.#stats.inFlight > 0 ? performance.now() - this.#progressAt : 0)
+
   /** Later writes wait until `resumeWrites`; resolves once no write is in flight. */
   pauseWrites(): Promise<void> {
     if (this.#pause === undefined) {
@@ -215,7 +218,7 @@ export class Commits {
   }
 
   #checkProgress(): void {
-    if (this.#stats.inFlight > 0 && performance.now() - this.#progressAt > commitDeadlineMs) {
+    if (this.waitMs() > commitDeadlineMs) {
       this.#reportOnce(new CommitFailed(`no commit completed within ${commitDeadlineMs} ms`))
     }
   }

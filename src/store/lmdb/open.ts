@@ -88,6 +88,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
     }),
     commits: commits.stats,
+    commitWaitMs: commits.waitMs,
     pauseWrites: () => commits.pauseWrites(),
     resumeWrites: () => commits.resumeWrites(),
     async backup(file, freeBytesMin, onProgress) {
