@@ -14,6 +14,7 @@ import { connectToControl } from '../../dist/cluster/control-socket.js'
 import { first } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer, until } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 t.setTimeout(180_000)
 
@@ -318,7 +319,7 @@ await t.test('a service that dies while a command connects to it counts as absen
   t.teardown(() => rmSync(directory, { recursive: true }))
   const path = JSON.stringify(join(directory, 'control.sock'))
   const program = `require('node:net').createServer().listen(${path}, () => console.log('listens'))`
-  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(...tied(process.execPath, ['-e', program]), { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
   // It no longer accepts; the kernel still queues the connection, and resets it when the listener is gone.
   child.kill('SIGSTOP')

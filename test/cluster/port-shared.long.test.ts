@@ -11,6 +11,7 @@ import t, { type Test } from 'tap'
 import { only } from '../support/only.js'
 import { freePorts } from '../support/ports.js'
 import { cleanEnv, mainFile } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 t.setTimeout(240_000)
 
@@ -26,7 +27,7 @@ interface Outcome {
 async function serve(t: Test, name: string, host: string, port: number): Promise<Outcome> {
   const args = ['serve', '--host', host, '--port', String(port), '--admin-port', '0', '--workers', '1']
   const command = [mainFile, ...args, '--data', join(t.testdirName, name)]
-  const service = spawn(process.execPath, command, { env: cleanEnv(), stdio: 'pipe' })
+  const service = spawn(...tied(process.execPath, command), { env: cleanEnv(), stdio: 'pipe' })
   t.teardown(() => end(service))
   let stdout = ''
   let stderr = ''

@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { patchedProgram } from '../support/patched.js'
 import { cleanEnv, mainFile, runCommand, type Server, startServer, until } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 t.setTimeout(300_000)
 
@@ -181,7 +182,7 @@ await t.test('it goes on if the command is killed', async (t) => {
   const begun = timesLogged('rolling restart')
   const done = timesLogged('rolling restart done')
   const command = [mainFile, 'reload', '--data', server.dataDir]
-  const caller = spawn(process.execPath, command, { env: cleanEnv(), stdio: 'ignore' })
+  const caller = spawn(...tied(process.execPath, command), { env: cleanEnv(), stdio: 'ignore' })
   await loggedAgain('rolling restart', begun)
   caller.kill('SIGKILL')
   await loggedAgain('rolling restart done', done)

@@ -11,6 +11,7 @@ import t, { type Test } from 'tap'
 import { anchorsOf, documents, type Example, examplesOf, linksOf, readDocument, root } from '../support/documents.js'
 import { cleanEnv, mainFile, startServer } from '../support/server.js'
 import { settingsPage, withTable } from '../support/settings-page.js'
+import { tied } from '../support/tied.js'
 
 /** Where the documents say that the service listens. */
 const documentedUrl = 'http://127.0.0.1:8080'
@@ -35,7 +36,7 @@ async function run(t: Test, examples: readonly Example[]): Promise<readonly stri
     .join('')
   const programs = installCommand(join(t.testdirName, 'bin'))
   const environment = cleanEnv()
-  const shell = spawn('sh', ['-eu'], {
+  const shell = spawn(...tied('sh', ['-eu']), {
     cwd: programs,
     env: {
       ...environment,

@@ -12,6 +12,7 @@ import { reportFigures } from '../support/figures.js'
 import { type Mutant, mutants } from '../support/mutants.js'
 import { present } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
+import { tied } from '../support/tied.js'
 
 const root = join(import.meta.dirname, '../..')
 const chosen = process.env.CASE
@@ -48,7 +49,7 @@ function plant(directory: string, { file, from, to }: Mutant): void {
 async function failures(directory: string, test: string): Promise<readonly string[]> {
   const run = join(directory, 'dist-test/support/run.js')
   // Without the environment of this test's own runner, which would change what the inner one prints.
-  const child = spawn('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, run, test], {
+  const child = spawn(...tied('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, run, test]), {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { cleanEnv, mainFile, runCommand, until } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 const directory = t.testdir()
 const file = join(directory, 'backup.mdb')
@@ -59,7 +60,7 @@ for (const [name, whose, NODE_OPTIONS] of [
   await t.test(`a restore that is interrupted removes its copy, and ends by the signal${whose}`, async (t) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       const data = fresh(`interrupted-${signal}-${name}`)
-      const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], {
+      const child = spawn(...tied(process.execPath, [mainFile, 'restore', file, '--data', data]), {
         stdio: 'ignore',
         env: { ...cleanEnv(), NODE_OPTIONS },
       })
@@ -76,7 +77,7 @@ for (const [name, whose, NODE_OPTIONS] of [
 
 await t.test('a store that appears meanwhile is left as it is', async (t) => {
   const data = fresh('appears')
-  const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], {
+  const child = spawn(...tied(process.execPath, [mainFile, 'restore', file, '--data', data]), {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const ended = once(child, 'close')
@@ -93,7 +94,7 @@ await t.test('a store that appears meanwhile is left as it is', async (t) => {
 await t.test('a restore that is killed leaves no store or the whole one', async (t) => {
   for (let ms = 100; ms <= 700; ms += 100) {
     const data = fresh(`killed-${ms}`)
-    const child = spawn(process.execPath, [mainFile, 'restore', file, '--data', data], { stdio: 'ignore' })
+    const child = spawn(...tied(process.execPath, [mainFile, 'restore', file, '--data', data]), { stdio: 'ignore' })
     const ended = once(child, 'close')
     await sleep(ms)
     child.kill('SIGKILL')

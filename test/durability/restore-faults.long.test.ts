@@ -14,6 +14,7 @@ import { patchedProgram } from '../support/patched.js'
 import { makeDisk, whyNoPowerCuts } from '../support/power.js'
 import { mainFile, runCommand } from '../support/server.js'
 import { whyNoStrace } from '../support/strace.js'
+import { tied } from '../support/tied.js'
 
 t.setTimeout(600_000)
 
@@ -44,7 +45,7 @@ async function cutRestores(t: Test, times: number): Promise<string[]> {
   const restore = async (data: string, ms?: number): Promise<string> => {
     mkdirSync(data)
     spawnSync('sync', ['-f', data])
-    const child = spawn(process.execPath, [mainFile, 'restore', backup, '--data', data, ...roomFor], {
+    const child = spawn(...tied(process.execPath, [mainFile, 'restore', backup, '--data', data, ...roomFor]), {
       stdio: 'ignore',
     })
     const ended = once(child, 'close')
@@ -88,7 +89,9 @@ await t.test('a build that flushes nothing says that it is done too early', { sk
   const data = join(disk.directory, 'db')
   mkdirSync(data)
   spawnSync('sync', ['-f', data])
-  const child = spawn(process.execPath, [program, 'restore', backup, '--data', data, ...roomFor], { stdio: 'ignore' })
+  const child = spawn(...tied(process.execPath, [program, 'restore', backup, '--data', data, ...roomFor]), {
+    stdio: 'ignore',
+  })
   t.strictSame(await once(child, 'close'), [0, null])
   const { directory, forget } = await disk.cut()
   t.not(await stateOf(join(directory, 'db')), 'whole')

@@ -13,6 +13,7 @@ import t from 'tap'
 import { refuses } from '../support/claims.js'
 import { first } from '../support/only.js'
 import { startServer } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 /** Some clients are compiled first, which takes seconds, and many on a busy machine. */
 const clientMsMax = 90_000
@@ -30,7 +31,7 @@ function missing(command: string, ...args: readonly string[]): string | false {
 
 /** Runs a client to its end: what it printed, line by line. */
 async function run(command: string, args: readonly string[], input = ''): Promise<readonly string[]> {
-  const child = spawn(command, args, { env: environment, stdio: 'pipe', timeout: clientMsMax })
+  const child = spawn(...tied(command, args), { env: environment, stdio: 'pipe', timeout: clientMsMax })
   child.stdin.on('error', () => {}).end(input)
   let output = ''
   for (const stream of [child.stdout, child.stderr])

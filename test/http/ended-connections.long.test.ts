@@ -10,6 +10,7 @@ import { lastRequests } from '../support/last-requests.js'
 import { only } from '../support/only.js'
 import { residentMiB } from '../support/processes.js'
 import { type Server, startServer } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 const warmUp = 10_000
 const measured = 20_000
@@ -25,7 +26,7 @@ const program = fileURLToPath(new URL('../support/short-connections.js', import.
 t.setTimeout(600_000)
 
 async function send({ url }: Server, request: string, count: number): Promise<void> {
-  const child = spawn(process.execPath, [program, new URL(url).port, String(count)], {
+  const child = spawn(...tied(process.execPath, [program, new URL(url).port, String(count)]), {
     stdio: ['pipe', 'inherit', 'inherit'],
   })
   child.stdin.end(request)

@@ -12,6 +12,7 @@ import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { patchedProgram } from '../support/patched.js'
 import { mainFile, runCommand, until } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 const skip = spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: TLS was NOT tested'
 
@@ -113,7 +114,7 @@ async function serveTls(t: Test, data: string, program = mainFile) {
   const token = (await runCommand(['keys', 'add', 'tester', '--create', '--data', file(data)])).stdout.trim()
   const flags = ['--tls-cert', file('current.crt'), '--tls-key', file('current.key'), '--workers', '2']
   const args = ['serve', '--port', '0', '--admin-port', '0', '--data', file(data), ...flags]
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(...tied(process.execPath, [program, ...args]), {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')

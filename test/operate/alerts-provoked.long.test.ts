@@ -21,6 +21,7 @@ import { patchedProgram } from '../support/patched.js'
 import { Prometheus } from '../support/prometheus.js'
 import { runCommand, type Server, startServer, until } from '../support/server.js'
 import { Strace, whyNoStrace } from '../support/strace.js'
+import { tied } from '../support/tied.js'
 
 t.setTimeout(300_000)
 
@@ -57,7 +58,7 @@ function makeCertificate(t: Test, cert: string, key: string, days: number): void
 
 /** Runs a service whose log is read until the test ends or pauses it. */
 function run(t: Test, { command }: BareService): ReturnType<typeof spawn> {
-  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(...tied(command[0], command.slice(1)), { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGKILL')
@@ -211,7 +212,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await Promise.all(refused)
     const mute = await bareService(join(directory, 'mute'), ['--access-log'])
     const full = openSync('/dev/full', 'w')
-    const child = spawn(mute.command[0], mute.command.slice(1), { stdio: ['ignore', full, full] })
+    const child = spawn(...tied(mute.command[0], mute.command.slice(1)), { stdio: ['ignore', full, full] })
     t.teardown(() => child.kill('SIGKILL'))
     await mute.ready()
     prometheus.watch('mute', mute.adminUrl)

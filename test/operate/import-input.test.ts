@@ -5,10 +5,11 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type CommandResult, cleanEnv, mainFile, startServer } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 async function importFrom(path: string, data: string): Promise<Omit<CommandResult, 'stdout'>> {
   const input = openSync(path, 'r')
-  const child = spawn(process.execPath, [mainFile, 'import', '--allow-unfinished', '--data', data], {
+  const child = spawn(...tied(process.execPath, [mainFile, 'import', '--allow-unfinished', '--data', data]), {
     env: cleanEnv(),
     stdio: [input, 'ignore', 'pipe'],
   })

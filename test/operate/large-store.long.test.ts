@@ -19,6 +19,7 @@ import { quantileOf } from '../support/only.js'
 import { majorFaults, residentMiB } from '../support/processes.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type CommandResult, mainFile, type Server, startServer } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 const smallTopics = 10_000
 const largeTopics = Number(process.env.LARGE_TOPICS ?? 30_000)
@@ -45,7 +46,7 @@ async function run(
   output?: Hash,
 ): Promise<CommandResult & { seconds: number }> {
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [mainFile, ...args], { stdio: 'pipe' })
+  const child = spawn(...tied(process.execPath, [mainFile, ...args]), { stdio: 'pipe' })
   const closed = once(child, 'close')
   let stdout = ''
   let stderr = ''

@@ -16,6 +16,7 @@ import { scrape } from '../support/metrics.js'
 import { present } from '../support/only.js'
 import { mainFile, until } from '../support/server.js'
 import { onTerminal, whyNoTerminal } from '../support/terminal.js'
+import { tied } from '../support/tied.js'
 
 t.setTimeout(240_000)
 
@@ -56,7 +57,7 @@ async function unharmed(t: Test, service: BareService): Promise<void> {
 await t.test('with its log on a full device, the service answers requests and stops with 0', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
   const full = openSync('/dev/full', 'w')
-  const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', full, full] })
+  const child = spawn(...tied(service.command[0], service.command.slice(1)), { stdio: ['ignore', full, full] })
   const ended = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
   await service.ready()
@@ -86,7 +87,7 @@ await t.test(
   'while nobody reads its log, the service answers requests; once it is read, a line says how many lines were lost',
   async (t) => {
     const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
-    const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(...tied(service.command[0], service.command.slice(1)), { stdio: ['ignore', 'pipe', 'inherit'] })
     const ended = once(child, 'exit')
     t.teardown(() => child.kill('SIGKILL'))
     child.stdout.pause()
@@ -120,7 +121,7 @@ await t.test(
 
 await t.test('when the reader of its log has gone, the service answers requests and counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
-  const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(...tied(service.command[0], service.command.slice(1)), { stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
   await service.ready()
@@ -141,7 +142,7 @@ await t.test('a refused start has its exit code even if the reason cannot be pri
   const dataDir = join(t.testdir(), 'db')
   const code = async (...flags: readonly string[]): Promise<unknown> => {
     const args = ['serve', '--data', dataDir, '--admin-port', '0', ...flags]
-    const child = spawn(process.execPath, [mainFile, ...args], {
+    const child = spawn(...tied(process.execPath, [mainFile, ...args]), {
       stdio: ['ignore', full, full],
     })
     const [code] = (await once(child, 'exit')) as [number | null]
@@ -160,7 +161,7 @@ await t.test('a first key that cannot be printed is not kept', async (t) => {
     const other = `${dataDir}-other`
     const service = await bareService(other)
     const [program, ...args] = service.command.map((word) => (word === other ? dataDir : word))
-    const child = spawn(present(program), [...args, '--first-key'], { stdio: ['ignore', full, full] })
+    const child = spawn(...tied(present(program), [...args, '--first-key']), { stdio: ['ignore', full, full] })
     const ended = once(child, 'exit')
     t.teardown(() => child.kill('SIGKILL'))
     await service.ready()

@@ -12,6 +12,7 @@ import { version } from '../../dist/version.js'
 import { bareService } from '../support/bare-service.js'
 import { get, scrape } from '../support/metrics.js'
 import { startServer, until } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 const now = (): number => Date.now() / 1000
 
@@ -138,7 +139,9 @@ await t.test(
     const name = 'topicd_certificate_end_timestamp_seconds'
     const first = make(30)
     const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
-    const child = spawn(service.command[0], service.command.slice(1), { stdio: ['ignore', 'ignore', 'inherit'] })
+    const child = spawn(...tied(service.command[0], service.command.slice(1)), {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
     const ended = once(child, 'exit')
     t.teardown(() => child.kill('SIGKILL'))
     await service.ready()

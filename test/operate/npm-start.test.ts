@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { cleanEnv } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 t.test('a SIGTERM to npm start drains the service', async (t) => {
   const env = {
@@ -15,7 +16,7 @@ t.test('a SIGTERM to npm start drains the service', async (t) => {
     TOPICD_WORKERS: '1',
   }
   // Without its prestart, which would rebuild the program while other tests use it.
-  const npm = spawn('npm', ['start', '--ignore-scripts'], {
+  const npm = spawn(...tied('npm', ['start', '--ignore-scripts']), {
     cwd: join(import.meta.dirname, '../..'),
     env,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -10,6 +10,7 @@ import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import { makeDirectory } from '../support/store.js'
+import { tied } from '../support/tied.js'
 
 const topics = 2000
 const value = Buffer.from(JSON.stringify('x'.repeat(1000)))
@@ -34,7 +35,7 @@ async function startReader(t: Test, directory: string): Promise<ChildProcess> {
       await store.close()
       process.disconnect()
     })`
-  const reader = spawn(process.execPath, ['--input-type=module', '-e', script], {
+  const reader = spawn(...tied(process.execPath, ['--input-type=module', '-e', script]), {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   t.teardown(() => reader.kill('SIGKILL'))

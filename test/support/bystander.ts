@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 import { Client } from './client.js'
 import { medianOf, quantileOf } from './only.js'
 import type { Server } from './server.js'
+import { tied } from './tied.js'
 
 /** Between two requests: it should not be a load of its own. */
 const betweenMs = 2
@@ -37,7 +38,9 @@ export class Bystander {
   /** Starts it; it ends with the test. */
   constructor(t: Test, { url }: Server, token: string, path: string) {
     const program = fileURLToPath(import.meta.url)
-    this.#child = spawn(process.execPath, [program, url, token, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+    this.#child = spawn(...tied(process.execPath, [program, url, token, path]), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     t.teardown(() => this.#child.kill())
     createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       this.#seconds.push(JSON.parse(line) as Second)

@@ -12,6 +12,7 @@ import { undocumented } from './documented-answers.js'
 import { type HostileRequest, hostileRequest } from './hostile-requests.js'
 import { type Random, randomFrom } from './random.js'
 import { RawConnection, requestText } from './raw.js'
+import { tied } from './tied.js'
 
 /** How many connections it has. */
 const atOnce = 50
@@ -175,7 +176,7 @@ export async function fuzz(
   onTenth: () => void,
 ): Promise<Fuzzed> {
   const args = [fileURLToPath(import.meta.url), url, token, String(seed), String(requests)]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(...tied(process.execPath, args), { stdio: ['ignore', 'pipe', 'inherit'] })
   let found: Fuzzed | undefined
   createInterface({ input: child.stdout }).on('line', (line) => {
     const printed = JSON.parse(line) as Fuzzed | { readonly tenth: number }

@@ -10,6 +10,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { childrenOf } from './processes.js'
+import { tied } from './tied.js'
 
 /** Why this machine cannot boot another; false if it can. */
 export function whyNoMachine(): string | false {
@@ -53,7 +54,7 @@ export class Machine {
   static async boot(t: Test): Promise<Machine> {
     const root = new OverlayRoot()
     const [program = '', ...args] = nspawn(root, '/lib/systemd/systemd', 'systemd.unit=multi-user.target')
-    const container = spawn(program, args, { stdio: 'ignore', detached: true })
+    const container = spawn(...tied(program, args), { stdio: 'ignore', detached: true })
     const ended = once(container, 'exit')
     t.teardown(async () => {
       // The end of its first process ends all others of the machine, and then systemd-nspawn.
@@ -104,7 +105,7 @@ export class Machine {
   /** Starts a program of this machine in the other's network. */
   inNetwork(program: string, args: readonly string[]): ChildProcess {
     const stdio = ['pipe', 'pipe', 'inherit'] as const
-    return spawn('nsenter', ['-t', String(this.#leader), '-n', program, ...args], { stdio: [...stdio] })
+    return spawn(...tied('nsenter', ['-t', String(this.#leader), '-n', program, ...args]), { stdio: [...stdio] })
   }
 }
 

@@ -14,6 +14,7 @@ import type { Test } from 'tap'
 import { at } from './only.js'
 import { freePorts } from './ports.js'
 import { execute, findBinaries } from './postgres-cluster.js'
+import { tied } from './tied.js'
 
 const programs = ['/usr/bin/patroni', '/usr/sbin/haproxy', '/usr/bin/etcd']
 
@@ -242,7 +243,10 @@ export class PatroniCluster {
     account: { readonly uid?: number; readonly gid?: number } = {},
   ): void {
     const log = openSync(this.#logFile(name), 'a')
-    this.#processes.set(name, spawn(command, args, { cwd: this.#directory, stdio: ['ignore', log, log], ...account }))
+    this.#processes.set(
+      name,
+      spawn(...tied(command, args), { cwd: this.#directory, stdio: ['ignore', log, log], ...account }),
+    )
     closeSync(log)
   }
 

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server from the system's binaries in a temporary directory, as durable as in production. It ends with
- * this process, however that ends. Nothing here depends on the test framework.
+ * A PostgreSQL server from the system's binaries in a temporary directory, as durable as in production. Nothing here
+ * depends on the test framework.
  */
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -9,6 +9,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { chown, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { tied } from './tied.js'
 
 /**
  * The variable with the address of a server that all files of a run share. topicd refuses unknown TOPICD_ variables.
@@ -58,7 +59,7 @@ export class OwnCluster implements Cluster {
   readonly #directory: string
   readonly #data: string
   /** initdb and the server refuse to run as root; the package creates the user postgres for them. */
-  readonly #asUser: readonly [string, ...string[]]
+  readonly #account: string | undefined
   #process: ChildProcess | undefined
   readonly #port: number | undefined
   readonly #settings: readonly string[]
@@ -72,7 +73,7 @@ export class OwnCluster implements Cluster {
     this.#binaries = binaries
     this.#directory = directory
     this.#data = join(directory, 'data')
-    this.#asUser = process.getuid?.() === 0 ? ['runuser', '-u', 'postgres', '--'] : ['env']
+    this.#account = process.getuid?.() === 0 ? 'postgres' : undefined
   }
 
   address(database: string): string {
@@ -82,7 +83,7 @@ export class OwnCluster implements Cluster {
 
   /** Makes this server a standby of another, from which it streams changes under this application name. */
   async follow(primary: OwnCluster, name: string): Promise<void> {
-    if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
+    if (this.#account !== undefined) await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
     this.#run(
       'pg_basebackup',
       '-D',
@@ -108,8 +109,7 @@ export class OwnCluster implements Cluster {
   }
 
   #run(program: string, ...args: readonly string[]): void {
-    const [command, ...user] = this.#asUser
-    execFileSync(command, [...user, join(this.#binaries, program), ...args], {
+    execFileSync(...tied(join(this.#binaries, program), args, { account: this.#account }), {
       cwd: this.#directory,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
@@ -118,14 +118,11 @@ export class OwnCluster implements Cluster {
   /** @param superuser the role that initdb creates, whom everyone may be without a password */
   async make(superuser = 'topicd'): Promise<void> {
     this.#superuser = superuser
-    if (this.#asUser[0] === 'runuser') await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
+    if (this.#account !== undefined) await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
     this.#run('initdb', '-D', this.#data, '-U', superuser, '-A', 'trust', '-E', 'UTF8', '--locale=C')
   }
 
   async start(): Promise<void> {
-    const [command, ...args] = this.#asUser
-    // The shell ends the server when our end of its standard input closes, as it does when this process ends.
-    const script = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
     const listen =
       this.#port === undefined ? ['listen_addresses='] : ['listen_addresses=127.0.0.1', `port=${this.#port}`]
     const settings = [
@@ -135,15 +132,12 @@ export class OwnCluster implements Cluster {
       'fsync=on',
       ...this.#settings,
     ]
-    const server = [
-      join(this.#binaries, 'postgres'),
-      '-D',
-      this.#data,
-      ...settings.flatMap((setting) => ['-c', setting]),
-    ]
-    const child = spawn(command, [...args, 'sh', '-c', script, 'sh', ...server], {
+    const args = ['-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])]
+    // After SIGQUIT it ends at once, with its other processes, and releases its shared memory.
+    const tie = { signal: 'QUIT', account: this.#account } as const
+    const child = spawn(...tied(join(this.#binaries, 'postgres'), args, tie), {
       cwd: this.#directory,
-      stdio: ['pipe', 'ignore', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.#process = child
     child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
@@ -175,7 +169,6 @@ export class OwnCluster implements Cluster {
     const closed = once(child, 'close')
     if (pid !== undefined) process.kill(pid, signal)
     while (pid !== undefined && isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5))
-    child.stdin?.end()
     await closed
   }
 
@@ -185,7 +178,7 @@ export class OwnCluster implements Cluster {
   }
 }
 
-/** Whether the process runs; a zombie does not: the shell reaps the server only after its standard input has ended. */
+/** Whether the process runs; a zombie, which this process has not waited for yet, does not. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

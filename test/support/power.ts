@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import { tied } from './tied.js'
 
 /** Why this machine cannot simulate power cuts; false if it can. */
 export function whyNoPowerCuts(): string | false {
@@ -95,7 +96,7 @@ export function makeDisk(t: Test): Disk {
     async cut(before, after) {
       const copy = join(outer, `cut-${++copies}.img`)
       const program = 'echo ready; read line; exec cp --reflink=always "$0" "$1"'
-      const child = spawn('sh', ['-c', program, image, copy], { stdio: ['pipe', 'pipe', 'inherit'] })
+      const child = spawn(...tied('sh', ['-c', program, image, copy]), { stdio: ['pipe', 'pipe', 'inherit'] })
       await once(child.stdout, 'data')
       await before?.()
       child.stdin.end('now\n')

@@ -10,6 +10,11 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
+/** Its children, and theirs, in no certain order. */
+export function descendantsOf(pid: number): number[] {
+  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)])
+}
+
 /** Its program and arguments; empty for a process that is gone, or a zombie. */
 export function commandLine(pid: number): string {
   try {

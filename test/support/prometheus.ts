@@ -12,6 +12,7 @@ import { alertsFile } from './alerts.js'
 import { readDocument } from './documents.js'
 import { freePorts } from './ports.js'
 import { until } from './server.js'
+import { tied } from './tied.js'
 
 export interface ActiveAlert {
   readonly state: 'pending' | 'firing'
@@ -58,13 +59,12 @@ export class Prometheus {
     writeFileSync(join(directory, 'alerts.yml'), shortened(readDocument(alertsFile)))
     prometheus.#writeTargets()
     const child = spawn(
-      'prometheus',
-      [
+      ...tied('prometheus', [
         `--config.file=${join(directory, 'prometheus.yml')}`,
         `--storage.tsdb.path=${join(directory, 'data')}`,
         `--web.listen-address=127.0.0.1:${port}`,
         '--log.level=error',
-      ],
+      ]),
       { stdio: ['ignore', 'ignore', 'inherit'] },
     )
     const ended = once(child, 'exit')

@@ -13,6 +13,7 @@ import { type Client, connect, jsonText } from '../../dist/client/index.js'
 import { browserLaunch } from './browser.js'
 import { cleanEnv, mainFile } from './server.js'
 import { root } from './sources.js'
+import { tied } from './tied.js'
 
 const images = join(root, 'docs/images')
 
@@ -61,7 +62,7 @@ async function showTopics(page: Page, url: string, token: string): Promise<void>
 
 const directory = mkdtempSync(join(tmpdir(), 'topicd-screenshots-'))
 const ports = ['--port', '0', '--admin-port', '0', '--workers', '2']
-const service = spawn(process.execPath, [mainFile, 'serve', '--data', directory, ...ports, '--first-key'], {
+const service = spawn(...tied(process.execPath, [mainFile, 'serve', '--data', directory, ...ports, '--first-key']), {
   env: cleanEnv(),
   stdio: ['ignore', 'pipe', 'inherit'],
 })

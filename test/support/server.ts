@@ -22,6 +22,7 @@ import { childrenOf, commandLine } from './processes.js'
 import { RawConnection } from './raw.js'
 import { checkStore } from './store.js'
 import { eachStore, type StoreAddress } from './stores.js'
+import { tied } from './tied.js'
 
 /** The built program. */
 export const mainFile = join(import.meta.dirname, '../../dist/main.js')
@@ -124,7 +125,7 @@ export async function runCommand(
   input: string | Buffer = '',
   withinMs = deadlineMs,
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [mainFile, ...args], { env: { ...cleanEnv(), ...env }, stdio: 'pipe' })
+  const child = spawn(...tied(process.execPath, [mainFile, ...args]), { env: { ...cleanEnv(), ...env }, stdio: 'pipe' })
   // A command may end before it has read everything; its own output says why.
   child.stdin.on('error', () => {}).end(input)
   let stdout = ''
@@ -196,7 +197,7 @@ export class Server {
     // `exec` replaces the shell by the service, so the process id stays the same.
     if (options.descriptorsMax !== undefined)
       command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
-    this.#child = spawn(command[0], command.slice(1), {
+    this.#child = spawn(...tied(command[0], command.slice(1)), {
       env: { ...cleanEnv(), ...this.#storeEnv, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -303,7 +304,6 @@ export class Server {
     const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now(), ...limits }
     const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0 }
     assert.equal(await ask(location, { about: 'addKey', record }), true, `the key ${name}`)
-    await this.knows(token)
     return token
   }
 

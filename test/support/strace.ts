@@ -6,6 +6,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
+import { tied } from './tied.js'
 
 /** Why this machine cannot trace; false if it can. */
 export function whyNoStrace(): string | false {
@@ -33,7 +34,9 @@ export class Strace {
 
   /** The same with any options of strace's. */
   static async attachWith(t: Test, pid: number, options: readonly string[]): Promise<Strace> {
-    const child = spawn('strace', ['-f', '-p', String(pid), ...options], { stdio: ['ignore', 'ignore', 'pipe'] })
+    const child = spawn(...tied('strace', ['-f', '-p', String(pid), ...options]), {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
     const strace = new Strace(child)
     t.teardown(() => strace.detach())
     const lines: string[] = []

@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import { until } from './server.js'
+import { tied } from './tied.js'
 
 /** Why this machine cannot run a program on a terminal; false if it can. */
 export function whyNoTerminal(): string | false {
@@ -52,7 +53,7 @@ export async function onTerminal(
   command: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<Terminal> {
-  const child = spawn('python3', ['-c', relay, ...command], { stdio: 'pipe', env })
+  const child = spawn(...tied('python3', ['-c', relay, ...command]), { stdio: 'pipe', env })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   let shown = ''
   let first = ''

@@ -1,6 +1,7 @@
 /** A test file as a process of its own, and what its output says. Which files are run, and when, is not known here. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tied } from './tied.js'
 
 /**
  * What tap prints, without failing, of an assertion that comes after the file's root test has ended by itself. A root
@@ -39,7 +40,7 @@ export function testEnvironment(secondsMax: number): NodeJS.ProcessEnv {
 
 /** @param isLeader whether it leads a process group, so that all that it starts can be ended with it */
 export function startTest(file: string, env: NodeJS.ProcessEnv, isLeader = false): ChildProcess {
-  return spawn(process.execPath, ['--enable-source-maps', file], {
+  return spawn(...tied(process.execPath, ['--enable-source-maps', file]), {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: isLeader,

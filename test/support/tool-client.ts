@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { childrenOf, commandLine } from './processes.js'
 import { type CommandResult, mainFile, until } from './server.js'
+import { tied } from './tied.js'
 
 export interface Running {
   readonly child: ChildProcess
@@ -26,7 +27,7 @@ export function startCommand(
   more: NodeJS.ProcessEnv = {},
 ): Running {
   const env = { ...process.env, TOPICD_STORE: 'lmdb', ...more }
-  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(...tied(process.execPath, [program, ...args]), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   assert(child.stdout !== null && child.stderr !== null)
   let stderr = ''

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import type { Board } from './boards.js'
 import type { Random } from './random.js'
 import { mainFile, runCommand, type Server } from './server.js'
+import { tied } from './tied.js'
 
 /** What a command says when the workers had died before. */
 const nobody = /: no worker serves at the moment\n$/
@@ -150,7 +151,7 @@ export class ToolsBeside {
   /** Kills an export in its middle. */
   async #breakOff({ dataDir }: Server): Promise<string | undefined> {
     const env = { ...process.env, TOPICD_STORE: this.#options.store ?? 'lmdb' }
-    const child = spawn(process.execPath, [mainFile, 'export', '--data', dataDir], { env, stdio: 'pipe' })
+    const child = spawn(...tied(process.execPath, [mainFile, 'export', '--data', dataDir]), { env, stdio: 'pipe' })
     let stderr = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
     child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), this.#options.random.below(exportMsMax)))
