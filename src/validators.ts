@@ -128,7 +128,7 @@ export const keyLineShape: BodyShape<KeyLine> = {
   names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
 }
 export const endLineShape: BodyShape<EndLine> = {
-  validate: typia.createValidateEquals<EndLine>(),
+  validate: validatorOf(typia.createAssertEquals<EndLine>()),
   names: typia.misc.literals<keyof EndLine['end']>().map((name) => `end.${name}`),
 }
 
