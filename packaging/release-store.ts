@@ -21,7 +21,12 @@ export function keepReleaseStore(version: string): readonly string[] {
   try {
     const flags = ['--with-keys', '--data', join(directory, 'data')]
     const main = join(root, 'dist/main.js')
-    run(process.execPath, [main, 'import', '--allow-unfinished', ...flags], root, readFileSync(join(root, 'packaging/release-store.ndjson')))
+    run(
+      process.execPath,
+      [main, 'import', '--allow-unfinished', ...flags],
+      root,
+      readFileSync(join(root, 'packaging/release-store.ndjson')),
+    )
     const exported = run(process.execPath, [main, 'export', ...flags], root)
     mkdirSync(kept, { recursive: true })
     const files = [join(kept, `${version}.mdb.gz`), join(kept, `${version}.ndjson`)] as const

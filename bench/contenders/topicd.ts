@@ -102,9 +102,13 @@ async function prepare(build: Build, directory: string): Promise<{ main: string;
   }
   if (existsSync(files.tokenFile)) return files
   const create = await known(files.main, ['keys', 'add'], '--create')
-  const { stdout } = await run(process.execPath, [files.main, 'keys', 'add', 'bench', ...create, '--data', files.data], {
-    env: cleanEnvironment,
-  })
+  const { stdout } = await run(
+    process.execPath,
+    [files.main, 'keys', 'add', 'bench', ...create, '--data', files.data],
+    {
+      env: cleanEnvironment,
+    },
+  )
   writeFileSync(files.tokenFile, stdout.trim(), { mode: 0o600 })
   return files
 }

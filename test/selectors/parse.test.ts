@@ -11,11 +11,7 @@ import {
   selectorBytesMax,
   selectorEnginesMax,
 } from '../../dist/limits.js'
-import {
-  parseSelector as parseWithin,
-  type Selector,
-  type SelectorProblem,
-} from '../../dist/selectors/parse-selector.js'
+import { parseSelector as parseWithin } from '../../dist/selectors/parse-selector.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget } from '../../dist/selectors/planning-budget.js'
 
