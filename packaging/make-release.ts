@@ -26,6 +26,7 @@ runVisibly('npm', ['ci'])
 // A test that is skipped for want of a program would say nothing about the release.
 runVisibly('npm', ['test', '--', '--no-skips'])
 runVisibly('npm', ['run', 'test:long', '--', '--no-skips'])
+runVisibly('npm', ['run', 'test:coverage'])
 
 run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version'], root)
 const today = new Date().toISOString().slice(0, 10)

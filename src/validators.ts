@@ -52,6 +52,8 @@ type Validation<Body> =
 export interface BodyShape<Body> {
   readonly validate: (input: unknown) => Validation<Body>
   readonly names: readonly string[]
+  /** Whether the validator looks into members other than `properties` and `constraint`. */
+  readonly isNested?: true
 }
 
 /** A validator that stops at the first error: a body can have 100,000, and a refusal names one. */
@@ -126,10 +128,12 @@ export const topicLineShape: BodyShape<TopicLine> = {
 export const keyLineShape: BodyShape<KeyLine> = {
   validate: validatorOf(typia.createAssertEquals<KeyLine>()),
   names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
+  isNested: true,
 }
 export const endLineShape: BodyShape<EndLine> = {
   validate: validatorOf(typia.createAssertEquals<EndLine>()),
   names: typia.misc.literals<keyof EndLine['end']>().map((name) => `end.${name}`),
+  isNested: true,
 }
 
 /** A request on the control socket. */

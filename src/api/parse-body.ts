@@ -38,7 +38,7 @@ export interface ParsedObject extends ParsedMembers {
  * @param sizeMax the upper bound of `size`, where a body has one
  */
 export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
-  const parsed = parseObject(bytes)
+  const parsed = parseObject(bytes, valueLevelsMax, 0, shape.isNested)
   return isProblem(parsed) ? parsed : checkObject(parsed, shape, sizeMax)
 }
 
@@ -47,8 +47,14 @@ export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax =
  *
  * @param levelsMax how deep a member may nest
  * @param operationsMax as for `scanMembers`
+ * @param isNested whether the contents of members other than `properties` and `constraint` are needed
  */
-export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax, operationsMax = 0): ParsedObject | Problem {
+export function parseObject(
+  bytes: Buffer,
+  levelsMax = valueLevelsMax,
+  operationsMax = 0,
+  isNested = false,
+): ParsedObject | Problem {
   if (!isUtf8(bytes)) return problem('invalid_utf8')
   if (firstByte(bytes) === openBracket)
     return jsonProblemOf(bytes, levelsMax + 1) ?? problem('invalid_body', { found: 'an array' })
@@ -56,7 +62,8 @@ export function parseObject(bytes: Buffer, levelsMax = valueLevelsMax, operation
   const members = scanMembers(bytes, cuts, levelsMax, 0, operationsMax)
   // The body itself is a level, and so is a constraint around a value.
   if (members.tooDeep !== undefined) return jsonProblemOf(bytes, levelsMax + 2) ?? levelsProblem(members.tooDeep)
-  const input = cuts.length === 0 ? parseWhole(bytes, levelsMax + 2) : parseCut(bytes, cuts)
+  const needsAll = isNested && !members.isCrowded
+  const input = cuts.length === 0 || needsAll ? parseWhole(bytes, levelsMax + 2) : parseCut(bytes, cuts)
   if (isProblem(input)) return input
   return typeof input.root === 'object' && input.root !== null
     ? { bytes, input: input.root, members }
@@ -126,7 +133,7 @@ function jsonProblemOf(bytes: Uint8Array, levelsMax: number): Problem | undefine
 }
 
 /** The problem of a value that is nested too deep. */
-export function levelsProblem(name: Uint8Array): Problem {
+function levelsProblem(name: Uint8Array): Problem {
   const found = `nested more than ${valueLevelsMax} levels deep`
   return problem('invalid_parameter', {
     name: unquoted(name),
@@ -262,7 +269,7 @@ function isInexact(members: Members, name: IntegerName, sizeMax: number): boolea
 export function integerProblem(name: IntegerName, found: unknown, sizeMax: number): Problem {
   const quoted =
     found instanceof Uint8Array
-      ? `the number ${shorten(Buffer.from(found).toString('latin1'), repeatedMax)}`
+      ? `the number ${shorten(Buffer.from(found.subarray(0, repeatedMax + 1)).toString('latin1'), repeatedMax)}`
       : describe(found)
   const { min, max } = boundsOf(name, sizeMax)
   return problem('invalid_parameter', { name, found: quoted, allowed: `an integer from ${min} to ${max}` })

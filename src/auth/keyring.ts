@@ -19,6 +19,9 @@ import { hashToken } from './token.js'
 /** The interval between polls of the revision or looks at the clock: a quarter of the second that they may take. */
 const pollMs = 250
 
+/** Readings that a fail-over may break before the engine is known to be away: those of a second. */
+const failuresPassed = 1000 / pollMs
+
 /** The interval between writes of when keys were last used, and so the precision of the times in `keys list`. */
 const touchMs = 60_000
 
@@ -90,7 +93,6 @@ export class Keyring {
     const keyring = new Keyring(store, onFailure, sharers)
     await keyring.#refresh().catch(ignoreStoreError)
     if (polls) void keyring.#poll()
-    else if (!keyring.isKnown()) void keyring.reload()
     keyring.#clockTimer = setInterval(keyring.#onClock, pollMs)
     return keyring
   }
@@ -100,14 +102,15 @@ export class Keyring {
    * call or later. A failure is reported, and the reading repeated until it succeeds or this is closed.
    */
   async reload(): Promise<void> {
-    while (!this.#isClosed) {
+    for (let failures = 1; !this.#isClosed; failures++) {
       try {
         await this.#refresh()
         this.#isFailing = false
         return
       } catch (error) {
         if (this.#isClosed) return
-        if (this.#store.notReady?.() === undefined) this.#report(error)
+        const mayPass = error instanceof StoreError && failures <= failuresPassed
+        if (!mayPass && this.#store.notReady?.() === undefined) this.#report(error)
       }
       await nextPoll()
     }
@@ -225,7 +228,15 @@ export class Keyring {
     if (this.#touching !== undefined || Date.now() - this.#touchedMs < touchMs) return
     this.#touchedMs = Date.now()
     this.#touching = this.#touch()
-      .catch(this.#report)
+      .then(
+        () => {
+          this.#isFailing = false
+        },
+        // A fail-over is the primary's to report.
+        (error) => {
+          if (!(error instanceof StoreError)) this.#report(error)
+        },
+      )
       .finally(() => (this.#touching = undefined))
   }
 

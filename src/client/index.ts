@@ -7,6 +7,7 @@
  */
 export {
   type Client,
+  type CountOptions,
   connect,
   type GetOptions,
   type ListOptions,

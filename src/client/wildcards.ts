@@ -31,7 +31,8 @@ export function selectorFor(pattern: string): string | undefined {
   if (segments.includes('') || /[\\()[\]{}|^]/.test(path)) return undefined
   const isSelector = /^[?>#$&<]/.test(path) || (path.startsWith('*') && !isGlob(segments[0]))
   if (isSelector && path !== '#') return undefined
-  if (/\.[*+]/.test(path)) return path.startsWith('*') ? undefined : `?${path}`
+  // In `*.*` the dot and the star are a glob's.
+  if (/\.[*+]/.test(path) && !/[*+?#%]/.test(path.replace(/\.[*+]/g, ''))) return `?${path}`
   if (segments.at(-1) === '#' || segments.includes('+') || /[*?]/.test(path)) return selectorOf(segments)
   if (/(^|\/)%|%(\/|$)/.test(path)) return `*${quoted(path).replaceAll('%', '.*').replaceAll('_', '.')}`
   return undefined

@@ -2,8 +2,8 @@
  * Removes expired topics, in the one worker that the primary has elected for it: one sweep after another, with a pause
  * between two. A worker that is not elected, or that drains, does not sweep.
  */
-import type { Logger } from '../ops/log.js'
-import type { TopicStore } from '../store/store.js'
+import { failureMembers, type Logger } from '../ops/log.js'
+import { StoreError, type TopicStore } from '../store/store.js'
 
 /** From the end of a sweep to the next: due topics are gone within 5 s, even after a slow sweep. */
 const pauseMs = 1000
@@ -12,8 +12,8 @@ export class ExpirySweeper {
   readonly #store: TopicStore
   readonly #log: Logger
   #isEnabled = false
-  /** Whether the last sweep failed, and that has been logged. */
-  #hasFailed = false
+  /** Sweeps that failed in a row while the engine seemed to be there. */
+  #failures = 0
   #removed = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -42,7 +42,7 @@ export class ExpirySweeper {
   async #sweep(): Promise<void> {
     try {
       const { removed } = await this.#store.removeDue()
-      this.#hasFailed = false
+      this.#failures = 0
       this.#removed += removed
       if (removed > 0) this.#log.info({ removed }, 'topics removed by their policies')
     } catch (error) {
@@ -51,10 +51,13 @@ export class ExpirySweeper {
     if (this.#isEnabled) this.#schedule()
   }
 
-  /** Logs the first of several failures in a row. The primary logs that an engine is away; a drain needs no line. */
+  /**
+   * Logs one of several failures in a row: the first, or of a store's the second, since a fail-over breaks the sweep in
+   * progress. The primary logs that an engine is away; a drain needs no line.
+   */
   #onFailure(error: unknown): void {
-    if (this.#hasFailed || !this.#isEnabled || this.#store.notReady?.() !== undefined) return
-    this.#hasFailed = true
-    this.#log.error({ err: error }, 'due removals failed')
+    if (!this.#isEnabled || this.#store.notReady?.() !== undefined) return
+    if (++this.#failures !== (error instanceof StoreError ? 2 : 1)) return
+    this.#log.error(failureMembers(error), 'due removals failed')
   }
 }

@@ -17,7 +17,7 @@ const answerMsMax = 20_000
 const loadMsMax = 3000
 
 /** What a change of keys came to. */
-export interface KeyOutcome {
+interface KeyOutcome {
   readonly answer: unknown
   /** The process ids of the workers that may still serve by the former keys. */
   readonly late: readonly number[]

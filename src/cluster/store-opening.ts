@@ -6,7 +6,7 @@
  *     all others pause → each has reported `held`, or has ended → the new one opens (milliseconds) → all others resume
  *
  * A process that does not pause in time is killed and waited for: only its end proves that it no longer writes. A worker
- * that sends no heartbeats is killed sooner, while `isPausing` (workers.ts).
+ * that sends no heartbeats is killed sooner, while this waits for it (workers.ts).
  */
 import { commitDeadlineMs } from '../limits.js'
 import type { Child } from './child.js'
@@ -22,11 +22,12 @@ export class StoreOpener {
   readonly #openers = new Set<Child>()
   /** Resolves after the last opening that was requested. */
   #last: Promise<unknown> = Promise.resolve()
-  #isPausing = false
+  /** Those that were told to pause, and have not said that they have. */
+  readonly #pausing = new Set<Child>()
 
-  /** Whether a process waits for others to pause. */
-  get isPausing(): boolean {
-    return this.#isPausing
+  /** Whether a process waits for this one to pause. */
+  waitsFor(child: Child): boolean {
+    return this.#pausing.has(child)
   }
 
   /** Lets `child`, which has loaded, open the store. Rejects when it cannot, once its process has ended. */
@@ -43,9 +44,7 @@ export class StoreOpener {
   async #openAlone(child: Child): Promise<void> {
     if (child.state === 'ended') throw endedTooEarly(child)
     const others = [...this.#openers]
-    this.#isPausing = true
-    await Promise.all(others.map(pauseWrites))
-    this.#isPausing = false
+    await Promise.all(others.map((other) => this.#pauseWrites(other)))
     try {
       const opened = child.waitFor('opened', openMsMax)
       this.#openers.add(child)
@@ -60,12 +59,14 @@ export class StoreOpener {
       for (const other of others) other.send({ kind: 'release' })
     }
   }
-}
 
-async function pauseWrites(child: Child): Promise<void> {
-  const held = child.waitFor('held', pauseMsMax)
-  child.send({ kind: 'hold' })
-  await held.catch(() => child.ended)
+  async #pauseWrites(child: Child): Promise<void> {
+    const held = child.waitFor('held', pauseMsMax)
+    this.#pausing.add(child)
+    child.send({ kind: 'hold' })
+    await held.catch(() => child.ended)
+    this.#pausing.delete(child)
+  }
 }
 
 function endedTooEarly(child: Child): Error {

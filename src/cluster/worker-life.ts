@@ -13,7 +13,7 @@ import { type HttpServer, startHttpServer } from '../http/server.js'
 import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
 import { type DiskWatch, watchDisk } from '../ops/free-space.js'
-import type { Logger } from '../ops/log.js'
+import { failureMembers, type Logger } from '../ops/log.js'
 import { watchLoop } from '../ops/loop-delay.js'
 import { RefusedKeys } from '../ops/refused-keys.js'
 import { createRequestCounter, type RequestCounter } from '../ops/request-stats.js'
@@ -121,7 +121,8 @@ export class WorkerLife {
     this.#store = store
     // The primary asks for a first key only once it knows whether the store is available.
     this.sendHeartbeat()
-    const onFailure = (error: unknown): void => this.#log.error({ err: error }, 'API keys could not be read')
+    const onFailure = (error: unknown): void =>
+      this.#log.error(failureMembers(error), 'API keys could not be read or written')
     const polls = announcesKeys !== true || !isExclusive(config.store)
     const keyring = await Keyring.open(store, onFailure, config.workers, polls)
     this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log), disk: await this.#watchDisk(config) }
@@ -238,7 +239,7 @@ export class WorkerLife {
       try {
         await step()
       } catch (error) {
-        this.#log.warn({ err: error }, 'a step of the drain failed')
+        this.#log.warn(failureMembers(error), 'a step of the drain failed')
       }
     }
     this.#end(exitCodes.done)

@@ -23,11 +23,14 @@ const serveMsMax = 30_000
 /** A heartbeat comes every second: a worker that is silent for this long hangs, and is killed and replaced. */
 const silentMsMax = 20_000
 
-/** The same while all others wait for it: it may be what holds up their writes, which have to wait under 3 s. */
+/** The same while others wait for it: it may be what holds up their writes, which have to wait under 3 s. */
 const silentMsMaxHoldingUp = 2000
 
 /** Between two checks for silent workers. */
 const silenceCheckMs = 250
+
+/** A check this late means that this process was suspended or starved: heartbeats may be unread, or were not sent. */
+const lateCheckMs = 1000
 
 /** How long a new worker serves before an old one drains: if its first requests kill it, it dies within this time. */
 const trialMs = 1000
@@ -81,6 +84,8 @@ export class Workers {
   #ending = false
   #delay: NodeJS.Timeout | undefined
   #checkedAtMs = performance.now()
+  /** Silence counts from here: the last moment after which this process ran without a long break. */
+  #attentiveSinceMs = performance.now()
 
   constructor(options: WorkersOptions) {
     this.#options = options
@@ -291,16 +296,17 @@ export class Workers {
 
   #killSilent(): void {
     const nowMs = performance.now()
-    const sinceMs = nowMs - this.#checkedAtMs
+    if (nowMs - this.#checkedAtMs > lateCheckMs) this.#attentiveSinceMs = nowMs
     this.#checkedAtMs = nowMs
-    // The whole machine may have been suspended, and the heartbeats since then are still unread.
-    if (sinceMs > 2 * silenceCheckMs) return
-    const serving = this.serving()
-    const isHeldUp = this.#options.opener.isPausing || serving.some((child) => child.isHeldUp)
-    for (const child of serving) {
-      const silentMs = Math.round(nowMs - child.heardMs)
-      if (silentMs >= (isHeldUp ? silentMsMaxHoldingUp : silentMsMax))
-        child.end(`it hangs: nothing was heard from it for ${silentMs} ms`)
-    }
+    const silentMs = (child: Child): number => nowMs - Math.max(child.heardMs, this.#attentiveSinceMs)
+    const kill = (child: Child): void =>
+      child.end(`it hangs: nothing was heard from it for ${Math.round(silentMs(child))} ms`)
+    const [silent, ...others] = [...this.serving()].sort((a, b) => a.heardMs - b.heardMs)
+    if (silent === undefined) return
+    for (const child of [silent, ...others]) if (silentMs(child) >= silentMsMax) kill(child)
+    if (silentMs(silent) < silentMsMaxHoldingUp) return
+    // One at a time, and only on the word of a worker that responds: a disk that stalls all of them proves nothing.
+    const waits = (child: Child): boolean => child.isHeldUp && silentMs(child) < silentMsMaxHoldingUp
+    if (this.#options.opener.waitsFor(silent) || others.some(waits)) kill(silent)
   }
 }

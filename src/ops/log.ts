@@ -7,6 +7,7 @@
  */
 import { type Logger, pino } from 'pino'
 import { exitCodes } from '../exit-codes.js'
+import { StoreError } from '../store/store.js'
 import { onTerminal, print } from './output.js'
 
 export type { Logger }
@@ -62,6 +63,11 @@ export function createLog(role: string): Logger {
     { write },
   )
   return log
+}
+
+/** The members of a line about a failure. One of the store is the machine's: its stack says nothing. */
+export function failureMembers(error: unknown): { readonly reason: string } | { readonly err: unknown } {
+  return error instanceof StoreError ? { reason: error.message } : { err: error }
 }
 
 /**

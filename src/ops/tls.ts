@@ -39,6 +39,9 @@ function read(flag: string, file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new Error(`${flag}: the file cannot be read: ${(error as Error).message}`, { cause: error })
+    const { code, message } = error as NodeJS.ErrnoException
+    const advice =
+      code === 'EACCES' ? `; the account of the service (uid ${process.getuid?.()}) must be able to read it` : ''
+    throw new Error(`${flag}: the file cannot be read: ${message}${advice}`, { cause: error })
   }
 }

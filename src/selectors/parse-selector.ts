@@ -26,7 +26,7 @@ import type { Scope } from './scope.js'
 
 /**
  * What a text selects. A full-path pattern with the scope `subtree` has a `literal` if its text is also a path, and no
- * `pattern` if its text is only a path.
+ * `pattern` if its text is only a path, or says the same as one.
  */
 type Selector =
   | { readonly kind: 'path'; readonly path: Path }
@@ -170,6 +170,9 @@ class SelectorReader {
     const text = this.#text.slice(from, to)
     const path = scope === 'subtree' ? parsePath(text) : undefined
     const literal = typeof path === 'string' ? path : undefined
+    // Most subtrees: the pattern would match nothing else.
+    if (literal !== undefined && !/[\\^$.|?*+()[\]{}]/.test(text))
+      return { kind: 'full-path', pattern: undefined, literal, scope }
     const pattern = readPattern(text, this.#budget, scope)
     if (!('problem' in pattern)) return { kind: 'full-path', pattern, literal, scope }
     // The text of a path need not be a regular expression. Then only the literal reading remains.
@@ -244,7 +247,7 @@ function limitProblem(selector: Selector): SelectorProblem | undefined {
   if (linearSize <= linearSizeMax) return undefined
   return {
     problem:
-      'has groups, alternatives, several repetitions or named classes in regular expressions with a total size of ' +
+      'has groups, alternatives, several repetitions, (?i) or named classes in regular expressions with a total size of ' +
       `${linearSize}; at most ${linearSizeMax} is allowed for those`,
   }
 }

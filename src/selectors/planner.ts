@@ -101,7 +101,8 @@ function planWithin(
       ? planUnion(selector.members.map((member) => planMember(member, budget)))
       : planMember(selector, budget)
   const engines = patternsIn(selector).filter(({ engine }) => engine !== undefined).length
-  return { result, bytes: engines * automatonBytesMax + (remaining - budget.remaining) * bytesPerUnit }
+  const units = engines > 0 ? remaining - budget.remaining : 0
+  return { result, bytes: engines * automatonBytesMax + units * bytesPerUnit + bytesOf(result) }
 }
 
 /** The plan of one member, whose ranges may be kept: those of a union and its matcher are made of them. */
@@ -127,5 +128,12 @@ function compile(member: Member): Plan {
 /** A cached plan's own objects, closures and keys: a rough mean. */
 const entryBytes = 2048
 
-/** What a plan keeps of the work for it, at most: its ranges, its prefixes, and the programs of its patterns. */
+/** What a plan with patterns keeps of the work for it, at most: their prefixes and programs. */
 const bytesPerUnit = 16
+
+/** A key range's own objects: itself, two arrays and their buffer. */
+const rangeBytes = 250
+
+function bytesOf({ ranges }: Plan): number {
+  return ranges.reduce((bytes, { start, end }) => bytes + start.length + end.length + rangeBytes, 0)
+}

@@ -16,7 +16,6 @@ await overWorkers(t, async (t, server) => {
 
   await t.test('an unknown route is a 404 that names the routes', async (t) => {
     for (const path of [
-      '/',
       '/topics',
       '/topics/',
       '/topics/fetch/',

@@ -62,7 +62,9 @@ t.test('each alert has a severity, a section of a document, and a case with both
 
 t.test('the rules name only metrics that there are', async (t) => {
   const known = await metricTable()
-  const unknown = (text: string): string[] => metricsIn(text, known).filter((name) => !known.has(name))
+  // The external label looks like a metric.
+  const unknown = (text: string): string[] =>
+    metricsIn(text, known).filter((name) => !known.has(name) && name !== 'topicd_docs')
   for (const file of [alertsFile, casesFile]) t.strictSame(unknown(readDocument(file)), [], file)
   t.strictSame(unknown('topicd_read_total > process_open_fds'), ['topicd_read_total'], 'a planted one is found')
 })

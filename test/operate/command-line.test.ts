@@ -160,7 +160,7 @@ const wrong: Readonly<
   'a migration of lmdb': [['migrate'], {}, '--store', 'postgres://'],
   'a migration of an unknown engine': [['migrate', '--store', 'mysql://h/d'], {}, '--store', 'postgres://'],
   'an argument too many for migrate': [['migrate', 'now', '--store', 'postgres://127.0.0.1:1/d'], {}, 'now'],
-  'an argument too many for check': [['check', 'now'], {}, 'now'],
+  'an argument too many for check': [['check', 'a', 'now'], {}, 'now'],
   'an argument too many for openapi': [['openapi', 'now'], {}, 'now'],
   'an argument too many for export': [['export', 'now'], {}, 'now'],
   'an argument too many for import': [['import', 'tree.ndjson'], {}, 'tree.ndjson'],

@@ -8,6 +8,7 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { cleanEnv, mainFile, runCommand } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 const directory = t.testdir()
 
@@ -30,7 +31,7 @@ async function importedFile(content: string, data: string): Promise<{ code: numb
   const file = join(directory, 'input.ndjson')
   writeFileSync(file, content)
   const input = openSync(file, 'r')
-  const child = spawn(process.execPath, [mainFile, 'import', '--data', data], {
+  const child = spawn(...tied(process.execPath, [mainFile, 'import', '--data', data]), {
     env: cleanEnv(),
     stdio: [input, 'ignore', 'pipe'],
   })

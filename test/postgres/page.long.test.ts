@@ -14,6 +14,7 @@ import { freePorts } from '../support/ports.js'
 import { skipReason } from '../support/postgres.js'
 import { findBinaries, OwnCluster } from '../support/postgres-cluster.js'
 import { type CommandResult, cleanEnv, mainFile, runCommand } from '../support/server.js'
+import { tied } from '../support/tied.js'
 
 /** The lines of Debian's pg_hba.conf without those for replication. */
 const debianLines = [
@@ -67,7 +68,7 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
       ...['8080', '8081', '8090', '8091'].map((port, index) => [port, String(hostPorts[index])]),
     ] as const
     const text = local.reduce((text, [from = '', to = '']) => text.replaceAll(from, to), script)
-    const shell = spawn('bash', ['-eumc', text], {
+    const shell = spawn(...tied('bash', ['-eumc', text]), {
       cwd: directory,
       env: { ...cleanEnv(), PATH: `${directory}:${binaries}:${process.env.PATH}`, ...env },
       stdio: 'pipe',
@@ -140,13 +141,13 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
   await t.test('a tree moves there and back', async (t) => {
     const line = '{"path":"moved","type":"string","properties":{},"value":"there and back"}\n'
     const data = join(directory, 'data')
-    t.equal((await runCommand(['import', '--store', 'lmdb', '--data', data], {}, line)).code, 0)
+    t.equal((await runCommand(['import', '--allow-unfinished', '--store', 'lmdb', '--data', data], {}, line)).code, 0)
     for (const block of [blockWith('--store lmdb --data ./data >'), blockWith('--store lmdb --data ./data-2')]) {
       const moved = await run(block, env)
       t.strictSame([moved.code, moved.stderr.includes('ignored')], [0, false], moved.stderr)
     }
     t.ok(existsSync(join(directory, 'data-2')))
-    t.match(readFileSync(join(directory, 'tree.jsonl'), 'utf8'), line)
+    t.match(readFileSync(join(directory, 'tree.ndjson'), 'utf8'), line)
   })
 
   await t.test('a directory that is not used is reported', async (t) => {

@@ -98,7 +98,7 @@ t.test('a set of over a thousand ranges finds all of its topics, in order', asyn
   const store = openStore(t, join(t.testdir(), 'db'))
   const paths = ['ab', 'cd', 'ef'].flatMap((start) => Array.from({ length: 60 }, (_, i) => `${start}${i}/x`))
   await load(store, paths)
-  const members = Array.from({ length: 200 }, (_, i) => `?[a-f][a-f]${i}/x`)
+  const members = Array.from({ length: 60 }, (_, i) => `?[a-f][a-f]${i}/x`)
   const plan = planned(`#${members.join('////')}`)
   t.ok(plan.ranges.length > 1000, `${plan.ranges.length} ranges`)
   for (const matcher of [undefined, () => true]) {

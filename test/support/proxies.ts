@@ -14,6 +14,7 @@ import type { Test } from 'tap'
 import { blocksOf, readDocument } from './documents.js'
 import { freePorts } from './ports.js'
 import { until } from './server.js'
+import { tied } from './tied.js'
 
 export const proxyNames = ['nginx', 'haproxy', 'caddy'] as const
 
@@ -146,8 +147,8 @@ export async function startProxy(
   mkdirSync(directory, { recursive: true })
   makeCertificate(directory)
   const [port = 0] = await freePorts(1)
-  const command = prepare[name](block, { directory, port, service })
-  const child = spawn('setpriv', ['--pdeathsig', 'TERM', ...command], {
+  const [program = '', ...args] = prepare[name](block, { directory, port, service })
+  const child = spawn(...tied(program, args, { signal: 'TERM' }), {
     env: { ...process.env, HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

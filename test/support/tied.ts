@@ -9,7 +9,7 @@
 
 interface Tie {
   /** The signal that ends it; KILL by default. */
-  readonly signal?: 'KILL' | 'QUIT'
+  readonly signal?: 'KILL' | 'QUIT' | 'TERM'
   /** The account that it runs under; by default that of this process. Only root may choose. */
   readonly account?: string | undefined
 }
