@@ -3,30 +3,40 @@
  * something that it is made from has changed since, and then it says that it is building.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Dated by when the last build that succeeded began: what changes while a build runs is built by the next. */
+/** Says from what the last build that succeeded was made. */
 const stamp = 'dist/.built'
 
 const sources = ['src', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json']
 
-/** When a file, or anything in a folder, last changed, in ms. A folder's own time tells additions and removals. */
-function changedMs(path) {
-  const stats = statSync(path)
-  const entries = stats.isDirectory() ? readdirSync(path) : []
-  return Math.max(stats.mtimeMs, ...entries.map((name) => changedMs(join(path, name))))
+function filesOf(path) {
+  if (!statSync(path).isDirectory()) return [path]
+  return readdirSync(path)
+    .sort()
+    .flatMap((name) => filesOf(join(path, name)))
+}
+
+/** Of the contents, not the times: what a tarball unpacks can be older than the last build. */
+function hashOfSources() {
+  const hash = createHash('sha256')
+  for (const path of sources.flatMap(filesOf)) hash.update(`${path}\0`).update(readFileSync(path)).update('\0')
+  return hash.digest('hex')
 }
 
 function compile(...args) {
-  return spawnSync('tspc', args, { stdio: 'inherit' }).status === 0
+  const { status, error } = spawnSync('tspc', args, { stdio: 'inherit' })
+  if (error !== undefined) console.error(error.message)
+  return status === 0
 }
 
 process.chdir(join(import.meta.dirname, '..'))
-const startedAt = new Date()
+// Taken before the build: what changes while it runs is built by the next.
+const hash = hashOfSources()
 const ifChanged = process.argv.includes('--if-changed')
-const builtMs = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0
-if (ifChanged && Math.max(...sources.map(changedMs)) <= builtMs) process.exit()
+if (ifChanged && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) process.exit()
 
 if (ifChanged) console.log('Building dist/ from src/, which takes about 20 seconds ...')
 if (!compile() || !compile('-p', 'src/console')) {
@@ -34,6 +44,5 @@ if (!compile() || !compile('-p', 'src/console')) {
   process.exit(1)
 }
 cpSync('src/console/static', 'dist/console/static', { recursive: true })
-writeFileSync(stamp, '')
-utimesSync(stamp, startedAt, startedAt)
+writeFileSync(stamp, hash)
 if (ifChanged) console.log('Built.')

@@ -1,5 +1,5 @@
 /**
- * POST /topics/fetch: one topic by its path, or a page of what a selector matches, or only how many those are. Nothing
+ * POST /topics/fetch: one topic by its path, or a page of what a selector matches, or only their number. Nothing
  * is serialised here: the store's items are sent unchanged, with the few bytes of a page around them.
  */
 import { type Access, restrict } from '../auth/access.js'

@@ -1,5 +1,5 @@
 /**
- * What a person finds who opens the port of the routes: `/` leads to the console, or says what is here where the console
+ * What the root of the routes' port shows: `/` leads to the console, or says what is here where the console
  * is turned off. Below a base path, so do the base path itself, with and without a slash, and `/` above it.
  */
 import type { Answer, Page } from '../http/answer.js'

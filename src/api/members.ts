@@ -24,10 +24,10 @@ export interface Members {
   size: Uint8Array | undefined
   deepBranchDepth: Uint8Array | undefined
   deepBranchLimit: Uint8Array | undefined
-  /** The members of `properties` and of `constraint`; of one that is no object there are none. */
+  /** The members of `properties` and of `constraint`; empty if it is not an object. */
   properties: Members | undefined
   constraint: Members | undefined
-  /** The members of each element of `operations`, up to a bound; of an element that is no object there are none. */
+  /** The members of each element of `operations`, up to a bound; empty for one that is not an object. */
   operations: Members[] | undefined
   /** How many elements `operations` has. */
   operationsCount: number

@@ -13,7 +13,7 @@ import { jsonProblem } from './json-problem.js'
 import { type Cuts, firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
 import { isProblem, type Problem, problem, shorten } from './problems.js'
 
-/** An object that its validator accepted, with what of it is needed besides. */
+/** An object that its validator accepted, and what else is needed of it. */
 export interface Parsed<Body> {
   /** In it, arrays and objects within `value` and within the value of `constraint` are empty. */
   readonly body: Body
@@ -70,7 +70,7 @@ export function parseObject(
     : problem('invalid_body', { found: describe(input.root) })
 }
 
-/** What a JSON text says, wrapped, since it may be anything. */
+/** A parsed text, wrapped because it may be any value. */
 interface Root {
   readonly root: unknown
 }

@@ -2,7 +2,7 @@
  * One request and its answer: headers, time limit, the one repetition, and how an answer becomes a result or a
  * TopicdError. The routes are in client.ts.
  *
- * A request is sent a second time at most, and only if its connection failed: if it was never sent, or if carrying it
+ * A request is retried at most once, and only if its connection failed: if it was never sent, or if carrying it
  * out twice does no harm. Answers are never a reason to repeat.
  */
 import { refusalOf, TopicdError } from './error.js'

@@ -1,5 +1,5 @@
 /**
- * Patterns in the notations of others: MQTT's topic filters, globs, SQL's LIKE, and a regular expression without the
+ * Patterns in the notations of other systems: MQTT's topic filters, globs, SQL's LIKE, and a regular expression without the
  * character that makes it a selector. To the service most of them are the path of one topic, so they match nothing.
  * Pure; what a selector is, the service decides.
  */

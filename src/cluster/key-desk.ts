@@ -1,7 +1,7 @@
 /**
- * API keys as the primary deals with them: it takes a question to a worker and, if a key may have changed, has every
- * worker load the keys before anyone hears the answer. A worker that does not respond delays this, but does not
- * prevent it. Nothing here opens the store.
+ * API keys in the primary: has a worker answer each question and, if a key may have changed, has every worker load the
+ * keys before the answer is returned. A worker that does not respond delays this but cannot prevent it. Nothing here
+ * opens the store.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Child } from './child.js'
@@ -40,8 +40,8 @@ export class KeyDesk {
   /**
    * Has a question answered, and a change known to all workers.
    *
-   * @throws Error of the last worker that was asked, when none answered; every worker has then loaded the keys, too,
-   *   since one may have changed them
+   * @throws Error of the last worker, when none answered; the keys have been loaded everywhere all the same, since a
+   *   worker may have changed them
    */
   async ask(question: Question): Promise<KeyOutcome> {
     if (question.about === 'listKeys') return { answer: await this.#answer(question), late: [] }

@@ -92,7 +92,7 @@ async function add(config: Config, record: KeyRecord, token: string, creates: bo
 export const revokeKey: Command = {
   summary: 'ends an API key',
   details:
-    'When the command ends, every worker refuses it. One that did not respond is named, and refuses it once it does. Over PostgreSQL, other hosts refuse it within a second.',
+    'When the command returns, no worker of this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. Over PostgreSQL, other hosts follow within a second.',
   operands: ['NAME'],
   settings: storeSettings,
   flags: {},

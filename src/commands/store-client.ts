@@ -72,14 +72,14 @@ async function announceChange(location: StoreLocation): Promise<void> {
     if (service === undefined) return
     reportLate(keyAnswerIn(await exchange(service, location, { command: 'keysChanged' })).late)
   } catch (error) {
-    complain(`${(error as Error).message}; its workers serve by the changed keys within a second, if it has this store`)
+    complain(`${(error as Error).message}; if it has this store, its workers use the new keys within a second`)
   }
 }
 
 function reportLate(late: readonly number[]): void {
   if (late.length === 0) return
   const workers = `${late.length === 1 ? 'worker' : 'workers'} ${late.join(', ')}`
-  complain(`${workers} did not respond: until then, or a replacement, requests there are checked by the former keys`)
+  complain(`${workers} did not respond; until it does or is replaced, it still uses the former keys`)
 }
 
 /** Sends a request to the service, and closes the connection. @returns the line that answers it */

@@ -4,7 +4,7 @@
  *   where states keep being dropped and rebuilt.
  * - It refuses a group repeated more than 1,000 times in all.
  * - Only it knows the names and ranges of Unicode classes.
- * - A class costs what it contains: naming `\pL` 2,000 times takes a second. Who compiles a pattern pays first.
+ * - A class costs what it contains: naming `\pL` 2,000 times takes a second. Callers charge the budget before compiling.
  * - For a pattern that begins with `^`, it tries to build a machine without choices, in time that grows with the cube of
  *   the pattern's size. It does not where a capturing group comes first, so one is put around every pattern.
  */

@@ -54,7 +54,7 @@ export function compareBytes(text: string, from: number, to: number, other: stri
   return to - from - other.length
 }
 
-const beginnings = 'the literal beginnings of its patterns'
+const beginnings = 'its literal prefixes'
 
 const nothing: readonly Prefix[] = [{ text: '', rest: 'none' }]
 const unknown: readonly Prefix[] = [{ text: '', rest: 'unknown' }]

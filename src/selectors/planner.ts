@@ -7,7 +7,7 @@
  * key.
  *
  * Planning never yields, so the selectors of one request have one budget (planning-budget.ts). A plan from the cache is
- * charged like one that is made, so that a request's answer does not depend on what was planned before.
+ * charged like a new one, so that a request's answer does not depend on what was planned before.
  */
 import { LRUCache } from 'lru-cache'
 import { automatonBytesMax, planCacheBytesMax, planningUnitsMax } from '../limits.js'
@@ -37,7 +37,7 @@ export class Planner {
   readonly #budget = new PlanningBudget()
   readonly #results = new Map<string, Plan | SelectorProblem>()
 
-  /** As `planSelector`. The same text once more costs nothing. */
+  /** As `planSelector`. A repeated text costs nothing. */
   plan(text: string): Plan | SelectorProblem {
     const known = this.#results.get(text)
     if (known !== undefined) return known
@@ -56,7 +56,7 @@ export class Planner {
 const tooCostlyTogether: SelectorProblem = {
   problem:
     'takes, with the other selectors of this request, more work to plan than the ' +
-    `${planningUnitsMax} units allowed; send them in several requests`,
+    `${planningUnitsMax} units allowed; in a request of its own it may be allowed`,
 }
 
 /** Plans a selector that is not in the cache. Its problem is kept, too, unless it is due to the selectors before it. */

@@ -165,7 +165,7 @@ class RemovalParser {
   /** Moves past the token if it is that keyword, in upper or lower case. */
   #takeWord(word: string): boolean {
     const { kind, text } = this.#token
-    if (kind !== 'word' || text.toLowerCase() !== word) return false
+    if (kind !== 'word' || text.length !== word.length || text.toLowerCase() !== word) return false
     this.#advance()
     return true
   }

@@ -37,12 +37,13 @@ t.test('keys are revoked, rotated and made beside a stopped worker, which is nam
   const server = await startServer(t, { workers: 2, program, dataDir: `${t.testdirName}/db` })
   const [gone, turned] = [await server.addKey('gone'), await server.addKey('turned')]
   const stopped = first(server.workerPids())
-  const named = `topicd: worker ${stopped} did not respond: until then, or a replacement, requests there are checked by the former keys\n`
+  // On a busy machine the other worker may be late as well.
+  const named = new RegExp(`^topicd: workers? .*\\b${stopped}\\b.* did not respond; until it does or is replaced, `)
 
   process.kill(stopped, 'SIGSTOP')
   const revoked = await server.command('keys', 'revoke', 'gone')
   t.ok(isStopped(stopped), 'the command has not waited for it')
-  t.strictSame(revoked, { code: 0, stdout: '', stderr: named })
+  t.match(revoked, { code: 0, stdout: /^$/, stderr: named })
   t.equal(await firstAnswer(server, gone), 401, 'the other worker refuses the key')
   process.kill(stopped, 'SIGCONT')
   await until('every worker refuses it', async () => {
@@ -54,7 +55,7 @@ t.test('keys are revoked, rotated and made beside a stopped worker, which is nam
   const rotated = await server.command('keys', 'rotate', 'turned', '--grace', '0s')
   t.ok(isStopped(stopped), 'the command has not waited for it')
   t.match(rotated, { code: 0, stdout: /^topicd_/ })
-  t.ok(rotated.stderr.startsWith(named), rotated.stderr)
+  t.match(rotated.stderr, named)
   t.equal(await firstAnswer(server, turned), 401, 'the other worker refuses the former token')
   process.kill(stopped, 'SIGCONT')
   await until('it serves by the new token', async () => {
@@ -80,7 +81,8 @@ t.test('a worker that stops before another process opens the store is killed for
   t.equal(checked.code, 0, checked.stderr)
   const { reason } = await server.logged('process killed', ({ child }) => child === stopped)
   // Not for being late with its answer, which is allowed to take as long as a commit.
-  t.match(reason, /^it hangs: nothing was heard from it for [2-9]\d{3} ms$/)
+  const [, silentMs] = /^it hangs: nothing was heard from it for (\d+) ms$/.exec(reason as string) ?? []
+  t.ok(Number(silentMs) >= 2000 && Number(silentMs) < 20_000, String(reason))
   await server.logged('worker replaced')
 })
 

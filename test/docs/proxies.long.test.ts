@@ -1,6 +1,7 @@
 /**
  * The configurations of proxies in docs/operations.md, run with Debian's nginx, HAProxy and Caddy: every page passes, no
- * request fails while workers are replaced, and what clients see of a worker's death is what the page says. Requests are counted, not seconds.
+ * request fails while workers are replaced, and what clients see of a worker's death is what the page says. Requests are
+ * counted, not seconds.
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
@@ -12,6 +13,8 @@ import { type Server, startServer, until } from '../support/server.js'
 
 /** Enough that the kernel spreads the proxy's connections over both workers. */
 const clients = 16
+
+const workers = 2
 
 /** How many answers others get while one waits, before its worker is taken to be the one that was stopped. */
 const answersBeforeStuck = 300
@@ -87,12 +90,15 @@ class Load {
   }
 }
 
-/** What the client of a write sees when the worker dies that has it, as the page says. */
-const afterDeath: Readonly<Record<ProxyName, RegExp>> = {
+/** What the client of a write sees when its worker dies, as the page says. */
+const afterLoss: Readonly<Record<ProxyName, RegExp>> = {
   nginx: /^addAndSet: 502: <html>/,
   haproxy: /^addAndSet: (502: <html>|ECONNRESET$)/,
   caddy: /^(addAndSet|fetch): 502: $/,
 }
+
+/** The statuses of a body beyond the limit. Caddy has one of its own, and a race with the service's early answer. */
+const tooLarge: Readonly<Record<ProxyName, readonly number[]>> = { nginx: [413], haproxy: [413], caddy: [413, 502] }
 
 async function reloadUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
   const load = new Load(proxy, server.token)
@@ -129,9 +135,9 @@ async function isReady({ adminUrl }: Server): Promise<boolean> {
   return (await fetch(`${adminUrl}/readyz`)).status === 200
 }
 
-for (const name of proxyNames.filter((name) => process.env.CASE === undefined || name === process.env.CASE)) {
+for (const name of proxyNames) {
   await t.test(`${name}, as documented`, { skip: proxyMissing(name), timeout: hangMs }, async (t) => {
-    const server = await startServer(t, { workers: 2 })
+    const server = await startServer(t, { workers })
     for (let pair = 0; pair < clients / 2; pair++) await server.post('addAndSet', { path: `load/${pair}`, value: 0 })
     const proxy = await startProxy(t, name, server)
 
@@ -151,14 +157,19 @@ for (const name of proxyNames.filter((name) => process.env.CASE === undefined ||
       const value = 'x'.repeat(bytesMax - JSON.stringify({ path: 'large', value: '' }).length)
       t.equal((await send(agent, route, server.token, { path: 'large', value })).status, 200)
       const larger = await send(proxy.agent(), route, server.token, { path: 'large', value: `${value}x` })
-      t.ok([413, 502].includes(larger.status), `it is answered ${larger.status}`)
+      t.ok(tooLarge[name].includes(larger.status), `it is answered ${larger.status}`)
     })
 
     await t.test('no request fails while workers are replaced', { timeout: hangMs }, async (t) => {
       const { answered, failures } = await reloadUnderLoad(server, proxy)
       t.comment(`${answered} requests`)
-      if (migrates) t.strictSame(failures, [])
-      else t.ok(failures.length <= answered / 100, `the kernel reset few connections: ${failures}`)
+      if (migrates) {
+        t.strictSame(failures, [])
+        return
+      }
+      t.comment('tcp_migrate_req is 0: that nothing fails was NOT tested')
+      t.ok(failures.length <= clients * workers, 'at most one of each client for each worker that was replaced')
+      for (const failure of failures) t.match(failure, afterLoss[name])
     })
 
     await t.test('what fails of a worker that dies is what the page says', { timeout: hangMs }, async (t) => {
@@ -166,7 +177,7 @@ for (const name of proxyNames.filter((name) => process.env.CASE === undefined ||
       t.comment(`${answered} requests, ${failures.length} failed, as ${failures[0]}`)
       t.ok(failures.length > 0, 'it had some')
       t.ok(failures.length <= clients, 'each client lost one at most')
-      for (const failure of failures) t.match(failure, afterDeath[name])
+      for (const failure of failures) t.match(failure, afterLoss[name])
     })
   })
 }

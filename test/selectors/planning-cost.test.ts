@@ -100,7 +100,7 @@ t.test('a selector beyond the budget is refused for the part that exceeds it', a
     [`*u${`[${'\\pL\\PN'.repeat(25)}]`.repeat(50)}`, /exceeded at the class "\\pL"$/],
     ['*(?i)[B-\\x{10ffff}b-\\x{10ffff}]', /exceeded at the class "\[B-\\x\{10ffff\}b-\\x\{10ffff\}\]"$/],
     ['*[\\pL\\pN]{1000}.+x', /exceeded at the size of its patterns and their classes, with repetitions expanded$/],
-    [`?${'[ab]{6}/'.repeat(900)}a`, /exceeded at the literal beginnings of its patterns$/],
+    [`?${'[ab]{6}/'.repeat(900)}a`, /exceeded at its literal prefixes$/],
     [`*${'[^a]'.repeat(900)}.`, /exceeded at its classes of all characters$/],
     [`#${Array.from({ length: 90 }, (_, i) => `?a[ab]{6}${i}`).join('////')}`, /exceeded at its key ranges$/],
   ]

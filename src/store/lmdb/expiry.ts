@@ -155,7 +155,7 @@ export class Expiry {
       await this.#entries.reschedule(evaluated, evaluated.dueMs)
       return 0
     }
-    // Planning takes long for a slice, and is followed by a pause as long.
+    // Planning can exceed a slice; the pause after it is as long.
     await waitForSlice()
     const plan = planSelector(evaluated.clauseSelector)
     const removed = 'problem' in plan ? 0 : await this.#removeMatches(plan, cancellation)

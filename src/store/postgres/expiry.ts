@@ -128,7 +128,7 @@ export class Expiry {
         await reschedule(this.#write, [topic])
         return 0
       }
-      // Planning takes long for a slice, and is followed by a pause as long.
+      // Planning can exceed a slice; the pause after it is as long.
       await waitForSlice()
       const plan = planSelector(topic.clauseSelector)
       const count = 'problem' in plan ? 0 : await this.#removeMatches(plan, unlessHeld(cancellation, held))
