@@ -23,7 +23,7 @@ export class TopicdError extends Error {
   /** When to try again, if the answer says so (429, 503). */
   readonly retryAfterSeconds: number | undefined
   /** What may help, where the client knows more than the answer says: of a selector with the wildcards of others. */
-  readonly hint: string | undefined
+  declare readonly hint?: string
 
   constructor(
     /** The status of the answer: 200 for one that could not be read. */
@@ -35,7 +35,7 @@ export class TopicdError extends Error {
     super(message)
     this.operation = operation
     this.retryAfterSeconds = retryAfterSeconds
-    this.hint = hint
+    if (hint !== undefined) this.hint = hint
   }
 }
 

@@ -41,10 +41,16 @@ export function bodyText(members: object, within = ''): string {
 
 /** Only these two members contain other bodies' members, of which `value` must be there. */
 function memberText(name: string, member: unknown, where: string): string {
-  if (name === 'constraint' && typeof member === 'object' && member !== null) return bodyText(member, `${where}.`)
+  if (name === 'constraint') return innerText(member, where)
   if (name === 'operations' && Array.isArray(member))
-    return `[${member.map((operation, index) => bodyText(operation, `${where}[${index}].`)).join(',')}]`
+    return `[${member.map((operation, index) => innerText(operation, `${where}[${index}]`)).join(',')}]`
   return new ValueWriter(where).write(plain(member, ''))
+}
+
+/** The service refuses what is not an object. */
+function innerText(member: unknown, where: string): string {
+  const hasMembers = typeof member === 'object' && member !== null && !Array.isArray(member)
+  return hasMembers ? bodyText(member, `${where}.`) : new ValueWriter(where).write(plain(member, ''))
 }
 
 /** Writes one value, and knows where in it the current part is. */

@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -106,15 +106,24 @@ function post(url: string, token: string, ca: string, body: object): Promise<Tls
   })
 }
 
-/** A service with the certificate and key in current.crt and current.key, at first copies of `first`. */
-async function serveTls(t: Test, data: string, program = mainFile) {
+/** A user of every Debian, with a group of the same name. */
+const account = { name: 'daemon', uid: 1, gid: 1 }
+
+/**
+ * A service with the certificate and key in current.crt and current.key, at first copies of `first`.
+ *
+ * @param owner who runs the service, and owns its data and the key
+ */
+async function serveTls(t: Test, data: string, program = mainFile, owner?: typeof account) {
   copyFileSync(file('first.crt'), file('current.crt'))
   copyFileSync(file('first.key'), file('current.key'))
   mkdirSync(file(data))
+  for (const path of owner === undefined ? [] : [file(data), file('current.key')])
+    chownSync(path, account.uid, account.gid)
   const token = (await runCommand(['keys', 'add', 'tester', '--create', '--data', file(data)])).stdout.trim()
   const flags = ['--tls-cert', file('current.crt'), '--tls-key', file('current.key'), '--workers', '2']
   const args = ['serve', '--port', '0', '--admin-port', '0', '--data', file(data), ...flags]
-  const child = spawn(...tied(process.execPath, [program, ...args]), {
+  const child = spawn(...tied(process.execPath, [program, ...args], { account: owner?.name }), {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
@@ -198,3 +207,18 @@ await t.test(
     t.strictSame(await ended, [0, null])
   },
 )
+
+const needsRoot = process.getuid?.() === 0 ? false : 'a change of account needs root'
+
+await t.test('a reload says in its own message which file may not be read', { skip: skip || needsRoot }, async (t) => {
+  const { child, ended, logged } = await serveTls(t, 'unreadable', mainFile, account)
+  await logged('listening')
+  chownSync(file('current.key'), 0, 0)
+  chmodSync(file('current.key'), 0o600)
+  const { code, stderr } = await runCommand(['reload', '--data', file('unreadable')])
+  t.equal(code, 1)
+  const advice = `the account of the service \\(uid ${account.uid}\\) must be able to read it`
+  t.match(stderr, new RegExp(`^topicd: not reloaded: --tls-key: .*EACCES.*current\\.key'; ${advice}\n$`))
+  child.kill('SIGTERM')
+  t.strictSame(await ended, [0, null])
+})
