@@ -272,7 +272,7 @@ await t.test('six thousand keys are listed, and a caller that sends on without r
     JSON.stringify({ key: { ...record, name, under: ['a/b/c', 'd/e/f', 'g'.repeat(100)] } }),
   )
   const socket = await open(server)
-  socket.write('{"command":"tool","tool":"import","options":{"fromLine":1,"withKeys":true}}\n')
+  socket.write('{"command":"tool","tool":"import","options":{"fromLine":1,"withKeys":true,"allowUnfinished":true}}\n')
   await once(socket, 'readable')
   t.equal(String(socket.read()), '{"ready":true}\n')
   socket.end(`${lines.join('\n')}\n`)
