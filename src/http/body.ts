@@ -42,13 +42,11 @@ export class Bodies {
     let buffer = kept
     if (buffer === undefined || needed > buffer.length) {
       const room = Math.min(bytesMax, Math.max(2 * needed, bodyBytesKeptMin))
-      if (this.isTooMuch(room)) {
-        this.releaseBody(arriving)
-        return undefined
-      }
+      // The buffer that this one replaces does not count: only one body grows at a time, and within this call.
+      this.releaseBody(arriving)
+      if (this.isTooMuch(room)) return undefined
       buffer = Buffer.allocUnsafeSlow(room)
       if (kept !== undefined) buffer.set(kept.subarray(0, keptBytes))
-      this.releaseBody(arriving)
       arriving.kept = buffer
       this.#bytes += room
     }

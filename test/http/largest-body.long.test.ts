@@ -1,0 +1,73 @@
+/**
+ * A body of exactly the largest size that the setting allows is stored by an idle service, and fetched, whole, with its
+ * length announced or chunked; one byte more is refused.
+ */
+import { createHash } from 'node:crypto'
+import { request } from 'node:http'
+import t from 'tap'
+import { settingTable } from '../../dist/settings.js'
+import { type Server, startServer } from '../support/server.js'
+
+const largest = settingTable['body-bytes-max'].max
+/** Where a buffer that doubles, counted beside the one that it replaces, exceeds the bound of the process. */
+const half = largest / 2
+
+/** A body of this size that sets a topic, and the SHA-256 of its value. */
+function bodyOf(path: string, bytes: number): { readonly body: Buffer; readonly hash: string } {
+  const head = `{"path":"${path}","type":"string","value":"`
+  const value = Buffer.alloc(bytes - head.length - 2, 'The quick brown fox jumps over the lazy dog. ')
+  return { body: Buffer.concat([Buffer.from(head), value, Buffer.from('"}')]), hash: sha256(value) }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+/** Posts the pieces, chunked unless a length is announced. */
+async function post(
+  server: Server,
+  route: string,
+  pieces: readonly Buffer[],
+  length?: number,
+): Promise<{ readonly status: number; readonly body: Buffer }> {
+  const headers = {
+    authorization: `Apikey ${server.token}`,
+    'content-type': 'application/json',
+    ...(length === undefined ? {} : { 'content-length': length }),
+  }
+  return new Promise((resolve, reject) => {
+    const sent = request(`${server.url}/topics/${route}`, { method: 'POST', headers, agent: false }, (answer) => {
+      const received: Buffer[] = []
+      answer.on('data', (piece: Buffer) => received.push(piece))
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(received) }))
+    })
+    sent.on('error', reject)
+    for (const piece of pieces) sent.write(piece)
+    sent.end()
+  })
+}
+
+/** The same bytes in pieces of 1 MiB and a little. */
+function inPieces(body: Buffer): readonly Buffer[] {
+  const bytes = 1_050_000
+  return Array.from({ length: Math.ceil(body.length / bytes) }, (_, i) => body.subarray(i * bytes, (i + 1) * bytes))
+}
+
+t.test('bodies up to the largest that the setting allows are stored and fetched', async (t) => {
+  const server = await startServer(t, { workers: 1, flags: ['--body-bytes-max', String(largest)] })
+  for (const bytes of [half, half + 1, largest]) {
+    for (const framing of ['in one', 'in pieces', 'chunked'] as const) {
+      const path = `${framing}/${bytes}`
+      const { body, hash } = bodyOf(path, bytes)
+      const length = framing === 'chunked' ? undefined : bytes
+      const set = await post(server, 'addAndSet', framing === 'in one' ? [body] : inPieces(body), length)
+      t.match({ ...set, body: set.body.toString() }, { status: 200, body: /"created":true/ }, `${bytes} ${framing}`)
+      const fetched = await post(server, 'fetch', [Buffer.from(JSON.stringify({ path, type: 'string' }))])
+      const start = fetched.body.indexOf('"value":"') + '"value":"'.length
+      t.equal(sha256(fetched.body.subarray(start, -2)), hash, 'and fetched')
+    }
+  }
+  const { body } = bodyOf('beyond', largest + 1)
+  t.equal((await post(server, 'addAndSet', [body], body.length)).status, 413, 'the largest + 1')
+  t.equal((await post(server, 'addAndSet', inPieces(body))).status, 413, 'the largest + 1, chunked')
+})
