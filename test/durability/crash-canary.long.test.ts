@@ -10,6 +10,7 @@ import { torture } from '../support/torture.js'
 
 t.setTimeout(120_000)
 
+/** Single writes of topics only: of an API key, the workers are told once, and would miss it. */
 const program = patchedProgram(
   join(t.testdir(), 'faulty'),
   'store/lmdb/commits.js',
@@ -17,7 +18,8 @@ const program = patchedProgram(
 export * from './sound-commits.js'
 
 export class Commits extends SoundCommits {
-  run(outcome, enqueue) {
+  run(outcome, enqueue, otherwise, count) {
+    if (outcome === true) return super.run(outcome, enqueue, otherwise, count)
     void super.run(outcome, enqueue)
     return Promise.resolve(outcome)
   }
@@ -27,7 +29,6 @@ export class Commits extends SoundCommits {
 
 await t.test('a build that acknowledges writes before they are committed is caught', async (t) => {
   const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000
-  // Its batches fail, which is not what is looked for.
   const { load } = await torture(t, { seconds: 20, program, enough, constantTopics: 0 })
   const violations = load.violations()
   t.not(violations.length, 0, `${violations.length} histories cannot be explained`)

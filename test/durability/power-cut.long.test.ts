@@ -254,9 +254,9 @@ export function openEnvironment(directory) {
 export * from './sound-commits.js'
 
 export class Commits extends SoundCommits {
-  run(outcome, enqueue, otherwise, count = 1) {
+  run(outcome, enqueue, otherwise, count) {
     const committed = super.run(outcome, enqueue, otherwise, count)
-    return count > 1 ? committed : Promise.resolve(outcome)
+    return outcome === true ? committed : Promise.resolve(outcome)
   }
 }
 `,

@@ -17,7 +17,7 @@ const nobody = /: no worker serves at the moment\n$/
 
 /** What a command says when what it was connected to has died. */
 const deaths = [
-  /: process \d+ was ended by SIGKILL\n$/,
+  /: process \d+ was ended by SIGKILL( before it opened the store: .*)?\n$/,
   /: the service ended before the work was done\n$/,
   /: the service that uses \S+ gave no answer\n$/,
   nobody,
