@@ -105,7 +105,9 @@ function isTopic(json: unknown): boolean {
 
 const forms: Readonly<Record<Route, (json: unknown) => boolean>> = {
   fetch: (json) =>
-    isTopic(json) || has(json, { has_more: isBoolean, results: (results) => isListOf(results, isTopic) }),
+    isTopic(json) ||
+    has(json, { has_more: isBoolean, results: (results) => isListOf(results, isTopic) }) ||
+    has(json, { count: isCount }),
   set: (json) => has(json, { path: isText }),
   add: (json) => has(json, { path: isText, created: isBoolean }),
   addAndSet: (json) => has(json, { path: isText, created: isBoolean }),
@@ -119,6 +121,11 @@ function isPageText(json: unknown): boolean {
   if (typeof json === 'object' && json !== null && description.every((name) => name in json)) return true
   const ofKey = { name: isText, allow: Array.isArray, under: Array.isArray, pageSizeMax: isCount }
   return has(json, { status: (status) => status === 'serving' }) || has(json, ofKey)
+}
+
+/** What the root says on its way to the console. */
+function isFrontText(json: unknown): boolean {
+  return has(json, { service: isText, version: isText, routes: Array.isArray, pages: Array.isArray })
 }
 
 function isResult(json: unknown): boolean {
@@ -161,6 +168,7 @@ export function undocumented(request: HostileRequest, { status, head, body }: Ra
     const isDocumented = isOfRoute || ((isMutated || isPage) && isPageText(json))
     return isDocumented ? undefined : `200 ${text}`
   }
+  if (status === 302 && route === undefined && isFrontText(json)) return undefined
   const { code } = json
   const isAllowed = code !== undefined && codesFor(request).includes(code) && problemTable[code].status === status
   return isAllowed ? undefined : `${status} ${text}`
