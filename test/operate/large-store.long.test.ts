@@ -81,7 +81,7 @@ interface Measured {
 }
 
 async function imported(t: Test, dataDir: string, topics: number): Promise<{ seconds: number; token: string }> {
-  const result = await run(['import', '--allow-unfinished', '--data', dataDir], linesOf(topics))
+  const result = await run(['import', '--data', dataDir], linesOf(topics))
   t.match(result, { code: 0, stdout: new RegExp(`^${topics} topics imported`) })
   const key = await run(['keys', 'add', 'measuring', '--data', dataDir])
   return { seconds: result.seconds, token: /topicd_[\w-]+/.exec(key.stdout)?.[0] ?? '' }

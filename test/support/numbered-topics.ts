@@ -25,7 +25,7 @@ const valueText = (number: number, writes: number): string =>
 /** How often topics were written after the import; those that were not are absent. */
 type Writes = ReadonlyMap<number, number>
 
-/** The lines of an import, or of an export after these writes, many at a time. */
+/** The lines of an export after these writes, many at a time. */
 export function* linesOf(topics: number, writes: Writes = new Map()): Generator<string> {
   let piece = ''
   for (let number = 0; number < topics; number++) {
@@ -36,6 +36,7 @@ export function* linesOf(topics: number, writes: Writes = new Map()): Generator<
       piece = ''
     }
   }
+  yield `{"end":{"topics":${topics},"keys":0}}\n`
 }
 
 /** How long each request took, in ms. */
