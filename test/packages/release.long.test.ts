@@ -40,7 +40,7 @@ const { version: former } = JSON.parse(readFileSync(join(clone, 'package.json'),
 const [major = 0] = former.split('.').map(Number)
 const next = `${major + 1}.0.0`
 edit('package.json', (text) =>
-  text.replace(/"(test|test:long)": ".*"/g, '"$1": "echo suite $1"').replace(/"pretest.*\n/g, ''),
+  text.replace(/"(test|test:long|test:coverage)": ".*"/g, '"$1": "echo suite $1"').replace(/"p(re|ost)test.*\n/g, ''),
 )
 edit('packaging/restart-before', () => `${next}\n`)
 git('config', 'user.name', 'test')
@@ -76,7 +76,11 @@ await t.test('what is not ready is refused, and nothing changes', async (t) => {
 await t.test('a release is committed, tagged and packaged', async (t) => {
   const { status, stdout, stderr } = release(next)
   t.equal(status, 0, stderr)
-  t.match(stdout, /suite test --no-skips\n[\s\S]*suite test:long --no-skips\n/, 'the whole suite ran')
+  t.match(
+    stdout,
+    /suite test --no-skips\n[\s\S]*suite test:long --no-skips\n[\s\S]*suite test:coverage\n/,
+    'the whole suite ran',
+  )
   t.equal(git('status', '--porcelain'), '', 'everything is committed')
   t.equal(git('describe'), `v${next}`)
   t.match(git('show', 'HEAD:package.json'), `"version": "${next}"`)
