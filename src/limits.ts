@@ -248,6 +248,12 @@ export const answersPerProbe = 8
  */
 export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 
+/**
+ * What every write leaves free on the disk, removals included: for the pages that no estimate counts, such as the list
+ * of free pages.
+ */
+export const diskBytesLeftMin = 1024 * kibibyte
+
 /** Lines of an import whose writes are in flight: enough to fill the commits. */
 export const importLinesWaitingMax = 2000
 

@@ -10,7 +10,6 @@ import {
   ok,
   operationProblem,
   refuse,
-  roomProblem,
 } from './context.js'
 import { writeOne } from './operations.js'
 import { parseAddAndSet } from './parse.js'
@@ -20,10 +19,7 @@ export function handleAddAndSet(context: ApiContext, bytes: Buffer, access: Acce
   const request = operationProblem(access, 'set', 'add') ?? parseAddAndSet(bytes)
   if (isProblem(request)) return refuse(request)
   const { creation, valueText, constraint } = request
-  const refused =
-    creationProblem(access, creation, new Planner()) ??
-    constraintProblem(access, constraint) ??
-    roomProblem(context, bytes)
+  const refused = creationProblem(access, creation, new Planner()) ?? constraintProblem(access, constraint)
   if (refused) return refuse(refused)
   if (constraint !== undefined) return writeOne(context, { kind: 'addAndSet', ...creation, constraint, valueText })
   return context.store.addAndSet(creation, valueText).then((outcome) => {

@@ -2,15 +2,7 @@
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
 import { Planner } from '../selectors/planner.js'
-import {
-  type ApiContext,
-  constraintProblem,
-  creationProblem,
-  ok,
-  operationProblem,
-  refuse,
-  roomProblem,
-} from './context.js'
+import { type ApiContext, constraintProblem, creationProblem, ok, operationProblem, refuse } from './context.js'
 import { writeOne } from './operations.js'
 import { parseAdd } from './parse.js'
 import { isProblem } from './problems.js'
@@ -19,10 +11,7 @@ export function handleAdd(context: ApiContext, bytes: Buffer, access: Access): A
   const request = operationProblem(access, 'add') ?? parseAdd(bytes)
   if (isProblem(request)) return refuse(request)
   const { creation, constraint } = request
-  const refused =
-    creationProblem(access, creation, new Planner()) ??
-    constraintProblem(access, constraint) ??
-    roomProblem(context, bytes)
+  const refused = creationProblem(access, creation, new Planner()) ?? constraintProblem(access, constraint)
   if (refused) return refuse(refused)
   if (constraint !== undefined) {
     return writeOne(context, { kind: 'add', ...creation, constraint, valueText: undefined })

@@ -5,7 +5,7 @@ import { Planner } from '../selectors/planner.js'
 import { isRefused } from '../store/batch.js'
 import type { WriteOperation } from '../store/store.js'
 import type { Path } from '../topics/path.js'
-import { type ApiContext, ok, refuse, roomProblem } from './context.js'
+import { type ApiContext, ok, refuse } from './context.js'
 import { outcomeText, permissionProblem, refusalProblem } from './operations.js'
 import { parseBatch } from './parse-batch.js'
 import { isProblem, type Problem } from './problems.js'
@@ -13,7 +13,7 @@ import { isProblem, type Problem } from './problems.js'
 export function handleBatch(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {
   const operations = parseBatch(bytes, context.batchOperationsMax)
   if (isProblem(operations)) return refuse(operations)
-  const refused = firstProblem(access, operations) ?? (grows(operations) ? roomProblem(context, bytes) : undefined)
+  const refused = firstProblem(access, operations)
   if (refused) return refuse(refused)
   // Only what the answer needs is kept: what is alive while thousands of operations wait, the collector copies.
   const paths = operations.map(({ path }) => path)
@@ -32,9 +32,4 @@ function firstProblem(access: Access, operations: readonly WriteOperation[]): Pr
     if (refused !== undefined) return { ...refused, operation: index }
   }
   return undefined
-}
-
-/** Whether a batch can add bytes. */
-function grows(operations: readonly WriteOperation[]): boolean {
-  return operations.some(({ kind }) => kind !== 'remove')
 }

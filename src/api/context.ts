@@ -1,7 +1,6 @@
 /**
- * What the handlers share: the store and the settings they use, the checks of permissions and disk space, and the
- * making of answers. A handler works in this order: may the key use this operation → parse → may it touch these topics
- * → is there room on the disk → store → answer.
+ * What the handlers share: the store and the settings they use, the checks of permissions, and the making of answers. A
+ * handler works in this order: may the key use this operation → parse → may it touch these topics → store → answer.
  */
 import { type Access, covers, mayTouch } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
@@ -18,11 +17,6 @@ export interface ApiContext {
   readonly pageSizeMax: number
   readonly pageBytesMax: number
   readonly batchOperationsMax: number
-  /**
-   * Reserves disk space for a write with a body of this size; false if the disk is nearly full and the write must be
-   * refused.
-   */
-  readonly tryReserveDisk: (bodyBytes: number) => boolean
 }
 
 /** A 200 with this JSON as its body. */
@@ -74,11 +68,6 @@ export function creationProblem(access: Access, { path, removal }: Creation, pla
   const plan = planRemoveClause(removal, planner)
   if (plan === undefined || isProblem(plan)) return plan
   return operationProblem(access, 'remove') ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
-}
-
-/** Why there is no room for a write with this body; undefined when there is, and then the room is reserved. */
-export function roomProblem({ tryReserveDisk }: ApiContext, body: Uint8Array): Problem | undefined {
-  return tryReserveDisk(body.length) ? undefined : problem('disk_nearly_full')
 }
 
 /** The problem of a topic that does not exist, or is not of the wanted type. */

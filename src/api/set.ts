@@ -9,7 +9,6 @@ import {
   operationProblem,
   pathProblem,
   refuse,
-  roomProblem,
 } from './context.js'
 import { writeOne } from './operations.js'
 import { parseSet } from './parse.js'
@@ -19,7 +18,7 @@ export function handleSet(context: ApiContext, bytes: Buffer, access: Access): A
   const request = operationProblem(access, 'set') ?? parseSet(bytes)
   if (isProblem(request)) return refuse(request)
   const { path, type, valueText, constraint } = request
-  const refused = pathProblem(access, path) ?? constraintProblem(access, constraint) ?? roomProblem(context, bytes)
+  const refused = pathProblem(access, path) ?? constraintProblem(access, constraint)
   if (refused) return refuse(refused)
   if (constraint !== undefined) return writeOne(context, { kind: 'set', ...request })
   return context.store

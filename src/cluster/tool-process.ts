@@ -12,7 +12,6 @@
 import { Socket } from 'node:net'
 import { exitCodes } from '../exit-codes.js'
 import { createLog, logCrashes } from '../ops/log.js'
-import { isExclusive } from '../store/address.js'
 import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
@@ -83,8 +82,9 @@ class ToolProcess {
    * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
    * `#run`.
    */
-  async #open({ store, data }: StoreLocation): Promise<void> {
-    this.#opening = openStore(store, { directory: data, readsInOrder: true })
+  async #open({ store, data, diskFreeBytesMin }: StoreLocation): Promise<void> {
+    const disk = { freeBytesMin: diskFreeBytesMin, writers: 1 }
+    this.#opening = openStore(store, { directory: data, readsInOrder: true, disk })
     await this.#openedStore()
     sendToParent({ kind: 'opened' })
   }
@@ -122,10 +122,9 @@ class ToolProcess {
   async #run({ tool, options }: ToolMessage, { emit, input, signal }: ToolConnection): Promise<void> {
     const store = await this.#opening
     if (store === undefined) throw new Error('the store is not open')
-    const { store: address, data, diskFreeBytesMin } = this.#requireConfig()
+    const { diskFreeBytesMin } = this.#requireConfig()
     const run = tool === 'ask' ? answerTool : toolOf(tool)
-    const directory = isExclusive(address) ? data : undefined
-    await run(store, options, { emit, input, signal, directory, diskFreeBytesMin })
+    await run(store, options, { emit, input, signal, diskFreeBytesMin })
   }
 
   #end(code: number): never {

@@ -12,7 +12,6 @@ import { exitCodes } from '../exit-codes.js'
 import { type HttpServer, startHttpServer } from '../http/server.js'
 import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
-import { type DiskWatch, watchDisk } from '../ops/free-space.js'
 import { failureMembers, type Logger } from '../ops/log.js'
 import { watchLoop } from '../ops/loop-delay.js'
 import { RefusedKeys } from '../ops/refused-keys.js'
@@ -47,7 +46,6 @@ interface Opened {
   readonly keyring: Keyring
   readonly sweeper: ExpirySweeper
   /** Undefined where the topics are stored elsewhere. */
-  readonly disk: DiskWatch | undefined
 }
 
 /** What serves the routes. */
@@ -115,6 +113,7 @@ export class WorkerLife {
       socketCount: () => this.#serving?.server.connections() ?? 0,
       onBroken: (reason) => this.#onBroken(reason),
       sharers: config.workers,
+      disk: { freeBytesMin: config.diskFreeBytesMin, writers: config.workers },
       fencedReads: config.fencedReads,
       onUnusable: (reason) => this.#onUnusable(reason),
     })
@@ -125,22 +124,14 @@ export class WorkerLife {
       this.#log.error(failureMembers(error), 'API keys could not be read or written')
     const polls = announcesKeys !== true || !isExclusive(config.store)
     const keyring = await Keyring.open(store, onFailure, config.workers, polls)
-    this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log), disk: await this.#watchDisk(config) }
+    this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log) }
   }
 
-  /** Only for a store in the data directory: one elsewhere reports by itself that it is full. */
-  async #watchDisk(config: Config): Promise<DiskWatch | undefined> {
-    if (!isExclusive(config.store)) return undefined
-    const waitingBytes = (): number => this.#serving?.server.bodyBytes() ?? 0
-    return watchDisk(config.data, config.diskFreeBytesMin, config.workers, waitingBytes)
-  }
-
-  async #serve({ config, port }: Start, { store, keyring, disk }: Opened): Promise<void> {
+  async #serve({ config, port }: Start, { store, keyring }: Opened): Promise<void> {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
     // A primary of an earlier version knows neither this setting nor the one below.
     const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
-    const tryReserveDisk = disk?.tryReserve ?? (() => true)
-    const context = { store, pageSizeMax, pageBytesMax, batchOperationsMax, tryReserveDisk }
+    const context = { store, pageSizeMax, pageBytesMax, batchOperationsMax }
     const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
     const service = createService({
       context,
@@ -213,7 +204,7 @@ export class WorkerLife {
   }
 
   sendHeartbeat(): void {
-    const writable = !this.#isBroken && this.#opened?.disk?.isNearlyFull() !== true
+    const writable = !this.#isBroken && this.#opened?.store.disk?.isNearlyFull() !== true
     const isHeldUp = (this.#store?.commitWaitMs?.() ?? 0) > heldUpMs
     sendToParent({ kind: 'heartbeat', writable, storeProblem: this.#storeProblem(), isHeldUp })
   }

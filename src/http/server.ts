@@ -72,8 +72,6 @@ export interface HttpServer {
   connections(): number
   /** Requests that wait for their answer now. */
   waiting(): number
-  /** The bodies of those, and bodies that are still arriving, in bytes. */
-  bodyBytes(): number
 }
 
 /**
@@ -132,10 +130,6 @@ class Server<Caller extends object> implements HttpServer {
 
   waiting(): number {
     return this.#exchanges.working
-  }
-
-  bodyBytes(): number {
-    return this.#bodies.bytesHeld
   }
 
   /** @throws Error when the port cannot be listened on */

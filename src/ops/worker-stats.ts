@@ -9,7 +9,6 @@ import type { HistogramStats } from '../histogram.js'
 import { connectionsAllowed, descriptorsMax } from '../http/connections.js'
 import type { HttpServer } from '../http/server.js'
 import { StoreError, type StoreStats, type TopicStore } from '../store/store.js'
-import type { DiskWatch } from './free-space.js'
 import { logLinesDropped } from './log.js'
 import type { LoopDelay } from './loop-delay.js'
 import type { RequestCounter, RequestStats } from './request-stats.js'
@@ -68,7 +67,6 @@ interface StatsSources {
   readonly server: HttpServer
   readonly counter: RequestCounter
   readonly keyring: Pick<Keyring, 'requests'>
-  readonly disk: DiskWatch | undefined
   readonly loopDelay: () => LoopDelay
 }
 
@@ -79,7 +77,7 @@ interface StatsSources {
  * @param withStore whether those of the store are read too
  */
 export async function readWorkerStats(
-  { store, server, counter, keyring, disk, loopDelay }: StatsSources,
+  { store, server, counter, keyring, loopDelay }: StatsSources,
   expired: number,
   withStore: boolean,
 ): Promise<WorkerStats> {
@@ -93,8 +91,8 @@ export async function readWorkerStats(
     expired,
     stored: withStore ? await readStored(store) : undefined,
     connectionsMax: connectionsAllowed(),
-    diskFreeBytes: disk?.freeBytes() ?? 0,
-    diskFreeBytesMin: disk?.freeBytesMin,
+    diskFreeBytes: store.disk?.freeBytes() ?? 0,
+    diskFreeBytesMin: store.disk?.freeBytesMin,
     loopDelay: loopDelay(),
   }
 }

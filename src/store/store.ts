@@ -204,6 +204,15 @@ export interface CommitStats {
 /** Bounds for `CommitStats.batches`. */
 export const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
+/** The disk that the store is on. */
+interface StoreDisk {
+  /** In bytes; 0 while it cannot be measured. */
+  readonly freeBytes: () => number
+  /** With less free space than this, writes that add bytes are refused. */
+  readonly freeBytesMin: number
+  readonly isNearlyFull: () => boolean
+}
+
 /** What a call of `removeDue` did. */
 export interface DueRemovals {
   readonly removed: number
@@ -301,6 +310,8 @@ export interface TopicStore {
     onProgress: (step: string, done: number, total: number) => void,
   ): Promise<BackupDone>
   stats(): Awaitable<StoreStats>
+  /** Absent where the topics are stored elsewhere, which reports by itself that it is full. */
+  readonly disk?: StoreDisk | undefined
   /** Why the store is unavailable now, for a person; undefined while it is available. Absent if it always is. */
   notReady?(): string | undefined
   readonly commits?: CommitStats

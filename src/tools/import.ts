@@ -14,7 +14,6 @@
  */
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
-import { type DiskWatch, watchDisk } from '../ops/free-space.js'
 import type { TopicStore } from '../store/store.js'
 import { waitForSlice } from '../store/time-slices.js'
 import { compatible } from '../topics/properties.js'
@@ -54,9 +53,8 @@ class LineFailed extends Error {
 export const importTool: Tool = async (store, options, io) => {
   const { fromLine, withKeys, allowUnfinished = false } = options as ImportOptions
   const report = createReport(io)
-  const disk = io.directory === undefined ? undefined : await watchDisk(io.directory, io.diskFreeBytesMin)
   const counts: Counts = { topics: 0, created: 0, keys: 0, keysLeftOut: 0 }
-  const batch = new Batch(store, counts, disk)
+  const batch = new Batch(store, counts)
   const end = new ExportEnd()
   let number = 0
   let bytesRead = 0
@@ -90,8 +88,6 @@ export const importTool: Tool = async (store, options, io) => {
     await batch.write()
   } catch (error) {
     throw await explain(error as Error, batch, number, io.signal)
-  } finally {
-    disk?.close()
   }
   if (fromLine > 1 && number < fromLine)
     throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
@@ -127,14 +123,12 @@ const linesPerTurn = 100
 class Batch {
   readonly #store: TopicStore
   readonly #counts: Counts
-  readonly #disk: DiskWatch | undefined
   #lines = new Map<string, NumberedLine>()
   #bytes = 0
 
-  constructor(store: TopicStore, counts: Counts, disk: DiskWatch | undefined) {
+  constructor(store: TopicStore, counts: Counts) {
     this.#store = store
     this.#counts = counts
-    this.#disk = disk
   }
 
   /** Adds a line; false, with nothing added, when the batch must be written first. */
@@ -165,7 +159,6 @@ class Batch {
     if (first === undefined) return
     this.#lines = new Map()
     this.#bytes = 0
-    if (this.#disk?.isNearlyFull()) throw new LineFailed(first.number, new WrongLine('The disk is nearly full.'))
     const problem = await this.#firstProblem(lines).catch((error: Error) => {
       throw new LineFailed(first.number, error)
     })

@@ -16,9 +16,7 @@ export interface ToolIo {
   readonly input: AsyncIterable<Uint8Array>
   /** Aborts when the caller is gone or the service stops; `emit` rejects from then on. */
   readonly signal: AbortSignal
-  /** The data directory, whose file system must have free space; undefined when the topics are stored elsewhere. */
-  readonly directory: string | undefined
-  /** Free space that has to remain, in bytes. */
+  /** Free space that has to remain on a backup's disk, in bytes. */
   readonly diskFreeBytesMin: number
 }
 

@@ -2,36 +2,15 @@
  * A disk that fills up: writes that add bytes are answered 507 before it is full, while fetches and removes continue;
  * no worker dies; and once there is room again, writes succeed without intervention.
  */
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { refuses } from '../support/claims.js'
+import { seededRandom } from '../support/random.js'
 import { startServer, until } from '../support/server.js'
+import { mountSmallDisk, whyNoSmallDisk } from '../support/small-disk.js'
 
 const mebibyte = 1024 * 1024
-
-function whyNoSmallDisk(): string | false {
-  if (process.getuid?.() !== 0) return 'a small file system needs root'
-  return spawnSync('mount', ['-V']).error === undefined ? false : 'a small file system needs the program mount'
-}
-
-/** A file system in memory, of a size that can be changed, until the test ends. */
-function mountSmallDisk(t: Test, bytes: number): { readonly directory: string; resize(bytes: number): void } {
-  // Not a directory of tap's, which would be emptied while something is mounted on it.
-  const directory = mkdtempSync(join(tmpdir(), 'topicd-disk-'))
-  const mount = (...args: readonly string[]): void => {
-    const { status, stderr } = spawnSync('mount', [...args], { encoding: 'utf8' })
-    if (status !== 0) throw new Error(`mount ${args.join(' ')}: ${stderr}`)
-  }
-  mount('-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', directory)
-  t.teardown(() => {
-    spawnSync('umount', ['-l', directory])
-    rmSync(directory, { recursive: true, force: true })
-  })
-  return { directory, resize: (size) => mount('-o', `remount,size=${size}`, directory) }
-}
 
 /** True when every write is refused for longer than a write in flight counts as used space. */
 async function staysFull(write: () => Promise<number>): Promise<true | undefined> {
@@ -116,3 +95,66 @@ t.test(
     t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
   },
 )
+
+t.test('batches of small writes do not fill a disk', { skip: whyNoSmallDisk() }, async (t) => {
+  const freeBytesMin = 8 * mebibyte
+  const disk = mountSmallDisk(t, 512 * mebibyte)
+  const flags = ['--disk-free-bytes-min', String(freeBytesMin)]
+  const options = { workers: 2, dataDir: join(disk.directory, 'db'), flags }
+  const filling = await startServer(t, options)
+  const random = seededRandom(t)
+  const topics = 100_000
+  // In their order, so that each commit replaces few pages, and the file has few free ones at the end.
+  const pathOf = (i: number): string => `tree/${String(i).padStart(6, '0')}/${'x'.repeat(100)}`
+  const client = filling.connect()
+  for (let from = 0; from < topics; from += 1000) {
+    const operations = Array.from({ length: 1000 }, (_, i) => ({
+      op: 'addAndSet',
+      path: pathOf(from + i),
+      value: 'a small value',
+    }))
+    assert.equal((await client.post('batch', { operations })).status, 200)
+  }
+
+  // Every worker of the next service knows from its start how much is free.
+  await filling.stop()
+  disk.leaveFree(13 * mebibyte)
+  const server = await startServer(t, { ...options, token: filling.token })
+
+  /** @returns how often each status was the answer to many batches at once, each of them to leaves all over the tree */
+  async function setMany(): Promise<Record<number, number>> {
+    const statuses: Record<number, number> = {}
+    await Promise.all(
+      Array.from({ length: 18 }, async () => {
+        const paths = new Set(Array.from({ length: 500 }, () => pathOf(random.below(topics))))
+        const operations = [...paths].map((path) => ({ op: 'set', path, value: 'another value' }))
+        const { status } = await server.connect().post('batch', { operations })
+        statuses[status] = (statuses[status] ?? 0) + 1
+      }),
+    )
+    return statuses
+  }
+
+  for (let round = 0; round < 5; round++) {
+    const statuses = await setMany()
+    const free = disk.freeBytes()
+    t.strictSame(
+      Object.keys(statuses).filter((status) => status !== '200' && status !== '507'),
+      [],
+      `${JSON.stringify(statuses)}`,
+    )
+    t.ok(free >= freeBytesMin / 2, `${free} bytes are free`)
+  }
+  disk.leaveFree(freeBytesMin - 4096)
+  t.strictSame(await setMany(), { 507: 18 }, 'below the least, none is carried out')
+  for (let round = 0; round < 5; round++) {
+    const path = pathOf(random.below(topics))
+    t.match(await server.client.post('remove', { path }), { status: 200 }, 'removals still are')
+  }
+  t.match(await server.client.post('remove', { selector: '*tree/000001//' }), { status: 200 }, 'also by selector')
+  t.ok(disk.freeBytes() >= mebibyte, `${disk.freeBytes()} bytes are free`)
+
+  disk.leaveFree(256 * mebibyte)
+  await until('there is room again', async () => ((await setMany())[200] === 18 ? true : undefined))
+  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
+})

@@ -127,7 +127,7 @@ await t.test('a wrong line is named with the reason; lines before it are stored,
       yield input(line)
     }
     const signal = new AbortController().signal
-    const io = { emit: async () => {}, input: lines(), signal, directory, diskFreeBytesMin: 0 }
+    const io = { emit: async () => {}, input: lines(), signal, diskFreeBytesMin: 0 }
     await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, io), { message: reason }, String(line))
     t.equal(store.readTopic('later' as Path, 'json'), 'no_such_topic', `nothing after it was stored: ${String(line)}`)
   }
@@ -152,7 +152,6 @@ await t.test('an import that the store or its caller ends names the first line t
     emit: async () => {},
     input: lines(),
     signal: new AbortController().signal,
-    directory,
     diskFreeBytesMin: 0,
   }
   await t.rejects(importTool(failing, { fromLine: 1, withKeys: false }, io), {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { gateTurnsMax } from '../../dist/limits.js'
 import { Commits } from '../../dist/store/lmdb/commits.js'
+import { smallWrite, type WriteSize } from '../../dist/store/lmdb/disk-room.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { CommitFailed, StoreError } from '../../dist/store/store.js'
 import { first } from '../support/only.js'
@@ -84,14 +85,14 @@ await t.test('when its condition does not hold, a write resolves with what follo
   const commits = new Commits(t.fail)
   const unmet = (): Promise<boolean> => Promise.resolve(false)
   t.equal(await commits.run('done', unmet), undefined)
-  t.equal(await commits.run('done', unmet, () => Promise.resolve('otherwise')), 'otherwise')
+  t.equal(await commits.run('done', unmet, smallWrite, () => Promise.resolve('otherwise')), 'otherwise')
   const mistake = new Error('mistake')
   await t.rejects(
-    commits.run('done', unmet, () => Promise.reject(mistake)),
+    commits.run('done', unmet, smallWrite, () => Promise.reject(mistake)),
     mistake,
   )
   const never = (): Promise<string> => Promise.reject(new Error('called although the condition held'))
-  t.equal(await commits.run('done', () => Promise.resolve(true), never), 'done')
+  t.equal(await commits.run('done', () => Promise.resolve(true), smallWrite, never), 'done')
   await commits.close()
 })
 
@@ -126,6 +127,41 @@ await t.test('a write that waits during a pause is executed on resume, and rejec
   t.equal(await second.catch(kindOf), 'unavailable', 'a write that waited')
   t.equal(await commits.run('done', write).catch(kindOf), 'unavailable', 'a later write')
   t.equal(calls, 1, 'neither reached the store')
+})
+
+await t.test('a write for which the disk has no room waits for those in flight, or is refused', async (t) => {
+  const writesAtOnce = 2
+  let reserved = 0
+  const room = {
+    reserve: ({ operations }: WriteSize) => {
+      if (operations > writesAtOnce) return 'full'
+      if (reserved + operations > writesAtOnce) return 'later'
+      reserved += operations
+      return operations
+    },
+    release: (operations: number) => (reserved -= operations),
+    close: () => {},
+  } as const
+  const commits = new Commits(t.fail, room)
+  const inFlight = pendingWrite()
+  const failing = pendingWrite()
+  const first = commits.run('first', inFlight.enqueue)
+  const second = commits.run('second', failing.enqueue)
+  const third = commits.run('third', () => Promise.resolve(true))
+  await gateOpened()
+  const tooLarge = { ...smallWrite, operations: writesAtOnce + 1 }
+  const refused = commits.run('large', () => Promise.resolve(true), tooLarge)
+  await t.rejects(refused, new StoreError('full', 'the disk is nearly full'), 'at once')
+  inFlight.end(true)
+  t.equal(await first, 'first')
+  t.notOk(await isSettled(third), 'it waits for all')
+  const mistake = new Error('mistake')
+  failing.fail(mistake)
+  await t.rejects(second, mistake)
+  t.equal(await third, 'third', 'carried out once there is room')
+  t.equal(reserved, 0, 'everything is released')
+  t.match(commits.stats, { inFlight: 0, writes: 2, failed: 0 })
+  await commits.close()
 })
 
 await t.test('a condition that does not hold is not a failure; a failed commit is reported once', async (t) => {

@@ -204,9 +204,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'writes are accepted on a disk that is nearly full',
-    file: 'ops/free-space.js',
-    from: 'if (isNearlyFull())\n            return false;',
-    to: '',
+    file: 'store/lmdb/disk-room.js',
+    from: '#fits({ grows }, bytes) {',
+    to: '#fits({ grows }, bytes) { if (bytes > 0) return true;',
     test: 'durability/full-disk.long',
     finds: /then they are answered/,
   },

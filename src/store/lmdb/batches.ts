@@ -18,6 +18,7 @@ import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock } from '../clock.js'
 import type { BatchResult, Creation, TopicStore, WriteAction, WriteOperation } from '../store.js'
 import type { Commits } from './commits.js'
+import type { WriteSize } from './disk-room.js'
 import { type Environment, plainVersion, type Tree } from './environment.js'
 import type { PlainTopics } from './plain-topics.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
@@ -40,6 +41,12 @@ interface Group {
 }
 
 const noProperties: Properties = {}
+
+function sizeOf({ operations }: Batch): WriteSize {
+  let bytes = 0
+  for (const { item } of operations) if (item !== undefined) bytes += item.end - item.start
+  return { operations: operations.length, bytes, grows: bytes > 0 }
+}
 
 /** Values that the constraints of a group are compared with: read once each, as long as they are small together. */
 class ValueTexts {
@@ -113,7 +120,7 @@ export class Batches implements Pick<TopicStore, 'write'> {
   readonly write = (operations: readonly WriteOperation[]): Promise<BatchResult> => {
     const batch: Batch = { operations: operations.map((operation) => this.#prepare(operation)), result: undefined }
     return this.#commits
-      .run(true, () => this.#enqueue(batch), undefined, operations.length)
+      .run(true, () => this.#enqueue(batch), sizeOf(batch))
       .then(() => {
         assert(batch.result !== undefined, 'a transaction was committed before its batches were decided')
         return batch.result

@@ -1,5 +1,6 @@
 /**
- * Every write to disk passes through here: it is counted while in flight, delayed while writes are paused, and watched.
+ * Every write to disk passes through here: it is counted while in flight, delayed while writes are paused or the disk
+ * has room only for those in flight, refused when the disk has none, and watched.
  *
  * States: open (writes pass the gate to lmdb, which makes one transaction of what passes in one turn) → paused (writes
  * in flight, those at the gate included, finish; later ones wait) → open again; from either, closed (writes in flight
@@ -14,6 +15,7 @@ import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
 import { turnMs } from '../../turn-clock.js'
 import { batchBounds, CommitFailed, type CommitStats, StoreError } from '../store.js'
+import { type DiskRoom, smallWrite } from './disk-room.js'
 import { Gate } from './gate.js'
 
 /**
@@ -51,6 +53,15 @@ function brokenError(): CommitFailed {
   return new CommitFailed('the store no longer commits')
 }
 
+type Room = Pick<DiskRoom, 'reserve' | 'release' | 'close'>
+
+/** A write in flight. */
+interface Flight {
+  readonly operations: number
+  readonly startedAt: number
+  readonly reservedBytes: number
+}
+
 interface Pause {
   readonly ended: Promise<void>
   readonly end: () => void
@@ -58,6 +69,7 @@ interface Pause {
 
 export class Commits {
   readonly #onBroken: (reason: Error) => void
+  readonly #room: Room | undefined
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batchSizes = createHistogram(batchBounds)
   /** Writes that completed in this turn: one batch, since lmdb settles a whole commit within a turn. */
@@ -74,9 +86,13 @@ export class Commits {
   /** At any moment, `writes` is the number of those in `batches` and those `inFlight`. */
   readonly stats: CommitStats
 
-  /** @param onBroken called once, with the reason, when commits can no longer be trusted */
-  constructor(onBroken: (reason: Error) => void) {
+  /**
+   * @param onBroken called once, with the reason, when commits can no longer be trusted
+   * @param room on the disk; without it, every write is admitted
+   */
+  constructor(onBroken: (reason: Error) => void, room?: Room) {
     this.#onBroken = onBroken
+    this.#room = room
     this.stats = Object.assign(this.#stats, {
       seconds: this.#seconds,
       // A batch is complete before the next turn begins, so a reader in that turn may end it before `#endBatch` runs.
@@ -95,35 +111,39 @@ export class Commits {
    * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn; it is called in this turn
    * or a later one (gate.ts).
    *
-   * @param count how many writes it counts as
    * @returns `outcome` once the write is on disk; when its condition did not hold, so that nothing happened, what
    *   `otherwise` then returns, or undefined without one
    * @throws CommitFailed when the commit failed (one that never completes settles nothing: it ends the worker);
-   *   StoreError of the kind `unavailable` when the store has been closed; any other error of `enqueue`, or of a
-   *   transaction's callback in it, unchanged; whatever `otherwise` rejects with
+   *   StoreError of the kind `full` when the disk has no room for the write, or `unavailable` when the store has been
+   *   closed; any other error of `enqueue`, or of a transaction's callback in it, unchanged; whatever `otherwise`
+   *   rejects with
    */
   run<T, U = undefined>(
     outcome: T,
     enqueue: () => Promise<boolean>,
+    size = smallWrite,
     otherwise?: () => Promise<U>,
-    count = 1,
   ): Promise<T | U> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
     if (this.#broken) return Promise.reject(brokenError())
-    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue, otherwise, count))
-    const startedAt = turnMs()
+    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue, size, otherwise))
+    const reservedBytes = this.#room?.reserve(size) ?? 0
+    if (reservedBytes === 'full') return Promise.reject(new StoreError('full', 'the disk is nearly full'))
+    if (reservedBytes === 'later') return this.#drained().then(() => this.run(outcome, enqueue, size, otherwise))
+    const { operations } = size
+    const flight = { operations, startedAt: turnMs(), reservedBytes }
     const inFlight = this.#stats.inFlight > 0
-    this.#stats.inFlight += count
-    if (!inFlight) this.#progressAt = startedAt
-    this.#stats.writes += count
+    this.#stats.inFlight += operations
+    if (!inFlight) this.#progressAt = flight.startedAt
+    this.#stats.writes += operations
     return new Promise((resolve, reject) => {
       const onDone = (done: boolean): void => {
-        this.#settle(startedAt, count)
+        this.#settle(flight)
         resolve(done ? outcome : (otherwise?.() as Promise<U>))
       }
-      const onFailed = (cause: unknown): void => reject(this.#errorFor(startedAt, cause, count))
+      const onFailed = (cause: unknown): void => reject(this.#errorFor(flight, cause))
       this.#gate.pass(() => {
-        if (this.#broken) return reject(this.#withdrawn(count))
+        if (this.#broken) return reject(this.#withdrawn(flight))
         try {
           void enqueue().then(onDone, onFailed)
         } catch (error) {
@@ -160,17 +180,18 @@ export class Commits {
     this.resumeWrites()
     await this.#drained()
     clearInterval(this.#watch)
+    this.#room?.close()
   }
 
   /** The writes of one commit settle in one turn, the one that has waited longest first. */
-  #settle(startedAt: number, count: number): void {
+  #settle(flight: Flight): void {
     if (this.#batch === 0) {
       this.#progressAt = performance.now()
-      this.#seconds.record((this.#progressAt - startedAt) / 1000)
+      this.#seconds.record((this.#progressAt - flight.startedAt) / 1000)
       setImmediate(this.#endBatch)
     }
-    this.#batch += count
-    this.#leave(count)
+    this.#batch += flight.operations
+    this.#leave(flight)
   }
 
   readonly #endBatch = (): void => {
@@ -179,13 +200,13 @@ export class Commits {
   }
 
   /** What the caller of a write that failed gets; it is counted as failed unless the failure is a defect of ours. */
-  #errorFor(startedAt: number, cause: unknown, count: number): unknown {
+  #errorFor(flight: Flight, cause: unknown): unknown {
     if (!isCommitReason(cause) && !isLmdbError(cause)) {
-      this.#withdraw(count)
+      this.#withdraw(flight)
       return cause
     }
-    this.#settle(startedAt, count)
-    this.#stats.failed += count
+    this.#settle(flight)
+    this.#stats.failed += flight.operations
     if (isCommitReason(cause)) cause.commitError.catch(() => {})
     const error = new CommitFailed('a commit failed', { cause })
     this.#reportOnce(error)
@@ -193,19 +214,20 @@ export class Commits {
   }
 
   /** The error of a write that was still at the gate when the store broke; it is no longer counted. */
-  #withdrawn(count: number): CommitFailed {
-    this.#withdraw(count)
+  #withdrawn(flight: Flight): CommitFailed {
+    this.#withdraw(flight)
     return brokenError()
   }
 
   /** Takes back the count of a write that failed by a defect of ours, or that never reached lmdb. */
-  #withdraw(count: number): void {
-    this.#stats.writes -= count
-    this.#leave(count)
+  #withdraw(flight: Flight): void {
+    this.#stats.writes -= flight.operations
+    this.#leave(flight)
   }
 
-  #leave(count: number): void {
-    this.#stats.inFlight -= count
+  #leave({ operations, reservedBytes }: Flight): void {
+    this.#room?.release(reservedBytes)
+    this.#stats.inFlight -= operations
     if (this.#stats.inFlight > 0) return
     const waiting = this.#waitingForDrain
     this.#waitingForDrain = []

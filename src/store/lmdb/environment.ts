@@ -70,6 +70,7 @@ export interface Environment {
 
 interface TreeStats {
   readonly pageSize: number
+  readonly treeDepth: number
   readonly treeBranchPageCount: number
   readonly treeLeafPageCount: number
   readonly overflowPages: number
@@ -83,6 +84,14 @@ export function bytesUsed({ root, specifications, items, updates, due, keys, key
     bytes += pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
   }
   return bytes
+}
+
+/** How many levels the trees have together that topics are in; an empty one counts as one. */
+export function treeLevels({ specifications, items, updates, due }: Environment): number {
+  let levels = 0
+  for (const database of [specifications, items.json, items.string, updates, due])
+    levels += Math.max(1, (database.getStats() as TreeStats).treeDepth)
+  return levels
 }
 
 /** The version of the stored format; a store without one has version 1. */

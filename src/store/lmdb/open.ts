@@ -11,7 +11,8 @@ import { BulkRemoval } from './bulk-removal.js'
 import { check } from './check.js'
 import { Commits } from './commits.js'
 import { clearDeadReaders } from './dead-readers.js'
-import { bytesUsed, type Environment, openEnvironment } from './environment.js'
+import { DiskRoom, type DiskRoomOptions } from './disk-room.js'
+import { bytesUsed, type Environment, openEnvironment, treeLevels } from './environment.js'
 import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
 import { createSnapshots, type Snapshots } from './fresh-snapshots.js'
@@ -36,6 +37,8 @@ export interface LmdbOptions {
   readonly socketCount?: () => number
   /** Called once when commits can no longer be trusted; the process is expected to end. */
   readonly onBroken?: (reason: Error) => void
+  /** Without it, writes do not look at the disk's free space. */
+  readonly disk?: DiskRoomOptions
   /** The machine's by default. Tests give another, which can step or skip time. */
   readonly clock?: Clock
   /** Tests give a small one; see versions.ts. */
@@ -56,12 +59,14 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   const pageScan = new PageScan(environment)
   const { root, specifications, meta, freshen } = environment
   const stopClearing = clearDeadReaders(root)
-  const commits = new Commits(onBroken)
+  const snapshots = createSnapshots(freshen, socketCount)
+  const room =
+    options.disk && new DiskRoom(directory, options.disk, () => snapshots.alone(() => treeLevels(environment)))
+  const commits = new Commits(onBroken, room)
   const { versions } = environment
   // It may be called within a condition block: never in the turn in which the gate passes that block's write, since
   // that write is in flight.
   versions.whenLow(() => void commits.run(true, () => versions.takeReserve()).catch(ignoreStoreError))
-  const snapshots = createSnapshots(freshen, socketCount)
   const scans = new Scans(snapshots)
   const { readTopic, readPage } = new Reads(environment, snapshots, pageScan, scans)
   const { readTopicAs, readListing } = new Listings(environment, snapshots, scans)
@@ -87,6 +92,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       bytes: statSync(dataFile(directory)).size,
       backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
     }),
+    disk: room,
     commits: commits.stats,
     commitWaitMs: commits.waitMs,
     pauseWrites: () => commits.pauseWrites(),

@@ -18,6 +18,7 @@ import { type TopicType, topicTypes } from '../../topics/topic.js'
 import type { Clock } from '../clock.js'
 import { type Absent, type Creation, StoreError, type TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
+import { smallWrite, type WriteSize } from './disk-room.js'
 import { type Environment, plainVersion } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import type { PlainTopics } from './plain-topics.js'
@@ -28,6 +29,7 @@ import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, r
 /** A write that lmdb executes if its condition holds, and then there is this outcome. */
 interface Write<T> {
   readonly outcome: T
+  readonly size: WriteSize
   /** Passes the write to lmdb, all of it in one turn. @returns whether its condition held, once it is on disk */
   readonly enqueue: () => Promise<boolean>
 }
@@ -116,15 +118,15 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     return typeof decision === 'object' ? this.#write(decision, decide) : Promise.resolve(decision)
   }
 
-  #write<T extends string | boolean>({ outcome, enqueue }: Write<T>, decide: () => Decision<T>): Promise<T> {
-    return this.#commits.run(outcome, enqueue, () => this.#decideAgain(decide))
+  #write<T extends string | boolean>({ outcome, enqueue, size }: Write<T>, decide: () => Decision<T>): Promise<T> {
+    return this.#commits.run(outcome, enqueue, size, () => this.#decideAgain(decide))
   }
 
   async #decideAgain<T extends string | boolean>(decide: () => Decision<T>): Promise<T> {
     for (let conflicts = 1; conflicts < conflictsMax; conflicts++) {
       const decision = this.#snapshots.alone(decide)
       if (typeof decision !== 'object') return decision
-      const outcome = await this.#commits.run(decision.outcome, decision.enqueue)
+      const outcome = await this.#commits.run(decision.outcome, decision.enqueue, decision.size)
       if (outcome !== undefined) return outcome
     }
     throw new StoreError('retry', 'too many concurrent writes to one topic')
@@ -141,7 +143,7 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
 
   #overwritePlain<T>(path: Path, type: TopicType, item: ItemBytes, outcome: T): Write<T> {
     const items = this.#environment.items[type]
-    return { outcome, enqueue: () => putItem(items, path, item, plainVersion, plainVersion) }
+    return { outcome, size: sizeOf(item), enqueue: () => putItem(items, path, item, plainVersion, plainVersion) }
   }
 
   #overwrite<T extends string>(path: Path, stored: StoredSpecification, item: ItemBytes, outcome: T): Decision<T> {
@@ -149,7 +151,8 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     if (details === undefined) return this.#overwritePlain(path, type, item, outcome)
     const put = propertiedUpdate(this.#environment, path, type, details, item, this.#now)
     if (put === undefined) return outcome
-    return { outcome, enqueue: () => this.#environment.specifications.ifVersion(path, version, put) }
+    const enqueue = (): Promise<boolean> => this.#environment.specifications.ifVersion(path, version, put)
+    return { outcome, size: sizeOf(item), enqueue }
   }
 
   #create<T>(creation: Creation, item: ItemBytes, outcome: T): Write<T> {
@@ -162,7 +165,7 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
         : propertiedCreation(this.#environment, creation, item, this.#slabs, this.#now())
       return this.#environment.specifications.ifNoExists(path, put)
     }
-    return { outcome, enqueue }
+    return { outcome, size: sizeOf(item), enqueue }
   }
 
   #decideRemoval(path: Path): Decision<boolean> {
@@ -174,11 +177,17 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
   #plainRemoval(path: Path, type: TopicType): Write<boolean> {
     this.#plainTopics.delete(path, type)
     const remove = removal(this.#environment, path, { type, details: undefined })
-    return { outcome: true, enqueue: () => this.#environment.items[type].ifVersion(path, plainVersion, remove) }
+    const enqueue = (): Promise<boolean> => this.#environment.items[type].ifVersion(path, plainVersion, remove)
+    return { outcome: true, size: smallWrite, enqueue }
   }
 
   #removal(path: Path, stored: StoredSpecification): Write<boolean> {
     const remove = removal(this.#environment, path, stored)
-    return { outcome: true, enqueue: () => this.#environment.specifications.ifVersion(path, stored.version, remove) }
+    const enqueue = (): Promise<boolean> => this.#environment.specifications.ifVersion(path, stored.version, remove)
+    return { outcome: true, size: smallWrite, enqueue }
   }
+}
+
+function sizeOf({ start, end }: ItemBytes): WriteSize {
+  return { operations: 1, bytes: end - start, grows: true }
 }
