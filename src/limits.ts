@@ -243,8 +243,8 @@ export const answerBytesSmallMax = 2 * kibibyte
 export const answersPerProbe = 8
 
 /**
- * Answers, or parts of them, that the clients of one worker have not read. Beyond that, the connections that have
- * waited longest are closed.
+ * Answers, or parts of them, that the clients of one worker have not read. Fetches whose answers do not fit are refused;
+ * for other answers, the connections whose clients have read nothing for longest are closed.
  */
 export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 
@@ -253,6 +253,33 @@ export const answerBytesWaitingMax = 128 * 1024 * kibibyte
  * of free pages.
  */
 export const diskBytesLeftMin = 1024 * kibibyte
+
+/** A page takes at most one part in this many of the room left, so that pages get smaller before there is none. */
+export const pagesInRoomLeft = 4
+
+/** The largest that pages can be allowed to be: what fits while nothing is unread. */
+export const pageBytesMaxMax = answerBytesWaitingMax / pagesInRoomLeft
+
+/**
+ * Answers up to this size are sent though there is no room: the kernel takes all of it at once for a client that has
+ * read what was before.
+ */
+export const answerBytesAlwaysMax = 16 * kibibyte
+
+/** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
+export const pageBytesMin = answerBytesAlwaysMax / 2
+
+/**
+ * A client that takes less than this, and less than half of what it had left, counts as reading nothing: otherwise a few
+ * bytes a second would hold a page for hours.
+ */
+export const progressBytesMin = 64 * kibibyte
+
+/** How long a client may read nothing of its answer: lost packets are resent several times meanwhile, on any line. */
+export const unreadMsMax = 30_000
+
+/** The same while more than half of the room for unread answers is taken, so that others get whole pages again. */
+export const unreadMsCrowdedMax = 5000
 
 /** Lines of an import whose writes are in flight: enough to fill the commits. */
 export const importLinesWaitingMax = 2000

@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { originsOf, originsProblem } from './http/origins.js'
+import { pageBytesMaxMax } from './limits.js'
 import { quoted } from './quoted.js'
 import { addressProblem, redactAddress } from './store/address.js'
 
@@ -102,7 +103,7 @@ export const settingTable = {
     kind: 'number',
     default: String(8 * mebibyte),
     min: 1024,
-    max: 256 * mebibyte,
+    max: pageBytesMaxMax,
     help: 'a page ends early at this many bytes; memory a slow reader can hold',
   },
   'batch-operations-max': {

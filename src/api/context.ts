@@ -16,6 +16,8 @@ export interface ApiContext {
   readonly store: TopicStore
   readonly pageSizeMax: number
   readonly pageBytesMax: number
+  /** Room for answers that their clients have not read, in bytes. */
+  readonly answerBytesFree: () => number
   readonly batchOperationsMax: number
 }
 

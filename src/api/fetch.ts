@@ -4,19 +4,20 @@
  */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
-import { pageSizeDefault } from '../limits.js'
+import { pageBytesMin, pageSizeDefault, pagesInRoomLeft } from '../limits.js'
 import type { Page } from '../store/store.js'
 import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
 import { parseFetch } from './parse-fetch.js'
 import { isProblem } from './problems.js'
 
 export function handleFetch(
-  { store, pageSizeMax, pageBytesMax }: ApiContext,
+  context: ApiContext,
   bytes: Buffer,
   access: Access,
   cancellation: Cancellation,
 ): Answer | Promise<Answer> {
-  const request = operationProblem(access, 'fetch') ?? parseFetch(bytes, pageSizeMax)
+  const { store } = context
+  const request = operationProblem(access, 'fetch') ?? parseFetch(bytes, context.pageSizeMax)
   if (isProblem(request)) return refuse(request)
   if (request.path === undefined) {
     const allowed = restrict(access, request.plan)
@@ -24,12 +25,13 @@ export function handleFetch(
       return store.countMatches(allowed, request.type, cancellation).then((count) => ok(`{"count":${count}}`))
     }
     const { after, size = pageSizeDefault } = request
+    const bytesMax = pageBytes(context)
     if (request.form === undefined) {
-      const query = { plan: allowed, type: request.type, after, size, bytesMax: pageBytesMax }
+      const query = { plan: allowed, type: request.type, after, size, bytesMax }
       return whenKnown(store.readPage(query, cancellation), wrapPage)
     }
     const { form, branches } = request
-    const query = { plan: allowed, form, branches, after, size, bytesMax: pageBytesMax }
+    const query = { plan: allowed, form, branches, after, size, bytesMax }
     return whenKnown(store.readListing(query, cancellation), wrapPage)
   }
   const { path } = request
@@ -40,6 +42,11 @@ export function handleFetch(
   return whenKnown(found, (item) =>
     typeof item === 'string' ? refuse(absentProblem(item, path, type)) : { status: 200, body: item },
   )
+}
+
+/** How large a page may be now: one that nobody reads leaves room for others. */
+function pageBytes({ pageBytesMax, answerBytesFree }: ApiContext): number {
+  return Math.min(pageBytesMax, Math.max(pageBytesMin, Math.floor(answerBytesFree() / pagesInRoomLeft)))
 }
 
 const heads = {

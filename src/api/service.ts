@@ -55,6 +55,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({
       path: basePath + path,
+      isRead: handler === handleFetch,
       handle: (body, access, cancellation) => handler(context, body, access, cancellation),
     }),
   )

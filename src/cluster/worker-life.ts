@@ -131,7 +131,8 @@ export class WorkerLife {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
     // A primary of an earlier version knows neither this setting nor the one below.
     const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
-    const context = { store, pageSizeMax, pageBytesMax, batchOperationsMax }
+    const answerBytesFree = (): number => this.#serving?.server.answerBytesFree() ?? Infinity
+    const context = { store, pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
     const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
     const service = createService({
       context,

@@ -29,6 +29,8 @@ export interface Cancellation {
 export interface Route<Caller> {
   /** The whole path, base path included. */
   readonly path: string
+  /** Whether its requests change nothing, so that they may be refused even once their answers are known. */
+  readonly isRead: boolean
   /**
    * Answers one request.
    *

@@ -166,8 +166,11 @@ export class Exchanges<Caller extends object> {
   #send(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.done = true
     this.#unanswered--
-    this.#responses.send(exchange, answer, exchange.closing)
-    this.#service.answered(exchange, answer)
+    // Only a read: if something was changed, the client must learn of it.
+    const isRefused = exchange.route?.isRead !== false && !this.#responses.hasRoom(answer)
+    const sent = isRefused ? this.#service.refusal('overloaded') : answer
+    this.#responses.send(exchange, sent, exchange.closing)
+    this.#service.answered(exchange, sent)
   }
 
   #settle(exchange: Exchange<Caller>, answer: Answer | undefined): void {

@@ -4,35 +4,53 @@
  * its client has gone.
  *
  * A body is sent by `end` or `tryEnd` (server.ts says why). The unread rests of bodies are kept here, within a bound on
- * their total size. Beyond it, the connections that have waited longest are closed, so that a client that does not read
- * costs the others nothing.
+ * their total size. They are ordered by when their clients last read a part of them, and those who have read nothing for
+ * longest are closed first: after a while, sooner if much is unread, at once if there is no room. So that nobody who
+ * reads is closed for the sake of others, pages end early by `bytesFree` (api/fetch.ts), and exchange.ts refuses a read
+ * whose answer does not fit.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { isAfterPoll } from '../after-poll.js'
-import { answerBytesSmallMax, answerBytesWaitingMax, answersPerProbe } from '../limits.js'
+import {
+  answerBytesAlwaysMax,
+  answerBytesSmallMax,
+  answerBytesWaitingMax,
+  answersPerProbe,
+  progressBytesMin,
+  unreadMsCrowdedMax,
+  unreadMsMax,
+} from '../limits.js'
 import type { Answer, CloseCause } from './answer.js'
 import { type Headed, writeHead, writeWholeHead } from './head.js'
 import { closeAfterBody, type Incoming } from './linger.js'
 
 const noBytes = new Uint8Array()
 
+/** Where a client has read within this time, the kernel need not be asked. */
+const askAgainMs = 500
+
 /** Where an answer goes. */
 export interface Receiver extends Incoming, Headed {}
 
-/** The part of a body that its client has not read. */
+/** The part of a body that its client has not read, after at most as much that it has. */
 interface Rest {
   readonly res: HttpResponse
-  readonly bytes: Buffer
+  bytes: Buffer
   /** Where `bytes` begin in the body. */
-  readonly from: number
-  /** When it was kept, of performance.now(). */
-  readonly sinceMs: number
+  from: number
+  /** How much of the body had been taken at `sinceMs`. */
+  takenBytes: number
+  /** When it was kept, or its client had last read a part of it, of performance.now(). */
+  sinceMs: number
+  /** Hands over what the kernel has room for. */
+  sendMore: () => boolean
   /** Whether its connection has ended: `res` must not be touched any more. */
   isGone: boolean
 }
 
 export class Responses {
   readonly #closed: (cause: CloseCause) => void
+  /** Those whose clients have read nothing for longest come first. */
   readonly #rests = new Set<Rest>()
   #restBytes = 0
   #draining = false
@@ -45,6 +63,16 @@ export class Responses {
   /** Connections that have not read all of their answer. */
   get unread(): number {
     return this.#rests.size
+  }
+
+  /** Room for further rests. */
+  get bytesFree(): number {
+    return answerBytesWaitingMax - this.#restBytes
+  }
+
+  /** Whether this answer can be kept though its client reads nothing, or is so small that it is always sent. */
+  hasRoom({ body }: Answer): boolean {
+    return body.length <= answerBytesAlwaysMax || body.length <= this.bytesFree
   }
 
   /** From now on every answer ends its connection. */
@@ -73,11 +101,20 @@ export class Responses {
     res.close()
   }
 
-  /** Closes every connection whose answer has been unread since before `beforeMs`, of performance.now(). */
-  closeUnread(beforeMs: number): void {
-    for (const { res, sinceMs } of this.#rests) {
-      if (sinceMs > beforeMs) break
-      this.closeSilently(res, 'unread')
+  /**
+   * Closes every connection whose client reads nothing, sooner if much is unread. The kernel reports room only when a
+   * third of its buffer is free, which at 100 kB/s takes longer than the 10 s that the library waits. So it is asked
+   * here, which also starts those 10 s again. Must be called from a timer, about once a second.
+   */
+  closeUnread(): void {
+    const nowMs = performance.now()
+    const isCrowded = this.bytesFree < answerBytesWaitingMax / 2
+    const beforeMs = nowMs - (isCrowded ? unreadMsCrowdedMax : unreadMsMax)
+    for (const rest of this.#rests) {
+      if (rest.sinceMs > nowMs - askAgainMs) break
+      if (rest.bytes.length === 0) continue
+      rest.sendMore()
+      if (rest.sinceMs <= beforeMs && this.#rests.has(rest)) this.closeSilently(rest.res, 'unread')
     }
   }
 
@@ -105,16 +142,18 @@ export class Responses {
     const [taken, done] = res.tryEnd(body, body.length)
     if (taken || done) return
     const rest = this.#keep(res, body)
-    res.onWritable((offset) => {
+    rest.sendMore = () => {
       let taken = false
       if (!this.#rests.has(rest)) return taken
       res.cork(() => {
-        const [room, done] = res.tryEnd(rest.bytes.subarray(offset - rest.from), body.length)
+        const [room, done] = res.tryEnd(rest.bytes.subarray(res.getWriteOffset() - rest.from), body.length)
         if (done) this.#release(rest)
+        else this.#advance(rest)
         taken = room
       })
       return taken
-    })
+    }
+    res.onWritable(rest.sendMore)
   }
 
   /**
@@ -139,7 +178,7 @@ export class Responses {
     const rest = this.#keep(res, body)
     let isTaken = false
     /** Sends the next pieces; returns whether the client, or its connection's end, is all that is waited for. */
-    const sendMore = (): boolean => {
+    rest.sendMore = () => {
       if (isTaken) return true
       while (!isTaken && this.#rests.has(rest)) {
         const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
@@ -149,17 +188,18 @@ export class Responses {
         res.cork(() => {
           ;[isAccepted] = res.tryEnd(piece, body.length + 1)
         })
+        this.#advance(rest)
         if (!isAccepted) return false
         isTaken = piece === unsent
       }
       if (isTaken) this.#closeAfterBody(receiver, rest)
       return true
     }
-    res.onWritable(sendMore)
+    res.onWritable(rest.sendMore)
     // Once the cork around this call is over, but before the next poll, which may bring the rest of a request whose end
     // is in doubt, and what is behind it.
     const soon = isAfterPoll() ? process.nextTick : setImmediate
-    soon(sendMore)
+    soon(rest.sendMore)
   }
 
   /** Closes the connection, unless it has ended by then, once the wait for the rest of its request is over. */
@@ -168,8 +208,8 @@ export class Responses {
   }
 
   /**
-   * Keeps what has not been sent of `body`, until it is released or the client has gone. Makes room by closing the
-   * connections that have waited longest.
+   * Keeps what has not been sent of `body`, until it is released or the client has gone. Makes room by closing
+   * connections, which only an answer that cannot be refused needs.
    */
   #keep(res: HttpResponse, body: Uint8Array): Rest {
     const from = res.getWriteOffset()
@@ -179,7 +219,8 @@ export class Responses {
       if (oldest.bytes.length > 0) this.#giveUp(oldest)
     }
     const bytes = Buffer.from(body.subarray(from))
-    const rest: Rest = { res, bytes, from, sinceMs: performance.now(), isGone: false }
+    const sinceMs = performance.now()
+    const rest: Rest = { res, bytes, from, takenBytes: from, sinceMs, sendMore: () => true, isGone: false }
     this.#rests.add(rest)
     this.#restBytes += more
     res.onAborted(() => {
@@ -187,6 +228,25 @@ export class Responses {
       this.#release(rest)
     })
     return rest
+  }
+
+  /**
+   * If the client has taken enough, it is now the last to be closed. What it has taken is freed once it is half of what is
+   * kept: all these copies together are no larger than the body.
+   */
+  #advance(rest: Rest): void {
+    const end = rest.from + rest.bytes.length
+    const offset = rest.res.getWriteOffset()
+    if (offset - rest.takenBytes < Math.min(progressBytesMin, (end - rest.takenBytes) / 2)) return
+    rest.takenBytes = offset
+    rest.sinceMs = performance.now()
+    this.#rests.delete(rest)
+    this.#rests.add(rest)
+    const freed = offset - rest.from
+    if (freed < rest.bytes.length / 2) return
+    rest.bytes = Buffer.from(rest.bytes.subarray(freed))
+    rest.from = offset
+    this.#restBytes -= freed
   }
 
   /** Frees what is kept, and closes the connection. */

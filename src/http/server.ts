@@ -72,6 +72,8 @@ export interface HttpServer {
   connections(): number
   /** Requests that wait for their answer now. */
   waiting(): number
+  /** Room for answers, or parts of them, that their clients have not read, in bytes. */
+  answerBytesFree(): number
 }
 
 /**
@@ -132,12 +134,15 @@ class Server<Caller extends object> implements HttpServer {
     return this.#exchanges.working
   }
 
+  answerBytesFree(): number {
+    return this.#responses.bytesFree
+  }
+
   /** @throws Error when the port cannot be listened on */
   async listen(): Promise<void> {
     this.#expiry = setInterval(() => {
-      const oldestMs = performance.now() - answerMsMax
-      this.#exchanges.expire(oldestMs)
-      this.#responses.closeUnread(oldestMs)
+      this.#exchanges.expire(performance.now() - answerMsMax)
+      this.#responses.closeUnread()
     }, expiryCheckMs)
     this.#expiry.unref()
     this.#listening = await listen(this.#app, this.#options)

@@ -115,7 +115,13 @@ await t.test('a count of many slices is whole, and is given up once its client h
     store,
     Array.from({ length: topics }, (_, i) => `c/${i}`),
   )
-  const context = { store, pageSizeMax: 1, pageBytesMax: 1, batchOperationsMax: 1 }
+  const context = {
+    store,
+    pageSizeMax: 1,
+    pageBytesMax: 1,
+    answerBytesFree: () => 1,
+    batchOperationsMax: 1,
+  }
   const record = { name: 'all', tokenHash: '', allow: ['fetch'], under: [], madeMs: 0 } as const
   const access = accessOf(record, undefined, { requests: 0 })
   const body = Buffer.from('{"selector":"*c/.*[0-9]","count":true}')

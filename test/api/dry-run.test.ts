@@ -155,7 +155,13 @@ await t.test('a try by selector is given up once its client has gone', async (t)
     store,
     Array.from({ length: 3000 }, (_, i) => `c/${i}`),
   )
-  const context = { store, pageSizeMax: 1, pageBytesMax: 1, batchOperationsMax: 1 }
+  const context = {
+    store,
+    pageSizeMax: 1,
+    pageBytesMax: 1,
+    answerBytesFree: () => 1,
+    batchOperationsMax: 1,
+  }
   const record = { name: 'all', tokenHash: '', allow: ['remove'], under: [], madeMs: 0 } as const
   const access = accessOf(record, undefined, { requests: 0 })
   const cancellation = { cancelled: false }

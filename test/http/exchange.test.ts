@@ -15,7 +15,7 @@ const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
 function makeExchanges() {
   const sent: Answer[] = []
   const service = { refusal: () => refusal, answered() {}, answerForError: () => undefined }
-  const responses = { send: (_: unknown, answer: Answer) => void sent.push(answer) }
+  const responses = { hasRoom: () => true, send: (_: unknown, answer: Answer) => void sent.push(answer) }
   const exchanges = new Exchanges(service as unknown as Service<object>, 1, responses as unknown as Responses)
   const res = { cork: (send: () => void) => send() } as unknown as HttpResponse
   return { exchanges, sent, open: () => exchanges.open(res, undefined, 0) }

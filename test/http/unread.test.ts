@@ -1,0 +1,165 @@
+/**
+ * Which connections are closed when too much is unread, and when, over simulated connections and clocks: those whose
+ * clients read nothing come before those whose clients read, whichever began first.
+ */
+
+import type { HttpResponse } from 'uWebSockets.js'
+import { setImmediate as turn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { type Receiver, Responses } from '../../dist/http/response.js'
+import { answerBytesWaitingMax, pageBytesMaxMax, unreadMsCrowdedMax, unreadMsMax } from '../../dist/limits.js'
+import { seededRandom } from '../support/random.js'
+
+const mebibyte = 1024 * 1024
+
+/** A connection of the library, and a kernel that takes as many bytes as its client makes room for. */
+class Connection {
+  room = 0
+  isClosed = false
+  isDone = false
+  readonly #pieces: Buffer[] = []
+  #offset = 0
+  #onWritable: (offset: number) => boolean = () => true
+  #onAborted = (): void => {}
+
+  /** The client reads, so that the kernel has room, and maybe says so. */
+  read(bytes: number, isNoticed = true): void {
+    this.room += bytes
+    if (isNoticed && !this.isDone && !this.isClosed) this.#onWritable(this.#offset)
+  }
+
+  get received(): Buffer {
+    return Buffer.concat(this.#pieces)
+  }
+
+  readonly #tryEnd = (bytes: Uint8Array, total: number): [boolean, boolean] => {
+    if (this.isDone || this.isClosed) throw new Error('the response is no longer valid')
+    const taken = Math.min(this.room, bytes.length)
+    this.#pieces.push(Buffer.from(bytes.subarray(0, taken)))
+    this.room -= taken
+    this.#offset += taken
+    this.isDone = this.#offset === total
+    return [taken === bytes.length, this.isDone]
+  }
+
+  readonly receiver = {
+    bodyEnded: true,
+    res: {
+      writeStatus: () => {},
+      writeHeader: () => {},
+      cork: (work: () => void) => work(),
+      tryEnd: this.#tryEnd,
+      getWriteOffset: () => this.#offset,
+      onWritable: (handler: (offset: number) => boolean) => (this.#onWritable = handler),
+      onAborted: (handler: () => void) => (this.#onAborted = handler),
+      close: () => {
+        this.isClosed = true
+        this.#onAborted()
+      },
+    } as unknown as HttpResponse,
+  } as Receiver
+}
+
+function answer(bytes: number, fill = 0) {
+  return { status: 200, body: Buffer.alloc(bytes, fill) }
+}
+
+/** Answers of these sizes, none of which is read. */
+function unreadAnswers(responses: Responses, ...sizes: number[]): Connection[] {
+  return sizes.map((size) => {
+    const connection = new Connection()
+    responses.send(connection.receiver, answer(size), false)
+    return connection
+  })
+}
+
+/** Sets the time, in ms. */
+function simulateTime(t: Test): (ms: number) => void {
+  let nowMs = 0
+  t.intercept(performance, 'now', { value: () => nowMs })
+  return (ms) => (nowMs = ms)
+}
+
+const third = Math.floor(answerBytesWaitingMax / 3)
+
+t.test('an answer that cannot be refused closes those who have read nothing for longest', async (t) => {
+  const responses = new Responses(() => {})
+  const [reading, trickling, stalled] = unreadAnswers(responses, third, third, third) as [
+    Connection,
+    Connection,
+    Connection,
+  ]
+  reading.read(mebibyte)
+  unreadAnswers(responses, third)
+  t.same(
+    [reading, trickling, stalled].map(({ isClosed }) => isClosed),
+    [false, true, false],
+    'not the one that began first',
+  )
+
+  stalled.read(1)
+  unreadAnswers(responses, third)
+  t.same(
+    [reading, stalled].map(({ isClosed }) => isClosed),
+    [false, true],
+    'a byte is as good as none',
+  )
+})
+
+t.test('what has been read makes room for further answers', async (t) => {
+  const responses = new Responses(() => {})
+  const [connection] = unreadAnswers(responses, answerBytesWaitingMax) as [Connection]
+  t.equal(responses.bytesFree, 0)
+  t.equal(responses.hasRoom(answer(pageBytesMaxMax)), false, 'a page has to be refused')
+  t.equal(responses.hasRoom(answer(4096)), true, 'a small answer never has')
+  connection.read(answerBytesWaitingMax / 2)
+  t.equal(responses.hasRoom(answer(pageBytesMaxMax)), true)
+  connection.read(answerBytesWaitingMax / 2)
+  t.equal(responses.bytesFree, answerBytesWaitingMax)
+  t.ok(connection.isDone && !connection.isClosed)
+})
+
+for (const [title, size, msMax] of [
+  ['little', 8 * mebibyte, unreadMsMax],
+  ['much', third, unreadMsCrowdedMax],
+] as const) {
+  t.test(`a client that reads nothing is closed in time while ${title} is unread`, async (t) => {
+    const setTime = simulateTime(t)
+    const causes: string[] = []
+    const responses = new Responses((cause) => causes.push(cause))
+    const [reading, stalled] = unreadAnswers(responses, size, size) as [Connection, Connection]
+    for (let ms = 1000; ms < msMax; ms += 1000) {
+      setTime(ms)
+      reading.read(70_000, false)
+      responses.closeUnread()
+    }
+    t.equal(stalled.isClosed, false)
+    setTime(msMax)
+    responses.closeUnread()
+    t.equal(stalled.isClosed, true)
+    t.same(causes, ['unread'])
+    t.notOk(reading.isClosed || reading.isDone, 'one that still reads is not, though the kernel did not say so')
+  })
+}
+
+t.test('every answer arrives whole, in whatever pieces its client reads it', async (t) => {
+  const random = seededRandom(t)
+  const responses = new Responses(() => t.fail('nobody is closed'))
+  const connections = Array.from({ length: 40 }, (_, i) => {
+    const connection = new Connection()
+    const sent = { status: 200, body: Buffer.alloc(0) }
+    sent.body = Buffer.from(Array.from({ length: 3000 + random.below(400_000) }, (_, at) => (at * 7 + i) % 251))
+    connection.room = random.below(10_000)
+    responses.send(connection.receiver, sent, i % 2 === 0)
+    return { connection, body: sent.body }
+  })
+  for (let unread = connections; unread.length > 0; ) {
+    for (const { connection } of unread) connection.read(random.below(50_000), !random.oneIn(3))
+    await turn()
+    unread = unread.filter(({ connection, body }) => connection.received.length < body.length)
+  }
+  t.ok(connections.every(({ connection, body }) => connection.received.equals(body)))
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  t.equal(responses.bytesFree, answerBytesWaitingMax, 'and nothing is kept')
+  t.equal(responses.unread, 0)
+})
