@@ -8,7 +8,8 @@
  * tap's own runner puts a loader into each process that a test starts, including the service's workers. Coverage needs
  * that, but it doubles the time, so only `npm run test:coverage` uses it, for the quick files.
  *
- * With --no-skips, a file that skips anything fails: a release needs every test.
+ * With --times, a table at the end says how long each file took and how much CPU time, the slowest first. With
+ * --no-skips, a file that skips anything fails: a release needs every test.
  *
  * A file that passes is one line; of a file that fails, the whole output is shown. The exit status is 1 if any failed,
  * or none ran.
@@ -43,6 +44,7 @@ function testsOf(name: string): string[] {
 
 interface Outcome extends Verdict {
   readonly test: string
+  readonly seconds: number
 }
 
 async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
@@ -50,11 +52,12 @@ async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
   const file = join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
   const { output, code } = await endOf(startTest(file, env))
   const verdict = verdictOf(output, code)
-  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
-  if (!verdict.ok) process.stdout.write(`${output}\nnot ok ${test}: exit status ${code}, ${seconds} s\n`)
-  else process.stdout.write(`ok ${test}: ${verdict.passed} passed, ${seconds} s\n`)
+  const seconds = (performance.now() - startedMs) / 1000
+  const took = `${seconds.toFixed(1)} s`
+  if (!verdict.ok) process.stdout.write(`${output}\nnot ok ${test}: exit status ${code}, ${took}\n`)
+  else process.stdout.write(`ok ${test}: ${verdict.passed} passed, ${took}\n`)
   for (const skip of verdict.skips) process.stdout.write(`   skipped: ${skip}\n`)
-  return { ...verdict, test, ok: verdict.ok && !(noSkips && verdict.skipped > 0) }
+  return { ...verdict, test, seconds, ok: verdict.ok && !(noSkips && verdict.skipped > 0) }
 }
 
 /** Starts one PostgreSQL for all files; undefined if none is installed, or TOPICD_TEST_POSTGRES names one. */
@@ -97,6 +100,11 @@ await Promise.all(Array.from({ length: option('jobs') ?? (isQuick ? availablePar
 await engine?.remove()
 
 const sum = (count: (outcome: Outcome) => number): number => outcomes.reduce((total, each) => total + count(each), 0)
+if (args.includes('--times')) {
+  process.stdout.write(`${'wall'.padStart(7)} ${'CPU'.padStart(7)} s\n`)
+  for (const { test, seconds, cpuSeconds } of outcomes.sort((a, b) => b.seconds - a.seconds))
+    process.stdout.write(`${seconds.toFixed(1).padStart(7)} ${cpuSeconds.toFixed(1).padStart(7)}   ${test}\n`)
+}
 for (const { test } of outcomes.filter(({ ok }) => !ok)) process.stdout.write(`FAILED: ${test}\n`)
 process.stdout.write(
   `${outcomes.length} files: ${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed, ` +

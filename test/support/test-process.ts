@@ -1,7 +1,10 @@
 /** A test file as a process of its own, and what its output says. Which files are run, and when, is not known here. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { tied } from './tied.js'
+
+const cpuTime = join(import.meta.dirname, 'cpu-time.js')
 
 /**
  * What tap prints, without failing, of an assertion that comes after the file's root test has ended by itself. A root
@@ -17,6 +20,8 @@ export interface Verdict {
   readonly skipped: number
   /** The names of what was skipped. */
   readonly skips: readonly string[]
+  /** The CPU time of its process and those that it waited for (cpu-time.ts); 0 when it was killed. */
+  readonly cpuSeconds: number
 }
 
 /** @param code the exit status; null after a signal */
@@ -30,6 +35,8 @@ export function verdictOf(output: string, code: number | null): Verdict {
     failed: count('fail'),
     skipped: count('skip'),
     skips: [...output.matchAll(/^ *ok \d+ - (.*# SKIP.*)$/gm)].map(([, skip = '']) => skip),
+    // The last one: processes that it forked inherit what is preloaded.
+    cpuSeconds: Number([...output.matchAll(/^# CPU (\S+) s$/gm)].at(-1)?.[1] ?? 0),
   }
 }
 
@@ -40,7 +47,7 @@ export function testEnvironment(secondsMax: number): NodeJS.ProcessEnv {
 
 /** @param isLeader whether it leads a process group, so that all that it starts can be ended with it */
 export function startTest(file: string, env: NodeJS.ProcessEnv, isLeader = false): ChildProcess {
-  return spawn(...tied(process.execPath, ['--enable-source-maps', file]), {
+  return spawn(...tied(process.execPath, ['--enable-source-maps', '--import', cpuTime, file]), {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: isLeader,
