@@ -9,7 +9,7 @@ import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { reportFigures } from '../support/figures.js'
-import { type Mutant, mutants } from '../support/mutants.js'
+import { type Mutant, mutants, withFault } from '../support/mutants.js'
 import { present } from '../support/only.js'
 import { seededRandom } from '../support/random.js'
 import { tied } from '../support/tied.js'
@@ -33,16 +33,9 @@ function copyOf(directory: string): void {
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
 }
 
-/** Replaces the one place. @throws when it is not there exactly once */
-function plant(directory: string, { file, from, to }: Mutant): void {
-  const path = join(directory, 'dist', file)
-  const text = readFileSync(path, 'utf8')
-  const count = text.split(from).length - 1
-  if (count !== 1) throw new Error(`${file} has ${count} times: ${from}`)
-  writeFileSync(
-    path,
-    text.replace(from, () => to),
-  )
+function plant(directory: string, mutant: Mutant): void {
+  const path = join(directory, 'dist', mutant.file)
+  writeFileSync(path, withFault(mutant, readFileSync(path, 'utf8')))
 }
 
 /** Runs a test in a copy. @returns the assertions that failed, or why it did not end; none if it passed */

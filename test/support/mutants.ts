@@ -37,7 +37,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a store is opened while others write',
     file: 'cluster/store-opening.js',
-    from: 'await Promise.all(others.map(pauseWrites));',
+    from: 'await Promise.all(others.map((other) => this.#pauseWrites(other)));',
     to: '',
     test: 'durability/replacement.long',
     finds: /no other process committed during any of them/,
@@ -211,3 +211,10 @@ export const mutants: readonly Mutant[] = [
     finds: /then they are answered/,
   },
 ]
+
+/** The text of the mutant's file, with its fault. @throws when the place is not there exactly once */
+export function withFault({ file, from, to }: Mutant, text: string): string {
+  const count = text.split(from).length - 1
+  if (count !== 1) throw new Error(`${file} has ${count} times: ${from}`)
+  return text.replace(from, () => to)
+}
