@@ -9,7 +9,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
 import type { WorkerStats } from '../ops/worker-stats.js'
 import { type FromChild, machineMs, type Question, type ToChild } from './messages.js'
-import { nativeFaults, shortages } from './native-faults.js'
+import { nativeFaults, shortage } from './native-faults.js'
 
 /**
  * The states of a child, in this order. A tool stays `starting` until it has ended.
@@ -274,5 +274,5 @@ function describeEnd(end: End): string {
     return `was ended by ${signal}; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)`
   }
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
-  return mayHaveRead ? how : `${how} before it opened the store: ${shortages}`
+  return mayHaveRead ? how : `${how} before it opened the store${shortage(end, ':')}`
 }

@@ -4,5 +4,22 @@
  */
 export const nativeFaults: ReadonlySet<string> = new Set(['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGFPE', 'SIGILL'])
 
-/** Why a process may have ended before it opened the store, as a clause. */
-export const shortages = 'memory, threads or a library may be missing'
+/** The exit code of a program whose dynamic loader found no library. */
+const loaderFailed = 127
+
+/** How a process ended, as Node.js reports it. */
+interface Exit {
+  readonly code?: number | null
+  readonly signal?: string | null
+}
+
+/**
+ * What to add to the report of a process that ended before it opened the store: what it may have lacked. Empty for
+ * another exit code, which it chose itself.
+ *
+ * @param mark stands between the report and this
+ */
+export function shortage({ code, signal }: Exit, mark: string): string {
+  const isLack = typeof signal === 'string' || code === loaderFailed
+  return isLack ? `${mark} memory, threads or a library may be missing` : ''
+}

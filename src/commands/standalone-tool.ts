@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { DirectoryLock } from '../cluster/directory-lock.js'
 import { connectionDescriptor, type StoreLocation, type ToTool } from '../cluster/messages.js'
-import { nativeFaults, shortages } from '../cluster/native-faults.js'
+import { nativeFaults, shortage } from '../cluster/native-faults.js'
 import { dataFile } from '../store/lmdb/files.js'
 
 /** A connection to a tool that runs in a child of the service or of the command. */
@@ -82,10 +82,13 @@ export function runAlone(
   return {
     stream,
     async whyEnded() {
-      const { code, signal, error } = await ended
+      const end = await ended
+      const { code, signal, error } = end
       const reason = error?.message ?? signal ?? `exit code ${code}`
       if (!isOpening)
-        return new Error(`no work was done: its process ended before it opened the store (${reason}); ${shortages}`)
+        return new Error(
+          `no work was done: its process ended before it opened the store (${reason})${shortage(end, ';')}`,
+        )
       if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(data, signal)
       return new Error(`the process that did the work ended unexpectedly (${reason})`)
     },

@@ -91,16 +91,17 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
 })
 
 t.test('a child that ends before it opened the store is not said to have met damage', async (t) => {
+  const shortage = ': memory, threads or a library may be missing'
   for (const [code, signal, said] of [
-    [null, 'SIGABRT', 'was ended by SIGABRT'],
-    [127, null, 'ended with exit code 127'],
+    [null, 'SIGABRT', `was ended by SIGABRT before it opened the store${shortage}`],
+    [127, null, `ended with exit code 127 before it opened the store${shortage}`],
+    // Its own decision, such as a defect in its code.
+    [1, null, 'ended with exit code 1 before it opened the store'],
   ] as const) {
     const { process, child } = fakeChild()
     const loaded = child.waitFor('loaded', 10_000)
     process.emit('exit', code, signal)
-    await t.rejects(loaded, {
-      message: `process 4711 ${said} before it opened the store: memory, threads or a library may be missing`,
-    })
+    await t.rejects(loaded, { message: new RegExp(`^process 4711 ${said}$`) })
   }
 })
 
