@@ -41,10 +41,15 @@ export class ExpirySweeper {
 
   async #sweep(): Promise<void> {
     try {
-      const { removed } = await this.#store.removeDue()
+      const { removed, refused } = await this.#store.removeDue()
       this.#failures = 0
       this.#removed += removed
       if (removed > 0) this.#log.info({ removed }, 'topics removed by their policies')
+      for (const { path, problem } of refused)
+        this.#log.warn(
+          { topic: path, reason: `its selector ${problem}` },
+          'remove clause refused; its policy has ended',
+        )
     } catch (error) {
       this.#onFailure(error)
     }

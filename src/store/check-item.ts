@@ -2,6 +2,8 @@
  * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where
  * records are, and which other records must agree with them, is checked by each engine.
  */
+import { planSelector } from '../selectors/planner.js'
+import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { TopicType } from '../topics/topic.js'
 
 /** What is wrong with the item of the topic at `path`, as the end of a sentence; undefined when it is sound. */
@@ -21,6 +23,17 @@ export function keyRecordProblem(name: string, record: string): string | undefin
   const stored = parseObject(record)?.name
   if (stored === undefined) return 'its record cannot be read'
   return stored === name ? undefined : 'its record has another name'
+}
+
+/**
+ * Why a policy's remove clause removes nothing, as the end of a sentence; undefined when it can be carried out. An
+ * earlier version may have stored a selector that is refused today.
+ */
+export function clauseProblem({ selector }: RemovalPolicy): string | undefined {
+  if (selector === undefined) return undefined
+  const plan = planSelector(selector)
+  if (!('problem' in plan)) return undefined
+  return `the remove clause of its REMOVAL removes nothing, since its selector ${plan.problem}; remove the topic, and add it with another`
 }
 
 /** Parses a JSON text; undefined if it is not valid, or not an object. */

@@ -213,9 +213,17 @@ interface StoreDisk {
   readonly isNearlyFull: () => boolean
 }
 
+/** A remove clause that was due and has ended its policy, but removed nothing: its selector is refused today. */
+export interface RefusedClause {
+  readonly path: Path
+  /** What is wrong with the selector, as the end of a sentence. */
+  readonly problem: string
+}
+
 /** What a call of `removeDue` did. */
 export interface DueRemovals {
   readonly removed: number
+  readonly refused: readonly RefusedClause[]
   /** When the next one is due, in ms since the epoch: 0 while remove clauses wait, undefined when none is known. */
   readonly nextMs: number | undefined
 }
@@ -259,7 +267,7 @@ export interface TopicStore {
   write(operations: readonly WriteOperation[]): Promise<BatchResult>
   /**
    * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
-   * are due continue in the background, and a later call counts what they removed.
+   * are due continue in the background, and a later call says what came of them.
    */
   removeDue(): Promise<DueRemovals>
 

@@ -1,12 +1,14 @@
 /**
- * A stored REMOVAL clause that no request may bring any more, because it costs too much to plan: the store opens, the
- * clause is executed as one that matches nothing, and others are executed.
+ * A stored REMOVAL clause that no request may bring any more, because it costs too much to plan: the store opens, `check`
+ * names the topic and a backup is made all the same, the clause removes nothing and is logged, others are executed.
  */
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { ExpirySweeper } from '../../dist/cluster/expiry-sweeper.js'
+import type { Logger } from '../../dist/ops/log.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
+import { until } from '../support/server.js'
 import { creation, load, planned, readItems } from '../support/store.js'
 import { eachStore } from '../support/stores.js'
 
@@ -24,12 +26,30 @@ await eachStore(t, async (t, address) => {
   await first.add(creation('guard/2', 'json', removing('*other//')))
   await first.close()
   const store = await openStore(address, options)
-  let removed = 0
-  for (let i = 0; i < 1000 && removed < 1; i++) {
-    removed += (await store.removeDue()).removed
-    await sleep(10)
-  }
-  t.equal(removed, 1)
+  const findings: string[] = []
+  const { records } = await store.check((finding) => findings.push(finding))
+  t.match(findings, [
+    /^topic "guard\/1": the remove clause of its REMOVAL removes nothing, since its selector takes more/,
+  ])
+  t.equal(findings.length, 1)
+  if (address === 'lmdb') t.match(await store.backup?.(join(t.testdirName, 'copy'), 0, () => {}), { records })
+
+  const lines: Record<string, unknown>[] = []
+  const log = Object.fromEntries(
+    ['info', 'warn', 'error'].map((level) => [level, (members: object) => lines.push({ level, ...members })]),
+  )
+  const sweeper = new ExpirySweeper(store, log as unknown as Logger)
+  t.teardown(() => sweeper.enable(false))
+  sweeper.enable(true)
+  await until('both are executed', async () => lines.length >= 2 || undefined)
+  sweeper.enable(false)
+  const refused = lines.find(({ level }) => level === 'warn')
+  t.match(refused, { topic: 'guard/1', reason: /^its selector takes more work to plan/ })
+  t.match(
+    lines.find(({ level }) => level === 'info'),
+    { removed: 1 },
+  )
+  t.equal(lines.length, 2)
   const { items } = await readItems(store, { plan: planned('?.*//') })
   t.equal(items.map(({ path }) => path).join(), 'guard/1,guard/2,u,uL1')
   await store.close()

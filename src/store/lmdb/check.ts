@@ -11,7 +11,7 @@ import { type Path, parsePath } from '../../topics/path.js'
 import { removalOf, retainsValue } from '../../topics/properties.js'
 import { tracksUpdates } from '../../topics/removal-policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../topics/topic.js'
-import { itemProblem, keyRecordProblem } from '../check-item.js'
+import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
 import { Cancelled, type Finding } from '../store.js'
 import { sliceMs, waitForSlice } from '../time-slices.js'
 import { type Environment, plainVersion, propertiedVersion, type Tree } from './environment.js'
@@ -24,17 +24,21 @@ type Report = (finding: Finding) => void
 const misplacedMax = 1000
 
 /**
- * Reports every broken invariant; returns how many records were examined. `onProgress` counts only topics and items.
+ * Reports every broken invariant; returns how many records were examined.
+ *
+ * @param onProgress counts only topics and items
+ * @param reportRefused is told of remove clauses whose selectors are refused today: the store is sound with them
  */
 export async function check(
   environment: Environment,
   report: Report,
   onProgress: (done: number, total: number) => void = () => {},
+  reportRefused?: Report,
 ): Promise<{ records: number }> {
   const { snapshot, entries } = openSnapshot(environment)
   let seen = 0
   const total = 2 * entries.specifications
-  const checker = new Checker(environment, snapshot, entries, report, () => onProgress(++seen, total))
+  const checker = new Checker(environment, snapshot, entries, report, () => onProgress(++seen, total), reportRefused)
   try {
     return { records: await checker.run() }
   } catch (error) {
@@ -52,15 +56,24 @@ class Checker {
   readonly #entries: Entries
   readonly #report: Report
   readonly #onRecord: () => void
+  readonly #reportRefused: Report | undefined
   /** How many records of each database the specifications require. */
   readonly #expected = { json: 0, string: 0, updates: 0, due: 0 }
 
-  constructor(environment: Environment, snapshot: Snapshot, entries: Entries, report: Report, onRecord: () => void) {
+  constructor(
+    environment: Environment,
+    snapshot: Snapshot,
+    entries: Entries,
+    report: Report,
+    onRecord: () => void,
+    reportRefused?: Report,
+  ) {
     this.#environment = environment
     this.#snapshot = snapshot
     this.#entries = entries
     this.#report = report
     this.#onRecord = onRecord
+    this.#reportRefused = reportRefused
   }
 
   /** Examines everything; returns the number of records. */
@@ -105,6 +118,8 @@ class Checker {
       if (updates.get(path, this.#snapshot) === undefined)
         this.#report(`topic "${path}": the time of its last update is missing`)
     }
+    const refused = this.#reportRefused && policy && clauseProblem(policy)
+    if (refused !== undefined) this.#reportRefused?.(`topic "${path}": ${refused}`)
     if (details.due === undefined) return
     this.#expected.due++
     const entry = due.get(Buffer.from(details.due, 'hex'), this.#snapshot)

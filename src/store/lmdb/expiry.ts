@@ -14,7 +14,7 @@
 import { planSelector } from '../../selectors/planner.js'
 import type { Clock } from '../clock.js'
 import { type Clauses, clauseWaitsMs, createClauses } from '../remove-clauses.js'
-import type { Cancellation, DueRemovals, TopicStore } from '../store.js'
+import type { Cancellation, DueRemovals, RefusedClause, TopicStore } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
 import { DueEntries, type Entry } from './due-entries.js'
@@ -68,12 +68,12 @@ export class Expiry {
   }
 
   /**
-   * Resolves once every topic that is due and has no clause is removed. What clauses remove is reported by a later
-   * call.
+   * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
+   * later call.
    */
   removeDue(): Promise<DueRemovals> {
     const sweep = this.#sweep().catch((error: unknown) => {
-      if (this.#closed) return { removed: 0, nextMs: undefined }
+      if (this.#closed) return { removed: 0, refused: [], nextMs: undefined }
       throw error
     })
     const ended = sweep.then(
@@ -101,10 +101,10 @@ export class Expiry {
       await this.#storeClock({ offset, boot: present.boot })
     const nextMs = this.#closed ? undefined : this.#entries.firstDueMs()
     if (nextMs === clauseWaitsMs) this.#clauses.start()
-    this.#unreported += this.#clauses.takeRemoved()
-    const removed = this.#unreported
+    const clauses = this.#clauses.takeOutcome()
+    const removed = this.#unreported + clauses.removed
     this.#unreported = 0
-    return { removed, nextMs }
+    return { removed, refused: clauses.refused, nextMs }
   }
 
   /** The clock as a process last compared it; undefined in a new store. */
@@ -148,7 +148,7 @@ export class Expiry {
    * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
    * policy, even if it was cancelled or its topic updated meanwhile.
    */
-  async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number> {
+  async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number | RefusedClause> {
     const evaluated = await this.#entries.examine(entry)
     if (evaluated === undefined) return 0
     if (!evaluated.isDue || evaluated.clauseSelector === undefined) {
@@ -158,8 +158,9 @@ export class Expiry {
     // Planning can exceed a slice; the pause after it is as long.
     await waitForSlice()
     const plan = planSelector(evaluated.clauseSelector)
-    const removed = 'problem' in plan ? 0 : await this.#removeMatches(plan, cancellation)
+    const executed =
+      'problem' in plan ? { path: entry.path, problem: plan.problem } : await this.#removeMatches(plan, cancellation)
     await this.#entries.endPolicy(evaluated)
-    return removed
+    return executed
   }
 }

@@ -86,7 +86,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     ...createKeyRecords(environment, snapshots, commits),
     removeDue: () => expiry.removeDue(),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
-    check: (report, onProgress) => check(environment, report, onProgress),
+    check: (report, onProgress) => check(environment, report, onProgress, report),
     stats: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,

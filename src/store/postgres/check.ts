@@ -6,7 +6,7 @@ import { parsePath } from '../../topics/path.js'
 import { parseProperties, retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
 import { type Properties, valueOfItem } from '../../topics/topic.js'
-import { itemProblem, keyRecordProblem } from '../check-item.js'
+import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
 import type { Finding } from '../store.js'
 import { bytesOf } from './arrays.js'
 import type { Connections } from './connections.js'
@@ -67,6 +67,8 @@ function* findingsOf(row: TopicRow): Generator<Finding> {
     yield `topic "${path}": it has a value although DONT_RETAIN_VALUE is true`
   }
   const policy = checked.removal
+  const refused = policy && clauseProblem(policy)
+  if (refused !== undefined) yield `topic "${path}": ${refused}`
   if (policy === undefined && row.due !== null) yield `topic "${path}": it has a due time but no REMOVAL`
   // A policy with a clause has no due time once it was executed.
   if (policy !== undefined && policy.selector === undefined && row.due === null)

@@ -12,8 +12,9 @@
  */
 import type { Plan } from '../../selectors/plan.js'
 import { planSelector } from '../../selectors/planner.js'
+import { decodeKey } from '../../topics/key.js'
 import { type Clauses, clauseWaitsMs, createClauses } from '../remove-clauses.js'
-import { type Cancellation, Cancelled, type DueRemovals } from '../store.js'
+import { type Cancellation, Cancelled, type DueRemovals, type RefusedClause } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
 import { bytesArray, plainArray } from './arrays.js'
 import type { Connections } from './connections.js'
@@ -76,8 +77,8 @@ export class Expiry {
   }
 
   /**
-   * Resolves once every topic that is due and has no clause is removed. What clauses remove is reported by a later
-   * call.
+   * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
+   * later call.
    */
   async removeDue(): Promise<DueRemovals> {
     const evaluated = await this.#lease.whileHeld((held) => this.#evaluateAll(held))
@@ -85,10 +86,10 @@ export class Expiry {
     const [first] = await this.#read(readNextDue, [])
     const nextMs = first?.next == null ? undefined : Number(first.next)
     if (evaluated !== undefined && nextMs === clauseWaitsMs) this.#clauses.start()
-    this.#unreported += this.#clauses.takeRemoved()
-    const removed = this.#unreported
+    const clauses = this.#clauses.takeOutcome()
+    const removed = this.#unreported + clauses.removed
     this.#unreported = 0
-    return { removed, nextMs }
+    return { removed, refused: clauses.refused, nextMs }
   }
 
   /** Cancels the clause that is being executed, and resolves once it has stopped. */
@@ -120,8 +121,8 @@ export class Expiry {
   }
 
   /** Executes a clause, unless its topic was updated, or the lease lost, while it waited for its turn. */
-  async #executeClause(clause: Evaluated, cancellation: Cancellation): Promise<number> {
-    const removed = await this.#lease.whileHeld(async (held) => {
+  async #executeClause(clause: Evaluated, cancellation: Cancellation): Promise<number | RefusedClause> {
+    const executed = await this.#lease.whileHeld(async (held) => {
       const topic = await readDueAgain(this.#read, clause)
       if (topic === undefined) return 0
       if (!topic.isDue || topic.clauseSelector === undefined) {
@@ -131,15 +132,18 @@ export class Expiry {
       // Planning can exceed a slice; the pause after it is as long.
       await waitForSlice()
       const plan = planSelector(topic.clauseSelector)
-      const count = 'problem' in plan ? 0 : await this.#removeMatches(plan, unlessHeld(cancellation, held))
+      const outcome =
+        'problem' in plan
+          ? { path: decodeKey(topic.key), problem: plan.problem }
+          : await this.#removeMatches(plan, unlessHeld(cancellation, held))
       // A clause that was executed completely ends, even if cancelled; without the lease another process may be
       // executing it.
       if (!held()) throw new Cancelled()
       await this.#write(endPolicy, [topic.key, topic.generation, this.#lease.holder])
-      return count
+      return outcome
     })
-    if (removed === undefined) throw new Cancelled()
-    return removed
+    if (executed === undefined) throw new Cancelled()
+    return executed
   }
 
   async #removeMatches(plan: Plan, cancellation: Cancellation): Promise<number> {
