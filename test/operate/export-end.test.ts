@@ -2,13 +2,11 @@
  * An export ends with a line that says that it is whole. `import` and `check` of a file demand that line, so one that was
  * cut off is not taken for a whole one.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cleanEnv, mainFile, runCommand } from '../support/server.js'
-import { tied } from '../support/tied.js'
+import { runCommand } from '../support/server.js'
+import { importFrom } from '../support/tool-client.js'
 
 const directory = t.testdir()
 
@@ -27,19 +25,10 @@ const imported = (input: string, data: string, ...flags: readonly string[]) =>
 const exported = async (data: string): Promise<string> => (await runCommand(['export', '--data', data])).stdout
 
 /** An import whose standard input is a plain file. */
-async function importedFile(content: string, data: string): Promise<{ code: number | null; stderr: string }> {
+function importedFile(content: string, data: string): ReturnType<typeof importFrom> {
   const file = join(directory, 'input.ndjson')
   writeFileSync(file, content)
-  const input = openSync(file, 'r')
-  const child = spawn(...tied(process.execPath, [mainFile, 'import', '--data', data]), {
-    env: cleanEnv(),
-    stdio: [input, 'ignore', 'pipe'],
-  })
-  closeSync(input)
-  let stderr = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  await once(child, 'close')
-  return { code: child.exitCode, stderr }
+  return importFrom(file, data)
 }
 
 await t.test('an export that was cut off fails as a pipe after its lines, as a file before them', async (t) => {

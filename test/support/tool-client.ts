@@ -5,10 +5,11 @@
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { childrenOf, commandLine } from './processes.js'
-import { type CommandResult, mainFile, until } from './server.js'
+import { type CommandResult, cleanEnv, mainFile, until } from './server.js'
 import { tied } from './tied.js'
 
 export interface Running {
@@ -35,6 +36,24 @@ export function startCommand(
   const ends = Promise.all([once(child, 'exit'), once(child.stderr, 'end')])
   const ended = ends.then(([[code]]) => ({ code: code as number | null, stderr }))
   return { child, stdout: child.stdout, ended }
+}
+
+/** An import whose standard input is this file itself, not a pipe. */
+export async function importFrom(
+  file: string,
+  data: string,
+  ...flags: readonly string[]
+): Promise<Omit<CommandResult, 'stdout'>> {
+  const input = openSync(file, 'r')
+  const child = spawn(...tied(process.execPath, [mainFile, 'import', ...flags, '--data', data]), {
+    env: cleanEnv(),
+    stdio: [input, 'ignore', 'pipe'],
+  })
+  closeSync(input)
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  await once(child, 'close')
+  return { code: child.exitCode, stderr }
 }
 
 /** Resolves once some of its output has arrived, all of which stays unread. */
