@@ -1,8 +1,12 @@
-/** An import whose input cannot be read ends with 1 and says so, and does not report empty input or a damaged store. */
+/**
+ * An import whose input cannot be read ends with 1 and says so, and does not report empty input or a damaged store. One
+ * that a wrong line ends announces the keys before it.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { startServer } from '../support/server.js'
+import { hashToken, makeToken } from '../../dist/auth/token.js'
+import { runCommand, startServer } from '../support/server.js'
 import { importFrom } from '../support/tool-client.js'
 
 const importedFrom = (file: string, data: string) => importFrom(file, data, '--allow-unfinished')
@@ -28,3 +32,15 @@ t.test('without a service, an import of unreadable input ends with 1 and the rea
 t.test('beside a service, an import of unreadable input ends with 1 and the reason', async (t) =>
   claims(t, (await startServer(t)).dataDir),
 )
+
+t.test('keys of an import that a wrong line ends are known to the workers', async (t) => {
+  const server = await startServer(t)
+  const token = makeToken()
+  const record = { name: 'carried', tokenHash: hashToken(token), allow: ['fetch'], under: [], madeMs: 1 }
+  const input = `${JSON.stringify({ key: record })}\n{"path":\n`
+  const { code, stderr } = await runCommand(['import', '--with-keys', '--data', server.dataDir], {}, input)
+  t.equal(code, 1)
+  t.match(stderr, /^topicd: line 2: /)
+  await server.knows(token)
+  t.pass('the key is accepted')
+})
