@@ -5,10 +5,18 @@
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { send } from '../support/keep-alive.js'
-import { type ProxyName, proxyMissing, proxyNames, type RunningProxy, startProxy } from '../support/proxies.js'
+import {
+  type ProxyName,
+  proxyMissing,
+  proxyNames,
+  type RunningProxy,
+  readinessBlock,
+  startProxy,
+} from '../support/proxies.js'
 import { type Server, startServer, until } from '../support/server.js'
 
 /** Enough that the kernel spreads the proxy's connections over both workers. */
@@ -181,3 +189,26 @@ for (const name of proxyNames) {
     })
   })
 }
+
+await t.test('haproxy, with the check of readiness', { skip: proxyMissing('haproxy') }, async (t) => {
+  const server = await startServer(t)
+  let ready = true
+  const admin = createServer((socket) => {
+    socket.on('error', () => {})
+    if (!ready) return socket.end('HTTP/1.0 503 Service Unavailable\r\n\r\n')
+    return socket.pipe(connect(Number(new URL(server.adminUrl).port), '127.0.0.1').on('error', () => {})).pipe(socket)
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => admin.close())
+  await until('it listens', async () => admin.address() ?? undefined)
+  const adminUrl = `http://127.0.0.1:${(admin.address() as AddressInfo).port}`
+  const proxy = await startProxy(t, 'haproxy', { port: server.port, adminUrl }, readinessBlock())
+  // HAProxy takes a server for usable until checks have failed.
+  for (const [isReady, status] of [
+    [false, 503],
+    [true, 200],
+  ] as const) {
+    ready = isReady
+    await until(`it answers ${status}`, async () => (await proxy.page('/healthz')).status === status || undefined)
+    t.pass(`${status} while the service is ${isReady ? '' : 'not '}ready`)
+  }
+})

@@ -52,7 +52,7 @@ export function proxyMissing(name: ProxyName): string | false {
 }
 
 /** The block of the document that is this proxy's configuration; its first line names the file. */
-export function documentedBlock(name: ProxyName): string {
+function documentedBlock(name: ProxyName): string {
   const blocks = blocksOf(readDocument('docs/operations.md'), 'text')
   const [block, ...others] = blocks.filter(({ text }) => text.startsWith(`# /etc/${name}/`))
   assert(block !== undefined && others.length === 0, `docs/operations.md has one block for ${name}`)
@@ -69,6 +69,17 @@ interface Place {
   readonly directory: string
   readonly port: number
   readonly service: Service
+}
+
+/** HAProxy's block with the lines in place that check `/readyz`. */
+export function readinessBlock(): string {
+  const variants = blocksOf(readDocument('docs/operations.md'), 'text').filter(({ text }) =>
+    text.includes('GET /readyz'),
+  )
+  const [variant] = variants
+  assert(variant !== undefined && variants.length === 1, 'docs/operations.md has one block that checks /readyz')
+  const kept = documentedBlock('haproxy').replace(/^ +(option httpchk|http-check|default-server)\b.*\n/gm, '')
+  return replaced(kept, '    server one', `${variant.text.trimEnd()}\n    server one`)
 }
 
 /** The block for this machine: other addresses and another certificate. */
