@@ -150,6 +150,12 @@ export const commitDeadlineMs = 10_000
 export const conflictsMax = 64
 
 /**
+ * What every write leaves free on the disk, removals included: for the pages that no estimate counts, such as the list
+ * of free pages.
+ */
+export const diskBytesLeftMin = 1024 * kibibyte
+
+/**
  * Removals in one transaction of a bulk removal: it holds the write lock for a few ms, then lets other writes go first.
  */
 export const removalsInOneCommitMax = 500
@@ -248,12 +254,6 @@ export const answersPerProbe = 8
  */
 export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 
-/**
- * What every write leaves free on the disk, removals included: for the pages that no estimate counts, such as the list
- * of free pages.
- */
-export const diskBytesLeftMin = 1024 * kibibyte
-
 /** A page takes at most one part in this many of the room left, so that pages get smaller before there is none. */
 export const pagesInRoomLeft = 4
 
@@ -261,10 +261,10 @@ export const pagesInRoomLeft = 4
 export const pageBytesMaxMax = answerBytesWaitingMax / pagesInRoomLeft
 
 /**
- * Answers up to this size are sent though there is no room: the kernel takes all of it at once for a client that has
- * read what was before.
+ * Answers up to this size are sent though there is no room: for a client that reads, the kernel usually takes all of one
+ * at once.
  */
-export const answerBytesAlwaysMax = 16 * kibibyte
+export const answerBytesAlwaysMax = 256 * kibibyte
 
 /** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
 export const pageBytesMin = answerBytesAlwaysMax / 2

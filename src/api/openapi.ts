@@ -62,8 +62,8 @@ interface Operation {
   readonly bodies: SchemaNames
   readonly answers: SchemaNames
   readonly answered: string
-  /** Whether it can add bytes, and so can be refused when the disk is nearly full. */
-  readonly grows: boolean
+  /** Whether it changes anything, and so can be refused when the disk is full, or nearly so. */
+  readonly writes: boolean
 }
 
 const operations: readonly Operation[] = [
@@ -74,7 +74,7 @@ const operations: readonly Operation[] = [
     bodies: ['FetchByPath', 'FetchBySelector'],
     answers: ['FetchItem', 'FetchPage', 'CountAnswer'],
     answered: 'The topic, the page, or the number.',
-    grows: false,
+    writes: false,
   },
   {
     route: 'set',
@@ -83,7 +83,7 @@ const operations: readonly Operation[] = [
     bodies: ['SetBody'],
     answers: ['SetAnswer'],
     answered: 'The value is set, on disk, and seen by every later request.',
-    grows: true,
+    writes: true,
   },
   {
     route: 'addAndSet',
@@ -92,7 +92,7 @@ const operations: readonly Operation[] = [
     bodies: ['AddAndSetBody'],
     answers: ['AddAnswer'],
     answered: 'The topic exists and its value is set.',
-    grows: true,
+    writes: true,
   },
   {
     route: 'add',
@@ -101,7 +101,7 @@ const operations: readonly Operation[] = [
     bodies: ['AddBody'],
     answers: ['AddAnswer'],
     answered: 'The topic exists.',
-    grows: true,
+    writes: true,
   },
   {
     route: 'remove',
@@ -110,7 +110,7 @@ const operations: readonly Operation[] = [
     bodies: ['RemoveByPath', 'RemoveBySelector'],
     answers: ['RemoveAnswer'],
     answered: 'The topics are removed.',
-    grows: false,
+    writes: true,
   },
   {
     route: 'batch',
@@ -119,7 +119,7 @@ const operations: readonly Operation[] = [
     bodies: ['BatchBody'],
     answers: ['BatchAnswer'],
     answered: 'All operations are carried out. No other request sees a part of them.',
-    grows: true,
+    writes: true,
   },
 ]
 
@@ -131,9 +131,9 @@ function shown(route: keyof typeof examples, part: 'request' | 'answer'): JsonOb
   return { examples: Object.fromEntries(named) }
 }
 
-function describeOperation({ route, operationId, summary, bodies, answers, answered, grows }: Operation): JsonObject {
+function describeOperation({ route, operationId, summary, bodies, answers, answered, writes }: Operation): JsonObject {
   const conflicts = route === 'fetch' ? [] : [409]
-  const statuses = [400, 401, 403, ...conflicts, 411, 413, 415, 417, 429, 500, 503, ...(grows ? [507] : [])]
+  const statuses = [400, 401, 403, ...conflicts, 411, 413, 415, 417, 429, 500, 503, ...(writes ? [507] : [])]
   return {
     post: {
       operationId,

@@ -91,7 +91,8 @@ const table = {
   timed_out: { status: 503, wording: 'The answer took too long, so the work was given up; ask for less at a time.' },
   disk_nearly_full: {
     status: 507,
-    wording: 'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work.',
+    wording:
+      'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work, remove until it is full.',
   },
 } as const satisfies Record<string, Row>
 

@@ -82,8 +82,9 @@ class ToolProcess {
    * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
    * `#run`.
    */
-  async #open({ store, data, diskFreeBytesMin }: StoreLocation): Promise<void> {
-    const disk = { freeBytesMin: diskFreeBytesMin, writers: 1 }
+  async #open({ store, data, diskFreeBytesMin, workers }: StoreLocation): Promise<void> {
+    // A primary of an earlier version does not say how many workers there are.
+    const disk = { freeBytesMin: diskFreeBytesMin, writers: (workers ?? 1) + 1 }
     this.#opening = openStore(store, { directory: data, readsInOrder: true, disk })
     await this.#openedStore()
     sendToParent({ kind: 'opened' })

@@ -45,7 +45,6 @@ interface Opened {
   readonly store: TopicStore
   readonly keyring: Keyring
   readonly sweeper: ExpirySweeper
-  /** Undefined where the topics are stored elsewhere. */
 }
 
 /** What serves the routes. */
@@ -113,7 +112,8 @@ export class WorkerLife {
       socketCount: () => this.#serving?.server.connections() ?? 0,
       onBroken: (reason) => this.#onBroken(reason),
       sharers: config.workers,
-      disk: { freeBytesMin: config.diskFreeBytesMin, writers: config.workers },
+      // One more: an import, or in a rolling restart the worker that is new.
+      disk: { freeBytesMin: config.diskFreeBytesMin, writers: config.workers + 1 },
       fencedReads: config.fencedReads,
       onUnusable: (reason) => this.#onUnusable(reason),
     })

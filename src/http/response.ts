@@ -26,13 +26,13 @@ import { closeAfterBody, type Incoming } from './linger.js'
 
 const noBytes = new Uint8Array()
 
-/** Where a client has read within this time, the kernel need not be asked. */
-const askAgainMs = 500
+/** Where a client has read within this time, the kernel need not be asked: the library waits for 10 s. */
+const askAgainMs = 3000
 
 /** Where an answer goes. */
 export interface Receiver extends Incoming, Headed {}
 
-/** The part of a body that its client has not read, after at most as much that it has. */
+/** The part of a body that its client has not read, preceded by no more than the same amount that it has. */
 interface Rest {
   readonly res: HttpResponse
   bytes: Buffer
@@ -72,7 +72,8 @@ export class Responses {
 
   /** Whether this answer can be kept though its client reads nothing, or is so small that it is always sent. */
   hasRoom({ body }: Answer): boolean {
-    return body.length <= answerBytesAlwaysMax || body.length <= this.bytesFree
+    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    return bytes <= answerBytesAlwaysMax || bytes <= this.bytesFree
   }
 
   /** From now on every answer ends its connection. */
@@ -142,17 +143,7 @@ export class Responses {
     const [taken, done] = res.tryEnd(body, body.length)
     if (taken || done) return
     const rest = this.#keep(res, body)
-    rest.sendMore = () => {
-      let taken = false
-      if (!this.#rests.has(rest)) return taken
-      res.cork(() => {
-        const [room, done] = res.tryEnd(rest.bytes.subarray(res.getWriteOffset() - rest.from), body.length)
-        if (done) this.#release(rest)
-        else this.#advance(rest)
-        taken = room
-      })
-      return taken
-    }
+    rest.sendMore = () => this.#sendPieces(rest, body.length)
     res.onWritable(rest.sendMore)
   }
 
@@ -163,10 +154,6 @@ export class Responses {
    * A complete answer invalidates `res`, and only `end`, which buffers without limit and closes at once, can complete
    * one and close. So the library is given a total of one byte more than there is: the answer is never complete, a
    * further request ends the connection, and otherwise it is closed here, at a time at which nothing leaks (server.ts).
-   *
-   * What was accepted in a cork may still be in the library. It accepts a further byte only when that is not so, and
-   * answers that every empty piece is accepted, or completes the answer with it, depending on its version. So the last
-   * byte goes alone. Of that byte alone it is not known whether the kernel had room for it.
    *
    * @param body of two bytes at least
    */
@@ -179,27 +166,43 @@ export class Responses {
     let isTaken = false
     /** Sends the next pieces; returns whether the client, or its connection's end, is all that is waited for. */
     rest.sendMore = () => {
-      if (isTaken) return true
-      while (!isTaken && this.#rests.has(rest)) {
-        const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
-        const piece = unsent.length > 1 ? unsent.subarray(0, -1) : unsent
-        let isAccepted = false
-        // Outside of a cork, the library prints a warning for each call.
-        res.cork(() => {
-          ;[isAccepted] = res.tryEnd(piece, body.length + 1)
-        })
-        this.#advance(rest)
-        if (!isAccepted) return false
-        isTaken = piece === unsent
-      }
+      if (isTaken || !this.#rests.has(rest)) return true
+      isTaken = this.#sendPieces(rest, body.length + 1)
       if (isTaken) this.#closeAfterBody(receiver, rest)
-      return true
+      return isTaken
     }
     res.onWritable(rest.sendMore)
     // Once the cork around this call is over, but before the next poll, which may bring the rest of a request whose end
     // is in doubt, and what is behind it.
     const soon = isAfterPoll() ? process.nextTick : setImmediate
     soon(rest.sendMore)
+  }
+
+  /**
+   * Hands over what the kernel has room for; returns whether that was all of the body. With it, the answer is complete
+   * and its rest released, unless `total` is more than the body has.
+   *
+   * What was accepted in a cork, up to 16 KiB, may still be in the library. It accepts a further byte only when that is
+   * not so, and answers that every empty piece is accepted, or completes the answer with it, depending on its version.
+   * So the last byte goes alone. Of that byte alone it is not known whether the kernel had room for it.
+   */
+  #sendPieces(rest: Rest, total: number): boolean {
+    const { res } = rest
+    while (this.#rests.has(rest)) {
+      const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
+      const piece = unsent.length > 1 ? unsent.subarray(0, -1) : unsent
+      let isAccepted = false
+      // Outside of a cork, the library prints a warning for each call.
+      res.cork(() => {
+        const [accepted, done] = res.tryEnd(piece, total)
+        if (done) this.#release(rest)
+        else this.#advance(rest)
+        isAccepted = accepted
+      })
+      if (!isAccepted) return false
+      if (piece === unsent) return true
+    }
+    return false
   }
 
   /** Closes the connection, unless it has ended by then, once the wait for the rest of its request is over. */

@@ -4,7 +4,8 @@
  * Lines are imported in batches, each of distinct topics: parse → read those that exist from the store → write the
  * whole batch at once → wait until it is durable. So lines for one path take effect in order, and nothing after the
  * first wrong line is stored: parsing stops at a line that is wrong by itself, and a line that does not fit an existing
- * topic is found before its batch is written. A line can fail later only if a client changes its topic in the meantime.
+ * topic is found before its batch is written. A line can fail later only if a client changes its topic in the meantime,
+ * or the disk is nearly full.
  *
  * That an export was cut off is known only at its end, after its lines have been imported: the import then fails all the
  * same. For a plain file, the command looks before it begins.

@@ -7,16 +7,30 @@ import type { HttpResponse } from 'uWebSockets.js'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Receiver, Responses } from '../../dist/http/response.js'
-import { answerBytesWaitingMax, pageBytesMaxMax, unreadMsCrowdedMax, unreadMsMax } from '../../dist/limits.js'
+import {
+  answerBytesAlwaysMax,
+  answerBytesWaitingMax,
+  pageBytesMaxMax,
+  unreadMsCrowdedMax,
+  unreadMsMax,
+} from '../../dist/limits.js'
 import { seededRandom } from '../support/random.js'
 
 const mebibyte = 1024 * 1024
+
+/** Within a cork, the library accepts a piece of up to this size, though the kernel may have no room for it. */
+const corkBytes = 16 * 1024
 
 /** A connection of the library, and a kernel that takes as many bytes as its client makes room for. */
 class Connection {
   room = 0
   isClosed = false
   isDone = false
+  /** Whether the answer was complete while more than a byte of it was not yet with the kernel: they may be lost. */
+  isEarly = false
+  #isCorked = false
+  /** What the library has accepted, and the kernel not. */
+  #held = Buffer.alloc(0)
   readonly #pieces: Buffer[] = []
   #offset = 0
   #onWritable: (offset: number) => boolean = () => true
@@ -25,6 +39,7 @@ class Connection {
   /** The client reads, so that the kernel has room, and maybe says so. */
   read(bytes: number, isNoticed = true): void {
     this.room += bytes
+    this.#flush()
     if (isNoticed && !this.isDone && !this.isClosed) this.#onWritable(this.#offset)
   }
 
@@ -34,12 +49,30 @@ class Connection {
 
   readonly #tryEnd = (bytes: Uint8Array, total: number): [boolean, boolean] => {
     if (this.isDone || this.isClosed) throw new Error('the response is no longer valid')
-    const taken = Math.min(this.room, bytes.length)
-    this.#pieces.push(Buffer.from(bytes.subarray(0, taken)))
-    this.room -= taken
+    this.#flush()
+    if (this.#held.length > 0) return [false, false]
+    const isHeld = this.#isCorked && bytes.length <= corkBytes
+    const taken = isHeld ? bytes.length : Math.min(this.room, bytes.length)
+    this.#held = Buffer.from(bytes.subarray(0, taken))
+    if (!isHeld) this.#flush()
     this.#offset += taken
     this.isDone = this.#offset === total
     return [taken === bytes.length, this.isDone]
+  }
+
+  readonly #cork = (work: () => void): void => {
+    this.#isCorked = true
+    work()
+    this.#isCorked = false
+    this.#flush()
+    if (this.isDone && this.#held.length > 1) this.isEarly = true
+  }
+
+  #flush(): void {
+    const taken = Math.min(this.room, this.#held.length)
+    this.#pieces.push(this.#held.subarray(0, taken))
+    this.#held = this.#held.subarray(taken)
+    this.room -= taken
   }
 
   readonly receiver = {
@@ -47,7 +80,7 @@ class Connection {
     res: {
       writeStatus: () => {},
       writeHeader: () => {},
-      cork: (work: () => void) => work(),
+      cork: this.#cork,
       tryEnd: this.#tryEnd,
       getWriteOffset: () => this.#offset,
       onWritable: (handler: (offset: number) => boolean) => (this.#onWritable = handler),
@@ -111,7 +144,7 @@ t.test('what has been read makes room for further answers', async (t) => {
   const [connection] = unreadAnswers(responses, answerBytesWaitingMax) as [Connection]
   t.equal(responses.bytesFree, 0)
   t.equal(responses.hasRoom(answer(pageBytesMaxMax)), false, 'a page has to be refused')
-  t.equal(responses.hasRoom(answer(4096)), true, 'a small answer never has')
+  t.equal(responses.hasRoom(answer(answerBytesAlwaysMax)), true, 'a small answer never has')
   connection.read(answerBytesWaitingMax / 2)
   t.equal(responses.hasRoom(answer(pageBytesMaxMax)), true)
   connection.read(answerBytesWaitingMax / 2)
@@ -144,6 +177,8 @@ for (const [title, size, msMax] of [
 
 t.test('every answer arrives whole, in whatever pieces its client reads it', async (t) => {
   const random = seededRandom(t)
+  const setTime = simulateTime(t)
+  let seconds = 0
   const responses = new Responses(() => t.fail('nobody is closed'))
   const connections = Array.from({ length: 40 }, (_, i) => {
     const connection = new Connection()
@@ -155,10 +190,16 @@ t.test('every answer arrives whole, in whatever pieces its client reads it', asy
   })
   for (let unread = connections; unread.length > 0; ) {
     for (const { connection } of unread) connection.read(random.below(50_000), !random.oneIn(3))
+    setTime((seconds += 4) * 1000)
+    responses.closeUnread()
     await turn()
     unread = unread.filter(({ connection, body }) => connection.received.length < body.length)
   }
   t.ok(connections.every(({ connection, body }) => connection.received.equals(body)))
+  t.notOk(
+    connections.some(({ connection }) => connection.isEarly),
+    'none is taken for complete before',
+  )
   await new Promise((resolve) => setTimeout(resolve, 10))
   t.equal(responses.bytesFree, answerBytesWaitingMax, 'and nothing is kept')
   t.equal(responses.unread, 0)

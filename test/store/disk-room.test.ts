@@ -2,7 +2,7 @@
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { DiskRoom, smallWrite } from '../../dist/store/lmdb/disk-room.js'
+import { DiskRoom, smallWrite, type TreePages } from '../../dist/store/lmdb/disk-room.js'
 
 const directory = t.testdir()
 const pageBytes = 4096
@@ -14,10 +14,12 @@ function freeBytes(): number {
   return bavail * bsize
 }
 
-/** Levels of such trees that one operation may take this share of what is free. */
-function levelsTaking(share: number): number {
-  return Math.floor((share * freeBytes()) / pageBytes)
+/** Large trees, with so many levels that one operation may take this share of what is free. */
+function treesTaking(share: number): TreePages {
+  return { levels: Math.floor((share * freeBytes()) / pageBytes), pages: Number.MAX_SAFE_INTEGER }
 }
+
+const smallTrees: TreePages = { levels: 4, pages: 4 }
 
 function openRoom(t: Test, ...args: ConstructorParameters<typeof DiskRoom>): DiskRoom {
   const room = new DiskRoom(...args)
@@ -26,7 +28,7 @@ function openRoom(t: Test, ...args: ConstructorParameters<typeof DiskRoom>): Dis
 }
 
 t.test('what is in flight counts until it is released', (t) => {
-  const room = openRoom(t, directory, none, () => levelsTaking(0.6))
+  const room = openRoom(t, directory, none, () => treesTaking(0.6))
   const first = room.reserve(smallWrite)
   t.type(first, 'number')
   t.equal(room.reserve(smallWrite), 'later')
@@ -37,20 +39,20 @@ t.test('what is in flight counts until it is released', (t) => {
 })
 
 t.test('each process counts its own writes for all', (t) => {
-  const room = openRoom(t, directory, { ...none, writers: 2 }, () => levelsTaking(0.6))
+  const room = openRoom(t, directory, { ...none, writers: 2 }, () => treesTaking(0.6))
   t.equal(room.reserve(smallWrite), 'full')
   t.end()
 })
 
 t.test('the bytes of items count, in whole pages', (t) => {
-  const room = openRoom(t, directory, none, () => 1)
+  const room = openRoom(t, directory, none, () => smallTrees)
   t.equal(room.reserve({ ...growing, bytes: Math.ceil(0.6 * freeBytes()) }), 'full')
   t.type(room.reserve({ ...growing, bytes: Math.floor(0.4 * freeBytes()) }), 'number')
   t.end()
 })
 
 t.test('with less free than the least, only writes that grow are refused', (t) => {
-  const room = openRoom(t, directory, { ...none, freeBytesMin: 2 * freeBytes() }, () => 1)
+  const room = openRoom(t, directory, { ...none, freeBytesMin: 2 * freeBytes() }, () => smallTrees)
   t.ok(room.isNearlyFull())
   t.equal(room.reserve(growing), 'full')
   t.type(room.reserve(smallWrite), 'number')
@@ -58,15 +60,22 @@ t.test('with less free than the least, only writes that grow are refused', (t) =
 })
 
 t.test('writes that grow leave half of the least', (t) => {
-  const room = openRoom(t, directory, { ...none, freeBytesMin: 0.8 * freeBytes() }, () => levelsTaking(0.7))
+  const room = openRoom(t, directory, { ...none, freeBytesMin: 0.8 * freeBytes() }, () => treesTaking(0.7))
   t.notOk(room.isNearlyFull())
   t.equal(room.reserve(growing), 'full')
   t.type(room.reserve(smallWrite), 'number')
   t.end()
 })
 
+t.test('no more pages are copied than there are, besides new ones', (t) => {
+  const room = openRoom(t, directory, none, () => ({ levels: 10, pages: 50 }))
+  t.equal(room.reserve({ ...smallWrite, operations: 3 }), 30 * pageBytes)
+  t.equal(room.reserve({ ...smallWrite, operations: 100 }), 150 * pageBytes)
+  t.end()
+})
+
 t.test('a disk that cannot be measured has no room', (t) => {
-  const room = openRoom(t, join(directory, 'missing'), none, () => 1)
+  const room = openRoom(t, join(directory, 'missing'), none, () => smallTrees)
   t.equal(room.freeBytes(), 0)
   t.equal(room.reserve(smallWrite), 'full')
   t.end()

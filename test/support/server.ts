@@ -302,7 +302,7 @@ export class Server {
     const token = makeToken()
     const paths = under.map((path) => parsePath(path) as Path)
     const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now(), ...limits }
-    const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0 }
+    const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0, workers: 1 }
     assert.equal(await ask(location, { about: 'addKey', record }), true, `the key ${name}`)
     return token
   }

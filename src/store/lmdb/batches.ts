@@ -22,7 +22,7 @@ import type { WriteSize } from './disk-room.js'
 import { type Environment, plainVersion, type Tree } from './environment.js'
 import type { PlainTopics } from './plain-topics.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
-import { type Details, readSpecification } from './specification.js'
+import { type Details, propertiesBytes, readSpecification } from './specification.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
@@ -44,7 +44,9 @@ const noProperties: Properties = {}
 
 function sizeOf({ operations }: Batch): WriteSize {
   let bytes = 0
-  for (const { item } of operations) if (item !== undefined) bytes += item.end - item.start
+  for (const { item, properties = noProperties } of operations) {
+    if (item !== undefined) bytes += item.end - item.start + propertiesBytes(properties)
+  }
   return { operations: operations.length, bytes, grows: bytes > 0 }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Every write to disk passes through here: it is counted while in flight, delayed while writes are paused or the disk
- * has room only for those in flight, refused when the disk has none, and watched.
+ * Every write to disk passes through here: it waits while writes are paused, or while the disk has room only for those
+ * in flight; it is refused when the disk has none, counted while in flight, and watched.
  *
  * States: open (writes pass the gate to lmdb, which makes one transaction of what passes in one turn) → paused (writes
  * in flight, those at the gate included, finish; later ones wait) → open again; from either, closed (writes in flight
@@ -15,7 +15,7 @@ import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs } from '../../limits.js'
 import { turnMs } from '../../turn-clock.js'
 import { batchBounds, CommitFailed, type CommitStats, StoreError } from '../store.js'
-import { type DiskRoom, smallWrite } from './disk-room.js'
+import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
 import { Gate } from './gate.js'
 
 /**
@@ -49,22 +49,30 @@ export function ignoreUnheardCommitFailures(): void {
   })
 }
 
+function closedError(): StoreError {
+  return new StoreError('unavailable', 'the store is closed')
+}
+
 function brokenError(): CommitFailed {
   return new CommitFailed('the store no longer commits')
 }
 
 type Room = Pick<DiskRoom, 'reserve' | 'release' | 'close'>
 
+/** A write until it is passed to lmdb. */
+interface Write {
+  readonly size: WriteSize
+  readonly enqueue: () => Promise<boolean>
+  /** Settles its promise, with whether its condition held. */
+  readonly resolve: (done: boolean) => void
+  readonly reject: (reason: unknown) => void
+}
+
 /** A write in flight. */
 interface Flight {
   readonly operations: number
   readonly startedAt: number
   readonly reservedBytes: number
-}
-
-interface Pause {
-  readonly ended: Promise<void>
-  readonly end: () => void
 }
 
 export class Commits {
@@ -77,7 +85,11 @@ export class Commits {
   readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
   #progressAt = 0
   readonly #gate = new Gate()
-  #pause: Pause | undefined
+  /** Writes that may not be passed to lmdb yet, in their order. */
+  readonly #waiting: Write[] = []
+  #paused = false
+  /** Whether those that wait are looked at again in this turn. */
+  #admitsSoon = false
   #waitingForDrain: (() => void)[] = []
   #closed = false
   #broken = false
@@ -124,33 +136,48 @@ export class Commits {
     size = smallWrite,
     otherwise?: () => Promise<U>,
   ): Promise<T | U> {
-    if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
-    if (this.#broken) return Promise.reject(brokenError())
-    if (this.#pause !== undefined) return this.#pause.ended.then(() => this.run(outcome, enqueue, size, otherwise))
-    const reservedBytes = this.#room?.reserve(size) ?? 0
-    if (reservedBytes === 'full') return Promise.reject(new StoreError('full', 'the disk is nearly full'))
-    if (reservedBytes === 'later') return this.#drained().then(() => this.run(outcome, enqueue, size, otherwise))
-    const { operations } = size
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(closedError())
+      if (this.#broken) return reject(brokenError())
+      const settle = (done: boolean): void => resolve(done ? outcome : (otherwise?.() as Promise<U>))
+      this.#waiting.push({ size, enqueue, resolve: settle, reject })
+      if (this.#waiting.length === 1) this.#admit()
+    })
+  }
+
+  /** Starts the writes that wait, in their order, until one has to go on waiting. */
+  #admit(): void {
+    this.#admitsSoon = false
+    while (!this.#paused) {
+      const [next] = this.#waiting
+      if (next === undefined) return
+      const reservedBytes = this.#room?.reserve(next.size) ?? 0
+      if (reservedBytes === 'later') return
+      this.#waiting.shift()
+      if (reservedBytes === 'full') next.reject(new StoreError('full', 'the disk is nearly full'))
+      else this.#start(next, reservedBytes)
+    }
+  }
+
+  #start({ size: { operations }, enqueue, resolve, reject }: Write, reservedBytes: number): void {
     const flight = { operations, startedAt: turnMs(), reservedBytes }
     const inFlight = this.#stats.inFlight > 0
     this.#stats.inFlight += operations
     if (!inFlight) this.#progressAt = flight.startedAt
     this.#stats.writes += operations
-    return new Promise((resolve, reject) => {
-      const onDone = (done: boolean): void => {
-        this.#settle(flight)
-        resolve(done ? outcome : (otherwise?.() as Promise<U>))
+    const onDone = (done: boolean): void => {
+      this.#settle(flight)
+      resolve(done)
+    }
+    const onFailed = (cause: unknown): void => reject(this.#errorFor(flight, cause))
+    this.#gate.pass(() => {
+      if (this.#broken) return reject(this.#withdrawn(flight))
+      try {
+        void enqueue().then(onDone, onFailed)
+      } catch (error) {
+        onFailed(error)
       }
-      const onFailed = (cause: unknown): void => reject(this.#errorFor(flight, cause))
-      this.#gate.pass(() => {
-        if (this.#broken) return reject(this.#withdrawn(flight))
-        try {
-          void enqueue().then(onDone, onFailed)
-        } catch (error) {
-          onFailed(error)
-        }
-      }, inFlight)
-    })
+    }, inFlight)
   }
 
   /** For how long writes have been in flight without any commit completing, in ms. */
@@ -158,18 +185,13 @@ export class Commits {
 
   /** Later writes wait until `resumeWrites`; resolves once no write is in flight. */
   pauseWrites(): Promise<void> {
-    if (this.#pause === undefined) {
-      let end = (): void => {}
-      const ended = new Promise<void>((resolve) => (end = resolve))
-      this.#pause = { ended, end }
-    }
+    this.#paused = true
     return this.#drained()
   }
 
   resumeWrites(): void {
-    const pause = this.#pause
-    this.#pause = undefined
-    pause?.end()
+    this.#paused = false
+    this.#admit()
   }
 
   /**
@@ -177,10 +199,14 @@ export class Commits {
    */
   async close(): Promise<void> {
     this.#closed = true
-    this.resumeWrites()
+    this.#rejectWaiting(closedError)
     await this.#drained()
     clearInterval(this.#watch)
     this.#room?.close()
+  }
+
+  #rejectWaiting(reason: () => StoreError): void {
+    for (const { reject } of this.#waiting.splice(0)) reject(reason())
   }
 
   /** The writes of one commit settle in one turn, the one that has waited longest first. */
@@ -228,6 +254,10 @@ export class Commits {
   #leave({ operations, reservedBytes }: Flight): void {
     this.#room?.release(reservedBytes)
     this.#stats.inFlight -= operations
+    if (this.#waiting.length > 0 && !this.#admitsSoon) {
+      this.#admitsSoon = true
+      setImmediate(() => this.#admit())
+    }
     if (this.#stats.inFlight > 0) return
     const waiting = this.#waitingForDrain
     this.#waitingForDrain = []
@@ -248,6 +278,7 @@ export class Commits {
   #reportOnce(reason: Error): void {
     if (this.#broken) return
     this.#broken = true
+    this.#rejectWaiting(brokenError)
     this.#onBroken(reason)
   }
 }

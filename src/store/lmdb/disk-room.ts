@@ -4,8 +4,8 @@
  *
  * LMDB never changes a page in place. A commit writes a copy of each page that it touches, to free pages of the file if
  * there are any, and the pages that it replaced become free only later. So even a removal may need space: for each
- * operation, one page on each level of each tree. The root is shared, and in its place counts the page that a full leaf
- * is split into.
+ * operation, one page on each level of each tree that it changes. All operations share the root, so it is the page of a
+ * split leaf that counts instead. No operation copies more pages than there are.
  *
  * Each process knows only its own writes, so they count for all the processes that may write.
  */
@@ -15,13 +15,13 @@ import { diskBytesLeftMin } from '../../limits.js'
 /** What a write may do to the file. */
 export interface WriteSize {
   readonly operations: number
-  /** The bytes of its items. */
+  /** The bytes of its records, apart from paths. */
   readonly bytes: number
   /** Whether it may add topics, or bytes to them: such a write leaves more space. */
   readonly grows: boolean
 }
 
-/** A removal, or a write of a record of the service's own. */
+/** A removal, or a write of one small record of the service's own. */
 export const smallWrite: WriteSize = { operations: 1, bytes: 0, grows: false }
 
 export interface DiskRoomOptions {
@@ -36,8 +36,16 @@ const intervalMs = 100
 
 const pageBytes = 4096
 
-/** An item of more than half a page gets whole pages of its own, which at worst are nearly twice its size. */
-const bytesPerItemByte = 2
+/** A record of more than half a page gets whole pages of its own, which at worst are nearly twice its size. */
+const bytesPerRecordByte = 2
+
+/** The trees that topics are in, as one operation sees them. */
+export interface TreePages {
+  /** The most levels that one operation changes, in all trees together; an empty tree counts as one. */
+  readonly levels: number
+  /** Pages in these trees. */
+  readonly pages: number
+}
 
 /** A reservation, in bytes; or why there is none: there will be room once the writes in flight are on disk, or not. */
 type Admission = number | 'later' | 'full'
@@ -46,25 +54,22 @@ export class DiskRoom {
   readonly freeBytesMin: number
   readonly #directory: string
   readonly #writers: number
+  readonly #readTrees: () => TreePages
   readonly #timer: NodeJS.Timeout
   #freeBytes = 0
-  #operationBytes = 0
+  #trees: TreePages = { levels: 0, pages: 0 }
   /** Reserved by writes in flight. */
   #reservedBytes = 0
   /** Reserved when the free space was measured, or since: the measurement may not show these. */
   #unmeasuredBytes = 0
 
-  /** @param levels how many levels all trees have together, and at least one for each */
-  constructor(directory: string, { freeBytesMin, writers }: DiskRoomOptions, levels: () => number) {
+  constructor(directory: string, { freeBytesMin, writers }: DiskRoomOptions, readTrees: () => TreePages) {
     this.freeBytesMin = freeBytesMin
     this.#directory = directory
     this.#writers = writers
-    const measureAll = (): void => {
-      this.#measure()
-      this.#operationBytes = pageBytes * levels()
-    }
-    measureAll()
-    this.#timer = setInterval(measureAll, intervalMs)
+    this.#readTrees = readTrees
+    this.#measureAll()
+    this.#timer = setInterval(() => this.#measureAll(), intervalMs)
     this.#timer.unref()
   }
 
@@ -75,7 +80,9 @@ export class DiskRoom {
 
   /** Reserves what the write may need at worst, to be released once it is on disk or has failed. */
   reserve(write: WriteSize): Admission {
-    const bytes = write.operations * this.#operationBytes + bytesPerItemByte * write.bytes
+    const { levels, pages } = this.#trees
+    const copied = Math.min(write.operations * levels, write.operations + pages)
+    const bytes = pageBytes * copied + bytesPerRecordByte * write.bytes
     if (!this.#fits(write, this.#unmeasuredBytes + bytes)) {
       this.#measure()
       if (!this.#fits(write, bytes)) return 'full'
@@ -97,6 +104,15 @@ export class DiskRoom {
   #fits({ grows }: WriteSize, bytes: number): boolean {
     if (grows && this.isNearlyFull()) return false
     return this.#freeBytes - this.#writers * bytes >= (grows ? this.freeBytesMin / 2 : diskBytesLeftMin)
+  }
+
+  #measureAll(): void {
+    this.#measure()
+    try {
+      this.#trees = this.#readTrees()
+    } catch {
+      // A commit has failed: no read succeeds any more, and the process is ending.
+    }
   }
 
   #measure(): void {

@@ -10,6 +10,7 @@ import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
 import { waitForSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
+import { smallWrite, type WriteSize } from './disk-room.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import {
@@ -17,6 +18,7 @@ import {
   dueKey,
   dueMsOfKey,
   encodeSpecification,
+  propertiesBytes,
   readSpecification,
   type StoredSpecification,
 } from './specification.js'
@@ -96,9 +98,9 @@ export class DueEntries {
   /** Ends the policy, even if the topic has been updated; not that of a topic created again at the path. */
   async endPolicy(evaluated: Evaluated): Promise<void> {
     const { path, stored } = evaluated
-    await this.#commits.run(true, () =>
-      this.#environment.specifications.ifVersion(path, stored.version, () => this.#putDue(evaluated, undefined)),
-    )
+    const enqueue = (): Promise<boolean> =>
+      this.#environment.specifications.ifVersion(path, stored.version, () => this.#putDue(evaluated, undefined))
+    await this.#commits.run(true, enqueue, sizeOf(evaluated))
   }
 
   /** Removes the entry's topic, not its descendants. Returns false, with nothing changed, if the topic has changed. */
@@ -145,10 +147,11 @@ export class DueEntries {
   }
 
   /** Executes `write` if the entry's topic has not changed since its evaluation; returns whether it did. */
-  async #change({ path, stored, updateVersion }: Evaluated, write: () => void): Promise<boolean> {
+  async #change(evaluated: Evaluated, write: () => void): Promise<boolean> {
+    const { path, stored, updateVersion } = evaluated
     const { specifications, updates } = this.#environment
     const ifSame = (): Promise<boolean> => specifications.ifVersion(path, stored.version, write)
-    const changed = await this.#commits.run(true, async () => {
+    const enqueue = async (): Promise<boolean> => {
       if (updateVersion === undefined) return ifSame()
       let inner: Promise<boolean> | undefined
       const outer = updates.ifVersion(path, updateVersion, () => {
@@ -157,7 +160,12 @@ export class DueEntries {
         inner.catch(() => {})
       })
       return (await outer) && (await inner) === true
-    })
-    return changed === true
+    }
+    return (await this.#commits.run(true, enqueue, sizeOf(evaluated))) === true
   }
+}
+
+/** A change of an entry writes the specification again. */
+function sizeOf({ stored }: Evaluated): WriteSize {
+  return { ...smallWrite, bytes: propertiesBytes(stored.details.properties) }
 }

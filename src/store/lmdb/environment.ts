@@ -26,6 +26,7 @@ import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { StoreUnusable } from '../store.js'
 import { beginCreation, endCreation, isUnfinished } from './creation.js'
+import type { TreePages } from './disk-room.js'
 import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
@@ -86,12 +87,14 @@ export function bytesUsed({ root, specifications, items, updates, due, keys, key
   return bytes
 }
 
-/** How many levels the trees have together that topics are in; an empty one counts as one. */
-export function treeLevels({ specifications, items, updates, due }: Environment): number {
-  let levels = 0
-  for (const database of [specifications, items.json, items.string, updates, due])
-    levels += Math.max(1, (database.getStats() as TreeStats).treeDepth)
-  return levels
+/** The trees that topics are in. A topic has one item, in one of two trees. */
+export function treePages({ specifications, items, updates, due }: Environment): TreePages {
+  const [json, string, ...others] = [items.json, items.string, specifications, updates, due].map((tree) => {
+    const { treeDepth, treeBranchPageCount, treeLeafPageCount } = tree.getStats() as TreeStats
+    return { levels: Math.max(1, treeDepth), pages: treeBranchPageCount + treeLeafPageCount }
+  }) as [TreePages, TreePages, ...TreePages[]]
+  const item = { levels: Math.max(json.levels, string.levels), pages: json.pages + string.pages }
+  return [item, ...others].reduce((all, tree) => ({ levels: all.levels + tree.levels, pages: all.pages + tree.pages }))
 }
 
 /** The version of the stored format; a store without one has version 1. */

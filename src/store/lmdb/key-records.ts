@@ -8,6 +8,7 @@
 import { rotated } from '../key-rotation.js'
 import type { KeyRecord, TopicStore } from '../store.js'
 import type { Commits } from './commits.js'
+import { smallWrite } from './disk-room.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import { numberRecord } from './number-record.js'
@@ -27,15 +28,15 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
   }
 
   /** Executes `change` and, if it returns true, increments the revision. */
-  async function changeKeys(change: () => boolean): Promise<boolean> {
-    const changed = await commits.run(true, () =>
+  async function changeKeys(change: () => boolean, record?: KeyRecord): Promise<boolean> {
+    const size = { ...smallWrite, bytes: record === undefined ? 0 : Buffer.byteLength(JSON.stringify(record)) }
+    const enqueue = (): Promise<boolean> =>
       keys.transaction(() => {
         if (!change()) return false
         meta.putSync(revisionName, numberRecord(revision() + 1))
         return true
-      }),
-    )
-    return changed === true
+      })
+    return (await commits.run(true, enqueue, size)) === true
   }
 
   function put(record: KeyRecord): boolean {
@@ -46,9 +47,9 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
   return {
     readKeys: () => snapshots.alone(() => [...keys.getRange({})].map(({ value }) => recordOf(value))),
     keysRevision: () => snapshots.alone(revision),
-    addKey: (record) => changeKeys(() => keys.get(record.name) === undefined && put(record)),
+    addKey: (record) => changeKeys(() => keys.get(record.name) === undefined && put(record), record),
     async restoreKey(record) {
-      await changeKeys(() => put(record))
+      await changeKeys(() => put(record), record)
     },
     rotateKey: (rotation) =>
       changeKeys(() => {
@@ -66,7 +67,7 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
         () => new Map([...keyUses.getRange({})].map(({ key, value }) => [key, value.readDoubleBE()] as const)),
       ),
     async touchKeys(uses) {
-      await commits.run(true, () =>
+      const enqueue = (): Promise<boolean> =>
         keyUses.transaction(() => {
           for (const [name, usedMs] of uses) {
             const known = keyUses.get(name)?.readDoubleBE() ?? 0
@@ -74,8 +75,8 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
             keyUses.putSync(name, numberRecord(usedMs))
           }
           return true
-        }),
-      )
+        })
+      await commits.run(true, enqueue, { ...smallWrite, operations: uses.size })
     },
   }
 }

@@ -12,7 +12,7 @@ import { check } from './check.js'
 import { Commits } from './commits.js'
 import { clearDeadReaders } from './dead-readers.js'
 import { DiskRoom, type DiskRoomOptions } from './disk-room.js'
-import { bytesUsed, type Environment, openEnvironment, treeLevels } from './environment.js'
+import { bytesUsed, type Environment, openEnvironment, treePages } from './environment.js'
 import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
 import { createSnapshots, type Snapshots } from './fresh-snapshots.js'
@@ -25,6 +25,7 @@ import { Reads } from './reads.js'
 import { Scans } from './scans.js'
 import { Slabs } from './slab.js'
 import { entryCount } from './snapshot.js'
+import type { Versions } from './versions.js'
 import { walk } from './walk.js'
 import { Writes } from './writes.js'
 
@@ -45,6 +46,9 @@ export interface LmdbOptions {
   readonly versionsInBlock?: number
 }
 
+/** How soon version numbers are reserved again when the disk had no room for that; the block at hand lasts for long. */
+const reserveAgainMs = 1000
+
 /** In `meta`: when the last backup was completed, in ms since the epoch. */
 const backupName = 'backup'
 
@@ -61,12 +65,9 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
   const stopClearing = clearDeadReaders(root)
   const snapshots = createSnapshots(freshen, socketCount)
   const room =
-    options.disk && new DiskRoom(directory, options.disk, () => snapshots.alone(() => treeLevels(environment)))
+    options.disk && new DiskRoom(directory, options.disk, () => snapshots.alone(() => treePages(environment)))
   const commits = new Commits(onBroken, room)
-  const { versions } = environment
-  // It may be called within a condition block: never in the turn in which the gate passes that block's write, since
-  // that write is in flight.
-  versions.whenLow(() => void commits.run(true, () => versions.takeReserve()).catch(ignoreStoreError))
+  keepVersionsReserved(environment.versions, commits)
   const scans = new Scans(snapshots)
   const { readTopic, readPage } = new Reads(environment, snapshots, pageScan, scans)
   const { readTopicAs, readListing } = new Listings(environment, snapshots, scans)
@@ -132,6 +133,20 @@ function createChanges(
   const { removeMatches, countMatches } = new BulkRemoval(environment, snapshots, writes)
   const { write } = new Batches(environment, commits, clock, slabs, plainTopics)
   return { set, add, addAndSet, remove, removeMatches, countMatches, write }
+}
+
+/** Has each block of version numbers followed by another. */
+function keepVersionsReserved(versions: Versions, commits: Commits): void {
+  const reserve = (): void =>
+    void commits
+      .run(true, () => versions.takeReserve())
+      .catch((error: unknown) => {
+        if (error instanceof StoreError && error.kind === 'full') setTimeout(reserve, reserveAgainMs).unref()
+        else ignoreStoreError(error)
+      })
+  // It may be called within a condition block: never in the turn in which the gate passes that block's write, since
+  // that write is in flight.
+  versions.whenLow(reserve)
 }
 
 /** A store that is closing or broken needs no further version numbers. */

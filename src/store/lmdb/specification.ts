@@ -49,6 +49,11 @@ export function encodeSpecification({ type, details }: Specification): Buffer {
   return record
 }
 
+/** What properties add to a specification record, in bytes, but for the times that are stored with them. */
+export function propertiesBytes(properties: Properties): number {
+  return Object.keys(properties).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(properties))
+}
+
 /** The specification at a path in the current snapshot, or undefined where there is no topic. */
 export function readSpecification(specifications: Tree, path: Path): StoredSpecification | undefined {
   const record = specifications.getBinaryFast(path)

@@ -23,7 +23,7 @@ import { type Environment, plainVersion } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import type { PlainTopics } from './plain-topics.js'
 import { type ItemBytes, putItem, type Slabs } from './slab.js'
-import { readSpecification, type StoredSpecification } from './specification.js'
+import { propertiesBytes, readSpecification, type StoredSpecification } from './specification.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
 
 /** A write that lmdb executes if its condition holds, and then there is this outcome. */
@@ -165,7 +165,7 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
         : propertiedCreation(this.#environment, creation, item, this.#slabs, this.#now())
       return this.#environment.specifications.ifNoExists(path, put)
     }
-    return { outcome, size: sizeOf(item), enqueue }
+    return { outcome, size: sizeOf(item, propertiesBytes(creation.properties)), enqueue }
   }
 
   #decideRemoval(path: Path): Decision<boolean> {
@@ -188,6 +188,6 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
   }
 }
 
-function sizeOf({ start, end }: ItemBytes): WriteSize {
-  return { operations: 1, bytes: end - start, grows: true }
+function sizeOf({ start, end }: ItemBytes, specificationBytes = 0): WriteSize {
+  return { operations: 1, bytes: end - start + specificationBytes, grows: true }
 }
