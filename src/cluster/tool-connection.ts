@@ -76,7 +76,9 @@ export class ToolConnection {
    */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
     this.#socket.end(`${lastLine}\n`)
-    // Input that still comes has no reader any more; unread, it would keep the connection from closing.
+    // Input that still comes has no reader any more; unread, it would keep the connection from closing. As long as the
+    // socket is piped, it is read only as fast as the reader that is gone.
+    this.#socket.unpipe(this.input)
     this.#socket.resume()
     if (this.#socket.closed) return
     await fulfilledWithin(this.signal.aborted ? stopMsMax : toolUnreadMsMax, once(this.#socket, 'close'))

@@ -1,0 +1,28 @@
+/** The end of a tool's connection, whatever its caller still sends; work over whole connections is tested by command. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import t from 'tap'
+import { ToolConnection } from '../../dist/cluster/tool-connection.js'
+
+/** More than the kernel keeps for a connection. */
+const inputBytes = 32 * 1024 * 1024
+
+t.test('input that the tool does not read any more is taken, so that its caller can end', async (t) => {
+  const listener = createServer({ allowHalfOpen: true })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  t.teardown(() => listener.close())
+  const caller = connect((listener.address() as AddressInfo).port, '127.0.0.1')
+  const [socket] = (await once(listener, 'connection')) as [Socket]
+  const connection = new ToolConnection(socket)
+
+  const written = new Promise<void>((resolve) => caller.write(Buffer.alloc(inputBytes), () => resolve()))
+  await once(connection.input, 'readable')
+  const closed = connection.close('{"error":"line 1 is wrong"}', 0)
+  const first = await Promise.race([written.then(() => 'taken'), closed.then(() => 'given up')])
+  t.equal(first, 'taken')
+  caller.resume()
+  caller.end()
+  await closed
+  t.ok(socket.closed)
+})
