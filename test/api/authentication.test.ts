@@ -3,11 +3,11 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   const { post, token } = server
   await post('addAndSet', { path: 'a', value: 1 })
   const item = '{"path":"a","type":"json","value":1}'

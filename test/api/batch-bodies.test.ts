@@ -6,7 +6,7 @@ import t from 'tap'
 import { valueLevelsMax } from '../../dist/limits.js'
 import { gives, refuses, refusesOperation } from '../support/claims.js'
 import { exactValues, printable } from '../support/exact-values.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
 const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 const objects = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
@@ -57,7 +57,7 @@ const faults: readonly (readonly [operation: string, code: string, ...mentions: 
   ['{"op":"add","path":"a","constraint":{"value":1,"value":2}}', 'duplicate_parameter', 'constraint.value'],
 ]
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   const batch = (...operations: readonly string[]) => post('batch', `{"operations":[${operations.join(',')}]}`)
   const item = (path: string, value: string): string => `{"path":"${path}","type":"json","value":${value}}`
 

@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { gives, refuses, refusesOperation } from '../support/claims.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(t, async (t, { post, addKey }) => {
+await overStores(t, async (t, { post, addKey }) => {
   const set = { op: 'set', path: 'p', value: 2 }
   const add = { op: 'add', path: 'p' }
   const addAndSet = { op: 'addAndSet', path: 'p', value: 2 }

@@ -7,14 +7,14 @@ import t, { type Test } from 'tap'
 import { gives, refuses, refusesOperation } from '../support/claims.js'
 import type { Answer } from '../support/client.js'
 import { scrape } from '../support/metrics.js'
-import { overWorkers, type Server, startServer, until } from '../support/server.js'
+import { overStores, type Server, startServer, until } from '../support/server.js'
 import { makeDirectory } from '../support/store.js'
 
 type Operation = Readonly<Record<string, unknown>>
 
 const nothing = '{"has_more":false,"results":[]}'
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   const { post } = server
   const batch = (...operations: readonly Operation[]): Promise<Answer> => post('batch', { operations })
   const results = (...texts: readonly string[]): string => `{"results":[${texts.join(',')}]}`

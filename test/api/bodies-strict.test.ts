@@ -5,9 +5,9 @@
 import t from 'tap'
 import { valueLevelsMax } from '../../dist/limits.js'
 import { gives, refuses } from '../support/claims.js'
-import { overWorkers, runCommand, startServer } from '../support/server.js'
+import { overStores, runCommand, startServer } from '../support/server.js'
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   await t.test('the refusal of an unknown parameter lists the names that the route accepts', async (t) => {
     const names: readonly (readonly [route: string, allowed: string])[] = [
       [

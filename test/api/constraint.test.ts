@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses, refusesOperation } from '../support/claims.js'
-import { overWorkers, type Server } from '../support/server.js'
+import { overStores, type Server } from '../support/server.js'
 
 /** What can be at the path: nothing, a topic without a value, with the value 1, or with the value 2. */
 type State = 'absent' | 'empty' | '1' | '2'
@@ -66,7 +66,7 @@ const requests: readonly {
   },
 ]
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   const { post } = server
   await t.test('each constraint on each route in each state of the topic', (t) => table(t, server))
 

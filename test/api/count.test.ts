@@ -9,10 +9,10 @@ import { accessOf } from '../../dist/auth/access.js'
 import { Cancelled } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
 import { seededRandom } from '../support/random.js'
-import { overWorkers, type Server } from '../support/server.js'
+import { overStores, type Server } from '../support/server.js'
 import { load, openStore } from '../support/store.js'
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   const { post, addKey } = server
   await post('remove', { selector: '*.*' })
   for (const path of ['a', 'a/b', 'a/b/c', 'a-b', 'b/a']) await post('addAndSet', { path, value: 1 })

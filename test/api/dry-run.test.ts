@@ -9,12 +9,12 @@ import { accessOf } from '../../dist/auth/access.js'
 import { Cancelled } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
 import { seededRandom } from '../support/random.js'
-import { overWorkers, type Server } from '../support/server.js'
+import { overStores, type Server } from '../support/server.js'
 import { load, openStore } from '../support/store.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   const { post, addKey } = server
   const state = async (): Promise<string> => {
     const pages = ['json', 'string'].map(

@@ -5,11 +5,11 @@
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { Client } from '../support/client.js'
-import { overWorkers, startServer } from '../support/server.js'
+import { overStores, startServer } from '../support/server.js'
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   const { post, client } = server
   await post('addAndSet', { path: 'a', value: 1 })
   const item = '{"path":"a","type":"json","value":1}'

@@ -5,14 +5,14 @@
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { type FetchedPage, pathsOf } from '../support/client.js'
-import { overWorkers, type Server, startServer } from '../support/server.js'
+import { overStores, type Server, startServer } from '../support/server.js'
 
 /** The tree of the documentation of Diffusion's limitDeepBranches, in tree order. */
 const tree = ['x/0', 'x/x/1', 'x/x/x/2', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6']
 
 const uint32Max = 2 ** 32 - 1
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   await t.test('each branch gives at most its limit', (t) => limitedBranches(t, server))
   await t.test('a wrong limit is refused', (t) => wrongLimits(t, server))
   await t.test('forms of items', (t) => forms(t, server))

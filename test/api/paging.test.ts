@@ -5,7 +5,7 @@ import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { type FetchedPage, pathsOf } from '../support/client.js'
 import { treeOrder } from '../support/model.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
 /** The subtree of `t` in tree order: descendants of `t/a` before `t/a!` and `t/a-b`, though `!` and `-` precede `/`. */
 const subtree = [
@@ -28,7 +28,7 @@ const subtree = [
 /** Topics outside the subtree: just before it, just after it, and some whose text begins with `t`. */
 const others = ['s', 's/t', 'sz', 't!', 't-a', 'ta', 'u', 'é']
 
-await overWorkers(t, async (t, { post, client }) => {
+await overStores(t, async (t, { post, client }) => {
   t.strictSame([...subtree].sort(treeOrder), subtree, 'the list itself is in tree order')
   // Added in another order, so that nothing depends on it.
   for (const path of [...subtree, ...others].sort().reverse()) await post('addAndSet', { path, value: path })

@@ -7,7 +7,7 @@ import type { Operation } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
 import type { Answer } from '../support/client.js'
 import { present } from '../support/only.js'
-import { overWorkers, type Server } from '../support/server.js'
+import { overStores, type Server } from '../support/server.js'
 
 /** The operations that each route needs; addAndSet needs two. */
 const needs: Readonly<Record<string, readonly Operation[]>> = {
@@ -26,7 +26,7 @@ const bodies: Readonly<Record<string, object>> = {
   remove: { path: 'none' },
 }
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   await t.test('a key may perform only the operations that it is allowed', (t) => operations(t, server))
   await t.test('a key reaches only the subtrees that it is given', (t) => subtrees(t, server))
 })

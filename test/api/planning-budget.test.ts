@@ -6,14 +6,14 @@ import t from 'tap'
 import { parseImportLine } from '../../dist/tools/import-line.js'
 import { refuses, refusesOperation } from '../support/claims.js'
 import { childrenOf, processorMs } from '../support/processes.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
 /** Takes half of the budget. */
 const half = (name: number): string => `*u${name}[${'\\\\pL\\\\PN'.repeat(18)}]x`
 
 const removal = (selector: string) => ({ REMOVAL: `when no updates for 1d remove '${selector}'` })
 
-await overWorkers(t, async (t, { post, pid }) => {
+await overStores(t, async (t, { post, pid }) => {
   await t.test('a clause that costs too much alone is refused, by each route', async (t) => {
     const properties = removal(half(0).replace(']x', `${'\\\\pL\\\\PN'.repeat(30)}]x`))
     for (const [route, more] of [

@@ -3,9 +3,9 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   await t.test('an empty map, known names and any other names are accepted', async (t) => {
     for (const [i, properties] of [
       {},

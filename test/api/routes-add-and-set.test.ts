@@ -3,9 +3,9 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   await t.test('addAndSet creates an absent topic with its value', async (t) => {
     gives(t, await post('addAndSet', { path: 'a/b', value: 1 }), '{"path":"a/b","created":true}', 'created')
     gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":1}', 'with its value')

@@ -3,9 +3,9 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   await t.test('add creates a topic that has no value yet', async (t) => {
     gives(t, await post('add', { path: 'a' }), '{"path":"a","created":true}', 'the first time')
     gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json"}', 'no value member')

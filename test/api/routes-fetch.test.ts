@@ -3,9 +3,9 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   for (const path of ['a', 'a/b', 'a/c', 'a/c/x', 'a-b', 'a+b', 'a+b/c', 'aab', 'b']) {
     await post('addAndSet', { path, value: { of: path } })
   }

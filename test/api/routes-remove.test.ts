@@ -4,11 +4,11 @@
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { pathsOf } from '../support/client.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']
 
-await overWorkers(t, async (t, { post, client }) => {
+await overStores(t, async (t, { post, client }) => {
   async function resetTree(): Promise<void> {
     await post('remove', { selector: '*.*' })
     for (const path of tree) await post('addAndSet', { path, value: 1 })

@@ -3,9 +3,9 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   await post('add', { path: 'a/b' })
   await post('add', { path: 's', type: 'string' })
 

@@ -6,9 +6,9 @@ import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { pathsOf } from '../support/client.js'
 import { medianOf } from '../support/only.js'
-import { overWorkers, startServer } from '../support/server.js'
+import { overStores, startServer } from '../support/server.js'
 
-await overWorkers(t, async (t, { post, client }) => {
+await overStores(t, async (t, { post, client }) => {
   await t.test('the type is json where a request names none', async (t) => {
     await post('add', { path: 'a' })
     await post('addAndSet', { path: 'b', value: 'text' })

@@ -4,9 +4,9 @@
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { exactValues, printable } from '../support/exact-values.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(t, async (t, { post }) => {
+await overStores(t, async (t, { post }) => {
   /** Sets and fetches a value by path and on a page; both must return exactly this text. */
   async function comesBack(t: Test, text: string, claim: string): Promise<void> {
     gives(t, await post('set', `{"path":"v","value":${text}}`), '{"path":"v"}', `set: ${claim}`)

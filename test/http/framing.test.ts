@@ -7,9 +7,9 @@ import t from 'tap'
 import { refuses } from '../support/claims.js'
 import { only } from '../support/only.js'
 import { requestText } from '../support/raw.js'
-import { overWorkers } from '../support/server.js'
+import { overStores } from '../support/server.js'
 
-await overWorkers(
+await overStores(
   t,
   async (t, server) => {
     const { post, token } = server

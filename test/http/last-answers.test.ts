@@ -6,14 +6,14 @@ import t from 'tap'
 import { beginDrain } from '../support/drain.js'
 import { chunkedText, lastRequests } from '../support/last-requests.js'
 import { requestText } from '../support/raw.js'
-import { overWorkers, type Server, startServer } from '../support/server.js'
+import { overStores, type Server, startServer } from '../support/server.js'
 
 const flags = ['--cors-origins', '*']
 
 /** Idle connections are closed after about 10 s. */
 const idleMs = 8000
 
-await overWorkers(
+await overStores(
   t,
   async (t, server) => {
     for (const [name, { text, status }] of Object.entries(lastRequests(server.token))) {

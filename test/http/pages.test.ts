@@ -5,7 +5,7 @@
 import t from 'tap'
 import { Client } from '../support/client.js'
 import { beginDrain } from '../support/drain.js'
-import { overWorkers, runCommand, type Server, startServer } from '../support/server.js'
+import { overStores, runCommand, type Server, startServer } from '../support/server.js'
 
 interface Description {
   readonly servers: readonly { readonly url: string }[]
@@ -22,7 +22,7 @@ async function get(server: Server, path: string, ...headers: readonly string[]) 
   return answer ?? { status: 0, head: '', body: '' }
 }
 
-await overWorkers(
+await overStores(
   t,
   async (t, server) => {
     await t.test('healthz answers 200 while the worker serves, without a key', async (t) => {

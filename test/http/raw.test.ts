@@ -5,9 +5,9 @@
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { requestText } from '../support/raw.js'
-import { overWorkers, type Server } from '../support/server.js'
+import { overStores, type Server } from '../support/server.js'
 
-await overWorkers(
+await overStores(
   t,
   async (t, server) => {
     await t.test('a request may arrive in any two pieces', (t) => inTwoPieces(t, server))

@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { refuses } from '../support/claims.js'
-import { overWorkers, until } from '../support/server.js'
+import { overStores, until } from '../support/server.js'
 
-await overWorkers(
+await overStores(
   t,
   async (t, server) => {
     const body = '{"path":"late","value":1}'

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { overWorkers, runCommand, startServer, until } from '../support/server.js'
+import { overStores, runCommand, startServer, until } from '../support/server.js'
 
 t.test('a key made while no service runs works once one does', async (t) => {
   const dataDir = join(t.testdir(), 'db')
@@ -17,7 +17,7 @@ t.test('a key made while no service runs works once one does', async (t) => {
   t.equal((await server.post('add', { path: 'a' })).status, 200)
 })
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   const added = await server.command('keys', 'add', 'brief', '--allow', 'fetch')
   t.strictSame([added.code, added.stderr], [0, ''])
   const token = added.stdout.trim()

@@ -101,15 +101,22 @@ export async function startServer(t: Test, options: StartOptions = {}): Promise<
   return server
 }
 
-/** Runs the same tests with one worker and with several, over each store unless the options name one. */
-export async function overWorkers(
-  t: Test,
-  claims: (t: Test, server: Server) => Promise<void>,
-  options: Omit<StartOptions, 'workers'> = {},
-): Promise<void> {
+type Claims = (t: Test, server: Server) => Promise<void>
+
+/** Runs the same tests over a service of each store, unless the options name one; two workers, so that they take turns. */
+export function overStores(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
+  return overEach(t, claims, options, [2])
+}
+
+/** As `overStores`, with one worker and with several: for what workers may do to each other. */
+export function overWorkers(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
+  return overEach(t, claims, options, [1, 3])
+}
+
+async function overEach(t: Test, claims: Claims, options: StartOptions, counts: readonly number[]): Promise<void> {
   const over = async (t: Test, store: StoreAddress): Promise<void> => {
-    // To another engine, all processes are alike, so a run with one worker would add nothing.
-    for (const workers of store === 'lmdb' ? [1, 3] : [3]) {
+    // To another engine, all processes are alike, so a run with fewer workers would add nothing.
+    for (const workers of store === 'lmdb' ? counts : counts.slice(-1)) {
       await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
         await claims(t, await startServer(t, { ...options, workers, store }))
       })
