@@ -10,7 +10,7 @@ import { Cancelled } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
 import { seededRandom } from '../support/random.js'
 import { overStores, type Server } from '../support/server.js'
-import { load, openStore } from '../support/store.js'
+import { leastContext, load, openStore } from '../support/store.js'
 
 await overStores(t, async (t, server) => {
   const { post, addKey } = server
@@ -115,13 +115,7 @@ await t.test('a count of many slices is whole, and is given up once its client h
     store,
     Array.from({ length: topics }, (_, i) => `c/${i}`),
   )
-  const context = {
-    store,
-    pageSizeMax: 1,
-    pageBytesMax: 1,
-    answerBytesFree: () => 1,
-    batchOperationsMax: 1,
-  }
+  const context = leastContext(store)
   const record = { name: 'all', tokenHash: '', allow: ['fetch'], under: [], madeMs: 0 } as const
   const access = accessOf(record, undefined, { requests: 0 })
   const body = Buffer.from('{"selector":"*c/.*[0-9]","count":true}')

@@ -10,7 +10,7 @@ import { Cancelled } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
 import { seededRandom } from '../support/random.js'
 import { overStores, type Server } from '../support/server.js'
-import { load, openStore } from '../support/store.js'
+import { leastContext, load, openStore } from '../support/store.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']
 
@@ -155,13 +155,7 @@ await t.test('a try by selector is given up once its client has gone', async (t)
     store,
     Array.from({ length: 3000 }, (_, i) => `c/${i}`),
   )
-  const context = {
-    store,
-    pageSizeMax: 1,
-    pageBytesMax: 1,
-    answerBytesFree: () => 1,
-    batchOperationsMax: 1,
-  }
+  const context = leastContext(store)
   const record = { name: 'all', tokenHash: '', allow: ['remove'], under: [], madeMs: 0 } as const
   const access = accessOf(record, undefined, { requests: 0 })
   const cancellation = { cancelled: false }
