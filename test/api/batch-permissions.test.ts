@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { gives, refuses, refusesOperation } from '../support/claims.js'
-import { overStores } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
 
 await overStores(t, async (t, { post, addKey }) => {
   const set = { op: 'set', path: 'p', value: 2 }

@@ -7,7 +7,8 @@ import t, { type Test } from 'tap'
 import { gives, refuses, refusesOperation } from '../support/claims.js'
 import type { Answer } from '../support/client.js'
 import { scrape } from '../support/metrics.js'
-import { overStores, type Server, startServer, until } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
+import { type Server, startServer, until } from '../support/server.js'
 import { makeDirectory } from '../support/store.js'
 
 type Operation = Readonly<Record<string, unknown>>

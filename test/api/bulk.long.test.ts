@@ -5,7 +5,7 @@ import t from 'tap'
 import { gives } from '../support/claims.js'
 import { pathsOf } from '../support/client.js'
 import { treeOrder } from '../support/model.js'
-import { overWorkers } from '../support/server.js'
+import { overWorkers } from '../support/over-stores.js'
 
 const topics = 10_000
 

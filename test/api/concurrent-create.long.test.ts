@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { Answer } from '../support/client.js'
 import { at, first } from '../support/only.js'
-import { overWorkers } from '../support/server.js'
+import { overWorkers } from '../support/over-stores.js'
 
 const rounds = 40
 

@@ -4,7 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses, refusesOperation } from '../support/claims.js'
-import { overStores, type Server } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
+import type { Server } from '../support/server.js'
 
 /** What can be at the path: nothing, a topic without a value, with the value 1, or with the value 2. */
 type State = 'absent' | 'empty' | '1' | '2'

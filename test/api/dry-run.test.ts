@@ -8,8 +8,9 @@ import { handleRemove } from '../../dist/api/remove.js'
 import { accessOf } from '../../dist/auth/access.js'
 import { Cancelled } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
+import { overStores } from '../support/over-stores.js'
 import { seededRandom } from '../support/random.js'
-import { overStores, type Server } from '../support/server.js'
+import type { Server } from '../support/server.js'
 import { leastContext, load, openStore } from '../support/store.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']

@@ -5,7 +5,8 @@
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { Client } from '../support/client.js'
-import { overStores, startServer } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
+import { startServer } from '../support/server.js'
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
 

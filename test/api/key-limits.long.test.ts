@@ -3,7 +3,8 @@ import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import type { Answer } from '../support/client.js'
 import { scrape } from '../support/metrics.js'
-import { overWorkers, type Server, until } from '../support/server.js'
+import { overWorkers } from '../support/over-stores.js'
+import { type Server, until } from '../support/server.js'
 
 /** How long after its end a key may be accepted: a second is promised, and on a busy machine requests are slow too. */
 const endedWithinMs = 5000

@@ -6,8 +6,8 @@
  */
 import t from 'tap'
 import { bodyText, type Members, Model, type TopicType } from '../support/model.js'
+import { overWorkers } from '../support/over-stores.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { overWorkers } from '../support/server.js'
 
 const requests = 3000
 

@@ -5,7 +5,7 @@ import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { type FetchedPage, pathsOf } from '../support/client.js'
 import { treeOrder } from '../support/model.js'
-import { overStores } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
 
 /** The subtree of `t` in tree order: descendants of `t/a` before `t/a!` and `t/a-b`, though `!` and `-` precede `/`. */
 const subtree = [

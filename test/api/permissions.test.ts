@@ -7,7 +7,8 @@ import type { Operation } from '../../dist/store/store.js'
 import { gives, refuses } from '../support/claims.js'
 import type { Answer } from '../support/client.js'
 import { present } from '../support/only.js'
-import { overStores, type Server } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
+import type { Server } from '../support/server.js'
 
 /** The operations that each route needs; addAndSet needs two. */
 const needs: Readonly<Record<string, readonly Operation[]>> = {

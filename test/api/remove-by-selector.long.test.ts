@@ -10,8 +10,9 @@ import { gives } from '../support/claims.js'
 import { type Client, pathsOf } from '../support/client.js'
 import { treeOrder } from '../support/model.js'
 import { first, medianOf } from '../support/only.js'
+import { overWorkers } from '../support/over-stores.js'
 import { seededRandom } from '../support/random.js'
-import { overWorkers, startServer, until } from '../support/server.js'
+import { startServer, until } from '../support/server.js'
 import { makeDirectory } from '../support/store.js'
 
 /** Topics that are removed while writers are measured. */

@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   await t.test('add creates a topic that has no value yet', async (t) => {

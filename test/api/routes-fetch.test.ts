@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   for (const path of ['a', 'a/b', 'a/c', 'a/c/x', 'a-b', 'a+b', 'a+b/c', 'aab', 'b']) {

@@ -4,7 +4,7 @@
 import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { pathsOf } from '../support/client.js'
-import { overStores } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']
 

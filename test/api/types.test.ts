@@ -6,7 +6,8 @@ import t from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { pathsOf } from '../support/client.js'
 import { medianOf } from '../support/only.js'
-import { overStores, startServer } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
+import { startServer } from '../support/server.js'
 
 await overStores(t, async (t, { post, client }) => {
   await t.test('the type is json where a request names none', async (t) => {

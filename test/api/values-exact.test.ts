@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
 import { exactValues, printable } from '../support/exact-values.js'
-import { overStores } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   /** Sets and fetches a value by path and on a page; both must return exactly this text. */

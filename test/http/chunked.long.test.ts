@@ -4,9 +4,10 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
+import { overWorkers } from '../support/over-stores.js'
 import type { RawAnswer } from '../support/raw.js'
 import { requestText } from '../support/raw.js'
-import { overWorkers, type Server, startServer, until } from '../support/server.js'
+import { type Server, startServer, until } from '../support/server.js'
 
 const bodyBytesMax = 4096
 

@@ -8,8 +8,9 @@ import t from 'tap'
 import { refuses } from '../support/claims.js'
 import { beginDrain } from '../support/drain.js'
 import { at } from '../support/only.js'
+import { overWorkers } from '../support/over-stores.js'
 import { requestText } from '../support/raw.js'
-import { overWorkers, type Server, startServer } from '../support/server.js'
+import { type Server, startServer } from '../support/server.js'
 
 t.setTimeout(180_000)
 

@@ -6,8 +6,8 @@
 import t from 'tap'
 import { refuses } from '../support/claims.js'
 import { only } from '../support/only.js'
+import { overStores } from '../support/over-stores.js'
 import { requestText } from '../support/raw.js'
-import { overStores } from '../support/server.js'
 
 await overStores(
   t,

@@ -5,8 +5,9 @@
 import t from 'tap'
 import { beginDrain } from '../support/drain.js'
 import { chunkedText, lastRequests } from '../support/last-requests.js'
+import { overStores } from '../support/over-stores.js'
 import { requestText } from '../support/raw.js'
-import { overStores, type Server, startServer } from '../support/server.js'
+import { type Server, startServer } from '../support/server.js'
 
 const flags = ['--cors-origins', '*']
 

@@ -5,7 +5,8 @@
 import t from 'tap'
 import { Client } from '../support/client.js'
 import { beginDrain } from '../support/drain.js'
-import { overStores, runCommand, type Server, startServer } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
+import { runCommand, type Server, startServer } from '../support/server.js'
 
 interface Description {
   readonly servers: readonly { readonly url: string }[]

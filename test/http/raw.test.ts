@@ -4,8 +4,9 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/claims.js'
+import { overStores } from '../support/over-stores.js'
 import { requestText } from '../support/raw.js'
-import { overStores, type Server } from '../support/server.js'
+import type { Server } from '../support/server.js'
 
 await overStores(
   t,

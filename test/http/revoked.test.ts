@@ -4,7 +4,8 @@
  */
 import t from 'tap'
 import { refuses } from '../support/claims.js'
-import { overStores, until } from '../support/server.js'
+import { overStores } from '../support/over-stores.js'
+import { until } from '../support/server.js'
 
 await overStores(
   t,

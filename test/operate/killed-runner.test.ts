@@ -17,7 +17,7 @@ import { tied } from '../support/tied.js'
 const support = join(import.meta.dirname, '../support')
 
 const runner = `import { startTest, endOf } from '${support}/test-process.js'
-const child = startTest(process.argv[2], process.env)
+const child = startTest([process.argv[2]], process.env)
 child.stdout.on('data', (piece) => process.stdout.write(piece))
 await endOf(child)
 `

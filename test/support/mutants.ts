@@ -47,7 +47,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/dead-readers.js',
     from: 'root.readerCheck()',
     to: 'undefined',
-    test: 'store/dead-readers',
+    test: 'store/dead-readers.long',
     finds: /everything is overwritten ten times in a row without growth/,
   },
   {
@@ -135,7 +135,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/due-entries.js',
     from: 'dueMs(policy, created, updated)',
     to: 'dueMs(policy, created, created)',
-    test: 'store/removal-clock',
+    test: 'store/removal-clock.long',
     finds: /what was updated lately stays/,
   },
   {
@@ -143,7 +143,7 @@ export const mutants: readonly Mutant[] = [
     file: 'auth/keyring.js',
     from: 'this.#accesses.clear();\n        this.#clearCallers();',
     to: 'this.#accesses.clear();',
-    test: 'operate/keys-command',
+    test: 'operate/keys-command.long',
     finds: /every worker refuses/,
   },
   {
@@ -191,7 +191,7 @@ export const mutants: readonly Mutant[] = [
     file: 'commands/backup-series.js',
     from: 'earlier.length - (keep - 1)',
     to: 'earlier.length - (keep - 2)',
-    test: 'operate/backup-into',
+    test: 'operate/backup-into.long',
     finds: /the oldest backups are deleted, and nothing else/,
   },
   {

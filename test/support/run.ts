@@ -14,7 +14,7 @@
  * A file that passes is one line; of a file that fails, the whole output is shown. The exit status is 1 if any failed,
  * or none ran.
  */
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findBinaries, OwnCluster, sharedEngine } from './postgres-cluster.js'
@@ -42,15 +42,25 @@ function testsOf(name: string): string[] {
   })
 }
 
+const fileOf = (test: string): string => join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
+
+/** Files that run in one process: those that make their claims over a service of each store share its start. */
+function groupsOf(tests: readonly string[]): string[][] {
+  const shares = (test: string): boolean => readFileSync(fileOf(test), 'utf8').includes('overStores(')
+  const together = tests.filter(shares)
+  return [...(together.length > 0 ? [together] : []), ...tests.filter((test) => !shares(test)).map((test) => [test])]
+}
+
 interface Outcome extends Verdict {
+  /** What ran: a file, or how many. */
   readonly test: string
   readonly seconds: number
 }
 
-async function run(test: string, env: NodeJS.ProcessEnv): Promise<Outcome> {
+async function run(tests: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
   const startedMs = performance.now()
-  const file = join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
-  const { output, code } = await endOf(startTest(file, env))
+  const test = tests.length === 1 ? `${tests[0]}` : `${tests.length} files over each store`
+  const { output, code } = await endOf(startTest(tests.map(fileOf), env))
   const verdict = verdictOf(output, code)
   const seconds = (performance.now() - startedMs) / 1000
   const took = `${seconds.toFixed(1)} s`
@@ -86,15 +96,16 @@ for (const name of names) {
 }
 
 const isQuick = names.includes('quick')
-const engine = isQuick ? await startEngine() : undefined
+// A file alone starts one itself, if it needs any.
+const engine = chosen.size > 1 ? await startEngine() : undefined
 const env = testEnvironment(option('timeout') ?? timeoutSDefault)
 if (engine !== undefined) env[sharedEngine] = engine.address('postgres')
 
 // Quick files often wait, so one more than there are cores may run; others measure time, and only two run at once.
-const waiting = [...chosen]
+const waiting = groupsOf([...chosen])
 const outcomes: Outcome[] = []
 async function work(): Promise<void> {
-  for (let test = waiting.shift(); test !== undefined; test = waiting.shift()) outcomes.push(await run(test, env))
+  for (let tests = waiting.shift(); tests !== undefined; tests = waiting.shift()) outcomes.push(await run(tests, env))
 }
 await Promise.all(Array.from({ length: option('jobs') ?? (isQuick ? availableParallelism() + 1 : 2) }, work))
 await engine?.remove()
@@ -107,7 +118,7 @@ if (args.includes('--times')) {
 }
 for (const { test } of outcomes.filter(({ ok }) => !ok)) process.stdout.write(`FAILED: ${test}\n`)
 process.stdout.write(
-  `${outcomes.length} files: ${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed, ` +
+  `${chosen.size} files: ${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed, ` +
     `${sum(({ skipped }) => skipped)} skipped\n`,
 )
 process.exitCode = outcomes.length > 0 && outcomes.every(({ ok }) => ok) ? 0 : 1

@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { hashToken, makeToken } from '../../dist/auth/token.js'
+import type { Question } from '../../dist/cluster/messages.js'
 import { ask } from '../../dist/commands/store-client.js'
 import type { Operation } from '../../dist/store/store.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
@@ -21,7 +22,7 @@ import { Client } from './client.js'
 import { childrenOf, commandLine } from './processes.js'
 import { RawConnection } from './raw.js'
 import { checkStore } from './store.js'
-import { eachStore, type StoreAddress } from './stores.js'
+import type { StoreAddress } from './stores.js'
 import { tied } from './tied.js'
 
 /** The built program. */
@@ -99,30 +100,6 @@ export async function startServer(t: Test, options: StartOptions = {}): Promise<
   t.teardown(() => server.tearDown())
   await server.listening()
   return server
-}
-
-type Claims = (t: Test, server: Server) => Promise<void>
-
-/** Runs the same tests over a service of each store, unless the options name one; two workers, so that they take turns. */
-export function overStores(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
-  return overEach(t, claims, options, [2])
-}
-
-/** As `overStores`, with one worker and with several: for what workers may do to each other. */
-export function overWorkers(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
-  return overEach(t, claims, options, [1, 3])
-}
-
-async function overEach(t: Test, claims: Claims, options: StartOptions, counts: readonly number[]): Promise<void> {
-  const over = async (t: Test, store: StoreAddress): Promise<void> => {
-    // To another engine, all processes are alike, so a run with fewer workers would add nothing.
-    for (const workers of store === 'lmdb' ? counts : counts.slice(-1)) {
-      await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
-        await claims(t, await startServer(t, { ...options, workers, store }))
-      })
-    }
-  }
-  await (options.store === undefined ? eachStore(t, over) : over(t, options.store))
 }
 
 /** Runs a command of the built program to its end, with `input` on its standard input. */
@@ -309,9 +286,14 @@ export class Server {
     const token = makeToken()
     const paths = under.map((path) => parsePath(path) as Path)
     const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now(), ...limits }
-    const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0, workers: 1 }
-    assert.equal(await ask(location, { about: 'addKey', record }), true, `the key ${name}`)
+    assert.equal(await this.ask({ about: 'addKey', record }), true, `the key ${name}`)
     return token
+  }
+
+  /** Asks about API keys as the command line does. */
+  ask(question: Question): Promise<unknown> {
+    const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0, workers: 1 }
+    return ask(location, question)
   }
 
   /** Runs a command of the built program on this server's data, to its end. */

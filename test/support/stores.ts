@@ -7,12 +7,22 @@ import { postgres, skipReason } from './postgres.js'
 /** An address as for `--store`. */
 export type StoreAddress = string
 
-/**
- * Runs the same tests over each store, a fresh one each time; without PostgreSQL, its half is skipped with a reason.
- */
+export type StoreKind = 'lmdb' | 'PostgreSQL'
+
+/** Runs the same tests over each store, a fresh one each time; without PostgreSQL, its half is skipped with a reason. */
 export async function eachStore(t: Test, claims: (t: Test, store: StoreAddress) => Promise<void>): Promise<void> {
-  await t.test('over lmdb', (t) => claims(t, 'lmdb'))
+  await eachKind(t, async (t, _kind, makeStore) => claims(t, await makeStore()))
+}
+
+/** As `eachStore`, for tests that make a fresh store only when they need one. */
+export async function eachKind(
+  t: Test,
+  claims: (t: Test, kind: StoreKind, makeStore: () => Promise<StoreAddress>) => Promise<void>,
+): Promise<void> {
+  await t.test('over lmdb', (t) => claims(t, 'lmdb', async () => 'lmdb'))
   const server = await postgres()
   const skip = server === undefined ? skipReason : false
-  await t.test('over PostgreSQL', { skip }, async (t) => claims(t, (await server?.database()) ?? ''))
+  await t.test('over PostgreSQL', { skip }, (t) =>
+    claims(t, 'PostgreSQL', async () => (await server?.database()) ?? ''),
+  )
 }

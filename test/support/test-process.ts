@@ -1,10 +1,14 @@
-/** A test file as a process of its own, and what its output says. Which files are run, and when, is not known here. */
+/** A process that runs one test file or several, and what its output says. Which files are run, and when, is not known here. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { tied } from './tied.js'
 
 const cpuTime = join(import.meta.dirname, 'cpu-time.js')
+const runTogether = join(import.meta.dirname, 'run-together.js')
+
+/** The variable with the files that one process runs: of arguments, tap makes the names of its fixtures. */
+export const filesTogether = 'TOPICD_TEST_FILES'
 
 /**
  * What tap prints, without failing, of an assertion that comes after the file's root test has ended by itself. A root
@@ -45,10 +49,15 @@ export function testEnvironment(secondsMax: number): NodeJS.ProcessEnv {
   return { ...process.env, TAP: '1', TAP_SAVE_FIXTURE: '1', TAP_TIMEOUT: String(secondsMax) }
 }
 
-/** @param isLeader whether it leads a process group, so that all that it starts can be ended with it */
-export function startTest(file: string, env: NodeJS.ProcessEnv, isLeader = false): ChildProcess {
-  return spawn(...tied(process.execPath, ['--enable-source-maps', '--import', cpuTime, file]), {
-    env,
+/**
+ * @param files one after the other, and sharing what run-together.ts says, if there are several
+ * @param isLeader whether it leads a process group, so that all that it starts can be ended with it
+ */
+export function startTest(files: readonly string[], env: NodeJS.ProcessEnv, isLeader = false): ChildProcess {
+  const [program, more] =
+    files.length === 1 ? [files[0] ?? '', {}] : [runTogether, { [filesTogether]: files.join(' ') }]
+  return spawn(...tied(process.execPath, ['--enable-source-maps', '--import', cpuTime, program]), {
+    env: { ...env, ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: isLeader,
   })

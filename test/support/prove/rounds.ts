@@ -41,7 +41,7 @@ export async function runRound(
 ): Promise<Ended> {
   const startedMs = performance.now()
   const env = { ...testEnvironment(proof.roundSecondsMax), ...environment, SEED: String(seed) }
-  const child = startTest(fileOf(proof), env, true)
+  const child = startTest([fileOf(proof)], env, true)
   const end = (): void => endGroup(child)
   stop.addEventListener('abort', end)
   // The test has a time limit of its own, which a hanging event loop would not keep.
