@@ -143,7 +143,7 @@ export const mutants: readonly Mutant[] = [
     file: 'auth/keyring.js',
     from: 'this.#accesses.clear();\n        this.#clearCallers();',
     to: 'this.#accesses.clear();',
-    test: 'operate/keys-command.long',
+    test: 'auth/keys-command.long',
     finds: /every worker refuses/,
   },
   {
@@ -151,7 +151,7 @@ export const mutants: readonly Mutant[] = [
     file: 'auth/access.js',
     from: 'access.under.some((subtree) => isWithin(path, subtree))',
     to: 'access.under.some((subtree) => path.startsWith(subtree))',
-    test: 'api/permissions',
+    test: 'auth/permissions',
     finds: /fetch a\/b-c/,
   },
   {
@@ -159,7 +159,7 @@ export const mutants: readonly Mutant[] = [
     file: 'auth/rate-limit.js',
     from: 'this.#cost = 1000 * sharers;',
     to: 'this.#cost = 1000;',
-    test: 'api/rate-limit',
+    test: 'auth/rate-limit',
     finds: /in 60 s at/,
   },
   {
