@@ -1,8 +1,10 @@
 /**
  * `npm run build`: compiles src/ to dist/. With `--if-changed`, as `npm start` calls it: only if dist/ is missing or
- * something that it is made from has changed since, and then it says that it is building.
+ * something that it is made from has changed since, and then it says that it is building. With `--all`: the tests, the
+ * benchmarks and what makes packages, too.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,10 +28,23 @@ function hashOfSources() {
   return hash.digest('hex')
 }
 
-function compile(...args) {
-  const { status, error } = spawnSync('tspc', args, { stdio: 'inherit' })
-  if (error !== undefined) console.error(error.message)
-  return status === 0
+/**
+ * Compiles projects at the same time; whether all of them are without errors. Only the service's has validators, which
+ * typia makes within `tspc`; two of those at once would wait for each other's lock, and may fail.
+ */
+async function compile(...folders) {
+  const codes = folders.map(async (folder) => {
+    const child = spawn(folder === '.' ? 'tspc' : 'tsc', ['-p', folder], { stdio: 'inherit' })
+    const [code] = await once(child, 'close').catch((error) => [error.message])
+    if (typeof code === 'string') console.error(code)
+    return code
+  })
+  return (await Promise.all(codes)).every((code) => code === 0)
+}
+
+function fail() {
+  console.error('The build failed, for the reasons above.')
+  process.exit(1)
 }
 
 process.chdir(join(import.meta.dirname, '..'))
@@ -39,10 +54,9 @@ const ifChanged = process.argv.includes('--if-changed')
 if (ifChanged && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) process.exit()
 
 if (ifChanged) console.log('Building dist/ from src/, which takes about 20 seconds ...')
-if (!compile() || !compile('-p', 'src/console')) {
-  console.error('The build failed, for the reasons above.')
-  process.exit(1)
-}
+if (!(await compile('.', 'src/console'))) fail()
 cpSync('src/console/static', 'dist/console/static', { recursive: true })
 writeFileSync(stamp, hash)
 if (ifChanged) console.log('Built.')
+// They import the types in dist/.
+if (process.argv.includes('--all') && !(await compile('test', 'bench', 'packaging'))) fail()
