@@ -19,14 +19,16 @@ function write(path: string, text: string): void {
   writeFileSync(join(checkout, path), text)
 }
 
-write(
-  'node_modules/.bin/tspc',
-  `#!/bin/sh
+for (const compiler of ['tspc', 'tsc'].map((name) => `node_modules/.bin/${name}`)) {
+  write(
+    compiler,
+    `#!/bin/sh
 grep -q missing src/main.ts && { echo 'src/main.ts: an error'; exit 2; }
 mkdir -p dist/console && cp src/main.ts dist/main.js
 `,
-)
-chmodSync(join(checkout, 'node_modules/.bin/tspc'), 0o755)
+  )
+  chmodSync(join(checkout, compiler), 0o755)
+}
 write('src/main.ts', "console.log('started with', process.argv.slice(2).join(' '))\n")
 write('src/console/topics/main.ts', "document.title = 'topics'\n")
 write('src/console/static/style.css', 'p { color: red }\n')
