@@ -122,7 +122,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
     })
   }
 
-  let reload: Reload = { successful: true, successMs: Date.now() }
+  // As `process_start_time_seconds`, so that a reader can tell the start from a reload.
+  let reload: Reload = { successful: true, successMs: performance.timeOrigin }
 
   async function readAll(): Promise<string> {
     const current = serving()

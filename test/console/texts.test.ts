@@ -119,8 +119,9 @@ t.test('the last reload, with its time by the clock of the service', (t) => {
     )['Last reload'] ?? ''
   t.match(reload(1), /^1 min 0 s ago, \d\d:\d\d$/)
   t.match(reload(0), /^failed; the settings are those of 1 min 0 s ago, .*!$/)
-  t.equal(reload(1, 999_939.5), 'none since the start')
-  t.match(reload(0, 999_939.5), /^failed; /)
+  t.equal(reload(1, 999_940), 'none since the start', 'the start counts as one')
+  t.match(reload(1, 999_939.5), /^1 min 0 s ago, /, 'however soon after the start')
+  t.match(reload(0, 999_940), /^failed; /)
   t.match(facts('process_start_time_seconds 996400').Started, /^1 h 0 min ago, \d\d:\d\d$/)
   t.match(facts('process_start_time_seconds 100000').Started, /^10 d 10 h ago, 1970-01-02 \d\d:\d\d$/)
   t.end()

@@ -56,15 +56,17 @@ await t.test('workers are counted by version', async (t) => {
 await t.test('a successful reload is reported with its time', async (t) => {
   const startS = now()
   const server = await startServer(t)
-  const seen = async (): Promise<{ successful: number; time: number }> => {
+  const seen = async (): Promise<{ successful: number; time: number; processStart: number }> => {
     const { value } = await scrape(server.adminUrl)
     return {
       successful: value('topicd_config_last_reload_successful'),
       time: value('topicd_config_last_reload_success_timestamp_seconds'),
+      processStart: value('process_start_time_seconds'),
     }
   }
   const first = await seen()
   t.equal(first.successful, 1, 'the start counts as the first')
+  t.equal(first.time, first.processStart)
   t.ok(first.time >= startS - 1 && first.time <= now())
   server.signal('SIGHUP')
   await server.logged('rolling restart done')

@@ -155,8 +155,16 @@ async function isHalved(environment: Environment, between: () => void): Promise<
 }
 
 await t.test('a transactionSync within a block commits the half of it that precedes', async (t) => {
-  const environment = await open(t)
-  t.equal(await isHalved(environment, () => environment.meta.transactionSync(() => {})), true)
+  // Only if lmdb's thread is already within the block, which a busy machine may prevent, though not every time.
+  const trialsMax = 100
+  let halved = false
+  for (let trial = 0; trial < trialsMax && !halved; trial++) {
+    await t.test(`trial ${trial}`, async (t) => {
+      const environment = await open(t)
+      halved = await isHalved(environment, () => environment.meta.transactionSync(() => {}))
+    })
+  }
+  t.ok(halved, 'at least once')
 })
 
 await t.test('using up a block of version numbers within a block commits nothing', async (t) => {

@@ -77,16 +77,14 @@ function workersFact({ version, workers, workerVersions }: Reading): Fact {
   return { name, text: differ ? versions : whole(workers) }
 }
 
-/** The start counts as a reload for the service, which reports its time shortly after it. */
-const startS = 2
-
+/** The start counts as a reload for the service, which then reports the time of the start. */
 function reloadFact(reading: Reading): Fact {
   const { reload, startedS = 0 } = reading
   const name = 'Last reload'
   if (reload === undefined) return { name, text: unknown }
   const time = ago(reload.successS, reading)
   if (!reload.successful) return { name, text: `failed; the settings are those of ${time}`, isBad: true }
-  return { name, text: reload.successS - startedS < startS ? 'none since the start' : time }
+  return { name, text: reload.successS > startedS ? time : 'none since the start' }
 }
 
 /** None where the topics are in PostgreSQL, whose backups are its own: only there, no mark of the disk is reported. */
