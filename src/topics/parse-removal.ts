@@ -16,9 +16,9 @@ import {
   removalPeriodMsMax,
   removalTimeMsMax,
 } from '../limits.js'
-import { parsePeriod } from './period.js'
+import { parseCount, parsePeriod } from './period.js'
 import type { RemovalCondition, RemovalPolicy } from './removal-policy.js'
-import { readToken, type Token } from './removal-tokens.js'
+import { RemovalText } from './removal-tokens.js'
 import { dateExample, parseDate } from './rfc1123-date.js'
 
 /** Why a text is not a REMOVAL expression, as a phrase that follows the property's name. */
@@ -37,7 +37,8 @@ export function parseRemoval(text: string): RemovalPolicy | RemovalProblem {
   if (bytes > removalBytesMax) {
     return { problem: `is ${bytes} bytes of UTF-8; at most ${removalBytesMax} are allowed` }
   }
-  return new RemovalParser(text).policy()
+  const parser = new RemovalParser(text)
+  return parser.policy() ?? parser
 }
 
 /** How a condition on sessions or subscriptions begins, or continues after "no". */
@@ -45,154 +46,136 @@ const unsupportedStart = /^(?:subscriptions?|sessions?|local|this)(?![a-z])/i
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Recursive descent over the tokens. `removalDepthMax` bounds the depth of the recursion. */
-class RemovalParser {
-  readonly #text: string
-  #token: Token
+/**
+ * Recursive descent over the tokens. `removalDepthMax` bounds the depth of the recursion. Its methods return undefined
+ * after they have set the problem.
+ */
+class RemovalParser implements RemovalProblem {
+  problem = ''
+  readonly #tokens: RemovalText
   #conditionCount = 0
 
   constructor(text: string) {
-    this.#text = text
-    this.#token = readToken(text, 0)
+    this.#tokens = new RemovalText(text)
   }
 
-  policy(): RemovalPolicy | RemovalProblem {
-    if (!this.#takeWord('when')) return this.#expected('"when", as in "when no updates for 10m"')
-    const condition = this.#anyOf(0)
-    if ('problem' in condition) return condition
-    if (this.#take('end')) return { condition, selector: undefined }
-    if (!this.#takeWord('remove')) return this.#expected('"and", "or", "remove" or the end')
-    const selector = this.#token.text
-    if (!this.#take('quoted')) return this.#expected('a selector in quotes')
-    return this.#take('end') ? { condition, selector } : this.#expected('the end')
+  policy(): RemovalPolicy | undefined {
+    if (!this.#tokens.takeWord('when')) return this.#expected('"when", as in "when no updates for 10m"')
+    const condition = this.#conditions(0)
+    if (condition === undefined) return undefined
+    if (this.#tokens.isAtEnd) return { condition, selector: undefined }
+    if (!this.#tokens.takeWord('remove')) return this.#expected('"and", "or", "remove" or the end')
+    const selector = this.#tokens.readQuoted()
+    if (selector?.text === undefined) return this.#expected('a selector in quotes')
+    this.#tokens.moveTo(selector.end)
+    return this.#tokens.isAtEnd ? { condition, selector: selector.text } : this.#expected('the end')
   }
 
-  #anyOf(depth: number): RemovalCondition | RemovalProblem {
-    return this.#chain('or', 'any', () => this.#allOf(depth))
-  }
-
-  #allOf(depth: number): RemovalCondition | RemovalProblem {
-    return this.#chain('and', 'all', () => this.#operand(depth))
-  }
-
-  #chain(
-    operator: string,
-    kind: 'all' | 'any',
-    operand: () => RemovalCondition | RemovalProblem,
-  ): RemovalCondition | RemovalProblem {
-    const first = operand()
-    if ('problem' in first) return first
-    const conditions = [first]
-    while (this.#takeWord(operator)) {
-      const condition = operand()
-      if ('problem' in condition) return condition
-      conditions.push(condition)
+  /** Conditions joined by `or`, each of which is conditions joined by `and`. */
+  #conditions(depth: number): RemovalCondition | undefined {
+    let any: RemovalCondition[] | undefined
+    for (;;) {
+      let condition = this.#operand(depth)
+      if (condition === undefined) return undefined
+      if (this.#tokens.takeWord('and')) {
+        const all = [condition]
+        do {
+          condition = this.#operand(depth)
+          if (condition === undefined) return undefined
+          all.push(condition)
+        } while (this.#tokens.takeWord('and'))
+        condition = { kind: 'all', conditions: all }
+      }
+      if (!this.#tokens.takeWord('or')) {
+        if (any === undefined) return condition
+        any.push(condition)
+        return { kind: 'any', conditions: any }
+      }
+      any ??= []
+      any.push(condition)
     }
-    return conditions.length === 1 ? first : { kind, conditions }
   }
 
-  #operand(depth: number): RemovalCondition | RemovalProblem {
-    if (this.#token.kind === 'open' && depth === removalDepthMax) {
-      return this.#problem(`parentheses may be nested at most ${removalDepthMax} deep`)
+  #operand(depth: number): RemovalCondition | undefined {
+    if (depth === removalDepthMax && this.#tokens.isAt('(')) {
+      return this.#wrong(`parentheses may be nested at most ${removalDepthMax} deep`)
     }
-    if (this.#take('open')) {
-      const inner = this.#anyOf(depth + 1)
-      if ('problem' in inner) return inner
-      return this.#take('close') ? inner : this.#expected('"and", "or" or ")"')
+    if (this.#tokens.take('(')) {
+      const inner = this.#conditions(depth + 1)
+      if (inner === undefined || this.#tokens.take(')')) return inner
+      return this.#expected('"and", "or" or ")"')
     }
-    if (this.#token.kind === 'word' && this.#conditionCount === removalConditionsMax) {
-      return this.#problem(`at most ${removalConditionsMax} conditions are allowed`)
+    if (this.#conditionCount === removalConditionsMax && this.#tokens.isAtWord) {
+      return this.#wrong(`at most ${removalConditionsMax} conditions are allowed`)
     }
     this.#conditionCount++
-    if (this.#takeWord('time')) return this.#timeAfter()
-    if (this.#takeWord('no')) return this.#noUpdates()
-    if (this.#isUnsupported()) return this.#unsupported()
-    return this.#expected('"time after", "no updates for" or "("')
+    if (this.#tokens.takeWord('time')) return this.#timeAfter()
+    if (this.#tokens.takeWord('no')) return this.#noUpdates()
+    return this.#isUnsupported() ? this.#unsupported() : this.#expected('"time after", "no updates for" or "("')
   }
 
-  #timeAfter(): RemovalCondition | RemovalProblem {
-    if (!this.#takeWord('after')) return this.#expected('"after"')
-    const { kind, text } = this.#token
-    let afterMs: number
-    if (kind === 'quoted') {
-      const time = parseDate(text)
-      if (typeof time === 'string') return this.#problem(time)
-      afterMs = time
-    } else if (kind === 'word' && /^\d+$/.test(text)) {
-      afterMs = Number(text)
-    } else {
+  #timeAfter(): RemovalCondition | undefined {
+    if (!this.#tokens.takeWord('after')) return this.#expected('"after"')
+    const { text, at, wordEnd } = this.#tokens
+    const quoted = this.#tokens.readQuoted()
+    const afterMs = quoted?.text === undefined ? parseCount(text, at, wordEnd) : parseDate(quoted.text)
+    if (afterMs === undefined) {
       return this.#expected(`milliseconds since 1970 or a quoted date such as ${dateExample}`)
     }
+    if (typeof afterMs === 'string') return this.#wrong(afterMs)
     if (afterMs < 0 || afterMs > removalTimeMsMax) {
-      return this.#problem(`the time must be in the years 1970 to 9999 (0 to ${removalTimeMsMax} milliseconds)`)
+      return this.#wrong(`the time must be in the years 1970 to 9999 (0 to ${removalTimeMsMax} milliseconds)`)
     }
-    this.#advance()
+    this.#tokens.moveTo(quoted?.end ?? wordEnd)
     return { kind: 'time', afterMs }
   }
 
-  #noUpdates(): RemovalCondition | RemovalProblem {
-    if (!this.#takeWord('updates')) return this.#isUnsupported() ? this.#unsupported() : this.#expected('"updates"')
-    if (!this.#takeWord('for')) return this.#expected('"for"')
+  #noUpdates(): RemovalCondition | undefined {
+    if (!this.#tokens.takeWord('updates')) {
+      return this.#isUnsupported() ? this.#unsupported() : this.#expected('"updates"')
+    }
+    if (!this.#tokens.takeWord('for')) return this.#expected('"for"')
     const idleMs = this.#periodMs()
-    if (typeof idleMs !== 'number') return idleMs
-    if (!this.#takeWord('after')) return { kind: 'idle', idleMs, graceMs: 0 }
-    const graceMs = this.#periodMs()
-    return typeof graceMs === 'number' ? { kind: 'idle', idleMs, graceMs } : graceMs
+    if (idleMs === undefined) return undefined
+    const graceMs = this.#tokens.takeWord('after') ? this.#periodMs() : 0
+    return graceMs === undefined ? undefined : { kind: 'idle', idleMs, graceMs }
   }
 
-  #periodMs(): number | RemovalProblem {
-    const { kind, text } = this.#token
-    const periodMs = kind === 'word' ? parsePeriod(text) : undefined
+  #periodMs(): number | undefined {
+    const { text, at, wordEnd } = this.#tokens
+    const periodMs = parsePeriod(text, at, wordEnd)
     if (periodMs === undefined) return this.#expected('a period such as 30s, 10m, 12h or 7d')
     if (periodMs === 0 || periodMs > removalPeriodMsMax) {
-      return this.#problem(`a period is at least 1s and at most ${removalPeriodMsMax / dayMs}d`)
+      return this.#wrong(`a period is at least 1s and at most ${removalPeriodMsMax / dayMs}d`)
     }
-    this.#advance()
+    this.#tokens.moveTo(wordEnd)
     return periodMs
   }
 
-  #advance(): void {
-    this.#token = readToken(this.#text, this.#token.end)
-  }
-
-  /** Moves past the token if it is of that kind. */
-  #take(kind: Token['kind']): boolean {
-    if (this.#token.kind !== kind) return false
-    this.#advance()
-    return true
-  }
-
-  /** Moves past the token if it is that keyword, in upper or lower case. */
-  #takeWord(word: string): boolean {
-    const { kind, text } = this.#token
-    if (kind !== 'word' || text.length !== word.length || text.toLowerCase() !== word) return false
-    this.#advance()
-    return true
-  }
-
   #isUnsupported(): boolean {
-    return this.#token.kind === 'word' && unsupportedStart.test(this.#token.text)
+    const { text, at, wordEnd } = this.#tokens
+    return unsupportedStart.test(text.slice(at, wordEnd))
   }
 
-  #unsupported(): RemovalProblem {
-    return this.#problem(
+  #unsupported(): undefined {
+    return this.#wrong(
       'conditions on sessions and subscriptions are not supported here, only "time after" and "no updates for"',
     )
   }
 
-  #expected(what: string): RemovalProblem {
-    return this.#problem(`expected ${what}`)
+  #expected(what: string): undefined {
+    return this.#wrong(`expected ${what}`)
   }
 
-  /** The problem at the current token; a broken token's own problem takes precedence over `reason`. */
-  #problem(reason: string): RemovalProblem {
-    const { kind, start, text } = this.#token
-    const character = characters(this.#text.slice(0, start)).length + 1
-    const found =
-      kind === 'end'
-        ? 'at the end'
-        : `near ${excerpt(this.#text.slice(start), kind === 'word' ? text.length : undefined)}`
-    return { problem: `has a syntax error at character ${character}, ${found}: ${kind === 'broken' ? text : reason}` }
+  /** Sets the problem at the next token; what is wrong with a quoted text takes precedence over `reason`. */
+  #wrong(reason: string): undefined {
+    const { text, at, isAtEnd, isAtWord, wordEnd } = this.#tokens
+    const quoted = this.#tokens.readQuoted()
+    const start = quoted?.start ?? at
+    const character = characters(text.slice(0, start)).length + 1
+    const found = isAtEnd ? 'at the end' : `near ${excerpt(text.slice(start), isAtWord ? wordEnd - at : undefined)}`
+    this.problem = `has a syntax error at character ${character}, ${found}: ${quoted?.problem ?? reason}`
+    return undefined
   }
 }
 

@@ -3,15 +3,31 @@
  * seconds are optional, and the zone is GMT or ±hhmm. Pure.
  */
 
+import { parseCount } from './period.js'
+
 export const dateExample = "'Sun, 3 Jun 2018 11:05:30 GMT'"
 
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+const weekdayStarts = weekdays.map((name) => name.slice(0, 3).toLowerCase())
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
 const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
 
-const dateForm =
-  /^(?:(?<weekday>[a-z]{3}), )?(?<day>\d{1,2}) (?<month>[a-z]{3}) (?<year>\d{4}) (?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2}))? (?:GMT|(?<sign>[+-])(?<offsetHour>\d{2})(?<offsetMinute>\d{2}))$/i
+/** The calendar repeats after this time, weekdays included; no year that is given is later. */
+const cycleYears = 2000
+const cycleMs = 730_485 * dayMs
+
+/** The first day of 1970. */
+const thursday = 4
+
+/** Without groups: the parts of a date of this form are where its first spaces say. */
+const dateForm = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|[+-]\d{4})$/i
+
+/** The number that `length` digits at an index of a date make. */
+function numberAt(text: string, at: number, length: number): number {
+  return parseCount(text, at, at + length) as number
+}
 
 /**
  * Parses a date. A weekday that does not match the date is an error: data will be removed at this date, so nothing is
@@ -20,29 +36,28 @@ const dateForm =
  * @returns milliseconds since 1970, which may be negative; or what is wrong, as a clause
  */
 export function parseDate(text: string): number | string {
-  const fields = dateForm.exec(text)?.groups
-  if (fields === undefined) return `expected a date such as ${dateExample} (GMT or an offset such as +0100)`
-  const { weekday, month = '', sign } = fields
-  const day = Number(fields.day)
-  const monthIndex = months.indexOf(month.toLowerCase())
-  // With setUTCFullYear, because Date.UTC maps the years 0 to 99 to 1900 to 1999.
-  const date = new Date(0)
-  date.setUTCFullYear(Number(fields.year), monthIndex, day)
-  if (monthIndex < 0 || date.getUTCMonth() !== monthIndex || date.getUTCDate() !== day) {
-    return 'there is no such day in the calendar'
-  }
-  const hour = Number(fields.hour)
-  const minute = Number(fields.minute)
-  const second = Number(fields.second ?? 0)
+  if (!dateForm.test(text)) return `expected a date such as ${dateExample} (GMT or an offset such as +0100)`
+  const dayAt = text[3] === ',' ? 5 : 0
+  const monthAt = text.indexOf(' ', dayAt) + 1
+  const day = numberAt(text, dayAt, monthAt - 1 - dayAt)
+  const month = months.indexOf(text.slice(monthAt, monthAt + 3).toLowerCase())
+  // Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  const year = numberAt(text, monthAt + 4, 4) + cycleYears
+  const dateMs = Date.UTC(year, month, day)
+  if (month < 0 || day < 1 || dateMs >= Date.UTC(year, month + 1)) return 'there is no such day in the calendar'
+  const hour = numberAt(text, monthAt + 9, 2)
+  const minute = numberAt(text, monthAt + 12, 2)
+  const second = text[monthAt + 14] === ':' ? numberAt(text, monthAt + 15, 2) : 0
   if (hour > 23 || minute > 59 || second > 59) return 'there is no such time of day'
-  const offsetHour = Number(fields.offsetHour ?? 0)
-  const offsetMinute = Number(fields.offsetMinute ?? 0)
+  const sign = text.at(-5)
+  const hasOffset = sign === '+' || sign === '-'
+  const offsetHour = hasOffset ? numberAt(text, text.length - 4, 2) : 0
+  const offsetMinute = hasOffset ? numberAt(text, text.length - 2, 2) : 0
   if (offsetHour > 23 || offsetMinute > 59) return 'there is no such offset'
-  const actual = weekdays[date.getUTCDay()] ?? ''
-  if (weekday !== undefined && weekday.toLowerCase() !== actual.slice(0, 3).toLowerCase()) {
-    return `that day is a ${actual}`
+  const weekday = (dateMs / dayMs + thursday) % 7
+  if (dayAt > 0 && weekdayStarts.indexOf(text.slice(0, 3).toLowerCase()) !== weekday) {
+    return `that day is a ${weekdays[weekday]}`
   }
-  const local = date.setUTCHours(hour, minute, second)
-  const offset = (offsetHour * 60 + offsetMinute) * minuteMs
-  return sign === '-' ? local + offset : local - offset
+  const minutes = hour * 60 + minute - (sign === '-' ? -1 : 1) * (offsetHour * 60 + offsetMinute)
+  return dateMs - cycleMs + minutes * minuteMs + second * 1000
 }
