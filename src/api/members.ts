@@ -8,7 +8,7 @@
  */
 import { propertiesBytesMax, valueLevelsMax } from '../limits.js'
 import { bodyNamesMax } from '../validators.js'
-import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, space } from './json-bytes.js'
+import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, quote, space } from './json-bytes.js'
 import { skipSpace, skipString, skipValue, tooDeep } from './skip-json.js'
 
 /** The members of one object. The texts are views into the body; undefined where there is no such member. */
@@ -24,8 +24,9 @@ export interface Members {
   size: Uint8Array | undefined
   deepBranchDepth: Uint8Array | undefined
   deepBranchLimit: Uint8Array | undefined
-  /** The members of `properties` and of `constraint`; empty if it is not an object. */
-  properties: Members | undefined
+  /** Undefined too if it is not an object. */
+  properties: PropertyMembers | undefined
+  /** The members of `constraint`; empty if it is not an object. */
   constraint: Members | undefined
   /** The members of each element of `operations`, up to a bound; empty for one that is not an object. */
   operations: Members[] | undefined
@@ -33,6 +34,19 @@ export interface Members {
   operationsCount: number
   /** The name, quoted, of the first member whose value has too many levels; nothing after it was examined. */
   tooDeep: Uint8Array | undefined
+}
+
+/** The members of `properties`. */
+interface PropertyMembers {
+  /** How many there are; a repeated one counts each time. */
+  readonly count: number
+  /** Whether all are strings. */
+  readonly areStrings: boolean
+  /** Whether its contents are cut, and `boundProperties` says what of them is to be parsed. */
+  readonly areCut: boolean
+  /** Where the object begins, and the position after it. */
+  readonly start: number
+  readonly end: number
 }
 
 /**
@@ -47,6 +61,9 @@ const membersMax = bodyNamesMax + 1
 
 /** Bytes of properties that are examined, as `leastBytes` counts them: what has more is too large, or has a name twice. */
 const propertiesScannedMax = propertiesBytesMax + 0x100
+
+/** Properties up to this length are not cut: to parse them apart would take longer than it saves. */
+const propertiesUncutMax = 256
 
 /** The first byte that is not white space, which says what kind of value a text is; undefined when there is none. */
 export function firstByte(text: Uint8Array): number | undefined {
@@ -79,6 +96,8 @@ export function scanMembers(
     let end: number | typeof tooDeep
     if (name === 'operations' && operationsMax > 0 && body[start] === openBracket) {
       end = scanElements(body, start, levelsMax, operationsMax, members, cuts)
+    } else if (name === 'properties' && body[start] === openBrace) {
+      end = scanProperties(body, start, levelsMax, members, cuts)
     } else {
       end = skipValue(body, start, name === 'constraint' ? levelsMax + 1 : levelsMax)
       if (end !== tooDeep) keepText(body, name, start, end, members, cuts)
@@ -121,13 +140,59 @@ function keepText(
   members: Members,
   cuts: Cuts,
 ): void {
-  if (name === 'constraint' || name === 'properties') {
-    members[name] = scanInner(body, start, end, name, cuts)
+  if (name === 'constraint') {
+    members.constraint = scanInner(body, start, end, name, cuts)
     return
   }
   if (name === 'value') members.value = withoutSpace(body.subarray(start, end))
-  else if (name !== undefined && name !== 'operations') members[name] = body.subarray(start, end)
+  else if (name !== undefined && name !== 'operations' && name !== 'properties')
+    members[name] = body.subarray(start, end)
   cutContents(body, start, end, cuts)
+}
+
+/**
+ * The members of the properties that begin at `start`. Not with `eachMember`: a batch can have 100,000 of them.
+ *
+ * @returns the position after the object, or `tooDeep`
+ */
+function scanProperties(
+  body: Buffer,
+  start: number,
+  levelsMax: number,
+  members: Members,
+  cuts: Cuts,
+): number | typeof tooDeep {
+  let count = 0
+  let areStrings = true
+  let at = skipSpace(body, start + 1)
+  while (at < body.length && body[at] !== closeBrace) {
+    count++
+    at = skipSpace(body, skipSpace(body, skipString(body, at)) + 1)
+    if (body[at] === quote) {
+      at = skipString(body, at)
+    } else {
+      areStrings = false
+      at = skipValue(body, at, levelsMax - 1)
+      if (at === tooDeep) return tooDeep
+    }
+    at = skipSpace(body, at)
+    if (body[at] === comma) at = skipSpace(body, at + 1)
+  }
+  const end = at + 1
+  const areCut = end - start > propertiesUncutMax
+  members.properties = { count, areStrings, areCut, start, end }
+  if (areCut) cutContents(body, start, end, cuts)
+  return end
+}
+
+/** How many properties are to be parsed, up to a bound, and what JSON.parse need not see of them. */
+export function boundProperties(
+  body: Buffer,
+  { count, areStrings, areCut, start, end }: PropertyMembers,
+): { readonly count: number; readonly cuts: Cuts } {
+  const cuts: Cuts = []
+  if (!areCut || (areStrings && end - start <= propertiesScannedMax)) return { count, cuts }
+  return { count: scanInner(body, start, end, 'properties', cuts).count, cuts }
 }
 
 /** The members of an object within a body, of which only `value` is kept. */

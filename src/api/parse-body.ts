@@ -2,7 +2,8 @@
  * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`, in this order: UTF-8 →
  * members.ts → JSON.parse → repeated names → number of members → validator → size. JSON.parse, which would build them
  * first, sees no array in place of a body, no value that nests too deep, and no contents of arrays and objects of which
- * only the text counts: json-problem.ts checks those. Paths, selectors and properties are checked in parse.ts.
+ * only the text counts: json-problem.ts checks those. Long properties are parsed when their operation is checked, since
+ * short texts are decoded faster than one long text. Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
 import { isUtf8 } from 'node:buffer'
@@ -10,7 +11,7 @@ import { branchNumberMax, keyRateMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
-import { type Cuts, firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
+import { boundProperties, type Cuts, firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
 import { isProblem, type Problem, problem, shorten } from './problems.js'
 
 /** An object that its validator accepted, and what else is needed of it. */
@@ -91,15 +92,16 @@ function parseCut(bytes: Buffer, cuts: Cuts): Root | Problem {
   return found ?? { root: JSON.parse(withoutCuts(bytes, cuts)) }
 }
 
-function withoutCuts(bytes: Buffer, cuts: Cuts): string {
-  const kept = Buffer.allocUnsafe(bytes.length)
+function withoutCuts(bytes: Buffer, cuts: Cuts, start = 0, end = bytes.length): string {
+  if (cuts.length === 0) return bytes.toString('utf8', start, end)
+  const kept = Buffer.allocUnsafe(end - start)
   let length = 0
-  let from = 0
+  let from = start
   for (let i = 0; i < cuts.length; i += 2) {
     length += bytes.copy(kept, length, from, cuts[i])
     from = cuts[i + 1] as number
   }
-  length += bytes.copy(kept, length, from)
+  length += bytes.copy(kept, length, from, end)
   return kept.toString('utf8', 0, length)
 }
 
@@ -114,14 +116,20 @@ export function checkObject<Body>(
   sizeMax = 0,
 ): Parsed<Body> | Problem {
   if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
-  const repeated = repetitionProblem(bytes, members, input)
-  if (repeated !== undefined) return repeated
+  if (members.count !== Object.keys(input).length) {
+    return problem('duplicate_parameter', { name: repeatedName(bytes, members.start) ?? '' })
+  }
+  const properties = parseProperties(bytes, members, input)
+  if (isProblem(properties)) return properties
   if (members.isCrowded) return crowdProblem(input, shape.names)
+  // Strings are as they should be, and the validator need not look at thousands of them.
+  if (members.properties?.areStrings === false) Object.assign(input, properties)
   const validation = shape.validate(input)
   if (!validation.success) return problemOf(validation.error, input, { names: shape.names, sizeMax, members })
   for (const name of integerNames) {
     if (isInexact(members, name, sizeMax)) return integerProblem(name, members[textOf[name]], sizeMax)
   }
+  if (properties !== undefined) Object.assign(input, properties)
   const { value: valueText, constraint } = members
   return { body: validation.data, valueText, constraint: constraint && { bytes, members: constraint } }
 }
@@ -142,15 +150,19 @@ function levelsProblem(name: Uint8Array): Problem {
   })
 }
 
-/** A name that is repeated, in the body or in its properties: JSON.parse would silently use the last value. */
-function repetitionProblem(bytes: Buffer, members: Members, input: object): Problem | undefined {
-  if (members.count !== Object.keys(input).length) {
-    return problem('duplicate_parameter', { name: repeatedName(bytes, members.start) ?? '' })
-  }
-  const properties: unknown = members.properties && 'properties' in input && input.properties
-  if (members.properties === undefined || typeof properties !== 'object' || properties === null) return undefined
-  if (Array.isArray(properties) || members.properties.count === Object.keys(properties).length) return undefined
-  const name = repeatedName(bytes, members.properties.start) ?? ''
+/** Properties that were cut; or the problem of a name that is repeated, of which JSON.parse silently uses the last value. */
+function parseProperties(
+  bytes: Buffer,
+  { properties: members }: Members,
+  input: { readonly properties?: object },
+): { readonly properties: object } | Problem | undefined {
+  if (members === undefined) return undefined
+  const { count, cuts } = boundProperties(bytes, members)
+  const properties = members.areCut
+    ? (JSON.parse(withoutCuts(bytes, cuts, members.start, members.end)) as object)
+    : undefined
+  if (count === Object.keys(properties ?? input.properties ?? {}).length) return properties && { properties }
+  const name = repeatedName(bytes, members.start) ?? ''
   return problem('invalid_property', { name, problem: 'is given more than once; each may be given once' })
 }
 

@@ -21,18 +21,29 @@ const bytesPerSearch = 32
 
 /** @returns the position after the closing quote of the string that begins at `at` */
 export function skipString(body: Buffer, at: number): number {
+  const near = at + bytesPerSearch
+  while (++at <= near) {
+    const byte = body[at]
+    if (byte === quote) return at + 1
+    if (byte === backslash) at++
+  }
+  return skipLongString(body, at)
+}
+
+/** The same from a position within the string. It is a function of its own so that V8 inlines the short loop alone. */
+function skipLongString(body: Buffer, at: number): number {
   const { length } = body
-  let end = at + 1
+  let end = at
   while (end < length) {
+    const found = body.indexOf(quote, end)
+    if (found === -1) return length
+    if (!isEscaped(body, found)) return found + 1
+    end = found + 1
     for (const near = end + bytesPerSearch; end < near; end++) {
       const byte = body[end]
       if (byte === quote) return end + 1
       if (byte === backslash) end++
     }
-    const found = body.indexOf(quote, end)
-    if (found === -1) return length
-    if (!isEscaped(body, found)) return found + 1
-    end = found + 1
   }
   return length
 }

@@ -33,6 +33,12 @@ export interface CheckedProperties {
 const noRemoval: CheckedProperties = { removal: undefined }
 
 /**
+ * V8 keeps an object with this many members as a hash table, where a look-up of each value is three times as fast as
+ * Object.values. In smaller objects it is the other way round.
+ */
+const hashedMin = 128
+
+/**
  * Checks the properties of a request, in their order, and reads REMOVAL on the way, so that it is parsed once.
  *
  * The selector in a REMOVAL expression's remove clause is not checked; the caller does that when it plans the selector.
@@ -42,12 +48,18 @@ const noRemoval: CheckedProperties = { removal: undefined }
 export function parseProperties(properties: Properties): CheckedProperties | PropertyProblem {
   let checked = noRemoval
   let bytes = 0
-  for (const [name, value] of Object.entries(properties)) {
-    if (!name.isWellFormed()) {
+  const names = Object.keys(properties)
+  const values = names.length < hashedMin ? Object.values(properties) : undefined
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string
+    const value = (values === undefined ? properties[name] : values[i]) as string
+    const nameBytes = utf8Bytes(name)
+    if (nameBytes === undefined) {
       return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 cannot encode' }
     }
-    if (!value.isWellFormed()) return { name, problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+    const valueBytes = utf8Bytes(value)
+    if (valueBytes === undefined) return { name, problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
+    bytes += nameBytes + valueBytes
     if (bytes > propertiesBytesMax) {
       return {
         name,
@@ -63,6 +75,23 @@ export function parseProperties(properties: Properties): CheckedProperties | Pro
     }
   }
   return checked
+}
+
+/** The bytes of a text in UTF-8; undefined if it has a lone surrogate. Most are so short that a native call takes longer. */
+function utf8Bytes(text: string): number | undefined {
+  let bytes = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit < 0x80) bytes++
+    else if (unit < 0x800) bytes += 2
+    else if (unit < 0xd800 || unit > 0xdfff) bytes += 3
+    else {
+      const pair = text.codePointAt(i++) as number
+      if (pair <= 0xffff) return undefined
+      bytes += 4
+    }
+  }
+  return bytes
 }
 
 /**
