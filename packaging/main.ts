@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildDeb } from './deb.js'
-import { repositoryVersion, restartBefore } from './release.js'
+import { isOlder, repositoryVersion, restartBefore } from './release.js'
 import { buildTarball } from './tarball.js'
 import { buildTree, labelTree } from './tree.js'
 
@@ -17,7 +17,7 @@ const { values: flags } = parseArgs({
     out: { type: 'string', default: 'packages' },
     /** Other versions than that of package.json, for tests of upgrades. */
     version: { type: 'string', multiple: true, default: [repositoryVersion] },
-    /** Another release than restart-before names, for the same. */
+    /** Another release than restart-before names, for the same. It counts for the versions from that one on. */
     'restart-before': { type: 'string', default: restartBefore },
     /** Larger files, in a fraction of the time. */
     fast: { type: 'boolean', default: false },
@@ -31,7 +31,8 @@ try {
   const directory = join(work, 'tree')
   buildTree(directory)
   const files = flags.version.flatMap((version) => {
-    const release = { version, restartBefore: flags['restart-before'] }
+    const named = flags['restart-before']
+    const release = { version, restartBefore: isOlder(version, named) ? restartBefore : named }
     labelTree(directory, release)
     return [
       buildDeb(directory, release, work, out, flags.fast),

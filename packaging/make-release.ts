@@ -7,7 +7,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { repositoryVersion, restartBefore } from './release.js'
+import { isOlder, repositoryVersion, restartBefore } from './release.js'
 import { keepReleaseStore } from './release-store.js'
 import { root, run, runVisibly } from './run.js'
 
@@ -56,11 +56,6 @@ function problemBefore(): string | undefined {
   if (isOlder(version, restartBefore))
     return `packaging/restart-before says ${restartBefore}, which comes after ${version}`
   return changesProblem()
-}
-
-function isOlder(version: string, other: string): boolean {
-  const [first] = run('sort', ['--version-sort'], root, `${version}\n${other}\n`).split('\n')
-  return version !== other && first === version
 }
 
 /** What is wrong with the change log: each release says whether an upgrade to it needs a restart. */

@@ -4,10 +4,12 @@ import { root, run } from './run.js'
 
 const main = join(root, 'dist/main.js')
 
+/** What is printed for these words. It is the same in every version and kind of package, so it is asked for once. */
+const printed = new Map<string, string>()
+
 /** The page in roff, with the macros of man(7). */
 export function manualPage(version: string): string {
-  const help = (...words: readonly string[]): string => run(process.execPath, [main, 'help', ...words], root)
-  const overview = help()
+  const overview = help('')
   return `.TH TOPICD 8 "" "topicd ${version}"
 .SH NAME
 topicd \\- topic tree over HTTP
@@ -21,7 +23,7 @@ Serves a tree of topics over HTTP: each topic has a path and a value, which is s
 ${verbatim(overview.slice(overview.indexOf('Commands:')))}
 .SH COMMANDS
 ${commandsIn(overview)
-  .map((name) => `.SS topicd ${name}\n${verbatim(help(...name.split(' ')))}`)
+  .map((name) => `.SS topicd ${name}\n${verbatim(help(name))}`)
   .join('\n')}
 .SH FILES
 .TP
@@ -42,6 +44,14 @@ those of an instance
 .SH SEE ALSO
 The folder docs/ of the program: /usr/lib/topicd/docs or /opt/topicd/docs
 `
+}
+
+/** The help for a command; the overview for none. */
+function help(command: string): string {
+  const text =
+    printed.get(command) ?? run(process.execPath, [main, 'help', ...command.split(' ').filter(Boolean)], root)
+  printed.set(command, text)
+  return text
 }
 
 /** The names of the commands that the overview lists, those without a page of their own aside. */

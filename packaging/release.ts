@@ -1,7 +1,7 @@
 /** What a package says of its release. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from './run.js'
+import { root, run } from './run.js'
 
 export interface Release {
   readonly version: string
@@ -16,3 +16,8 @@ export const repositoryVersion = (
 
 /** The release that the file restart-before names. */
 export const restartBefore = readFileSync(join(root, 'packaging/restart-before'), 'utf8').trim()
+
+export function isOlder(version: string, other: string): boolean {
+  const [first] = run('sort', ['--version-sort'], root, `${version}\n${other}\n`).split('\n')
+  return version !== other && first === version
+}

@@ -17,7 +17,9 @@ interface Lock {
 /** Makes the program's folder at `directory`, which must not exist. It has no version yet. */
 export function buildTree(directory: string): void {
   mkdirSync(directory, { recursive: true })
-  unpack(pack(root, directory), directory)
+  const [program] = pack([root], directory)
+  assert(program !== undefined, 'npm packed nothing')
+  unpack(program.file, directory)
   cpSync(join(root, 'package-lock.json'), join(directory, 'package-lock.json'))
   run('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund', '--loglevel=error'], directory)
   addBinaries(directory)
@@ -45,35 +47,40 @@ function addBinaries(directory: string): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
   const binaries = Object.entries(lock.packages).filter(([path]) => path.startsWith(binaryPrefix))
   assert(binaries.length > 1, `package-lock.json names no binaries for ${binaryPrefix}`)
-  for (const [path, { version, integrity }] of binaries) {
+  const packed = pack(
+    binaries.map(([path, { version }]) => `${path.replace('node_modules/', '')}@${version}`),
+    directory,
+  )
+  for (const [i, [path, { integrity }]] of binaries.entries()) {
+    assert(packed[i]?.integrity === integrity, `${path} is not what package-lock.json names`)
     const target = join(directory, path)
     rmSync(target, { recursive: true, force: true })
     mkdirSync(target, { recursive: true })
-    unpack(pack(`${path.replace('node_modules/', '')}@${version}`, target, integrity), target)
+    unpack(packed[i].file, target)
   }
 }
 
+interface Packed {
+  readonly file: string
+  /** Its checksum. */
+  readonly integrity: string
+}
+
 /**
- * Packs a package with npm: that of a folder, or one of the registry. Its scripts are not run: the checkout is built
+ * Packs packages with npm: those of folders, or of the registry. Their scripts are not run: the checkout is built
  * already, and building it again would disturb whatever runs from it.
  *
- * @param integrity what the packed file's checksum must be
- * @returns the file, in `directory`
+ * @returns their files, in `directory` and in the same order
  */
-function pack(specification: string, directory: string, integrity?: string): string {
-  const [packed] = JSON.parse(
-    run(
-      'npm',
-      ['pack', specification, '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', directory],
-      root,
-    ),
-  ) as readonly { readonly filename: string; readonly integrity: string }[]
-  assert(packed !== undefined, `npm packed nothing for ${specification}`)
-  assert(
-    integrity === undefined || packed.integrity === integrity,
-    `${specification} is not what package-lock.json names`,
-  )
-  return join(directory, packed.filename.replace('@', '').replace('/', '-'))
+function pack(specifications: readonly string[], directory: string): readonly Packed[] {
+  const flags = ['--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', directory]
+  const packed = JSON.parse(run('npm', ['pack', ...specifications, ...flags], root)) as readonly {
+    readonly filename: string
+    readonly integrity: string
+  }[]
+  return packed.map(({ filename, integrity }) => {
+    return { file: join(directory, filename.replace('@', '').replace('/', '-')), integrity }
+  })
 }
 
 function unpack(file: string, directory: string): void {

@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { buildPackages, packageIn } from '../support/built-packages.js'
+import { builtPackages } from '../support/built-packages.js'
 import { lastRequests } from '../support/last-requests.js'
 import { fetchNewerLibc, newerLibcMinor, whyNoNewerLibc } from '../support/newer-libc.js'
 import { startServer } from '../support/server.js'
@@ -40,8 +40,7 @@ function download(range: string): { readonly node: string; readonly version: str
   return { node: join(directory, 'bin/node'), version: packed.version }
 }
 
-const packages = buildPackages(t, ['1.0.0'])
-execFileSync('tar', ['-xzf', packageIn(packages, /^topicd-.*tar/), '-C', base])
+execFileSync('tar', ['-xzf', builtPackages(t)('tarball', '1.0.0'), '-C', base])
 const program = join(base, 'topicd-1.0.0/dist/main.js')
 
 let newerLibc: string | undefined

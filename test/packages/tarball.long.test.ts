@@ -1,7 +1,7 @@
 /** The tarball in a machine with a real systemd: an installation, an upgrade, and a roll-back by one command. */
 import { copyFileSync } from 'node:fs'
 import t from 'tap'
-import { buildPackages, packageIn } from '../support/built-packages.js'
+import { builtPackages } from '../support/built-packages.js'
 import { Machine, whyNoMachine } from '../support/machine.js'
 import { makeKey, post, step, underLoad, until } from '../support/machine-steps.js'
 
@@ -13,11 +13,10 @@ if (skip !== false) process.stderr.write(`THE TARBALL WAS NOT TESTED IN A MACHIN
 const ready = 'curl -sSf http://127.0.0.1:8081/readyz'
 
 await t.test('the tarball in a machine', { skip }, async (t) => {
-  const packages = buildPackages(t, ['1.0.0', '1.1.0'])
+  const packageOf = builtPackages(t)
   const machine = await Machine.boot(t)
-  for (const version of ['1.0.0', '1.1.0']) {
-    copyFileSync(packageIn(packages, new RegExp(`^topicd-${version}-.*tar`)), machine.path(`root/${version}.tar.gz`))
-  }
+  for (const version of ['1.0.0', '1.1.0'] as const)
+    copyFileSync(packageOf('tarball', version), machine.path(`root/${version}.tar.gz`))
   let token = ''
   const files = (): string =>
     machine.run(`find /etc /var/lib /usr/lib/systemd /usr/bin /usr/local/bin /usr/local/share/man -name '*topicd*' | sort
@@ -35,7 +34,7 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
   await step(t, 'an installation', async (t) => {
     const installed = machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
     t.match(installed, 'sudo /usr/local/bin/topicd keys add admin', 'it says what to do next')
-    await until(machine, ready, 10)
+    until(machine, ready, 10)
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
     t.equal(post(machine, token, 'addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}')
     t.equal(machine.run('systemctl is-enabled topicd'), 'enabled')
@@ -63,7 +62,7 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
 
   await step(t, 'a restart finds the release in use', async () => {
     machine.run('systemctl restart topicd')
-    await until(machine, ready, 10)
+    until(machine, ready, 10)
   })
 
   await step(t, 'an upgrade that was broken off after the link moved is completed from where it began', async (t) => {

@@ -1,4 +1,7 @@
-/** Packages of this checkout, built for a test: quickly, so larger than those of a release. */
+/**
+ * Packages of this checkout, built for tests: quickly, so larger than those of a release. The runner names a directory in
+ * which the files of a run find them; the first that needs them builds them there, the others wait for it.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,26 +10,34 @@ import type { Test } from 'tap'
 
 const root = join(import.meta.dirname, '../..')
 
-/**
- * Builds the packages of these versions.
- *
- * @param kinds which of them: deb, tarball or both
- * @returns the folder that they are in until the test ends
- */
-export function buildPackages(t: Test, versions: readonly string[], ...flags: readonly string[]): string {
-  const out = mkdtempSync(join(tmpdir(), 'topicd-packages-'))
-  t.teardown(() => rmSync(out, { recursive: true, force: true }))
-  const args = versions.flatMap((version) => ['--version', version])
-  execFileSync(process.execPath, [join(root, 'dist-packaging/main.js'), '--fast', '--out', out, ...args, ...flags], {
+/** Names the directory in the environment of a test file. */
+export const sharedPackages = 'SHARED_PACKAGES'
+
+/** To the last of these versions an upgrade restarts the service. */
+export type PackageVersion = '1.0.0' | '1.1.0' | '2.0.0'
+
+/** @returns finds the package of a version, until the test ends */
+export function builtPackages(t: Test): (kind: 'deb' | 'tarball', version: PackageVersion) => string {
+  const directory = process.env[sharedPackages] ?? ownDirectory(t)
+  const out = join(directory, 'built')
+  const versions = ['1.0.0', '1.1.0', '2.0.0'].flatMap((version) => ['--version', version])
+  const program = [process.execPath, join(root, 'dist-packaging/main.js'), '--fast', '--restart-before', '2.0.0']
+  // Under its name the directory is complete.
+  const script = '[ -e "$0" ] || { "$@" --out "$0.new" && mv "$0.new" "$0"; }'
+  execFileSync('flock', [join(directory, 'lock'), 'sh', '-c', script, out, ...program, ...versions], {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  return out
+  return (kind, version) => {
+    const prefix = kind === 'deb' ? `topicd_${version}_` : `topicd-${version}-`
+    const name = readdirSync(out).find((name) => name.startsWith(prefix))
+    if (name === undefined) throw new Error(`no ${kind} of ${version} was built`)
+    return join(out, name)
+  }
 }
 
-/** The file in a folder whose name this matches. */
-export function packageIn(directory: string, pattern: RegExp): string {
-  const found = readdirSync(directory).find((name) => pattern.test(name))
-  if (found === undefined) throw new Error(`no package in ${directory} is named ${pattern}`)
-  return join(directory, found)
+function ownDirectory(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'topicd-packages-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
 }

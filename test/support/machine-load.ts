@@ -3,11 +3,15 @@
  * topicd's own client until its standard input ends, and then prints what failed, as JSON.
  */
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../dist/client/index.js'
 
 const [, , url = '', key = ''] = process.argv
 
 const lanes = 16
+
+/** Of each lane after a write and a fetch: the load shows what fails, and leaves the machine to what happens beside it. */
+const pauseMs = 20
 
 /** What the load has seen. */
 export interface LoadReport {
@@ -41,6 +45,7 @@ async function lane(number: number): Promise<void> {
       const now = performance.now()
       longestGapMs = Math.max(longestGapMs, now - lastMs)
       lastMs = now
+      await sleep(pauseMs)
     } catch (error) {
       const { message, cause } = error as Error & { readonly cause?: unknown }
       failed.push(`${message} ${cause instanceof Error ? cause.message : ''}`)

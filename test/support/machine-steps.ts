@@ -26,7 +26,7 @@ export async function underLoad(t: Test, machine: Machine, token: string, run: (
   const child = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token])
   const report = await reportOf(child, run).finally(() => child.kill('SIGKILL'))
   t.strictSame(report.failed, [], 'no request failed')
-  t.ok(report.answered > 100, `${report.answered} were answered`)
+  t.ok(report.answered > 50, `${report.answered} were answered`)
   t.comment(`${report.answered} answers, ${report.broken} repeated, longest gap ${report.longestGapMs} ms`)
   return report
 }
@@ -45,15 +45,14 @@ async function reportOf(load: ChildProcess, run: () => void): Promise<LoadReport
 }
 
 /** Waits until a script succeeds in the machine; fails after `secondsMax`. @returns how long it took, in seconds */
-export async function until(machine: Machine, script: string, secondsMax: number): Promise<number> {
+export function until(machine: Machine, script: string, secondsMax: number): number {
   const startedMs = performance.now()
-  for (;;) {
-    const { status, output } = machine.try(script)
-    const seconds = (performance.now() - startedMs) / 1000
-    if (status === 0) return seconds
-    if (seconds > secondsMax) throw new Error(`not within ${secondsMax} s: ${script}\n${output}`)
-    await sleep(50)
-  }
+  // One shell that tries again: to enter the machine each time would cost more than most scripts.
+  const { status, output } = machine.try(
+    `while ! (${script}); do [ $SECONDS -lt ${secondsMax} ] || exit 1; sleep 0.2; done`,
+  )
+  if (status !== 0) throw new Error(`not within ${secondsMax} s: ${script}\n${output}`)
+  return (performance.now() - startedMs) / 1000
 }
 
 /** A request to one of the routes, as a script. @returns the answer's body */

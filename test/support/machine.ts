@@ -85,7 +85,8 @@ export class Machine {
     // A session of its own: a script that signals its process group must not reach this one. An environment of its own,
     // set in the machine: tap adds a module of this one to that of every process that it sees started.
     const enter = ['--wait', 'nsenter', '-t', String(this.#leader), '-a', 'env', '-i', ...machineEnvironment]
-    const { status, stdout } = spawnSync('setsid', [...enter, 'bash', '-c', `exec 2>&1\n${script}`], {
+    // Without --norc, bash would take its standard input for that of a remote shell, and read this machine's ~/.bashrc.
+    const { status, stdout } = spawnSync('setsid', [...enter, 'bash', '--norc', '-c', `exec 2>&1\n${script}`], {
       encoding: 'utf8',
     })
     return { status, output: stdout }

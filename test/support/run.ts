@@ -14,9 +14,10 @@
  * A file that passes is one line; of a file that fails, the whole output is shown. The exit status is 1 if any failed,
  * or none ran.
  */
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sharedPackages } from './built-packages.js'
 import { findBinaries, OwnCluster, sharedEngine } from './postgres-cluster.js'
 import { endOf, startTest, testEnvironment, type Verdict, verdictOf } from './test-process.js'
 
@@ -100,6 +101,8 @@ const isQuick = names.includes('quick')
 const engine = chosen.size > 1 ? await startEngine() : undefined
 const env = testEnvironment(option('timeout') ?? timeoutSDefault)
 if (engine !== undefined) env[sharedEngine] = engine.address('postgres')
+const packages = mkdtempSync(join(tmpdir(), 'topicd-packages-'))
+env[sharedPackages] = packages
 
 // Quick files often wait, so one more than there are cores may run; others measure time, and only two run at once.
 const waiting = groupsOf([...chosen])
@@ -109,6 +112,7 @@ async function work(): Promise<void> {
 }
 await Promise.all(Array.from({ length: option('jobs') ?? (isQuick ? availableParallelism() + 1 : 2) }, work))
 await engine?.remove()
+rmSync(packages, { recursive: true, force: true })
 
 const sum = (count: (outcome: Outcome) => number): number => outcomes.reduce((total, each) => total + count(each), 0)
 if (args.includes('--times')) {
