@@ -134,7 +134,7 @@ async function measureSeries(
 ): Promise<SizedResult[]> {
   const results: SizedResult[] = []
   for (const size of options.smoke ? series.sizes.slice(0, 1) : series.sizes) {
-    for (const workload of series.workloads) {
+    for (const workload of options.smoke ? series.workloads.slice(0, 1) : series.workloads) {
       const scale = scaleOf(workload, { ...options, ...series.scale?.(size) })
       const workers = series.workers?.(size) ?? options.workers
       const result = await measure(workload, scale, contenders, { ...measureOptions, workers })

@@ -23,8 +23,8 @@ import { mixed } from '../workloads/mixed.js'
 const defaultMinutes = 10
 
 /** In a smoke run, whose verdict does not count. */
-const smokeMinutes = 0.1
-const smokeSampleMs = 100
+const smokeMinutes = 0.04
+const smokeSampleMs = 50
 
 /** Time between two readings of /proc. */
 const sampleMs = 2000

@@ -3,9 +3,11 @@
  * benchmark that is run only once a year would be broken by then. Its figures mean nothing here.
  */
 import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Test, test } from 'tap'
+import root, { type Test, test } from 'tap'
 
 const main = join(import.meta.dirname, '../../dist-bench/main.js')
 
@@ -26,16 +28,19 @@ const plainEnvironment = { ...process.env, NODE_OPTIONS: '' }
 
 const stdoutBytesMax = 64 * 1024 * 1024
 
-/** @param args a verb, if there is one, comes first */
-async function smoke(t: Test, ...args: string[]): Promise<Report['results']> {
-  const directory = t.testdir()
-  const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
-  const command = [main, ...args, '--smoke', '--json', ...directories]
-  const { stdout } = await promisify(execFile)(process.execPath, command, {
-    env: plainEnvironment,
-    maxBuffer: stdoutBytesMax,
-  })
-  return (JSON.parse(stdout) as Report).results
+/** Loaded data is kept from one run to the next, so one runs after the other. */
+const base = mkdtempSync(join(tmpdir(), 'topicd-bench-test-'))
+root.teardown(() => rmSync(base, { recursive: true, force: true }))
+
+/** @param args a verb, if there is one, comes first; @returns what is printed */
+async function run(...args: string[]): Promise<string> {
+  const command = [main, ...args, '--smoke', '--dir', base, '--keep', join(base, 'kept')]
+  const options = { env: plainEnvironment, maxBuffer: stdoutBytesMax }
+  return (await promisify(execFile)(process.execPath, command, options)).stdout
+}
+
+async function smoke(...args: string[]): Promise<Report['results']> {
+  return (JSON.parse(await run(...args, '--json')) as Report).results
 }
 
 function checkResults(t: Test, results: Report['results'], contenders: readonly string[]): void {
@@ -52,27 +57,36 @@ function checkResults(t: Test, results: Report['results'], contenders: readonly 
   }
 }
 
-/** Groups of workloads that run at the same time: most of the time is spent on starting and stopping servers. */
-const groups = [
-  ['fetch-path', 'page-10', 'page-100', 'deep-cursor', 'overwrite-1', 'overwrite-64'],
-  ['overwrite-256', 'add-remove', 'mixed-90-10', 'many-publishers', 'big-fetch', 'big-overwrite'],
-  ['batch-100', 'batch-1000', 'cas', 'list-children'],
-  ['subtree-shallow', 'subtree-deep', 'split-path-skip', 'literal-prefix', 'scan-nothing', 'fetch-beside-scan'],
+/** Some workloads are run here beside other contenders: most of the time is spent on starting and stopping servers. */
+const runs = [
+  {
+    names: 'topicd',
+    contenders: ['topicd'],
+    workloads: [
+      ...['fetch-path', 'page-10', 'page-100', 'overwrite-1', 'overwrite-64', 'overwrite-256', 'add-remove'],
+      ...['many-publishers', 'big-fetch', 'batch-100', 'batch-1000', 'cas', 'list-children', 'subtree-shallow'],
+      ...['subtree-deep', 'split-path-skip', 'literal-prefix', 'scan-nothing', 'fetch-beside-scan'],
+    ],
+  },
+  {
+    names: 'bare,topicd,fastify',
+    contenders: ['bare', 'topicd', 'fastify + lmdb'],
+    workloads: ['mixed-90-10', 'deep-cursor'],
+  },
+  { names: 'bare,file,topicd', contenders: ['bare', 'file', 'topicd'], workloads: ['big-overwrite'] },
 ]
 
-test('every workload runs and all its answers are right', { jobs: groups.length }, async (t) => {
-  for (const group of groups) {
-    void t.test(group.join(', '), async (t) => {
-      const results = await smoke(t, '--contenders', 'topicd', ...group)
-      t.strictSame(
-        results.map(({ workload }) => workload),
-        group,
-        'no workload is left out',
-      )
-      checkResults(t, results, ['topicd'])
-    })
-  }
-})
+for (const { names, contenders, workloads } of runs) {
+  test(`all answers of ${names} are right: ${workloads.join(', ')}`, async (t) => {
+    const results = await smoke('--contenders', names, ...workloads)
+    t.strictSame(
+      results.map(({ workload }) => workload),
+      workloads,
+      'no workload is left out',
+    )
+    checkResults(t, results, contenders)
+  })
+}
 
 async function help(...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [main, ...args, '--help'], { env: plainEnvironment })).stdout
@@ -81,7 +95,7 @@ async function help(...args: string[]): Promise<string> {
 test('help lists exactly the workloads that are run here', async (t) => {
   const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await help()) ?? []
   const offered = list.split('\n').map((line) => line.trim().split(' ')[0])
-  t.strictSame(offered.toSorted(), groups.flat().toSorted())
+  t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
 })
 
 const verbs = ['growth', 'compare', 'memory', 'idle', 'fairness', 'cores', 'profile', 'postgres', 'fenced']
@@ -112,43 +126,35 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
   }
 })
 
-test('growth measures every series, and profile, memory, idle, fairness and cores print their figures', {
-  jobs: 3,
-}, async (t) => {
-  const run = async (t: Test, ...args: string[]): Promise<string> => {
-    const directory = t.testdir()
-    const directories = ['--dir', directory, '--keep', join(directory, 'kept')]
-    const command = [main, ...args, '--smoke', ...directories]
-    return (await promisify(execFile)(process.execPath, command, { env: plainEnvironment })).stdout
-  }
-  void t.test('growth prints every series', async (t) => {
-    const stdout = await run(t, 'growth')
+test('growth measures every series, and profile, memory, idle, fairness and cores print their figures', async (t) => {
+  await t.test('growth prints every series', async (t) => {
+    const stdout = await run('growth')
     t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
     for (const axis of ['topics', 'bytes per value', 'connections', 'workers', 'items per page'])
       t.match(stdout, new RegExp(`^${axis}: `, 'm'), axis)
   })
-  void t.test('profile prints how busy the process was', async (t) => {
-    const stdout = await run(t, 'profile', 'fetch-path', '--output', t.testdirName)
+  await t.test('profile prints how busy the process was', async (t) => {
+    const stdout = await run('profile', 'fetch-path', '--output', join(base, 'profiles'))
     t.match(stdout, /\.cpuprofile: busy for /)
   })
-  void t.test('memory prints a verdict for a worker', async (t) => {
-    t.match(await run(t, 'memory'), /^worker 1: /m)
+  await t.test('memory prints a verdict for a worker', async (t) => {
+    t.match(await run('memory'), /^worker 1: /m)
   })
-  void t.test('idle prints the memory of a connection and the latencies beside them', async (t) => {
-    const stdout = await run(t, 'idle')
+  await t.test('idle prints the memory of a connection and the latencies beside them', async (t) => {
+    const stdout = await run('idle')
     t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)
     t.notMatch(stdout, 'WRONG')
   })
-  void t.test('fairness prints what others wait beside a stream of batches', async (t) => {
-    const stdout = await run(t, 'fairness')
+  await t.test('fairness prints what others wait beside a stream of batches', async (t) => {
+    const stdout = await run('fairness')
     t.match(
       stdout,
       /^beside one client's batches of 100, [1-9]\d* a second:\noverwrite .* beside them: [\d.]+ ×\nfetch /m,
     )
     t.notMatch(stdout, 'WRONG')
   })
-  void t.test('cores prints what it measured and what it computed', async (t) => {
-    const stdout = await run(t, 'cores')
+  await t.test('cores prints what it measured and what it computed', async (t) => {
+    const stdout = await run('cores')
     t.notMatch(stdout, /NO FIGURES|WRONG/, 'every answer is right, and no acknowledged write is lost')
     for (const row of [
       /^\| overwrite-256 \| [\d.,]+ \([\d.]+ ×\) \| [\d.,]+ \([\d.]+ ×\) \|$/m,
@@ -161,11 +167,6 @@ test('growth measures every series, and profile, memory, idle, fairness and core
   })
 })
 
-test('all answers of bare and fastify are right too', async (t) => {
-  const contenders = ['bare', 'topicd', 'fastify + lmdb']
-  checkResults(t, await smoke(t, '--contenders', 'bare,topicd,fastify', 'mixed-90-10', 'deep-cursor'), contenders)
-})
-
 const peerPrograms = ['redis-server', 'webdis', 'etcd']
 const missing = peerPrograms.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0)
 const skip = missing.length > 0 && `NOT INSTALLED: ${missing.join(', ')}`
@@ -173,17 +174,16 @@ const skip = missing.length > 0 && `NOT INSTALLED: ${missing.join(', ')}`
 test('all answers of the peers to batches, conditions and listings are right', { skip }, async (t) => {
   const storing = ['bare', 'topicd', 'redis + webdis', 'etcd']
   const words = ['--contenders', 'bare,topicd,redis,etcd']
-  checkResults(t, await smoke(t, ...words, 'batch-100', 'batch-1000', 'cas'), storing)
+  checkResults(t, await smoke(...words, 'batch-100', 'batch-1000', 'cas'), storing)
   const listing = ['--contenders', 'bare,topicd,redis', 'list-children']
-  checkResults(t, await smoke(t, ...listing), storing.slice(0, 3))
+  checkResults(t, await smoke(...listing), storing.slice(0, 3))
 })
 
-test('the file takes part, and all answers of a peer beside two revisions are right', async (t) => {
-  checkResults(t, await smoke(t, '--contenders', 'bare,file,topicd', 'big-overwrite'), ['bare', 'file', 'topicd'])
-  const compared = await smoke(t, 'compare', '.', '.', 'overwrite-64', '--peers', 'fastify')
+test('all answers of a peer beside two revisions are right', async (t) => {
+  const compared = await smoke('compare', '.', '.', 'overwrite-64', '--peers', 'fastify')
   checkResults(t, compared, ['bare', 'base', 'change', 'fastify + lmdb'])
 })
 
 test('all answers of two workers are right', async (t) => {
-  checkResults(t, await smoke(t, '--contenders', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
+  checkResults(t, await smoke('--contenders', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
 })
