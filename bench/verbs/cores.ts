@@ -27,9 +27,10 @@ import { page10 } from '../workloads/page.js'
 
 const workloads = [fetchPath, page10, overwrite256]
 
-/** Numbers of workers that are measured, and in a smoke run. */
+/** Numbers of workers that are measured; in a smoke run, those for the costs and those of which one is killed. */
 const workersMeasured = [1, 2, 4, 8]
-const workersInSmoke = [1, 2]
+const costWorkersInSmoke = [1]
+const killWorkersInSmoke = [1, 2]
 
 /** Commits of each size, and kills of a worker for each number of workers; and in a smoke run. */
 const commits = 200
@@ -78,7 +79,7 @@ function compute(results: readonly Result[], commit: CommitLine, print: Session[
 /** The cost of each workload with each number of workers, beside the floor with as many. */
 async function measureCosts(contender: Contender, { options, measureOptions, print }: Session): Promise<Result[]> {
   const results: Result[] = []
-  for (const workers of options.smoke ? workersInSmoke : workersMeasured) {
+  for (const workers of options.smoke ? costWorkersInSmoke : workersMeasured) {
     for (const workload of workloads) {
       const scale = scaleOf(workload, options)
       const result = await measure(workload, scale, [bare, contender], { ...measureOptions, workers })
@@ -98,7 +99,7 @@ function measureLock(contender: Contender, { options, measureOptions }: Session)
 async function measureKills(contender: Contender, session: Session): Promise<Replacements[]> {
   const { smoke } = session.options
   const replacements: Replacements[] = []
-  for (const workers of smoke ? workersInSmoke : workersMeasured) {
+  for (const workers of smoke ? killWorkersInSmoke : workersMeasured) {
     const options = { ...session.options, workers }
     const { running, tree, close } = await openOn(contender, overwrite256, { ...session, options })
     const measured = measureReplacements(running, tree, workers, smoke ? killsInSmoke : kills)
