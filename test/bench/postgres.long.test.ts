@@ -6,12 +6,11 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { postgres, skipReason } from '../support/postgres.js'
+import { skipReason } from '../support/postgres.js'
+import { hasPostgres } from '../support/postgres-pair.js'
 
-const engine = await postgres()
-// The benchmarks start a PostgreSQL of their own, which may not be installed where a server is named.
-const skip =
-  engine === undefined ? skipReason : engine.cluster === undefined && 'NOT RUN WITH A NAMED POSTGRESQL SERVER'
+// The benchmarks start a PostgreSQL of their own.
+const skip = !hasPostgres && skipReason
 
 const benches: readonly (readonly [name: string, workloads: readonly string[], claims: readonly RegExp[]])[] = [
   [

@@ -6,22 +6,18 @@
 import t from 'tap'
 import { Load } from '../support/load.js'
 import { first } from '../support/only.js'
-import { postgres, skipReason } from '../support/postgres.js'
+import { ownPostgres, skipReason } from '../support/postgres.js'
 import { seededRandom } from '../support/random.js'
 import { startServer, until } from '../support/server.js'
 
 /** How long PostgreSQL stays away, in ms. */
 const awayMs = 700
 
-const engine = await postgres()
-const cluster = engine?.cluster
-const skip =
-  engine === undefined
-    ? skipReason
-    : cluster === undefined && 'THE POSTGRESQL OF TOPICD_TEST_POSTGRES IS NOT OURS TO STOP'
+const engine = await ownPostgres()
+const skip = engine === undefined && skipReason
 
 await t.test('restarts of PostgreSQL under load lose no acknowledged write', { skip, timeout: 150_000 }, async (t) => {
-  if (engine === undefined || cluster === undefined) return
+  if (engine === undefined) return
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2, store: await engine.database() })
   const load = new Load({
@@ -35,7 +31,7 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
     await t.test(`after ${signal} requests are answered 503 until PostgreSQL is back`, async (t) => {
       const before = load.acknowledged
       await until('load', async () => (load.acknowledged > before + 50 ? true : undefined))
-      await cluster.stop(signal)
+      await engine.cluster.stop(signal)
       const stoppedMs = performance.now()
       const refusals = [
         await server.post('fetch', { path: 'load/0' }),
@@ -50,7 +46,7 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
       }
       t.equal(first(refusals).code, 'store_unavailable', 'the outcome of a read is never unknown')
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, awayMs - (performance.now() - stoppedMs))))
-      await cluster.start()
+      await engine.cluster.start()
       const startedMs = performance.now()
       const recovered = load.acknowledged
       await until('recovery', async () => (load.acknowledged > recovered + 50 ? true : undefined))

@@ -14,8 +14,6 @@ import { type Cluster, execute, findBinaries, OwnCluster, sharedEngine } from '.
 export interface Postgres {
   /** The address of a new, empty database, with the schema or bare. */
   database(kind?: 'migrated' | 'bare'): Promise<string>
-  /** Undefined if the server must not be stopped by a test. */
-  readonly cluster: Cluster | undefined
 }
 
 /** Why tests that need PostgreSQL are skipped. */
@@ -32,20 +30,23 @@ export function postgres(): Promise<Postgres | undefined> {
 
 async function find(): Promise<Postgres | undefined> {
   const address = process.env.TOPICD_TEST_POSTGRES
-  if (address !== undefined) return serverAt(address, undefined, true)
+  if (address !== undefined) return serverAt(address, true)
   const shared = process.env[sharedEngine]
-  if (shared !== undefined) return serverAt(shared, undefined, false)
+  return shared === undefined ? ownPostgres() : serverAt(shared, false)
+}
+
+/** A PostgreSQL that no other file uses, so that tests may stop it; undefined if none is installed. */
+export async function ownPostgres(): Promise<(Postgres & { readonly cluster: Cluster }) | undefined> {
   const binaries = findBinaries()
   if (binaries === undefined) {
     console.error(`\n*** ${skipReason} ***\n`)
     return undefined
   }
-  const directory = await mkdtemp(join(tmpdir(), 'topicd-postgres-'))
-  const cluster = new OwnCluster(binaries, directory)
+  const cluster = new OwnCluster(binaries, await mkdtemp(join(tmpdir(), 'topicd-postgres-')))
   root.teardown(() => cluster.remove())
   await cluster.make()
   await cluster.start()
-  return serverAt(cluster.address('postgres'), cluster, false)
+  return { ...serverAt(cluster.address('postgres'), false), cluster }
 }
 
 /**
@@ -53,7 +54,7 @@ async function find(): Promise<Postgres | undefined> {
  *
  * @param isKept whether the server outlives the tests, so that the databases must be dropped at the end
  */
-function serverAt(address: string, cluster: Cluster | undefined, isKept: boolean): Postgres {
+function serverAt(address: string, isKept: boolean): Postgres {
   const prefix = `topicd_test_${process.pid}_`
   let made = 0
   let template: Promise<string> | undefined
@@ -73,7 +74,6 @@ function serverAt(address: string, cluster: Cluster | undefined, isKept: boolean
   }
 
   return {
-    cluster,
     async database(kind = 'migrated') {
       if (kind === 'bare') return addressOf(await create(`encoding 'UTF8' template template0`))
       template ??= makeTemplate()
