@@ -21,42 +21,6 @@ function storeMessages(log: readonly Readonly<Record<string, unknown>>[]): unkno
   return log.map(({ msg }) => msg).filter((msg) => /the store/.test(String(msg)))
 }
 
-await t.test('a service that starts while its engine is away waits for it', { skip, timeout: 180_000 }, async (t) => {
-  const { primary, addressAt, standby } = await startPair(t)
-  await standby.stop('SIGQUIT')
-  await primary.stop('SIGINT')
-  const server = await startServer(t, {
-    store: addressAt(primary),
-    workers: 2,
-    check: false,
-    token: 'none',
-    flags: ['--first-key'],
-  })
-  refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'no key is known yet')
-  await until('/readyz says why', async () => {
-    const ready = await fetch(`${server.adminUrl}/readyz`)
-    return ready.status === 503 && /the engine cannot be reached/.test(await ready.text()) ? true : undefined
-  })
-  // Longer than a command would wait for the engine.
-  await new Promise((resolve) => setTimeout(resolve, 8000))
-  t.ok(server.running, 'it still waits')
-  t.strictSame(storeMessages(server.log), ['the store is unavailable'], 'it logs that once')
-  t.match(await server.command('reload'), { code: 0 }, 'a reload does not wait for the first key')
-  const pids = server.workerPids()
-  await primary.start()
-  const startedMs = performance.now()
-  await until('the keys are known', async () =>
-    (await server.post('fetch', { path: 'a' })).status === 401 ? true : undefined,
-  )
-  t.ok(
-    performance.now() - startedMs < 2000,
-    `it serves again ${(performance.now() - startedMs).toFixed(0)} ms after the engine accepted connections`,
-  )
-  await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
-  await server.logged('the store is back')
-  t.strictSame(server.workerPids(), pids, 'the workers are the same')
-})
-
 await t.test(
   'a service whose engine goes away refuses requests, keeps its metrics, recovers, and stops without an error',
   { skip, timeout: 180_000 },
@@ -150,37 +114,35 @@ async function statusesOf(server: Server, count: number): Promise<[number, numbe
   return [...statuses]
 }
 
-await t.test(
-  'two hosts with eight workers each use few enough sessions for the default max_connections',
-  { skip, timeout: 180_000 },
-  async (t) => {
-    const { primary, addressAt } = await startPair(t, ['max_connections=100'])
-    const options = { store: addressAt(primary), workers: 8, check: false }
+/** A few each: a service opens its sessions when the first of them wait, and keeps them for a minute. */
+const requestsEach = 10
+const allAnswered = [[200, 64 * requestsEach * 2]]
+
+await t.test('an engine of our own, with the default max_connections', { skip, timeout: 240_000 }, async (t) => {
+  const { primary, addressAt, standby } = await startPair(t, ['max_connections=100'])
+  const store = addressAt(primary)
+  let token = ''
+
+  await t.test('two hosts with eight workers each use few enough sessions for it', async (t) => {
+    const options = { store, workers: 8, check: false }
     const first = await startServer(t, options)
-    const second = await startServer(t, { ...options, token: first.token, dataDir: `${t.testdirName}/second` })
-    const found = await Promise.all([statusesOf(first, 40), statusesOf(second, 40)])
-    t.strictSame(found, [[[200, 64 * 40 * 2]], [[200, 64 * 40 * 2]]], 'every request was answered')
+    token = first.token
+    const second = await startServer(t, { ...options, token, dataDir: `${t.testdirName}/second` })
+    const found = await Promise.all([statusesOf(first, requestsEach), statusesOf(second, requestsEach)])
+    t.strictSame(found, [allAnswered, allAnswered], 'every request was answered')
     const row = only(
-      await execute(
-        addressAt(primary),
-        `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
-      ),
+      await execute(store, `select count(*) as count from pg_stat_activity where application_name = 'topicd'`),
     )
     t.ok(Number(row.count) <= 78, `they use ${String(row.count)} of the 97 sessions`)
-  },
-)
+  })
 
-await t.test(
-  'requests are answered while the engine has no slot for one more session',
-  { skip, timeout: 180_000 },
-  async (t) => {
-    const { primary, addressAt } = await startPair(t, ['max_connections=100'])
-    const server = await startServer(t, { store: addressAt(primary), workers: 2, check: false })
+  await t.test('requests are answered while it has no slot for one more session', async (t) => {
+    const server = await startServer(t, { store, workers: 2, check: false, token })
     t.strictSame(await statusesOf(server, 1), [[200, 128]], 'each worker has a session')
     const others: pg.Client[] = []
     t.teardown(() => Promise.all(others.map((client) => client.end())))
     for (;;) {
-      const client = new pg.Client({ connectionString: addressAt(primary) })
+      const client = new pg.Client({ connectionString: store })
       client.on('error', () => {})
       try {
         await client.connect()
@@ -190,6 +152,41 @@ await t.test(
       }
     }
     t.ok(others.length > 50, `other clients use the ${others.length} slots that were left`)
-    t.strictSame(await statusesOf(server, 40), [[200, 64 * 40 * 2]], 'every request was answered')
-  },
-)
+    t.strictSame(await statusesOf(server, requestsEach), allAnswered, 'every request was answered')
+  })
+
+  await t.test('a service that starts while its engine is away waits for it', async (t) => {
+    await standby.stop('SIGQUIT')
+    await primary.stop('SIGINT')
+    const server = await startServer(t, {
+      store: addressAt(primary),
+      workers: 2,
+      check: false,
+      token: 'none',
+      flags: ['--first-key'],
+    })
+    refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'no key is known yet')
+    await until('/readyz says why', async () => {
+      const ready = await fetch(`${server.adminUrl}/readyz`)
+      return ready.status === 503 && /the engine cannot be reached/.test(await ready.text()) ? true : undefined
+    })
+    // Longer than a command would wait for the engine.
+    await new Promise((resolve) => setTimeout(resolve, 8000))
+    t.ok(server.running, 'it still waits')
+    t.strictSame(storeMessages(server.log), ['the store is unavailable'], 'it logs that once')
+    t.match(await server.command('reload'), { code: 0 }, 'a reload does not wait for the first key')
+    const pids = server.workerPids()
+    await primary.start()
+    const startedMs = performance.now()
+    await until('the keys are known', async () =>
+      (await server.post('fetch', { path: 'a' })).status === 401 ? true : undefined,
+    )
+    t.ok(
+      performance.now() - startedMs < 2000,
+      `it serves again ${(performance.now() - startedMs).toFixed(0)} ms after the engine accepted connections`,
+    )
+    await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+    await server.logged('the store is back')
+    t.strictSame(server.workerPids(), pids, 'the workers are the same')
+  })
+})
