@@ -9,77 +9,70 @@ import { first } from '../support/only.js'
 import { patchedProgram } from '../support/patched.js'
 import { runCommand, type Server, type StartOptions, startServer, until } from '../support/server.js'
 
-t.test('a second service on the same data directory is refused', async (t) => {
+// Most of the time, those with `buffered` wait until a worker may be started again.
+t.jobs = 2
+
+t.test('a start beside another service', async (t) => {
   const server = await startServer(t)
-  const second = await runCommand(['serve', '--port', '0', '--admin-port', '0', '--data', server.dataDir])
-  t.equal(second.code, 11)
-  t.ok(second.stderr.includes(server.dataDir), second.stderr.trim())
+  const serve = (port: number, dataDir: string) =>
+    runCommand(['serve', '--port', String(port), '--admin-port', '0', '--data', dataDir])
+
+  await t.test('a second service on the same data directory is refused', async (t) => {
+    const second = await serve(0, server.dataDir)
+    t.equal(second.code, 11)
+    t.ok(second.stderr.includes(server.dataDir), second.stderr.trim())
+  })
+
+  await t.test('the port of another topicd is refused too', async (t) => {
+    const { code } = await serve(server.port, join(t.testdirName, 'other'))
+    t.equal(code, 10)
+  })
+
+  await t.test('a port in use is refused with a message that names it, and no worker is forked', async (t) => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => taken.close())
+    const { port } = taken.address() as { port: number }
+    const { code, stderr, stdout } = await serve(port, join(t.testdir(), 'db'))
+    t.equal(code, 10)
+    t.match(stderr, new RegExp(`127\\.0\\.0\\.1:${port}`))
+    t.notMatch(stdout, /"role":"worker"/)
+  })
+
   t.equal((await server.post('add', { path: 'a' })).status, 200, 'the first one goes on')
 })
 
-t.test('a port in use is refused with a message that names it, and no worker is forked', async (t) => {
-  const taken = createServer()
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => taken.close())
-  const { port } = taken.address() as { port: number }
-  const { code, stderr, stdout } = await runCommand([
-    'serve',
-    '--port',
-    String(port),
-    '--admin-port',
-    '0',
-    '--data',
-    join(t.testdir(), 'db'),
-  ])
-  t.equal(code, 10)
-  t.match(stderr, new RegExp(`127\\.0\\.0\\.1:${port}`))
-  t.notMatch(stdout, /"role":"worker"/)
-})
-
-t.test('the port of another topicd is refused too', async (t) => {
-  const server = await startServer(t)
-  const { code } = await runCommand([
-    'serve',
-    '--port',
-    String(server.port),
-    '--admin-port',
-    '0',
-    '--data',
-    join(t.testdirName, 'other'),
-  ])
-  t.equal(code, 10)
-})
-
 for (const workers of [1, 3]) {
-  const withWorkers = `with ${workers} ${workers === 1 ? 'worker' : 'workers'}`
-  t.test(`SIGTERM answers what is in flight and ends with 0, ${withWorkers}`, async (t) => {
+  t.test(`with ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
     const server = await startServer(t, { workers })
-    const clients = Array.from({ length: 32 }, () => server.connect())
-    await Promise.all(clients.map((client, i) => client.post('add', { path: `warm/${i}` })))
-    const inFlight = clients.map((client, i) => client.post('addAndSet', { path: `p/${i}`, value: i }))
-    t.strictSame(await server.stop(), { code: 0, signal: null })
-    const answers = await Promise.allSettled(inFlight)
-    const acknowledged = answers.flatMap((answer, i) =>
-      answer.status === 'fulfilled' && answer.value.status === 200 ? [i] : [],
-    )
-    t.equal(acknowledged.length, clients.length)
-    const again = await startServer(t, { dataDir: server.dataDir, token: server.token })
-    for (const i of acknowledged) {
-      const { text } = await again.post('fetch', { path: `p/${i}` })
-      t.equal(text, `{"path":"p/${i}","type":"json","value":${i}}`)
-    }
-  })
 
-  t.test(`a worker that is killed is replaced, ${withWorkers}`, async (t) => {
-    const server = await startServer(t, { workers })
-    await server.post('addAndSet', { path: 'kept', value: 1 })
-    const victim = first(server.workerPids())
-    process.kill(victim, 'SIGKILL')
-    await server.logged('worker died', (line) => line.worker === victim)
-    await server.logged('worker replaced')
-    t.equal(server.workerPids().length, workers)
-    const { text } = await server.connect().post('fetch', { path: 'kept' })
-    t.equal(text, '{"path":"kept","type":"json","value":1}')
+    await t.test('a worker that is killed is replaced', async (t) => {
+      await server.post('addAndSet', { path: 'kept', value: 1 })
+      const victim = first(server.workerPids())
+      process.kill(victim, 'SIGKILL')
+      await server.logged('worker died', (line) => line.worker === victim)
+      await server.logged('worker replaced')
+      t.equal(server.workerPids().length, workers)
+      const { text } = await server.connect().post('fetch', { path: 'kept' })
+      t.equal(text, '{"path":"kept","type":"json","value":1}')
+    })
+
+    await t.test('SIGTERM answers what is in flight and ends with 0', async (t) => {
+      const clients = Array.from({ length: 32 }, () => server.connect())
+      await Promise.all(clients.map((client, i) => client.post('add', { path: `warm/${i}` })))
+      const inFlight = clients.map((client, i) => client.post('addAndSet', { path: `p/${i}`, value: i }))
+      t.strictSame(await server.stop(), { code: 0, signal: null })
+      const answers = await Promise.allSettled(inFlight)
+      const acknowledged = answers.flatMap((answer, i) =>
+        answer.status === 'fulfilled' && answer.value.status === 200 ? [i] : [],
+      )
+      t.equal(acknowledged.length, clients.length)
+      const again = await startServer(t, { dataDir: server.dataDir, token: server.token, check: false })
+      for (const i of acknowledged) {
+        const { text } = await again.post('fetch', { path: `p/${i}` })
+        t.equal(text, `{"path":"p/${i}","type":"json","value":${i}}`)
+      }
+    })
   })
 }
 
@@ -115,13 +108,16 @@ t.test('signals within a second of the first, as GNU timeout sends them, are ign
   )
 })
 
+/** So many workers in a row that die by themselves before they serve end the service, as src/cluster/restarts.ts has it. */
+const deathsTolerated = 11
+
 t.test(
   'workers that are killed from outside are replaced, however many and however soon',
-  { timeout: 180_000 },
+  { timeout: 180_000, buffered: true },
   async (t) => {
     const server = await startServer(t)
     const killed = new Set<number>()
-    for (const deaths = 14; killed.size < deaths; ) {
+    for (const deaths = deathsTolerated + 1; killed.size < deaths; ) {
       const pid = await until('a worker', async () => server.workerPids().find((pid) => !killed.has(pid)), 60_000)
       const mayServe = killed.size === 0 || killed.size % 2 === 1
       if (mayServe) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
@@ -154,27 +150,34 @@ export async function startHttpServer(...args) {
 }
 `
 
-t.test('if workers die before they serve, again and again', { timeout: 240_000 }, async (t) => {
-  const refusal = join(t.testdir(), 'refuse')
-  const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', refusingToServe)
+t.test('if workers die before they serve, again and again', { timeout: 240_000, buffered: true }, async (t) => {
+  const directory = t.testdir()
+  const program = patchedProgram(join(directory, 'program'), 'http/server.js', refusingToServe)
+  t.jobs = 2
 
-  await t.test('the service goes on while another one serves, and says that it is not ready', async (t) => {
-    const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
-    writeFileSync(refusal, '')
-    process.kill(first(server.workerPids()), 'SIGKILL')
-    const failures = (): number => server.log.filter(({ msg }) => msg === 'worker failed to start').length
-    await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
-    t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
-    t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
-    t.match(
-      server.log.find(({ msg }) => msg === 'worker failed to start'),
-      { reason: 'told not to serve' },
-    )
-    rmSync(refusal)
-    await until('ready again', async () => (await readiness(server)) === 200 || undefined)
-  })
+  void t.test(
+    'the service goes on while another one serves, and says that it is not ready',
+    { buffered: true },
+    async (t) => {
+      const refusal = join(directory, 'one')
+      const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
+      writeFileSync(refusal, '')
+      process.kill(first(server.workerPids()), 'SIGKILL')
+      const failures = (): number => server.log.filter(({ msg }) => msg === 'worker failed to start').length
+      await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
+      t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
+      t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
+      t.match(
+        server.log.find(({ msg }) => msg === 'worker failed to start'),
+        { reason: 'told not to serve' },
+      )
+      rmSync(refusal)
+      await until('ready again', async () => (await readiness(server)) === 200 || undefined)
+    },
+  )
 
-  await t.test('the service ends and says why if no other serves', async (t) => {
+  await t.test('the service ends and says why if no other serves', { buffered: true }, async (t) => {
+    const refusal = join(directory, 'none')
     const server = await startServer(t, { program, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
     writeFileSync(refusal, '')
     process.kill(first(server.workerPids()), 'SIGKILL')
