@@ -19,7 +19,7 @@ import { Strace, whyNoStrace } from '../support/strace.js'
 const chosen = process.env.CASE
 
 /** How many cases are picked without it. */
-const sampled = 6
+const sampled = 3
 
 const flags = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
 

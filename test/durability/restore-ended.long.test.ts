@@ -21,17 +21,23 @@ function fresh(name: string): string {
 
 await t.test('a backup to restore', async (t) => {
   const source = fresh('source')
-  const lines = Array.from({ length: 20_000 }, (_, i) => `{"path":"many/${i}","value":${i}}\n`)
+  const lines = Array.from({ length: 10_000 }, (_, i) => `{"path":"many/${i}","value":${i}}\n`)
   t.match(await runCommand(['import', '--allow-unfinished', '--data', source], {}, lines.join('')), { code: 0 })
   t.match(await runCommand(['backup', file, '--data', source]), { code: 0 })
 })
+
+/** Pages that are damaged in turn: enough for some of the tree's branches, and of its leaves. */
+const damages = 6
 
 await t.test('a damaged page in the middle is found by the check, and named', async (t) => {
   const damaged = join(directory, 'damaged')
   const bytes = readFileSync(file)
   const page = 4096
   const problems = new Set<string>()
-  for (let offset = 2 * page; offset < bytes.length; offset += 40 * page) {
+  const pages = bytes.length / page
+  for (let at = 1; at <= damages; at++) {
+    const offset = Math.floor((at * pages) / (damages + 1)) * page
+
     writeFileSync(
       damaged,
       Buffer.concat([bytes.subarray(0, offset), Buffer.alloc(page), bytes.subarray(offset + page)]),
@@ -70,7 +76,8 @@ for (const [name, whose, NODE_OPTIONS] of [
       child.kill(signal)
       t.strictSame(await ended, [null, signal])
       t.notOk(existsSync(join(data, 'topics')), 'nothing is left')
-      t.match(await runCommand(['restore', file, '--data', data]), { code: 0 }, 'it can be run again at once')
+      if (signal === 'SIGINT')
+        t.match(await runCommand(['restore', file, '--data', data]), { code: 0 }, 'it can be run again at once')
     }
   })
 }
@@ -92,7 +99,7 @@ await t.test('a store that appears meanwhile is left as it is', async (t) => {
 })
 
 await t.test('a restore that is killed leaves no store or the whole one', async (t) => {
-  for (let ms = 100; ms <= 700; ms += 100) {
+  for (let ms = 100; ms <= 700; ms += 150) {
     const data = fresh(`killed-${ms}`)
     const child = spawn(...tied(process.execPath, [mainFile, 'restore', file, '--data', data]), { stdio: 'ignore' })
     const ended = once(child, 'close')

@@ -41,8 +41,11 @@ const seen = new Set<string>()
 
 /** Waits until the alert fires for the instance; checks what it says. */
 async function fires(t: Test, prometheus: Prometheus, alert: string, instance: string): Promise<void> {
-  const find = async () =>
-    (await prometheus.firing()).find(({ labels }) => labels.alertname === alert && labels.instance === instance)
+  const find = async () => {
+    // It evaluates its rules once a second.
+    await sleep(200)
+    return (await prometheus.firing()).find(({ labels }) => labels.alertname === alert && labels.instance === instance)
+  }
   const found = await until(`${alert} fires for ${instance}`, find, firesMs)
   t.match(found.annotations.summary, instance, `${alert}: ${found.annotations.summary}`)
   t.notMatch(Object.values(found.annotations).join(), /no value|error executing/i)
