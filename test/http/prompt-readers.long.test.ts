@@ -17,7 +17,8 @@ import { requestText } from '../support/raw.js'
 import { type Server, startServer, until } from '../support/server.js'
 
 const mebibyte = 1024 * 1024
-const readers = 40
+/** Their pages of 8 MiB are half as much again as what a worker keeps for its clients. */
+const readers = 24
 
 /** As in `http/overload`: what one worker may occupy, whatever its clients do. */
 const residentBytesMax = 450 * mebibyte
