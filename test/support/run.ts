@@ -58,9 +58,10 @@ interface Outcome extends Verdict {
   readonly seconds: number
 }
 
-async function run(tests: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
+async function run(tests: readonly string[]): Promise<Outcome> {
   const startedMs = performance.now()
   const test = tests.length === 1 ? `${tests[0]}` : `${tests.length} files over each store`
+  const env = { ...testEnvironment(timeoutS * tests.length), ...sharedByFiles }
   const { output, code } = await endOf(startTest(tests.map(fileOf), env))
   const verdict = verdictOf(output, code)
   const seconds = (performance.now() - startedMs) / 1000
@@ -99,16 +100,17 @@ for (const name of names) {
 const isQuick = names.includes('quick')
 // A file alone starts one itself, if it needs any.
 const engine = chosen.size > 1 ? await startEngine() : undefined
-const env = testEnvironment(option('timeout') ?? timeoutSDefault)
-if (engine !== undefined) env[sharedEngine] = engine.address('postgres')
+const timeoutS = option('timeout') ?? timeoutSDefault
 const packages = mkdtempSync(join(tmpdir(), 'topicd-packages-'))
-env[sharedPackages] = packages
+/** Where each file finds what is made once for all of them. */
+const sharedByFiles: NodeJS.ProcessEnv = { [sharedPackages]: packages }
+if (engine !== undefined) sharedByFiles[sharedEngine] = engine.address('postgres')
 
 // Quick files often wait, so one more than there are cores may run; others measure time, and only two run at once.
 const waiting = groupsOf([...chosen])
 const outcomes: Outcome[] = []
 async function work(): Promise<void> {
-  for (let tests = waiting.shift(); tests !== undefined; tests = waiting.shift()) outcomes.push(await run(tests, env))
+  for (let tests = waiting.shift(); tests !== undefined; tests = waiting.shift()) outcomes.push(await run(tests))
 }
 await Promise.all(Array.from({ length: option('jobs') ?? (isQuick ? availableParallelism() + 1 : 2) }, work))
 await engine?.remove()

@@ -14,9 +14,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { hashToken, makeToken } from '../../dist/auth/token.js'
+import { requestLine } from '../../dist/cluster/control-protocol.js'
+import { connectToControl, readLine } from '../../dist/cluster/control-socket.js'
+import { answerQuestion } from '../../dist/cluster/key-requests.js'
 import type { Question } from '../../dist/cluster/messages.js'
 import { ask } from '../../dist/commands/store-client.js'
-import type { Operation } from '../../dist/store/store.js'
+import { openStore } from '../../dist/store/open.js'
+import type { Operation, TopicStore } from '../../dist/store/store.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import { Client } from './client.js'
 import { childrenOf, commandLine } from './processes.js'
@@ -152,6 +156,7 @@ export class Server {
   readonly #watchers = new Set<() => void>()
   #output = ''
   #client: Client | undefined
+  #database: Promise<TopicStore> | undefined
   readonly #connections = new Set<{ close(): void }>()
 
   constructor(t: Test, dataDir: string, options: StartOptions) {
@@ -290,10 +295,17 @@ export class Server {
     return token
   }
 
-  /** Asks about API keys as the command line does. */
-  ask(question: Question): Promise<unknown> {
-    const location = { store: this.#options.store ?? 'lmdb', data: this.dataDir, diskFreeBytesMin: 0, workers: 1 }
-    return ask(location, question)
+  /** Asks about API keys: on LMDB as the command line does, of a database directly, without a tool's process. */
+  async ask(question: Question): Promise<unknown> {
+    const { store = 'lmdb' } = this.#options
+    if (store === 'lmdb') return ask({ store, data: this.dataDir, diskFreeBytesMin: 0, workers: 1 }, question)
+    this.#database ??= openStore(store, { directory: this.dataDir })
+    const answer = await answerQuestion(await this.#database, question)
+    const control = await connectToControl(this.dataDir)
+    control?.write(`${requestLine({ command: 'keysChanged' })}\n`)
+    if (control !== undefined) await readLine(control)
+    control?.destroy()
+    return answer
   }
 
   /** Runs a command of the built program on this server's data, to its end. */
@@ -326,6 +338,7 @@ export class Server {
   }
 
   async #tearDown(): Promise<void> {
+    await (await this.#database)?.close()
     for (const connection of this.#connections) connection.close()
     const exit = await this.stop()
     const expected = 'exitCode' in this.#options ? this.#options.exitCode : 0
