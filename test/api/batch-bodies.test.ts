@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { valueLevelsMax } from '../../dist/limits.js'
-import { gives, refuses, refusesOperation } from '../support/claims.js'
-import { exactValues, printable } from '../support/exact-values.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
+import { exactValues, printable } from '../support/models/exact-values.js'
+import { overStores } from '../support/service/over-stores.js'
 
 const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 const objects = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`

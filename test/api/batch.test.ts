@@ -4,12 +4,12 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { gives, refuses, refusesOperation } from '../support/claims.js'
-import type { Answer } from '../support/client.js'
-import { scrape } from '../support/metrics.js'
-import { overStores } from '../support/over-stores.js'
-import { type Server, startServer, until } from '../support/server.js'
-import { makeDirectory } from '../support/store.js'
+import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
+import type { Answer } from '../support/service/client.js'
+import { scrape } from '../support/service/metrics.js'
+import { overStores } from '../support/service/over-stores.js'
+import { type Server, startServer, until } from '../support/service/server.js'
+import { makeDirectory } from '../support/stores/store.js'
 
 type Operation = Readonly<Record<string, unknown>>
 

@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { valueLevelsMax } from '../../dist/limits.js'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
-import { runCommand, startServer } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
+import { runCommand, startServer } from '../support/service/server.js'
 
 await overStores(t, async (t, { post }) => {
   await t.test('the refusal of an unknown parameter lists the names that the route accepts', async (t) => {

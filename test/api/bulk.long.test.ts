@@ -2,10 +2,10 @@
  * Ten thousand topics: added, fetched page by page, removed by selector, with correct counts.
  */
 import t from 'tap'
-import { gives } from '../support/claims.js'
-import { pathsOf } from '../support/client.js'
-import { treeOrder } from '../support/model.js'
-import { overWorkers } from '../support/over-stores.js'
+import { gives } from '../support/expected-answers.js'
+import { treeOrder } from '../support/models/model.js'
+import { pathsOf } from '../support/service/client.js'
+import { overWorkers } from '../support/service/over-stores.js'
 
 const topics = 10_000
 

@@ -3,9 +3,9 @@
  */
 
 import t from 'tap'
-import type { Answer } from '../support/client.js'
-import { at, first } from '../support/only.js'
-import { overWorkers } from '../support/over-stores.js'
+import { at, first } from '../support/elements.js'
+import type { Answer } from '../support/service/client.js'
+import { overWorkers } from '../support/service/over-stores.js'
 
 const rounds = 40
 

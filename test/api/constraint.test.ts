@@ -3,9 +3,9 @@
  * afterwards.
  */
 import t, { type Test } from 'tap'
-import { gives, refuses, refusesOperation } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
-import type { Server } from '../support/server.js'
+import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
+import type { Server } from '../support/service/server.js'
 
 /** What can be at the path: nothing, a topic without a value, with the value 1, or with the value 2. */
 type State = 'absent' | 'empty' | '1' | '2'

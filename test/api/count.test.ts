@@ -7,11 +7,11 @@ import t, { type Test } from 'tap'
 import { handleFetch } from '../../dist/api/fetch.js'
 import { accessOf } from '../../dist/auth/access.js'
 import { Cancelled } from '../../dist/store/store.js'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
 import { seededRandom } from '../support/random.js'
-import type { Server } from '../support/server.js'
-import { leastContext, load, openStore } from '../support/store.js'
+import { overStores } from '../support/service/over-stores.js'
+import type { Server } from '../support/service/server.js'
+import { leastContext, load, openStore } from '../support/stores/store.js'
 
 await overStores(t, async (t, server) => {
   const { post, addKey } = server

@@ -3,10 +3,10 @@
  * that says where it is, and the service keeps serving.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { Client } from '../support/client.js'
-import { overStores } from '../support/over-stores.js'
-import { startServer } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { Client } from '../support/service/client.js'
+import { overStores } from '../support/service/over-stores.js'
+import { startServer } from '../support/service/server.js'
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
 

@@ -3,7 +3,7 @@
  * too.
  */
 import t, { type Test } from 'tap'
-import { type Server, startServer } from '../support/server.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 t.setTimeout(300_000)
 

@@ -3,10 +3,10 @@
  * what is refused about them.
  */
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { type FetchedPage, pathsOf } from '../support/client.js'
-import { overStores } from '../support/over-stores.js'
-import { type Server, startServer } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { type FetchedPage, pathsOf } from '../support/service/client.js'
+import { overStores } from '../support/service/over-stores.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 /** The tree of the documentation of Diffusion's limitDeepBranches, in tree order. */
 const tree = ['x/0', 'x/x/1', 'x/x/x/2', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6']

@@ -5,9 +5,9 @@
  * what the others wrote. `SEED=<number>` replays a run.
  */
 import t from 'tap'
-import { bodyText, type Members, Model, type TopicType } from '../support/model.js'
-import { overWorkers } from '../support/over-stores.js'
+import { bodyText, type Members, Model, type TopicType } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
+import { overWorkers } from '../support/service/over-stores.js'
 
 const requests = 3000
 

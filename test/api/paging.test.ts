@@ -2,10 +2,10 @@
  * Paging: a walk gives exactly the subtree, in tree order, each topic once, whatever the size of its pages.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { type FetchedPage, pathsOf } from '../support/client.js'
-import { treeOrder } from '../support/model.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { treeOrder } from '../support/models/model.js'
+import { type FetchedPage, pathsOf } from '../support/service/client.js'
+import { overStores } from '../support/service/over-stores.js'
 
 /** The subtree of `t` in tree order: descendants of `t/a` before `t/a!` and `t/a-b`, though `!` and `-` precede `/`. */
 const subtree = [

@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { parseImportLine } from '../../dist/tools/import-line.js'
-import { refuses, refusesOperation } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
-import { childrenOf, processorMs } from '../support/processes.js'
+import { refuses, refusesOperation } from '../support/expected-answers.js'
+import { childrenOf, processorMs } from '../support/machines/processes.js'
+import { overStores } from '../support/service/over-stores.js'
 
 /** Takes half of the budget. */
 const half = (name: number): string => `*u${name}[${'\\\\pL\\\\PN'.repeat(18)}]x`

@@ -2,8 +2,8 @@
  * Topic properties over the routes: which are refused, which match an existing topic, and what they do.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   await t.test('an empty map, known names and any other names are accepted', async (t) => {

@@ -3,7 +3,7 @@
  * never before it. topics/removal-policy.test.ts tests the conditions, store/removal-clock.long.test.ts unusual clocks.
  */
 import t, { type Test } from 'tap'
-import { type Server, startServer, until } from '../support/server.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 const quietMs = 2000
 const lateMsMax = 5000

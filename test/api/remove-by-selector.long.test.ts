@@ -6,14 +6,14 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { gives } from '../support/claims.js'
-import { type Client, pathsOf } from '../support/client.js'
-import { treeOrder } from '../support/model.js'
-import { first, medianOf } from '../support/only.js'
-import { overWorkers } from '../support/over-stores.js'
+import { first, medianOf } from '../support/elements.js'
+import { gives } from '../support/expected-answers.js'
+import { treeOrder } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
-import { startServer, until } from '../support/server.js'
-import { makeDirectory } from '../support/store.js'
+import { type Client, pathsOf } from '../support/service/client.js'
+import { overWorkers } from '../support/service/over-stores.js'
+import { startServer, until } from '../support/service/server.js'
+import { makeDirectory } from '../support/stores/store.js'
 
 /** Topics that are removed while writers are measured. */
 const many = Number(process.env.REMOVE_TOPICS ?? 100_000)

@@ -2,8 +2,8 @@
  * addAndSet: creates a topic with its value in one call, or sets the value of an existing compatible topic.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   await t.test('addAndSet creates an absent topic with its value', async (t) => {

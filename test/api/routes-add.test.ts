@@ -2,8 +2,8 @@
  * add: creates a topic without a value, and succeeds without changes where a topic exists.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   await t.test('add creates a topic that has no value yet', async (t) => {

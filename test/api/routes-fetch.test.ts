@@ -2,8 +2,8 @@
  * fetch: one topic by its path, a page of topics by a selector, and the answers where there is none.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   for (const path of ['a', 'a/b', 'a/c', 'a/c/x', 'a-b', 'a+b', 'a+b/c', 'aab', 'b']) {

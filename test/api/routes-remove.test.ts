@@ -2,9 +2,9 @@
  * remove: one topic by its path, or all that a selector matches, answered with their number.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { pathsOf } from '../support/client.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { pathsOf } from '../support/service/client.js'
+import { overStores } from '../support/service/over-stores.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']
 

@@ -2,8 +2,8 @@
  * set: replaces the value of an existing topic, and creates none.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   await post('add', { path: 'a/b' })

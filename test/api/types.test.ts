@@ -3,11 +3,11 @@
  */
 
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { pathsOf } from '../support/client.js'
-import { medianOf } from '../support/only.js'
-import { overStores } from '../support/over-stores.js'
-import { startServer } from '../support/server.js'
+import { medianOf } from '../support/elements.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { pathsOf } from '../support/service/client.js'
+import { overStores } from '../support/service/over-stores.js'
+import { startServer } from '../support/service/server.js'
 
 await overStores(t, async (t, { post, client }) => {
   await t.test('the type is json where a request names none', async (t) => {

@@ -2,9 +2,9 @@
  * Values come back exactly as they were sent, to the byte; only white space between tokens may be dropped.
  */
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { exactValues, printable } from '../support/exact-values.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { exactValues, printable } from '../support/models/exact-values.js'
+import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   /** Sets and fetches a value by path and on a page; both must return exactly this text. */

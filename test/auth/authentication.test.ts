@@ -2,8 +2,8 @@
  * Authentication: every request needs a known API key, which is checked before anything of the body is read.
  */
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
 

@@ -3,8 +3,8 @@
  * value the right to fetch. The refusal names the first operation that the key may not carry out, and nothing changes.
  */
 import t from 'tap'
-import { gives, refuses, refusesOperation } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
+import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post, addKey }) => {
   const set = { op: 'set', path: 'p', value: 2 }

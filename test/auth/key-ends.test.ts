@@ -6,7 +6,7 @@ import { hashToken } from '../../dist/auth/token.js'
 import { keyNamesCountedMax } from '../../dist/limits.js'
 import { KeyLabels } from '../../dist/ops/key-labels.js'
 import type { KeyRecord, TopicStore } from '../../dist/store/store.js'
-import { present } from '../support/only.js'
+import { present } from '../support/elements.js'
 
 const startMs = Date.parse('2030-01-01T00:00:00Z')
 

@@ -1,10 +1,10 @@
 /** Keys that end, keys with two tokens, and keys with a rate, as clients see them. */
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import type { Answer } from '../support/client.js'
-import { scrape } from '../support/metrics.js'
-import { overWorkers } from '../support/over-stores.js'
-import { type Server, until } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import type { Answer } from '../support/service/client.js'
+import { scrape } from '../support/service/metrics.js'
+import { overWorkers } from '../support/service/over-stores.js'
+import { type Server, until } from '../support/service/server.js'
 
 /** How long after its end a key may be accepted: a second is promised, and on a busy machine requests are slow too. */
 const endedWithinMs = 5000

@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { overStores } from '../support/over-stores.js'
-import { runCommand, startServer, until } from '../support/server.js'
+import { overStores } from '../support/service/over-stores.js'
+import { runCommand, startServer, until } from '../support/service/server.js'
 
 t.test('a key made while no service runs works once one does', async (t) => {
   const dataDir = join(t.testdir(), 'db')

@@ -1,6 +1,6 @@
 /** `keys list` shows when a key was last used, to the minute. A worker that ends stores what it knows. */
 import t from 'tap'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 t.test('keys list shows when a key was last used, and never for a key that was not', async (t) => {
   const server = await startServer(t, { workers: 2 })

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { overWorkers } from '../support/over-stores.js'
-import { type CommandResult, cleanEnv, mainFile, runCommand } from '../support/server.js'
+import { overWorkers } from '../support/service/over-stores.js'
+import { type CommandResult, cleanEnv, mainFile, runCommand } from '../support/service/server.js'
 
 /** Runs a command about keys with its output to a device that is always full. */
 function runToNowhere(...args: readonly string[]): Omit<CommandResult, 'stdout'> {

@@ -1,8 +1,8 @@
 /** A worker that gives no answer may have made the key: keys add must not call its token void. Faults are planted. */
 import { join } from 'node:path'
 import t from 'tap'
-import { patchedProgram } from '../support/patched.js'
-import { runCommand, startServer } from '../support/server.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { runCommand, startServer } from '../support/service/server.js'
 
 t.test('a worker that dies between its commit and its answer has made the key, and keys add succeeds', async (t) => {
   const directory = t.testdir()

@@ -4,11 +4,11 @@
 
 import t, { type Test } from 'tap'
 import type { Operation } from '../../dist/store/store.js'
-import { gives, refuses } from '../support/claims.js'
-import type { Answer } from '../support/client.js'
-import { present } from '../support/only.js'
-import { overStores } from '../support/over-stores.js'
-import type { Server } from '../support/server.js'
+import { present } from '../support/elements.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import type { Answer } from '../support/service/client.js'
+import { overStores } from '../support/service/over-stores.js'
+import type { Server } from '../support/service/server.js'
 
 /** The operations that each route needs; addAndSet needs two. */
 const needs: Readonly<Record<string, readonly Operation[]>> = {

@@ -3,9 +3,9 @@
  * key's end, is refused.
  */
 import t from 'tap'
-import { refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
-import { until } from '../support/server.js'
+import { refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
+import { until } from '../support/service/server.js'
 
 await overStores(
   t,

@@ -6,8 +6,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { skipReason } from '../support/postgres.js'
-import { hasPostgres } from '../support/postgres-pair.js'
+import { skipReason } from '../support/stores/postgres.js'
+import { hasPostgres } from '../support/stores/postgres-pair.js'
 
 // The benchmarks start a PostgreSQL of their own.
 const skip = !hasPostgres && skipReason

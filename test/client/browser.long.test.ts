@@ -9,8 +9,8 @@ import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { startBrowser, whyNoBrowser } from '../support/browser.js'
-import { startServer } from '../support/server.js'
+import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
+import { startServer } from '../support/service/server.js'
 import { root } from '../support/sources.js'
 
 t.setTimeout(120_000)

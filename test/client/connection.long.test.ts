@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Client, connect, type Operation, TopicdError } from '../../dist/client/index.js'
-import { present } from '../support/only.js'
-import { startServer } from '../support/server.js'
-import { type StubAnswer, startStub } from '../support/stub.js'
+import { present } from '../support/elements.js'
+import { startServer } from '../support/service/server.js'
+import { type StubAnswer, startStub } from '../support/service/stub.js'
 
 /** An answer that every route can read. */
 const fine: StubAnswer = { text: '{"path":"a","type":"json","has_more":false,"results":[],"removed":1}' }

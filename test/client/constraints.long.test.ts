@@ -1,10 +1,10 @@
 /** Constraints, batches, and the updates that are made of them: by a stand-in and by the real service. */
 import t, { type Test } from 'tap'
 import { type Client, type Constraint, connect, jsonText, TopicdError } from '../../dist/client/index.js'
-import { at } from '../support/only.js'
-import { startServer } from '../support/server.js'
-import { startStub } from '../support/stub.js'
-import { stubTopics } from '../support/stub-topics.js'
+import { at } from '../support/elements.js'
+import { startServer } from '../support/service/server.js'
+import { startStub } from '../support/service/stub.js'
+import { stubTopics } from '../support/service/stub-topics.js'
 
 const server = await startServer(t, { workers: 2 })
 

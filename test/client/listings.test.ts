@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { type Child, connect, descendants, subtree } from '../../dist/client/index.js'
-import { at } from '../support/only.js'
-import { startServer } from '../support/server.js'
-import { startStub } from '../support/stub.js'
+import { at } from '../support/elements.js'
+import { startServer } from '../support/service/server.js'
+import { startStub } from '../support/service/stub.js'
 
 const server = await startServer(t, { workers: 2 })
 

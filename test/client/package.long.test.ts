@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import ts from 'typescript'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 import { root } from '../support/sources.js'
 
 const run = promisify(execFile)
@@ -130,7 +130,7 @@ t.test('its source uses only what browsers have, too', async (t) => {
 })
 
 t.test('its files run with the globals of a browser alone, and import only each other', async (t) => {
-  const script = join(root, 'test/support/browser-context.mjs')
+  const script = join(root, 'test/support/browser/browser-context.mjs')
   const args = ['--experimental-vm-modules', '--no-warnings', script, server.url, server.token]
   const { stdout } = await run(process.execPath, args)
   const { modules, ...results } = JSON.parse(stdout) as { modules: number }

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import t from 'tap'
 import { anyOf, connect, descendants, jsonText, subtree, TopicdError, topic } from '../../dist/client/index.js'
 import { seededRandom } from '../support/random.js'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 const server = await startServer(t, { workers: 2, flags: ['--base-path', '/base/x'] })
 const topics = connect(server.url, { key: server.token })

@@ -5,10 +5,10 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import * as client from '../../dist/client/index.js'
-import { servePage, startBrowser, whyNoBrowser } from '../support/browser.js'
+import { servePage, startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { blocksOf, readDocument } from '../support/documents.js'
-import { first } from '../support/only.js'
-import { startServer } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { startServer } from '../support/service/server.js'
 
 t.setTimeout(300_000)
 

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { connect, jsonText, type Operation } from '../../dist/client/index.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 /** The body that a request would have. */
 let sent = ''

@@ -8,7 +8,7 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { encodeKey } from '../../dist/topics/key.js'
 import { readDocument } from '../support/documents.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 type Matcher = (pattern: string, path: string) => boolean
 

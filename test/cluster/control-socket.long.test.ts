@@ -11,9 +11,9 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { connectToControl } from '../../dist/cluster/control-socket.js'
-import { first } from '../support/only.js'
+import { first } from '../support/elements.js'
 import { seededRandom } from '../support/random.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 t.setTimeout(180_000)

@@ -8,9 +8,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { only } from '../support/only.js'
-import { freePorts } from '../support/ports.js'
-import { cleanEnv, mainFile } from '../support/server.js'
+import { only } from '../support/elements.js'
+import { freePorts } from '../support/machines/ports.js'
+import { cleanEnv, mainFile } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 t.setTimeout(240_000)

@@ -8,8 +8,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { patchedProgram } from '../support/patched.js'
-import { cleanEnv, mainFile, runCommand, type Server, startServer, until } from '../support/server.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { cleanEnv, mainFile, runCommand, type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 t.setTimeout(300_000)

@@ -5,9 +5,9 @@
 
 import { Agent } from 'node:http'
 import t, { type Test } from 'tap'
-import { type Reply, send } from '../support/keep-alive.js'
-import { at, only } from '../support/only.js'
-import { type Server, startServer } from '../support/server.js'
+import { at, only } from '../support/elements.js'
+import { type Reply, send } from '../support/service/keep-alive.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 const clients = 24
 

@@ -7,8 +7,8 @@ import { writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { send } from '../support/keep-alive.js'
-import { startServer, until } from '../support/server.js'
+import { send } from '../support/service/keep-alive.js'
+import { startServer, until } from '../support/service/server.js'
 
 const rounds = 3
 const connections = 12

@@ -4,10 +4,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { get } from '../support/metrics.js'
-import { first } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { runCommand, type Server, type StartOptions, startServer, until } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { get } from '../support/service/metrics.js'
+import { runCommand, type Server, type StartOptions, startServer, until } from '../support/service/server.js'
 
 // Most of the time, those with `buffered` wait until a worker may be started again.
 t.jobs = 2
@@ -48,9 +48,9 @@ for (const workers of [1, 3]) {
 
     await t.test('a worker that is killed is replaced', async (t) => {
       await server.post('addAndSet', { path: 'kept', value: 1 })
-      const victim = first(server.workerPids())
-      process.kill(victim, 'SIGKILL')
-      await server.logged('worker died', (line) => line.worker === victim)
+      const killed = first(server.workerPids())
+      process.kill(killed, 'SIGKILL')
+      await server.logged('worker died', (line) => line.worker === killed)
       await server.logged('worker replaced')
       t.equal(server.workerPids().length, workers)
       const { text } = await server.connect().post('fetch', { path: 'kept' })

@@ -5,9 +5,9 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { first } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 /** Whether a process is stopped by a signal. */
 function isStopped(pid: number): boolean {

@@ -6,10 +6,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { get } from '../support/metrics.js'
-import { at, first } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { Server, startServer, until } from '../support/server.js'
+import { at, first } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { get } from '../support/service/metrics.js'
+import { Server, startServer, until } from '../support/service/server.js'
 
 t.setTimeout(240_000)
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import type { Path } from '../../dist/topics/path.js'
-import { runCommand } from '../support/server.js'
+import { runCommand } from '../support/service/server.js'
 
 t.test('check --json prints a line of JSON for each finding and one for the totals', async (t) => {
   const data = join(t.testdir(), 'db')

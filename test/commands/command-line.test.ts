@@ -6,7 +6,7 @@ import t from 'tap'
 import { helpHint, runCommand as runWords, textFor } from '../../dist/commands/dispatch.js'
 import { UsageError } from '../../dist/config.js'
 import { environmentName, settingTable } from '../../dist/settings.js'
-import { runCommand } from '../support/server.js'
+import { runCommand } from '../support/service/server.js'
 
 /** The commands, as they are called. */
 const commands = [

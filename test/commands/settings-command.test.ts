@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { settingTable } from '../../dist/settings.js'
-import { cleanEnv, mainFile, runCommand } from '../support/server.js'
+import { cleanEnv, mainFile, runCommand } from '../support/service/server.js'
 
 t.test('settings prints every setting, its value and its source', async (t) => {
   const file = join(t.testdir(), 'topicd.env')

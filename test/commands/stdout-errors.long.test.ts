@@ -7,8 +7,8 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { cleanEnv, mainFile, runCommand, startServer } from '../support/server.js'
-import { startCommand } from '../support/tool-client.js'
+import { cleanEnv, mainFile, runCommand, startServer } from '../support/service/server.js'
+import { startCommand } from '../support/service/tool-client.js'
 
 const directory = t.testdir()
 

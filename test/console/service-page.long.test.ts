@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { version } from '../../dist/version.js'
-import { startBrowser, whyNoBrowser } from '../support/browser.js'
-import { checkAccessibility, openWatched, type Watched } from '../support/console.js'
-import { first } from '../support/only.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
+import { checkAccessibility, openWatched, type Watched } from '../support/browser/console.js'
+import { first } from '../support/elements.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 t.setTimeout(240_000)
 

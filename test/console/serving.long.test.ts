@@ -5,7 +5,7 @@
 import { request } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 interface Got {
   readonly status: number

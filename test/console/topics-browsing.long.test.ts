@@ -1,9 +1,9 @@
 /** The page of the topics in headless Chromium: what is said where there is nothing, away, or too much to see. */
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { startBrowser, whyNoBrowser } from '../support/browser.js'
-import { addTopic, checkAccessibility, choose, isClean, openConsole } from '../support/console.js'
-import { startServer } from '../support/server.js'
+import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
+import { addTopic, checkAccessibility, choose, isClean, openConsole } from '../support/browser/console.js'
+import { startServer } from '../support/service/server.js'
 
 t.setTimeout(180_000)
 

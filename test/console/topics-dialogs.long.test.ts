@@ -4,7 +4,7 @@
  */
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { startBrowser, whyNoBrowser } from '../support/browser.js'
+import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import {
   addTopic,
   checkAccessibility,
@@ -13,8 +13,8 @@ import {
   openWatched,
   shownValue,
   signIn,
-} from '../support/console.js'
-import { type Server, startServer, until } from '../support/server.js'
+} from '../support/browser/console.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 t.setTimeout(180_000)
 

@@ -1,7 +1,7 @@
 /** The console's page of topics in headless Chromium, used as a person would. */
 import t from 'tap'
 import { visible } from '../../dist/console/topics/value-text.js'
-import { startBrowser, whyNoBrowser } from '../support/browser.js'
+import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import {
   addTopic as add,
   checkAccessibility,
@@ -11,8 +11,8 @@ import {
   openWatched,
   shownValue,
   signIn,
-} from '../support/console.js'
-import { startServer, until } from '../support/server.js'
+} from '../support/browser/console.js'
+import { startServer, until } from '../support/service/server.js'
 
 t.setTimeout(180_000)
 

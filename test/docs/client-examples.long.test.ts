@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import ts from 'typescript'
 import { examplesOf, readDocument } from '../support/documents.js'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 /** Printed on a line of its own after the output of each example. */
 const separator = '--- the next example ---'

@@ -9,8 +9,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { dirname, join, normalize } from 'node:path'
 import t, { type Test } from 'tap'
 import { anchorsOf, documents, type Example, examplesOf, linksOf, readDocument, root } from '../support/documents.js'
-import { cleanEnv, mainFile, startServer } from '../support/server.js'
-import { settingsPage, withTable } from '../support/settings-page.js'
+import { settingsPage, withTable } from '../support/generators/settings-page.js'
+import { cleanEnv, mainFile, startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 /** Where the documents say that the service listens. */

@@ -9,8 +9,8 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import ts from 'typescript'
 import { blocksOf, examplesOf, readDocument, sectionOf } from '../support/documents.js'
-import { present } from '../support/only.js'
-import { startServer } from '../support/server.js'
+import { present } from '../support/elements.js'
+import { startServer } from '../support/service/server.js'
 
 t.setTimeout(540_000)
 

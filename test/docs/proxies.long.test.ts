@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { send } from '../support/keep-alive.js'
 import {
   type ProxyName,
   proxyMissing,
@@ -16,8 +15,9 @@ import {
   type RunningProxy,
   readinessBlock,
   startProxy,
-} from '../support/proxies.js'
-import { type Server, startServer, until } from '../support/server.js'
+} from '../support/machines/proxies.js'
+import { send } from '../support/service/keep-alive.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 /** Enough that the kernel spreads the proxy's connections over both workers. */
 const clients = 16

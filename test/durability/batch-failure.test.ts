@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { patchedProgram } from '../support/patched.js'
-import { startServer } from '../support/server.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { startServer } from '../support/service/server.js'
 
 const poisoned = `
 export * from './sound-slab.js'

@@ -5,19 +5,19 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { watchBoards } from '../support/board-readers.js'
-import { BoardWriters, halvedBatches } from '../support/boards.js'
-import type { Target } from '../support/follow.js'
-import { at } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { makeDisk, whyNoPowerCuts } from '../support/power.js'
+import { at } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { makeDisk, whyNoPowerCuts } from '../support/faults/power.js'
+import type { Target } from '../support/load/follow.js'
+import { watchSubtrees } from '../support/load/subtree-readers.js'
+import { halvedBatches, SubtreeWriters } from '../support/load/uniform-subtrees.js'
 import { seededRandom } from '../support/random.js'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 6)
 const cuts = Number(process.env.POWER_CUTS ?? 2)
 const workers = 3
-const boards = 4
+const subtrees = 4
 const kills = seconds
 const flags = ['--disk-free-bytes-min', String(64 * 1024 * 1024)]
 
@@ -30,14 +30,14 @@ const halved = patchedProgram(join(t.testdir(), 'halved'), 'store/lmdb/batches.j
 
 t.test('readers on all workers see whole batches', async (t) => {
   const server = await startServer(t, { workers })
-  const { faults, pages, batches } = await watchBoards(server, [server], seconds)
+  const { faults, pages, batches } = await watchSubtrees(server, [server], seconds)
   t.strictSame(faults, [], `${pages} pages beside ${batches} batches`)
   t.ok(pages > 50, 'there was load')
 })
 
 t.test('readers beside batches in two halves see parts', async (t) => {
   const server = await startServer(t, { workers, program: halved })
-  const { faults, pages, batches } = await watchBoards(server, [server], 60)
+  const { faults, pages, batches } = await watchSubtrees(server, [server], 60)
   t.not(faults.length, 0, `${pages} pages beside ${batches} batches`)
 })
 
@@ -48,7 +48,7 @@ async function killOften(t: Test, times: number, program?: string): Promise<read
   let server = await startServer(t, options)
   const { token } = server
   let target: Target | undefined = server
-  const writers = new BoardWriters(boards, () => target)
+  const writers = new SubtreeWriters(subtrees, () => target)
   writers.start()
   const faults: string[] = []
   let killed = 0
@@ -60,7 +60,7 @@ async function killOften(t: Test, times: number, program?: string): Promise<read
     target = undefined
     await server.exited
     server = await startServer(t, { ...options, token })
-    for (const board of writers.boards) faults.push(...(await board.faultsAfterDeath(server.client)))
+    for (const subtree of writers.subtrees) faults.push(...(await subtree.faultsAfterDeath(server.client)))
     target = server
   }
   target = undefined
@@ -85,22 +85,22 @@ async function cutOften(t: Test, times: number, program?: string): Promise<reado
   const disk = makeDisk(t)
   const options = { workers: 2, dataDir: join(disk.directory, 'db'), flags, check: false }
   const server = await startServer(t, { ...options, program })
-  const writers = new BoardWriters(boards, () => server)
+  const writers = new SubtreeWriters(subtrees, () => server)
   writers.start()
   const faults: string[] = []
   let cuts = 0
   while (cuts < times && faults.length === 0) {
     await writers.more(batchesMin)
-    const from = writers.boards.map(({ acknowledged }) => acknowledged)
+    const from = writers.subtrees.map(({ acknowledged }) => acknowledged)
     let to: readonly number[] = []
     const { directory, forget } = await disk.cut(undefined, () => {
-      to = writers.boards.map(({ sent }) => sent)
+      to = writers.subtrees.map(({ sent }) => sent)
     })
     cuts++
     const copy = await startServer(t, { ...options, dataDir: join(directory, 'db'), token: server.token })
-    for (const [i, board] of writers.boards.entries()) {
-      const page = await board.read(copy.client)
-      faults.push(...board.faults(page, { from: at(from, i), to: at(to, i) }))
+    for (const [i, subtree] of writers.subtrees.entries()) {
+      const page = await subtree.read(copy.client)
+      faults.push(...subtree.faults(page, { from: at(from, i), to: at(to, i) }))
     }
     await copy.stop()
     const check = await copy.command('check')

@@ -4,10 +4,10 @@
  * controls go without constraints, and without batches. TORTURE_SECONDS=60 runs longer.
  */
 import t, { type Test } from 'tap'
-import { Counter } from '../support/counter.js'
+import { Counter } from '../support/load/counter.js'
+import { Transfers, type TransfersOptions } from '../support/load/transfers.js'
 import { seededRandom } from '../support/random.js'
-import { startServer, until } from '../support/server.js'
-import { Transfers, type TransfersOptions } from '../support/transfers.js'
+import { startServer, until } from '../support/service/server.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 12)
 const workers = 3

@@ -6,10 +6,10 @@
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { scrape } from '../support/metrics.js'
-import { first } from '../support/only.js'
-import { type Server, startServer, until } from '../support/server.js'
-import { Strace, whyNoStrace } from '../support/strace.js'
+import { first } from '../support/elements.js'
+import { Strace, whyNoStrace } from '../support/faults/strace.js'
+import { scrape } from '../support/service/metrics.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 const exitCommitFailed = 20
 
@@ -23,10 +23,10 @@ for (const workers of [1, 3]) {
     async (t) => {
       const server = await startServer(t, { workers })
       await server.post('addAndSet', { path: 'kept', value: 1 })
-      const victim = first(server.workerPids())
-      await Strace.attach(t, victim, 'fdatasync:error=EIO')
+      const killed = first(server.workerPids())
+      await Strace.attach(t, killed, 'fdatasync:error=EIO')
 
-      // The kernel chooses the worker of each connection, so one of many meets the victim.
+      // The kernel chooses the worker of each connection, so one of many meets that worker.
       const answers = await until('the failing worker is met', async () => {
         const attempts = Array.from({ length: 4 * workers }, () =>
           server.connect().post('set', { path: 'kept', value: 2 }),
@@ -38,7 +38,7 @@ for (const workers of [1, 3]) {
         t.match(answer, { status: 500, code: 'commit_failed' }, 'its writes are answered 500')
       }
       const died = await server.logged('worker died')
-      t.match(died, { worker: victim, code: exitCommitFailed }, 'it ends with its own exit code')
+      t.match(died, { worker: killed, code: exitCommitFailed }, 'it ends with its own exit code')
       await server.logged('worker replaced')
       t.equal(count(server, 'commit failed; this worker ends'), 1, 'that is logged once')
       t.equal(count(server, 'worker died'), 1, 'no other worker dies')
@@ -85,8 +85,8 @@ t.test(
 t.test('a commit that does not return ends its worker at the deadline', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t)
   await server.post('addAndSet', { path: 'kept', value: 1 })
-  const victim = first(server.workerPids())
-  const strace = await Strace.attach(t, victim, 'fdatasync:delay_enter=60s')
+  const killed = first(server.workerPids())
+  const strace = await Strace.attach(t, killed, 'fdatasync:delay_enter=60s')
   const startMs = performance.now()
   const answered = server
     .connect()
@@ -101,7 +101,7 @@ t.test('a commit that does not return ends its worker at the deadline', { skip: 
   t.ok(performance.now() - startMs < 30_000, 'its worker gives up at the deadline')
   t.not(await answered, 200, 'the write is not acknowledged')
   // Its exit waits for the thread that commits, so the worker is killed; it stays a zombie while strace is attached.
-  await until('it is killed', async () => / Z /.test(readFileSync(`/proc/${victim}/stat`, 'latin1')) || undefined)
+  await until('it is killed', async () => / Z /.test(readFileSync(`/proc/${killed}/stat`, 'latin1')) || undefined)
   await strace.detach()
   t.match(await server.logged('worker died'), { signal: 'SIGKILL' }, 'it is killed, since its exit waits for the disk')
   await server.logged('worker replaced')

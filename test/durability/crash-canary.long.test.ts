@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import type { Load } from '../support/load.js'
-import { patchedProgram } from '../support/patched.js'
-import { torture } from '../support/torture.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { torture } from '../support/faults/torture.js'
+import type { Load } from '../support/load/load.js'
 
 t.setTimeout(120_000)
 

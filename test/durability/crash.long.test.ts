@@ -4,8 +4,8 @@
  * on answering. TORTURE_SECONDS=60 runs longer. SILENCE_MS_MAX=1000 demands what a quiet machine gives.
  */
 import t from 'tap'
-import { reportFigures } from '../support/figures.js'
-import { torture } from '../support/torture.js'
+import { torture } from '../support/faults/torture.js'
+import { reportFigures } from '../support/proof-figures.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 10)
 const silenceMsMax = Number(process.env.SILENCE_MS_MAX ?? 5000)

@@ -5,8 +5,8 @@
 import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runCommand, startServer } from '../support/server.js'
-import { begun, startCommand, toolOf } from '../support/tool-client.js'
+import { runCommand, startServer } from '../support/service/server.js'
+import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 
 /** More than the pipes hold, so that an export blocks midway until the test reads on. */
 const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`).join('')

@@ -8,9 +8,9 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
-import { at } from '../support/only.js'
-import { runCommand } from '../support/server.js'
-import { load } from '../support/store.js'
+import { at } from '../support/elements.js'
+import { runCommand } from '../support/service/server.js'
+import { load } from '../support/stores/store.js'
 
 const pageBytes = 4096
 const leafFlag = 0x02

@@ -22,8 +22,8 @@ import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { examine } from '../../dist/store/lmdb/preflight.js'
 import type { Path } from '../../dist/topics/path.js'
-import { runCommand } from '../support/server.js'
-import { makeDirectory } from '../support/store.js'
+import { runCommand } from '../support/service/server.js'
+import { makeDirectory } from '../support/stores/store.js'
 
 const pageBytes = 4096
 const pageHeaderBytes = 24

@@ -7,14 +7,14 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type DiskFaultCase, diskFaultCases } from '../support/disk-fault-cases.js'
-import { DiskScenario } from '../support/disk-scenario.js'
-import { callsIn, type Fault, mostOf, type TracedCall, tracedNode, tracing } from '../support/faulty-disk.js'
-import { reportFigures } from '../support/figures.js'
-import { at, only } from '../support/only.js'
+import { at, only } from '../support/elements.js'
+import { type DiskFaultCase, diskFaultCases } from '../support/faults/disk-fault-cases.js'
+import { DiskScenario } from '../support/faults/disk-scenario.js'
+import { callsIn, type Fault, mostOf, type TracedCall, tracedNode, tracing } from '../support/faults/faulty-disk.js'
+import { Strace, whyNoStrace } from '../support/faults/strace.js'
+import { reportFigures } from '../support/proof-figures.js'
 import { seededRandom } from '../support/random.js'
-import { runCommand, type Server, startServer } from '../support/server.js'
-import { Strace, whyNoStrace } from '../support/strace.js'
+import { runCommand, type Server, startServer } from '../support/service/server.js'
 
 const chosen = process.env.CASE
 

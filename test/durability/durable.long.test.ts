@@ -3,8 +3,8 @@
  * down, the answer and the visibility both wait for it.
  */
 import t from 'tap'
-import { startServer } from '../support/server.js'
-import { Strace, whyNoStrace } from '../support/strace.js'
+import { Strace, whyNoStrace } from '../support/faults/strace.js'
+import { startServer } from '../support/service/server.js'
 
 const slowMs = 800
 

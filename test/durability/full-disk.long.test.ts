@@ -5,10 +5,10 @@
 import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
 import t from 'tap'
-import { refuses } from '../support/claims.js'
+import { refuses } from '../support/expected-answers.js'
+import { mountSmallDisk, whyNoSmallDisk } from '../support/machines/small-disk.js'
 import { seededRandom } from '../support/random.js'
-import { startServer, until } from '../support/server.js'
-import { mountSmallDisk, whyNoSmallDisk } from '../support/small-disk.js'
+import { startServer, until } from '../support/service/server.js'
 
 const mebibyte = 1024 * 1024
 

@@ -3,7 +3,7 @@
  * which an update was lost, undone, seen too early, or seen by some clients and then not by others.
  */
 import t from 'tap'
-import { findViolation, type Operation, type Value } from '../support/linearizable.js'
+import { findViolation, type Operation, type Value } from '../support/models/linearizable.js'
 import { randomFrom, seededRandom } from '../support/random.js'
 
 const write = (startMs: number, endMs: number | undefined, value: Value, found?: boolean): Operation => ({

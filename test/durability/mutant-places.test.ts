@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { mutants, withFault } from '../support/mutants.js'
+import { mutants, withFault } from '../support/faults/mutants.js'
 
 const root = join(import.meta.dirname, '../..')
 

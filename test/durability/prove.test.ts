@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { readDocument } from '../support/documents.js'
-import { figuresIn, reportFigures } from '../support/figures.js'
+import { figuresIn, reportFigures } from '../support/proof-figures.js'
 import { digestOf } from '../support/prove/build.js'
 import { figuresOf, Journal, type Round } from '../support/prove/journal.js'
 import { type Proof, proofs } from '../support/prove/proofs.js'

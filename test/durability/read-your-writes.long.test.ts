@@ -5,7 +5,7 @@
  * lanes at once keep the workers busy, since a worker that is never idle might keep an old snapshot.
  */
 import t from 'tap'
-import { overWorkers } from '../support/over-stores.js'
+import { overWorkers } from '../support/service/over-stores.js'
 
 const lanes = 24
 const roundsPerLane = 60

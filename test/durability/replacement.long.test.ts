@@ -11,9 +11,9 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { patchedProgram, replaceModule } from '../support/patched.js'
+import { patchedProgram, replaceModule } from '../support/faults/patched.js'
 import { seededRandom } from '../support/random.js'
-import { type Server, type StartOptions, startServer, until } from '../support/server.js'
+import { type Server, type StartOptions, startServer, until } from '../support/service/server.js'
 
 const hazardSeconds = process.env.HAZARD_SECONDS
 const seconds = Number(hazardSeconds ?? 8)

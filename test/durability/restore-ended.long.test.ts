@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { cleanEnv, mainFile, runCommand, until } from '../support/server.js'
+import { cleanEnv, mainFile, runCommand, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 const directory = t.testdir()

@@ -4,8 +4,8 @@
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { servePage, startBrowser, whyNoBrowser } from '../support/browser.js'
-import { startServer } from '../support/server.js'
+import { servePage, startBrowser, whyNoBrowser } from '../support/browser/browser.js'
+import { startServer } from '../support/service/server.js'
 
 t.setTimeout(120_000)
 

@@ -3,11 +3,11 @@
  * answer. The HTTP library accepts several malformed chunk sizes, so nothing behind a chunked body is ever executed.
  */
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overWorkers } from '../support/over-stores.js'
-import type { RawAnswer } from '../support/raw.js'
-import { requestText } from '../support/raw.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overWorkers } from '../support/service/over-stores.js'
+import type { RawAnswer } from '../support/service/raw.js'
+import { requestText } from '../support/service/raw.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 const bodyBytesMax = 4096
 

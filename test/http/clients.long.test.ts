@@ -10,9 +10,9 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { refuses } from '../support/claims.js'
-import { first } from '../support/only.js'
-import { startServer } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { refuses } from '../support/expected-answers.js'
+import { startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 /** Some clients are compiled first, which takes seconds, and many on a busy machine. */

@@ -6,9 +6,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { beginDrain } from '../support/drain.js'
-import { requestText } from '../support/raw.js'
-import { startServer, until } from '../support/server.js'
+import { beginDrain } from '../support/service/drain.js'
+import { requestText } from '../support/service/raw.js'
+import { startServer, until } from '../support/service/server.js'
 
 /** Room for a page that no kernel buffers completely. */
 const pageBytesMax = 32 * 1024 * 1024

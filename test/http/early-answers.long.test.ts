@@ -5,12 +5,12 @@
  */
 
 import t from 'tap'
-import { refuses } from '../support/claims.js'
-import { beginDrain } from '../support/drain.js'
-import { at } from '../support/only.js'
-import { overWorkers } from '../support/over-stores.js'
-import { requestText } from '../support/raw.js'
-import { type Server, startServer } from '../support/server.js'
+import { at } from '../support/elements.js'
+import { refuses } from '../support/expected-answers.js'
+import { beginDrain } from '../support/service/drain.js'
+import { overWorkers } from '../support/service/over-stores.js'
+import { requestText } from '../support/service/raw.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 t.setTimeout(180_000)
 

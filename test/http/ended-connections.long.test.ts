@@ -6,10 +6,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { lastRequests } from '../support/last-requests.js'
-import { only } from '../support/only.js'
-import { residentMiB } from '../support/processes.js'
-import { type Server, startServer } from '../support/server.js'
+import { only } from '../support/elements.js'
+import { residentMiB } from '../support/machines/processes.js'
+import { lastRequests } from '../support/service/last-requests.js'
+import { type Server, startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 /** Of all kinds together, then of each. */
@@ -23,7 +23,7 @@ const growthMiBMax = 2
 /** Else garbage that is not collected yet would hide what is lost. */
 const env = { NODE_OPTIONS: '--max-old-space-size=48 --max-semi-space-size=1' }
 
-const program = fileURLToPath(new URL('../support/short-connections.js', import.meta.url))
+const program = fileURLToPath(new URL('../support/load/short-connections.js', import.meta.url))
 
 t.setTimeout(600_000)
 

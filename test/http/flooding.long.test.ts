@@ -3,9 +3,9 @@
  * all answered 200, and their median is compared with that of a run without the flood.
  */
 import t from 'tap'
-import type { Client } from '../support/client.js'
-import { medianOf } from '../support/only.js'
-import { startServer } from '../support/server.js'
+import { medianOf } from '../support/elements.js'
+import type { Client } from '../support/service/client.js'
+import { startServer } from '../support/service/server.js'
 
 const measuredMs = 2500
 

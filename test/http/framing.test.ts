@@ -4,10 +4,10 @@
  */
 
 import t from 'tap'
-import { refuses } from '../support/claims.js'
-import { only } from '../support/only.js'
-import { overStores } from '../support/over-stores.js'
-import { requestText } from '../support/raw.js'
+import { only } from '../support/elements.js'
+import { refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
+import { requestText } from '../support/service/raw.js'
 
 await overStores(
   t,

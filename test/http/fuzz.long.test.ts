@@ -5,16 +5,16 @@
  * SLOWER_MAX=2 demands of the other client's median what a quiet machine gives.
  */
 import t, { type Test } from 'tap'
-import { Bystander } from '../support/bystander.js'
-import { undocumented } from '../support/documented-answers.js'
-import { reportFigures } from '../support/figures.js'
-import { type Fuzzed, fuzz } from '../support/fuzzer.js'
-import { hostileRequest } from '../support/hostile-requests.js'
-import { at } from '../support/only.js'
-import { residentMiB } from '../support/processes.js'
+import { at } from '../support/elements.js'
+import { OtherClient } from '../support/load/other-client.js'
+import { residentMiB } from '../support/machines/processes.js'
+import { undocumented } from '../support/models/documented-answers.js'
+import { type Fuzzed, fuzz } from '../support/models/fuzzer.js'
+import { hostileRequest } from '../support/models/hostile-requests.js'
+import { routes } from '../support/models/valid-bodies.js'
+import { reportFigures } from '../support/proof-figures.js'
 import { randomFrom, seededRandom } from '../support/random.js'
-import { type Server, startServer } from '../support/server.js'
-import { routes } from '../support/valid-bodies.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 const requests = Number(process.env.FUZZ_REQUESTS ?? 4000)
 
@@ -80,15 +80,15 @@ t.test('hostile requests end no worker, cost others little, and change only what
   for (let i = 0; i < 10; i++) await post('addAndSet', { path: `kept/${i}`, value: i })
   const pids = server.workerPids()
   const fuzzed = await server.addKey('fuzzer', { under: ['fuzz', 'a', 'plant', 'accounts'] })
-  const bystander = new Bystander(t, server, keeper, 'kept/1')
+  const otherClient = new OtherClient(t, server, keeper, 'kept/1')
   // Its first second, in which code is compiled, does not count.
-  await bystander.seen(1)
-  const alone = await bystander.seen(aloneSeconds)
+  await otherClient.seen(1)
+  const alone = await otherClient.seen(aloneSeconds)
   const memory: number[] = []
   const startMs = performance.now()
   const found = await fuzz(server.url, fuzzed, random, requests, () => memory.push(ownMiB(server)))
   const seconds = Math.round((performance.now() - startMs) / 1000)
-  const beside = await bystander.seen(1)
+  const beside = await otherClient.seen(1)
   const slower = beside.medianMs / alone.medianMs
   for (const fault of found.faults) t.fail(fault)
   t.strictSame(server.workerPids(), pids, 'no worker died')

@@ -3,8 +3,8 @@
  * fetches and writes are answered soon, whatever the first one does.
  */
 import t, { type Test } from 'tap'
-import { requestText } from '../support/raw.js'
-import { type Server, startServer } from '../support/server.js'
+import { requestText } from '../support/service/raw.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 /** Generous, since the machine may be busy: only a worker that stalls takes this long. */
 const slowestMsMax = 5000

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import t from 'tap'
 import { settingTable } from '../../dist/settings.js'
-import { type Server, startServer } from '../support/server.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 const largest = settingTable['body-bytes-max'].max
 /** Above it, a buffer that doubles exceeds the bound of the process together with the one that it replaces. */

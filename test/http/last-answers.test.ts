@@ -3,11 +3,11 @@
  * little room there is for them.
  */
 import t from 'tap'
-import { beginDrain } from '../support/drain.js'
-import { chunkedText, lastRequests } from '../support/last-requests.js'
-import { overStores } from '../support/over-stores.js'
-import { requestText } from '../support/raw.js'
-import { type Server, startServer } from '../support/server.js'
+import { beginDrain } from '../support/service/drain.js'
+import { chunkedText, lastRequests } from '../support/service/last-requests.js'
+import { overStores } from '../support/service/over-stores.js'
+import { requestText } from '../support/service/raw.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 const flags = ['--cors-origins', '*']
 

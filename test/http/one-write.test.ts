@@ -4,7 +4,7 @@
  */
 import { connect } from 'node:net'
 import t from 'tap'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 const connections = 64
 const answersPerConnection = 100

@@ -3,10 +3,10 @@
  * which it is served.
  */
 import t from 'tap'
-import { Client } from '../support/client.js'
-import { beginDrain } from '../support/drain.js'
-import { overStores } from '../support/over-stores.js'
-import { runCommand, type Server, startServer } from '../support/server.js'
+import { Client } from '../support/service/client.js'
+import { beginDrain } from '../support/service/drain.js'
+import { overStores } from '../support/service/over-stores.js'
+import { runCommand, type Server, startServer } from '../support/service/server.js'
 
 interface Description {
   readonly servers: readonly { readonly url: string }[]

@@ -10,11 +10,11 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import type { FetchedPage } from '../support/client.js'
-import { scrape } from '../support/metrics.js'
-import { first } from '../support/only.js'
-import { requestText } from '../support/raw.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { first } from '../support/elements.js'
+import type { FetchedPage } from '../support/service/client.js'
+import { scrape } from '../support/service/metrics.js'
+import { requestText } from '../support/service/raw.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 const mebibyte = 1024 * 1024
 /** Their pages of 8 MiB are half as much again as what a worker keeps for its clients. */

@@ -3,10 +3,10 @@
  * disconnect. No request that is hidden in another is ever executed, and the workers continue to serve.
  */
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { overStores } from '../support/over-stores.js'
-import { requestText } from '../support/raw.js'
-import type { Server } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
+import { requestText } from '../support/service/raw.js'
+import type { Server } from '../support/service/server.js'
 
 await overStores(
   t,

@@ -1,6 +1,6 @@
 /**
  * Every alert that can be provoked, with real services and a real Prometheus: none fires while the services are well,
- * and each fires once its cause is there. The times of the rules are shortened (see support/prometheus.ts).
+ * and each fires once its cause is there. The times of the rules are shortened (see support/machines/prometheus.ts).
  *
  * In order: six services run and are watched for a while; then causes are planted, each in a service of its own where
  * they would disturb each other; last, the dashboard's queries are sent to the same Prometheus.
@@ -12,15 +12,15 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
-import { alerts, whyNot } from '../support/alerts.js'
-import { type BareService, bareService } from '../support/bare-service.js'
-import { rows } from '../support/dashboard-panels.js'
-import { scrape } from '../support/metrics.js'
-import { at, first } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { Prometheus } from '../support/prometheus.js'
-import { runCommand, type Server, startServer, until } from '../support/server.js'
-import { Strace, whyNoStrace } from '../support/strace.js'
+import { at, first } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { Strace, whyNoStrace } from '../support/faults/strace.js'
+import { rows } from '../support/generators/dashboard-panels.js'
+import { alerts, whyNot } from '../support/machines/alerts.js'
+import { Prometheus } from '../support/machines/prometheus.js'
+import { type BareService, bareService } from '../support/service/bare-service.js'
+import { scrape } from '../support/service/metrics.js'
+import { runCommand, type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 t.setTimeout(300_000)
@@ -144,12 +144,12 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
     const stays = first(crew.workerPids())
     for (let i = 0; i < 3; i++) {
-      const victim = await until('a worker to kill', async () => {
+      const killed = await until('a worker to kill', async () => {
         const serving = (await scrape(crew.adminUrl)).value('topicd_workers') === 2
         return serving ? crew.workerPids().find((pid) => pid !== stays) : undefined
       })
-      process.kill(victim, 'SIGKILL')
-      await until('it is gone', async () => !crew.workerPids().includes(victim) || undefined)
+      process.kill(killed, 'SIGKILL')
+      await until('it is gone', async () => !crew.workerPids().includes(killed) || undefined)
     }
     await see(t, 'TopicdWorkersDie', 'crew')
     await see(t, 'TopicdVersionsMixed', 'crew')

@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { patchedProgram } from '../support/patched.js'
-import { mainFile, runCommand, type Server, startServer, until } from '../support/server.js'
-import { gone, startCommand, toolOf } from '../support/tool-client.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { mainFile, runCommand, type Server, startServer, until } from '../support/service/server.js'
+import { gone, startCommand, toolOf } from '../support/service/tool-client.js'
 
 const mebibyte = 1024 * 1024
 const directory = t.testdir()

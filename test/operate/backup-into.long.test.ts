@@ -4,7 +4,7 @@
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runCommand, startServer } from '../support/server.js'
+import { runCommand, startServer } from '../support/service/server.js'
 
 function freshIn(directory: string, name: string): string {
   const data = join(directory, `of-${name}`)

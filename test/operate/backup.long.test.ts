@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Path } from '../../dist/topics/path.js'
-import { at } from '../support/only.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { at } from '../support/elements.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
 const pairs = 8
 

@@ -1,15 +1,15 @@
 /**
  * A defect that ends a process is one line in the log, with its stack and an error's priority. The process does not end
- * with 0, and no failed commit is reported. The defects are planted (support/crash-on-signal.mjs).
+ * with 0, and no failed commit is reported. The defects are planted (support/faults/crash-on-signal.mjs).
  */
 
 import { join } from 'node:path'
 import t from 'tap'
-import { first } from '../support/only.js'
-import { type LogLine, runCommand, startServer } from '../support/server.js'
-import { begun, startCommand, toolOf } from '../support/tool-client.js'
+import { first } from '../support/elements.js'
+import { type LogLine, runCommand, startServer } from '../support/service/server.js'
+import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 
-const planted = join(import.meta.dirname, '../../test/support/crash-on-signal.mjs')
+const planted = join(import.meta.dirname, '../../test/support/faults/crash-on-signal.mjs')
 const env = { NODE_OPTIONS: `--import=${planted}`, JOURNAL_STREAM: '9:1' }
 
 function stackOf(line: LogLine): string {

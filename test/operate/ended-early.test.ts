@@ -5,9 +5,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { patchedProgram } from '../support/patched.js'
-import { runCommand, startServer } from '../support/server.js'
-import { startCommand } from '../support/tool-client.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { runCommand, startServer } from '../support/service/server.js'
+import { startCommand } from '../support/service/tool-client.js'
 
 const directory = t.testdir()
 

@@ -6,10 +6,10 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { only } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { runCommand, type Server, startServer } from '../support/server.js'
-import { begun, gone, type Running, startCommand, toolOf } from '../support/tool-client.js'
+import { only } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { runCommand, type Server, startServer } from '../support/service/server.js'
+import { begun, gone, type Running, startCommand, toolOf } from '../support/service/tool-client.js'
 
 const mebibyte = 1024 * 1024
 

@@ -5,8 +5,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runCommand } from '../support/server.js'
-import { importFrom } from '../support/tool-client.js'
+import { runCommand } from '../support/service/server.js'
+import { importFrom } from '../support/service/tool-client.js'
 
 const directory = t.testdir()
 

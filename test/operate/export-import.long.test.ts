@@ -10,9 +10,9 @@ import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { importTool } from '../../dist/tools/import.js'
 import type { Path } from '../../dist/topics/path.js'
-import { first } from '../support/only.js'
-import { runCommand, startServer } from '../support/server.js'
-import { openStore } from '../support/store.js'
+import { first } from '../support/elements.js'
+import { runCommand, startServer } from '../support/service/server.js'
+import { openStore } from '../support/stores/store.js'
 
 const topics = Number(process.env.TOPICS ?? 20_000)
 

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runCommand } from '../support/server.js'
+import { runCommand } from '../support/service/server.js'
 
 const directory = t.testdir()
 

@@ -8,14 +8,14 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { Bystander } from '../support/bystander.js'
-import { reportFigures } from '../support/figures.js'
-import { memoryEnv, memoryInUseMiB } from '../support/memory-in-use.js'
-import { MixedLoad } from '../support/mixed-load.js'
-import { at, quantileOf } from '../support/only.js'
-import { residentMiB } from '../support/processes.js'
+import { at, quantileOf } from '../support/elements.js'
+import { MixedLoad } from '../support/load/mixed-load.js'
+import { OtherClient } from '../support/load/other-client.js'
+import { memoryEnv, memoryInUseMiB } from '../support/machines/memory-in-use.js'
+import { residentMiB } from '../support/machines/processes.js'
+import { reportFigures } from '../support/proof-figures.js'
 import { seededRandom } from '../support/random.js'
-import { type Server, startServer } from '../support/server.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 const seconds = Number(process.env.MIXED_SECONDS ?? 20)
 
@@ -78,8 +78,8 @@ async function sizesOf(server: Server, directory: string): Promise<Sizes> {
   }
 }
 
-async function latenciesOf(load: MixedLoad, bystander: Bystander): Promise<Latencies> {
-  const { p99Ms, maxMs, faults } = await bystander.seen(1)
+async function latenciesOf(load: MixedLoad, otherClient: OtherClient): Promise<Latencies> {
+  const { p99Ms, maxMs, faults } = await otherClient.seen(1)
   load.faults.push(...faults)
   const writeMs = load.writeMs()
   return {
@@ -108,11 +108,11 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
   const beforeReload = async () => void beforeReloads.push(await sizesOf(server, directory))
   const load = new MixedLoad({ server, random: seededRandom(t), reloadMs, beforeReload })
   await load.start()
-  const bystander = new Bystander(t, server, server.token, 'standing/0')
+  const otherClient = new OtherClient(t, server, server.token, 'standing/0')
   const latencies: Latencies[] = []
   for (let part = 0; part < parts; part++) {
     await sleep(((seconds - lastingSeconds) / parts) * 1000)
-    latencies.push(await latenciesOf(load, bystander))
+    latencies.push(await latenciesOf(load, otherClient))
     t.comment(JSON.stringify(at(latencies, -1)))
   }
   load.endReloads()
@@ -121,7 +121,7 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
     await sleep((lastingSeconds / parts) * 1000)
     lasting.push(await sizesOf(server, directory))
   }
-  const lastingLatencies = await latenciesOf(load, bystander)
+  const lastingLatencies = await latenciesOf(load, otherClient)
   await load.stop()
   t.strictSame(load.faults, [], 'every answer was right')
   for (const [name, count] of Object.entries(load.counts))

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { cleanEnv } from '../support/server.js'
+import { cleanEnv } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 t.test('a SIGTERM to npm start drains the service', async (t) => {

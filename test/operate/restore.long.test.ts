@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path'
 import { open } from 'lmdb'
 import t from 'tap'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
-import { runCommand, type Server, startServer } from '../support/server.js'
+import { runCommand, type Server, startServer } from '../support/service/server.js'
 
 const directory = t.testdir()
 const file = join(directory, 'backup.mdb')

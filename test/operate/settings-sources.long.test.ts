@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cleanEnv, mainFile, runCommand } from '../support/server.js'
+import { cleanEnv, mainFile, runCommand } from '../support/service/server.js'
 
 /** Writes a settings file with these lines; returns its path. */
 function settingsFile(t: { testdir(): string }, ...lines: readonly string[]): string {

@@ -7,9 +7,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import t from 'tap'
 import { version } from '../../dist/version.js'
-import { get } from '../support/metrics.js'
-import { first } from '../support/only.js'
-import { startServer, until } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { get } from '../support/service/metrics.js'
+import { startServer, until } from '../support/service/server.js'
 
 t.setTimeout(120_000)
 

@@ -8,7 +8,7 @@ import t from 'tap'
 import { readConfig } from '../../dist/config.js'
 import { exitCodes } from '../../dist/exit-codes.js'
 import { environmentName, settingTable } from '../../dist/settings.js'
-import { startServer } from '../support/server.js'
+import { startServer } from '../support/service/server.js'
 
 const shipped = (name: string): string => join(import.meta.dirname, '../../systemd', name)
 

@@ -7,9 +7,9 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { get } from '../support/metrics.js'
-import { first } from '../support/only.js'
-import { runCommand, startServer, until } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { get } from '../support/service/metrics.js'
+import { runCommand, startServer, until } from '../support/service/server.js'
 
 await t.test('the admin listener answers GET and HEAD on five paths; the public port lacks two of them', async (t) => {
   const { adminUrl, url } = await startServer(t, { workers: 2 })

@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { mainFile, until } from '../support/server.js'
-import { onTerminal, whyNoTerminal } from '../support/terminal.js'
+import { onTerminal, whyNoTerminal } from '../support/machines/terminal.js'
+import { mainFile, until } from '../support/service/server.js'
 
 t.setTimeout(120_000)
 
@@ -72,7 +72,7 @@ await t.test(
 )
 
 await t.test('a terminal shows a defect with its stack on separate lines', { skip: whyNoTerminal() }, async (t) => {
-  const planted = join(import.meta.dirname, '../../test/support/crash-on-signal.mjs')
+  const planted = join(import.meta.dirname, '../../test/support/faults/crash-on-signal.mjs')
   const flags = ['--port', '0', '--admin-port', '0', '--workers', '1', '--data', join(t.testdir(), 'db')]
   const env = { ...process.env, NO_COLOR: '1', NODE_OPTIONS: `--import=${planted}` }
   const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', ...flags], env)

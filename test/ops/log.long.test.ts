@@ -3,8 +3,8 @@
  */
 
 import t from 'tap'
-import { first } from '../support/only.js'
-import { type LogLine, startServer, until } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { type LogLine, startServer, until } from '../support/service/server.js'
 
 const secret = 'never-in-the-log'
 

@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { watchCertificate } from '../../dist/ops/certificate-watch.js'
 import { version } from '../../dist/version.js'
-import { bareService } from '../support/bare-service.js'
-import { get, scrape } from '../support/metrics.js'
-import { startServer, until } from '../support/server.js'
+import { bareService } from '../support/service/bare-service.js'
+import { get, scrape } from '../support/service/metrics.js'
+import { startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 const now = (): number => Date.now() / 1000

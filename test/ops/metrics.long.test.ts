@@ -5,9 +5,9 @@
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { get, type Metrics, scrape } from '../support/metrics.js'
-import { first } from '../support/only.js'
-import { startServer, until } from '../support/server.js'
+import { first } from '../support/elements.js'
+import { get, type Metrics, scrape } from '../support/service/metrics.js'
+import { startServer, until } from '../support/service/server.js'
 
 const server = await startServer(t, { workers: 2 })
 const { adminUrl, post } = server

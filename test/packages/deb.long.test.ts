@@ -1,9 +1,9 @@
 import { copyFileSync } from 'node:fs'
 import t from 'tap'
-import { builtPackages } from '../support/built-packages.js'
-import { Machine, whyNoMachine } from '../support/machine.js'
-import { makeKey, post, step, underLoad, until } from '../support/machine-steps.js'
-import { findBinaries } from '../support/postgres-cluster.js'
+import { builtPackages } from '../support/machines/built-packages.js'
+import { Machine, whyNoMachine } from '../support/machines/machine.js'
+import { makeKey, post, step, underLoad, until } from '../support/machines/machine-steps.js'
+import { findBinaries } from '../support/stores/postgres-cluster.js'
 
 t.setTimeout(1_200_000)
 

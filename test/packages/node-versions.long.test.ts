@@ -8,10 +8,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { builtPackages } from '../support/built-packages.js'
-import { lastRequests } from '../support/last-requests.js'
-import { fetchNewerLibc, newerLibcMinor, whyNoNewerLibc } from '../support/newer-libc.js'
-import { startServer } from '../support/server.js'
+import { builtPackages } from '../support/machines/built-packages.js'
+import { fetchNewerLibc, newerLibcMinor, whyNoNewerLibc } from '../support/machines/newer-libc.js'
+import { lastRequests } from '../support/service/last-requests.js'
+import { startServer } from '../support/service/server.js'
 
 t.setTimeout(900_000)
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
-import { runCommand, startServer } from '../support/server.js'
+import { runCommand, startServer } from '../support/service/server.js'
 
 const kept = join(import.meta.dirname, '../../test/releases')
 

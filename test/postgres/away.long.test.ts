@@ -5,13 +5,13 @@
 
 import pg from 'pg'
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { FaultProxy } from '../support/fault-proxy.js'
-import { only } from '../support/only.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { execute } from '../support/postgres-cluster.js'
-import { hasPostgres, startPair } from '../support/postgres-pair.js'
-import { runCommand, type Server, startServer, until } from '../support/server.js'
+import { only } from '../support/elements.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { FaultProxy } from '../support/faults/fault-proxy.js'
+import { runCommand, type Server, startServer, until } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
+import { hasPostgres, startPair } from '../support/stores/postgres-pair.js'
 
 const engine = await postgres()
 const skip = !hasPostgres && skipReason

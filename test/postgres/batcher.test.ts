@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { Batcher, type Request } from '../../dist/store/postgres/batcher.js'
 import { StoreError } from '../../dist/store/store.js'
-import { at, only } from '../support/only.js'
+import { at, only } from '../support/elements.js'
 
 interface NamedRequest extends Request {
   readonly name: string

@@ -4,14 +4,14 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { watchBoards } from '../support/board-readers.js'
-import { halvedBatches } from '../support/boards.js'
-import { at } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { postgres, skipReason } from '../support/postgres.js'
+import { at } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { watchSubtrees } from '../support/load/subtree-readers.js'
+import { Transfers } from '../support/load/transfers.js'
+import { halvedBatches } from '../support/load/uniform-subtrees.js'
 import { seededRandom } from '../support/random.js'
-import { type Server, startServer, until } from '../support/server.js'
-import { Transfers } from '../support/transfers.js'
+import { type Server, startServer, until } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 10)
 const workers = 2
@@ -70,7 +70,7 @@ t.test(
 
 t.test('readers on both hosts see whole batches', options, async (t) => {
   const hosts = await startHosts(t)
-  const { faults, pages, batches } = await watchBoards(at(hosts, 0), hosts, seconds / 2)
+  const { faults, pages, batches } = await watchSubtrees(at(hosts, 0), hosts, seconds / 2)
   t.strictSame(faults, [], `${pages} pages beside ${batches} batches`)
   t.ok(pages > 50, 'there was load')
 })
@@ -79,7 +79,7 @@ t.test('readers beside batches in two halves see parts', options, async (t) => {
   const program = patchedProgram(join(t.testdir(), 'halved'), 'store/postgres/batches.js', halvedBatches)
   await t.test('under load', async (t) => {
     const hosts = await startHosts(t, program)
-    const { faults, pages, batches } = await watchBoards(at(hosts, 0), hosts, 60)
+    const { faults, pages, batches } = await watchSubtrees(at(hosts, 0), hosts, 60)
     t.not(faults.length, 0, `${pages} pages beside ${batches} batches`)
   })
 })

@@ -12,12 +12,12 @@ import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { Path } from '../../dist/topics/path.js'
-import { first } from '../support/only.js'
-import { patchedProgram } from '../support/patched.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { execute } from '../support/postgres-cluster.js'
-import { mainFile, runCommand, type Server, startServer, until } from '../support/server.js'
-import { begun, startCommand, toolOf } from '../support/tool-client.js'
+import { first } from '../support/elements.js'
+import { patchedProgram } from '../support/faults/patched.js'
+import { mainFile, runCommand, type Server, startServer, until } from '../support/service/server.js'
+import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason

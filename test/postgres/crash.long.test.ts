@@ -3,8 +3,8 @@
  * as over lmdb. TORTURE_SECONDS=60 runs longer.
  */
 import t from 'tap'
-import { postgres, skipReason } from '../support/postgres.js'
-import { torture } from '../support/torture.js'
+import { torture } from '../support/faults/torture.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 8)
 const engine = await postgres()

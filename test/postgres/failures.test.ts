@@ -5,10 +5,10 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { execute } from '../support/postgres-cluster.js'
-import { startServer } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { startServer } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
 
 const engine = await postgres()
 

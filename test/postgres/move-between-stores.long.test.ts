@@ -10,9 +10,9 @@ import t from 'tap'
 import { openStore } from '../../dist/store/open.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
-import { at } from '../support/only.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { creation } from '../support/store.js'
+import { at } from '../support/elements.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { creation } from '../support/stores/store.js'
 
 const main = join(import.meta.dirname, '../../dist/main.js')
 const engine = await postgres()

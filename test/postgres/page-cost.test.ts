@@ -9,9 +9,9 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { execute } from '../support/postgres-cluster.js'
-import { until } from '../support/server.js'
+import { until } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
 
 const topics = 50_000
 

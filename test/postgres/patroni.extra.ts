@@ -6,10 +6,10 @@
 
 import t, { type Test } from 'tap'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
-import { at } from '../support/only.js'
-import { PatroniCluster, patroniSkip } from '../support/patroni.js'
-import { execute } from '../support/postgres-cluster.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { at } from '../support/elements.js'
+import { type Server, startServer, until } from '../support/service/server.js'
+import { PatroniCluster, patroniSkip } from '../support/stores/patroni.js'
+import { execute } from '../support/stores/postgres-cluster.js'
 
 const topics = 16
 

@@ -8,7 +8,7 @@ import { type Engine, NoSlot } from '../../dist/store/postgres/engine.js'
 import { Pool } from '../../dist/store/postgres/pool.js'
 import type { Session } from '../../dist/store/postgres/session.js'
 import { StoreError } from '../../dist/store/store.js'
-import { at } from '../support/only.js'
+import { at } from '../support/elements.js'
 
 class SimulatedSession {
   destroyed = false

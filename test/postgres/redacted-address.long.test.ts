@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { addressProblem, redactAddress } from '../../dist/store/address.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { runCommand, startServer } from '../support/server.js'
+import { runCommand, startServer } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
 
 const shown: Readonly<Record<string, string>> = {
   lmdb: 'lmdb',

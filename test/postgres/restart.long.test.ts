@@ -4,11 +4,11 @@
  */
 
 import t from 'tap'
-import { Load } from '../support/load.js'
-import { first } from '../support/only.js'
-import { ownPostgres, skipReason } from '../support/postgres.js'
+import { first } from '../support/elements.js'
+import { Load } from '../support/load/load.js'
 import { seededRandom } from '../support/random.js'
-import { startServer, until } from '../support/server.js'
+import { startServer, until } from '../support/service/server.js'
+import { ownPostgres, skipReason } from '../support/stores/postgres.js'
 
 /** How long PostgreSQL stays away, in ms. */
 const awayMs = 700

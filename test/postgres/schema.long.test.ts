@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { postgres, skipReason } from '../support/postgres.js'
-import { execute } from '../support/postgres-cluster.js'
-import { runCommand } from '../support/server.js'
+import { runCommand } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
 
 const engine = await postgres()
 

@@ -6,12 +6,12 @@
 import { strict as assert } from 'node:assert'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import type { Client } from '../support/client.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { execute } from '../support/postgres-cluster.js'
-import { hasPostgres, type Pair, startPair } from '../support/postgres-pair.js'
-import { runCommand, type Server, startServer, until } from '../support/server.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import type { Client } from '../support/service/client.js'
+import { runCommand, type Server, startServer, until } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
+import { hasPostgres, type Pair, startPair } from '../support/stores/postgres-pair.js'
 
 const skip = !hasPostgres && skipReason
 

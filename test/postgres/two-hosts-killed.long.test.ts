@@ -5,12 +5,12 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import type { Target } from '../support/follow.js'
-import { Load } from '../support/load.js'
-import { at } from '../support/only.js'
-import { postgres, skipReason } from '../support/postgres.js'
+import { at } from '../support/elements.js'
+import type { Target } from '../support/load/follow.js'
+import { Load } from '../support/load/load.js'
 import { seededRandom } from '../support/random.js'
-import { type Server, startServer } from '../support/server.js'
+import { type Server, startServer } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 12)
 

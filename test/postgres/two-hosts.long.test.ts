@@ -5,11 +5,11 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/claims.js'
-import { at, only } from '../support/only.js'
-import { postgres, skipReason } from '../support/postgres.js'
-import { execute } from '../support/postgres-cluster.js'
-import { type Server, startServer, until } from '../support/server.js'
+import { at, only } from '../support/elements.js'
+import { gives, refuses } from '../support/expected-answers.js'
+import { type Server, startServer, until } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
 
 const engine = await postgres()
 

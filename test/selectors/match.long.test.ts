@@ -10,9 +10,9 @@ import type { Plan } from '../../dist/selectors/plan.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget } from '../../dist/selectors/planning-budget.js'
 import { encodeKey } from '../../dist/topics/key.js'
-import { at } from '../support/only.js'
+import { at } from '../support/elements.js'
+import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { seededRandom } from '../support/random.js'
-import { randomPath, randomSelector } from '../support/selectors.js'
 
 /** Selector, what it matches, what it does not match: the table of docs/selectors.md. */
 const examples: readonly (readonly [string, readonly string[], readonly string[]])[] = [

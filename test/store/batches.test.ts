@@ -11,10 +11,10 @@ import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import { compatible, retainsValue } from '../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
-import { at } from '../support/only.js'
+import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, planned, readItems, waiting } from '../support/store.js'
-import { eachStore } from '../support/stores.js'
+import { creation, planned, readItems, waiting } from '../support/stores/store.js'
+import { eachStore } from '../support/stores/stores.js'
 
 interface ModelTopic {
   readonly type: TopicType

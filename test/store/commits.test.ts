@@ -10,7 +10,7 @@ import { Commits } from '../../dist/store/lmdb/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/disk-room.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { CommitFailed, StoreError } from '../../dist/store/store.js'
-import { first } from '../support/only.js'
+import { first } from '../support/elements.js'
 
 /** A write that completes or fails when the test decides. */
 function pendingWrite(): {

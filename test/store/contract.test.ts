@@ -9,11 +9,11 @@ import { openStore } from '../../dist/store/open.js'
 import { Cancelled, type Finding, type KeyRecord, type TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
-import { treeOrder } from '../support/model.js'
-import { at } from '../support/only.js'
+import { at } from '../support/elements.js'
+import { treeOrder } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
-import { creation, planned, spin, waiting, watched } from '../support/store.js'
-import { eachStore } from '../support/stores.js'
+import { creation, planned, spin, waiting, watched } from '../support/stores/store.js'
+import { eachStore } from '../support/stores/stores.js'
 
 const valueText = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { makeDirectory } from '../support/store.js'
+import { makeDirectory } from '../support/stores/store.js'
 import { tied } from '../support/tied.js'
 
 const topics = 2000

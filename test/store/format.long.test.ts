@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
-import { runCommand } from '../support/server.js'
-import { makeDirectory } from '../support/store.js'
+import { runCommand } from '../support/service/server.js'
+import { makeDirectory } from '../support/stores/store.js'
 
 /** Opens the environment itself while `work` runs. */
 async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {

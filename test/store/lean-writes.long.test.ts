@@ -12,9 +12,9 @@ import { PlainTopics } from '../../dist/store/lmdb/plain-topics.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
-import { at } from '../support/only.js'
+import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, openStore, planned, waiting } from '../support/store.js'
+import { creation, openStore, planned, waiting } from '../support/stores/store.js'
 
 const paths = ['a', 'a/b', 'a/b/c', 'ä', 'a/"quoted"/\u{1f600}', 'z']
 const types: readonly TopicType[] = ['json', 'string']

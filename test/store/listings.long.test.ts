@@ -11,11 +11,11 @@ import { openStore } from '../../dist/store/open.js'
 import type { ItemForm, TopicStore } from '../../dist/store/store.js'
 import { sliceMs } from '../../dist/store/time-slices.js'
 import type { Path } from '../../dist/topics/path.js'
-import { itemsOf, type Members, type Topic, type TopicType } from '../support/model.js'
+import { itemsOf, type Members, type Topic, type TopicType } from '../support/models/model.js'
+import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { randomPath, randomSelector } from '../support/selectors.js'
-import { creation, planned, spin, waiting, watched } from '../support/store.js'
-import { eachStore } from '../support/stores.js'
+import { creation, planned, spin, waiting, watched } from '../support/stores/store.js'
+import { eachStore } from '../support/stores/stores.js'
 
 const topicCount = 500
 const walks = 500

@@ -8,11 +8,11 @@ import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { dataFile } from '../../dist/store/lmdb/files.js'
 import { circumstancesOf, isReadAheadHarmful } from '../../dist/store/lmdb/read-ahead.js'
-import { limitedNode, whyNoMemoryLimit } from '../support/memory-limit.js'
-import { makeDisk, whyNoPowerCuts } from '../support/power.js'
-import { readsAhead } from '../support/processes.js'
-import { runCommand, type Server, startServer } from '../support/server.js'
-import { begun, startCommand, toolOf } from '../support/tool-client.js'
+import { makeDisk, whyNoPowerCuts } from '../support/faults/power.js'
+import { limitedNode, whyNoMemoryLimit } from '../support/machines/memory-limit.js'
+import { readsAhead } from '../support/machines/processes.js'
+import { runCommand, type Server, startServer } from '../support/service/server.js'
+import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte

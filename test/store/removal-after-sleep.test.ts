@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { first, present } from '../support/only.js'
+import { first, present } from '../support/elements.js'
 
 const sleptSeconds = 2 * 60 * 60
 

@@ -9,9 +9,9 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Client, FetchedPage } from '../support/client.js'
-import { runCommand, startServer, until } from '../support/server.js'
-import { eachStore } from '../support/stores.js'
+import type { Client, FetchedPage } from '../support/service/client.js'
+import { runCommand, startServer, until } from '../support/service/server.js'
+import { eachStore } from '../support/stores/stores.js'
 
 const lateMsMax = 5000
 

@@ -8,9 +8,9 @@ import { ExpirySweeper } from '../../dist/cluster/expiry-sweeper.js'
 import type { Logger } from '../../dist/ops/log.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
-import { until } from '../support/server.js'
-import { creation, load, planned, readItems } from '../support/store.js'
-import { eachStore } from '../support/stores.js'
+import { until } from '../support/service/server.js'
+import { creation, load, planned, readItems } from '../support/stores/store.js'
+import { eachStore } from '../support/stores/stores.js'
 
 const costly = `*u${'[\\pL\\PN]'.repeat(500)}`
 

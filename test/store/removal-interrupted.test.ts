@@ -9,7 +9,7 @@ import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { Clocks } from '../support/clocks.js'
-import { creation } from '../support/store.js'
+import { creation } from '../support/stores/store.js'
 
 const minute = 60_000
 const hour = 60 * minute

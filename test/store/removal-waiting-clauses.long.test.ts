@@ -6,9 +6,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { openStore } from '../../dist/store/open.js'
-import { medianOf } from '../support/only.js'
-import { creation } from '../support/store.js'
-import { eachStore } from '../support/stores.js'
+import { medianOf } from '../support/elements.js'
+import { creation } from '../support/stores/store.js'
+import { eachStore } from '../support/stores/stores.js'
 
 const clauses = 20_000
 const sweeps = 15

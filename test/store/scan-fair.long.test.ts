@@ -8,11 +8,11 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Cancelled } from '../../dist/store/store.js'
-import type { Client } from '../support/client.js'
-import { first, medianOf } from '../support/only.js'
-import { processorMs } from '../support/processes.js'
-import { startServer } from '../support/server.js'
-import { load, makeDirectory, openStore, planned, readItems, spin, watched } from '../support/store.js'
+import { first, medianOf } from '../support/elements.js'
+import { processorMs } from '../support/machines/processes.js'
+import type { Client } from '../support/service/client.js'
+import { startServer } from '../support/service/server.js'
+import { load, makeDirectory, openStore, planned, readItems, spin, watched } from '../support/stores/store.js'
 
 const topics = Number(process.env.SCAN_TOPICS ?? 100_000)
 /**

@@ -8,10 +8,10 @@ import type { Plan } from '../../dist/selectors/plan.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { sliceMs } from '../../dist/store/time-slices.js'
 import type { TopicType } from '../../dist/topics/topic.js'
-import { treeOrder } from '../support/model.js'
+import { treeOrder } from '../support/models/model.js'
+import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { randomPath, randomSelector } from '../support/selectors.js'
-import { load, openStore, planned, readItems, spin, watched } from '../support/store.js'
+import { load, openStore, planned, readItems, spin, watched } from '../support/stores/store.js'
 
 const types: readonly TopicType[] = ['json', 'string']
 

@@ -10,7 +10,7 @@ import { Listings } from '../../dist/store/lmdb/listings.js'
 import { Scans } from '../../dist/store/lmdb/scans.js'
 import type { BranchLimit } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { load, makeDirectory, openStore, planned, readItems, waiting, watched } from '../support/store.js'
+import { load, makeDirectory, openStore, planned, readItems, waiting, watched } from '../support/stores/store.js'
 
 const groups = 1000
 const membersPerGroup = 40

@@ -20,9 +20,9 @@ import { Writes } from '../../dist/store/lmdb/writes.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
-import { treeOrder } from '../support/model.js'
+import { treeOrder } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, load, openStore, planned, readItems, spin, watched } from '../support/store.js'
+import { creation, load, openStore, planned, readItems, spin, watched } from '../support/stores/store.js'
 
 const groups = 150
 

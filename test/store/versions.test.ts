@@ -4,7 +4,7 @@ import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { Versions } from '../../dist/store/lmdb/versions.js'
 import type { Finding } from '../../dist/store/store.js'
-import { creation } from '../support/store.js'
+import { creation } from '../support/stores/store.js'
 
 const blockSize = 8
 

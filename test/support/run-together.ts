@@ -1,10 +1,10 @@
 /**
  * Runs several test files in one process, one after the other, so that they share a service of each store
- * (over-stores.ts). Which files those are, the runner says (run.ts).
+ * (service/over-stores.ts). Which files those are, the runner says (run.ts).
  */
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { endSharedServices, shareServices } from './over-stores.js'
+import { endSharedServices, shareServices } from './service/over-stores.js'
 import { filesTogether } from './test-process.js'
 
 shareServices()

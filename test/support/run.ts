@@ -17,8 +17,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sharedPackages } from './built-packages.js'
-import { findBinaries, OwnCluster, sharedEngine } from './postgres-cluster.js'
+import { sharedPackages } from './machines/built-packages.js'
+import { findBinaries, OwnCluster, sharedEngine } from './stores/postgres-cluster.js'
 import { endOf, startTest, testEnvironment, type Verdict, verdictOf } from './test-process.js'
 
 const directory = join(import.meta.dirname, '..')

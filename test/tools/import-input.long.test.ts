@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hashToken, makeToken } from '../../dist/auth/token.js'
-import { runCommand, startServer } from '../support/server.js'
-import { importFrom } from '../support/tool-client.js'
+import { runCommand, startServer } from '../support/service/server.js'
+import { importFrom } from '../support/service/tool-client.js'
 
 const importedFrom = (file: string, data: string) => importFrom(file, data, '--allow-unfinished')
 

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { ValueText } from '../../dist/topics/constraint.js'
-import { at } from '../support/only.js'
+import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
 
 /** Whether the value `b` is the one of a constraint with the text `a`. */

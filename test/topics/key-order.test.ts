@@ -8,8 +8,8 @@ import { compareBytes } from '../../dist/selectors/pattern-prefixes.js'
 import { decodeKey, encodeKey, writeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import * as range from '../../dist/topics/range.js'
-import { treeOrder } from '../support/model.js'
-import { at } from '../support/only.js'
+import { at } from '../support/elements.js'
+import { treeOrder } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
 
 const ascii = ['a', 'b', '+', '.', '-', '!', ' ', '~', '\x01', '\x7f']

@@ -5,7 +5,7 @@ import { pathBytesMax } from '../../dist/limits.js'
 import { encodeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import { keyAfter, rangesFrom, subtreeRange, topicRange } from '../../dist/topics/range.js'
-import { openStore, readItems, waiting } from '../support/store.js'
+import { openStore, readItems, waiting } from '../support/stores/store.js'
 
 const path = (text: string): Path => parsePath(text) as Path
 const paths = ['a', 'b', 'é'].map((last) => path(`t/${'x'.repeat(pathBytesMax - 2 - Buffer.byteLength(last))}${last}`))

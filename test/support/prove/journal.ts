@@ -4,7 +4,7 @@
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Figures, together } from '../figures.js'
+import { type Figures, together } from '../proof-figures.js'
 import type { Circumstances } from './circumstances.js'
 
 export interface Round extends Circumstances {

@@ -2,10 +2,10 @@
  * The proofs: which test each of them runs again and again, how long one round is, and when it has been run enough.
  * How rounds are run and kept is not known here.
  */
-import { diskFaultCases } from '../disk-fault-cases.js'
-import type { Figures } from '../figures.js'
-import { mutants } from '../mutants.js'
-import { routes } from '../valid-bodies.js'
+import { diskFaultCases } from '../faults/disk-fault-cases.js'
+import { mutants } from '../faults/mutants.js'
+import { routes } from '../models/valid-bodies.js'
+import type { Figures } from '../proof-figures.js'
 
 export interface Proof {
   /** What it shows, in the words of the table. */

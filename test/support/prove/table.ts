@@ -1,5 +1,5 @@
 /** The tables of docs/guarantees.md: one row for each proof that has been run in full, and one for each mutant. */
-import { mutants } from '../mutants.js'
+import { mutants } from '../faults/mutants.js'
 import { figuresOf, type Round } from './journal.js'
 import { type Proof, proofs } from './proofs.js'
 

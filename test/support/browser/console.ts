@@ -1,0 +1,89 @@
+/** The console in a browser: its pages, what they logged and where they sent requests, and axe's judgement of them. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { visible } from '../../../dist/console/topics/value-text.js'
+import type { Server } from '../service/server.js'
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** The rules that axe checks: those of WCAG 2, levels A and AA, and what it calls best practices. */
+const axeTags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** A page that is watched from its first request on. */
+export interface Watched {
+  readonly page: Page
+  /** Errors and warnings of scripts and of the browser, except that an answer was not a 200. */
+  readonly complaints: readonly string[]
+  /** The origins that were asked for anything. */
+  readonly origins: ReadonlySet<string>
+}
+
+/** Opens a page in a context of its own, which has no storage yet. */
+export async function openWatched(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  const origins = new Set<string>()
+  page.on('console', (message) => {
+    const isAnswer = message.text().startsWith('Failed to load resource: the server responded with a status of 4')
+    if (['error', 'warning'].includes(message.type()) && !isAnswer) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('request', (request) => origins.add(new URL(request.url()).origin))
+  await page.goto(url)
+  return { page, complaints, origins }
+}
+
+/** Fails for everything that axe finds wrong with the page as it is now. */
+export async function checkAccessibility(t: Test, page: Page, what: string): Promise<void> {
+  await page.evaluate(`${axeSource};0`)
+  const found = await page.evaluate<readonly string[]>(`axe
+    .run(document, { runOnly: ${JSON.stringify(axeTags)} })
+    .then(({ violations }) => violations.map(({ id, help, nodes }) => id + ': ' + help + ': ' + nodes[0].html))`)
+  t.strictSame(found, [], `axe finds nothing: ${what}`)
+}
+
+/** Signs in with a key, and waits for the tree. */
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('API key').fill(token)
+  await page.keyboard.press('Enter')
+  await page.locator('.workspace').waitFor()
+}
+
+/** Opens the page of the topics, signed in. */
+export async function openConsole(browser: Browser, server: Server, token = server.token): Promise<Watched> {
+  const watched = await openWatched(browser, `${server.url}/console`)
+  await signIn(watched.page, token)
+  return watched
+}
+
+/** What every visit must hold: nothing complained, and nothing came from or went elsewhere. */
+export function isClean(t: Test, server: Server, { complaints, origins }: Watched): void {
+  t.strictSame(complaints, [], 'no error in the console')
+  t.strictSame([...origins], [new URL(server.url).origin], 'no request to elsewhere')
+}
+
+/** Writes a value as it is. */
+export async function addTopic(server: Server, path: string, value: string, more = ''): Promise<void> {
+  const { status, text } = await server.post('addAndSet', `{"path":${JSON.stringify(path)},"value":${value}${more}}`)
+  if (status !== 200) throw new Error(text)
+}
+
+/** The value that is shown, exactly. */
+export const shownValue = (page: Page) => page.locator('pre.value').textContent()
+
+/** Shows the topic at a path, and waits for it. */
+export async function choose(page: Page, path: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(`#${encodeURIComponent(path)}`)}`)
+  await page.locator('#topic-path', { hasText: visible(path) }).waitFor()
+  await page
+    .locator('pre.value')
+    .or(page.getByText(/There is no topic at this path/))
+    .waitFor()
+}

@@ -1,0 +1,142 @@
+/** A service that is killed and started again on the same data: which of its processes when. What it does is not known here. */
+import type { Figures } from '../proof-figures.js'
+import type { Random } from '../random.js'
+import { type Server, until } from '../service/server.js'
+import { Silence } from './silence.js'
+
+/** How often it is looked whether a worker serves. */
+const lookMs = 10
+
+/** A rolling restart that takes longer hangs. */
+const restartMsMax = 60_000
+
+export class KilledService {
+  /** Where clients go; undefined while there is no service. */
+  running: Server | undefined
+  workersKilled = 0
+  primariesKilled = 0
+  /** Between two answers, while at least one worker served. */
+  readonly silence = new Silence()
+  readonly #start: (token: string | undefined) => Promise<Server>
+  readonly #killed = new Set<number>()
+  #service: Server | undefined
+  #initial: readonly number[] = []
+  #restartsDone = 0
+  #restartsBrokenOff = 0
+
+  /** @param start starts it, with the key of an earlier start */
+  constructor(start: (token: string | undefined) => Promise<Server>) {
+    this.#start = start
+  }
+
+  /** The last one that was started. */
+  get service(): Server {
+    if (this.#service === undefined) throw new Error('nothing was started')
+    return this.#service
+  }
+
+  /** Whether as many workers serve as after the start. */
+  get isWhole(): boolean {
+    return this.#serving().length >= this.#initial.length
+  }
+
+  /** @param earlier what must have ended before clients go to the new one */
+  async start(earlier: () => Promise<unknown> = async () => {}): Promise<void> {
+    const server = await this.#start(this.#service?.token)
+    await earlier()
+    this.#service = server
+    this.#initial = server.workerPids()
+    this.running = server
+  }
+
+  /**
+   * Kills workers, then the primary, and so on.
+   *
+   * @param onDeath called when all processes of a service are dead and no request has been sent to the next
+   */
+  async killUntil(isOver: () => boolean, random: Random, onDeath: () => void): Promise<void> {
+    const looking = setInterval(() => (this.#serves() ? this.silence.begin() : this.silence.end()), lookMs)
+    while (!isOver()) {
+      const kind = random.below(4)
+      if (kind < 2) this.service.signal('SIGHUP')
+      // One in four restarts is left in peace, and completes.
+      if (kind === 0) await this.#restarted()
+      await this.#killWorkers(isOver, random)
+      if (isOver()) break
+      await this.#killPrimary(random.oneIn(2), onDeath)
+    }
+    this.silence.end()
+    clearInterval(looking)
+    this.#countRestarts()
+  }
+
+  figures(): Figures {
+    return {
+      kills: this.workersKilled + this.primariesKilled,
+      primaries: this.primariesKilled,
+      restartsDone: this.#restartsDone,
+      restartsBrokenOff: this.#restartsBrokenOff,
+      silenceMsMax: Math.round(this.silence.maxMs),
+    }
+  }
+
+  /** Workers that serve: those of the start, and those that came later and said so. */
+  #serving(): readonly number[] {
+    const server = this.running
+    if (server === undefined) return []
+    const later = server.log.flatMap(({ msg, worker }) => (msg === 'worker replaced' ? Number(worker) : []))
+    const living = server.workerPids()
+    return [...this.#initial, ...later].filter((pid) => living.includes(pid) && !this.#killed.has(pid))
+  }
+
+  #serves(): boolean {
+    return this.#serving().length > 0
+  }
+
+  async #killWorkers(isOver: () => boolean, random: Random): Promise<void> {
+    // Fewer than the failed starts in a row after which a service gives up.
+    for (let left = 2 + random.below(6); left > 0 && !isOver(); left--) {
+      await new Promise((resolve) => setTimeout(resolve, 50 + random.below(600)))
+      const pids = this.service.workerPids()
+      if (pids.length > 0 && this.#kill(random.pick(pids))) this.workersKilled++
+    }
+  }
+
+  /** @param isAtOnce whether the next one starts while the processes of this one are still dying */
+  async #killPrimary(isAtOnce: boolean, onDeath: () => void): Promise<void> {
+    const { service } = this
+    this.#countRestarts()
+    this.running = undefined
+    this.silence.end()
+    if (this.#kill(service.pid)) this.primariesKilled++
+    if (!isAtOnce) await service.exited
+    await this.start(async () => {
+      await service.exited
+      onDeath()
+    })
+  }
+
+  /** @returns false for a process that has just ended by itself */
+  #kill(pid: number): boolean {
+    this.#killed.add(pid)
+    try {
+      return process.kill(pid, 'SIGKILL')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+      throw error
+    }
+  }
+
+  async #restarted(): Promise<void> {
+    const { log } = this.service
+    const isEnd = ({ msg }: (typeof log)[number]): boolean => /^rolling restart (done|failed)$/.test(String(msg))
+    await until('the end of the rolling restart', async () => log.some(isEnd) || undefined, restartMsMax)
+  }
+
+  #countRestarts(): void {
+    const count = (wanted: string): number => this.service.log.filter(({ msg }) => msg === wanted).length
+    const done = count('rolling restart done')
+    this.#restartsDone += done
+    this.#restartsBrokenOff += count('rolling restart') - done
+  }
+}

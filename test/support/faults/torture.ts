@@ -1,0 +1,176 @@
+/**
+ * Kills a service over and over, under load: workers one after another, some of them during a rolling restart, then the
+ * primary, then the same again with a new service on the same data. Beside it run batches with their readers, removals
+ * by selector, and the commands of an operator. The caller checks the data afterwards against the answers that the load
+ * received.
+ */
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { follow, type Target } from '../load/follow.js'
+import { Load } from '../load/load.js'
+import { SubtreeReaders } from '../load/subtree-readers.js'
+import { ToolsBeside } from '../load/tools-beside.js'
+import { GroupWriter } from '../load/topic-groups.js'
+import { SubtreeWriters } from '../load/uniform-subtrees.js'
+import type { Figures } from '../proof-figures.js'
+import { randomFrom, seededRandom } from '../random.js'
+import type { Server } from '../service/server.js'
+import { startServer, until } from '../service/server.js'
+import { KilledService } from './killed-service.js'
+
+export interface TortureOptions {
+  readonly seconds: number
+  /** The main.js of another build. */
+  readonly program?: string
+  /** The store's address; lmdb by default. */
+  readonly store?: string
+  /** Ends the torture early. */
+  readonly enough?: (load: Load) => boolean
+  /** How many topics never change; 20,000 by default. They are added in batches of a thousand. */
+  readonly constantTopics?: number
+}
+
+export interface Tortured {
+  readonly load: Load
+  readonly workersKilled: number
+  readonly primariesKilled: number
+  /** Parts of batches, refusals, and commands that failed although nothing had died. */
+  readonly faults: readonly string[]
+  readonly figures: Figures
+  /** The last service, which still runs. */
+  readonly server: Server
+}
+
+/**
+ * Without as many acknowledged writes, and without a kill of each kind, a torture shows nothing; on a machine that is
+ * too busy for them, it takes longer.
+ */
+const writesPerSecondMin = 10
+
+const workers = 3
+const connections = 24
+const topics = 20
+const subtrees = 2
+const subtreeReaders = 6
+
+/** Where topics are that never change, so that exports and backups take some time. */
+const constantUnder = 'constant'
+
+/** How many operations a batch may have. */
+const batchMax = 1000
+
+async function addConstant({ client }: Server, count: number): Promise<void> {
+  for (let first = 0; first < count; first += batchMax) {
+    const operations = Array.from({ length: batchMax }, (_, i) => ({
+      op: 'addAndSet',
+      path: `${constantUnder}/${first + i}`,
+      value: `topic ${first + i}`,
+    }))
+    const { status, text } = await client.post('batch', { operations })
+    if (status !== 200) throw new Error(`a batch was answered ${status}: ${text}`)
+  }
+}
+
+/** Removals by selector, which take many commits, beside the kills. */
+class Groups {
+  readonly faults: string[] = []
+  readonly #writer = new GroupWriter('killed')
+  readonly #loop: Promise<void>
+
+  constructor(target: () => Target | undefined, isOver: () => boolean) {
+    this.#loop = follow({ target, connections: 1, isOver }, (client) =>
+      this.#writer.write(client).catch((error: Error) => {
+        this.faults.push(error.message)
+        return false
+      }),
+    )
+  }
+
+  /** Compares the groups that a service has with what it answered, once the last of them was sent. */
+  async figures(server: Server): Promise<Figures> {
+    await this.#loop
+    const stages = this.#writer.stages()
+    const { faults, whole, absent, halfRemoved } = await this.#writer.found(server.client, stages, stages)
+    this.faults.push(...faults)
+    return { groups: this.#writer.acknowledged, whole, absent, halfRemoved }
+  }
+}
+
+/** What the subtrees have in the end that no batch left there. */
+async function faultsOf({ subtrees }: SubtreeWriters, server: Server): Promise<readonly string[]> {
+  const faults: string[] = []
+  for (const subtree of subtrees) {
+    const range = { from: subtree.acknowledged, to: subtree.sent }
+    faults.push(...subtree.faults(await subtree.read(server.client), range))
+  }
+  return faults
+}
+
+export async function torture(
+  t: Test,
+  { seconds, program, store, enough = () => false, constantTopics = 20_000 }: TortureOptions,
+): Promise<Tortured> {
+  const { seed } = seededRandom(t)
+  const directory = t.testdir()
+  const options = { workers, dataDir: join(directory, 'db'), program, store, exitCode: undefined, check: false }
+  const killedService = new KilledService((token) => startServer(t, { ...options, token }))
+  const target = (): Target | undefined => killedService.running
+  const onAnswer = (): void => killedService.silence.answered()
+  const load = new Load({ connections, topics, random: randomFrom(seed), target, onAnswer })
+  const subtreeWriters = new SubtreeWriters(subtrees, target)
+  const readers = new SubtreeReaders(subtreeWriters)
+  const tools = new ToolsBeside({
+    random: randomFrom((seed + connections) >>> 0),
+    directory: join(directory, 'tools'),
+    store,
+    server: target as () => Server | undefined,
+    kills: () => killedService.workersKilled + killedService.primariesKilled,
+    isWhole: () => killedService.isWhole,
+    constant: { under: constantUnder, count: constantTopics },
+    subtrees: subtreeWriters.subtrees,
+  })
+  await killedService.start()
+  await addConstant(killedService.service, constantTopics)
+  // The first start does not count: it takes long on a busy machine.
+  const endMs = performance.now() + seconds * 1000
+  const hasShown = (): boolean =>
+    load.acknowledged > writesPerSecondMin * seconds &&
+    killedService.workersKilled > 0 &&
+    killedService.primariesKilled > 0
+  const isOver = (): boolean => (performance.now() > endMs && hasShown()) || enough(load)
+  load.start()
+  subtreeWriters.start()
+  readers.start(Array.from({ length: subtreeReaders }, () => target))
+  const groups = new Groups(target, isOver)
+  tools.start()
+  // What PostgreSQL was told to do it may still do after the death of who told it.
+  const onDeath = store === undefined ? () => load.died() : () => {}
+  await killedService.killUntil(isOver, randomFrom((seed + connections + 1) >>> 0), onDeath)
+  const [refusals] = await Promise.all([subtreeWriters.end(), load.stop(), readers.stop(), tools.stop()])
+  const server = killedService.service
+  // The last kills may have left no worker for a moment.
+  await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
+  await load.readAll(server.client)
+  const ofGroups = await groups.figures(server)
+  const parts = [...readers.faults, ...(await faultsOf(subtreeWriters, server)), ...groups.faults]
+  const faults = [...parts, ...refusals, ...tools.faults]
+  const { done } = tools
+  const figures = {
+    ...killedService.figures(),
+    acknowledged: load.acknowledged,
+    unanswered: load.unanswered,
+    conflicts: load.conflicts,
+    reads: load.reads,
+    refused: load.refused.size + refusals.length,
+    batches: subtreeWriters.acknowledged,
+    pages: readers.pages,
+    parts: parts.length,
+    ...ofGroups,
+    ...done,
+    excusedCommands: tools.excused,
+    wrongCommands: tools.faults.length,
+    slowestMsMax: Math.round(load.slowest.ms),
+  }
+  const { workersKilled, primariesKilled } = killedService
+  return { load, workersKilled, primariesKilled, faults, figures, server }
+}

@@ -1,0 +1,48 @@
+/**
+ * Makes the table of docs/settings.md from the table of settings. As a program (`npm run docs:settings`) it writes the
+ * table into the page; test/docs/documents.long.test.ts compares the two.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { environmentName, type Setting, settingTable } from '../../../dist/settings.js'
+import { readDocument, root } from '../documents.js'
+
+export const settingsPage = 'docs/settings.md'
+
+const begin = '<!-- The table is made by `npm run docs:settings`. -->\n'
+const end = '<!-- End of the table. -->\n'
+
+/** The only default that depends on the machine. */
+const defaultInWords: Readonly<Record<string, string>> = { workers: 'the number of cores, at least 2' }
+
+function boundsOf({ kind, min, max }: Setting): string {
+  if (kind === 'switch') return 'true, false'
+  return kind === 'number' ? `${min} to ${max}` : ''
+}
+
+function rowOf(name: string, setting: Setting): string {
+  const plain = setting.default === '' ? 'none' : `\`${setting.default}\``
+  const cells = [
+    `\`--${name}\``,
+    `\`${environmentName(name)}\``,
+    defaultInWords[name] ?? plain,
+    boundsOf(setting),
+    setting.help,
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+/** The page with the current table. */
+export function withTable(page: string): string {
+  const from = page.indexOf(begin)
+  const to = page.indexOf(end)
+  if (from < 0 || to < from) throw new Error(`${settingsPage} has lost the comments around its table`)
+  const rows = Object.entries(settingTable).map(([name, setting]) => rowOf(name, setting))
+  const table = ['| Flag | Environment | Default | Bounds | Meaning |', '|---|---|---|---|---|', ...rows, ''].join('\n')
+  return page.slice(0, from + begin.length) + table + page.slice(to)
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  writeFileSync(join(root, settingsPage), withTable(readDocument(settingsPage)))
+}

@@ -1,0 +1,290 @@
+/**
+ * Everything that clients and operators do, at a steady pace for as long as it takes: publishers, readers, walkers,
+ * batches, removals by selector, changes of API keys, readings of the metrics, and reloads. Each answer is checked. It
+ * uses the client that users have, with its one repetition.
+ */
+import { type Client, connect, descendants, type Operation, TopicdError } from '../../../dist/client/index.js'
+import type { Random } from '../random.js'
+import type { Server } from '../service/server.js'
+
+interface MixedLoadOptions {
+  readonly server: Server
+  readonly random: Random
+  /** Between two reloads; the first comes after half of it. */
+  readonly reloadMs: number
+  /** Called before each of them, when all workers are equally old. */
+  readonly beforeReload: () => Promise<void>
+}
+
+/** One publisher's topic. */
+interface Published {
+  readonly path: string
+  sent: number
+  acknowledged: number
+}
+
+const publishers = 8
+const topicsOfPublisher = 50
+const publishEveryMs = 40
+const readers = 16
+const readEveryMs = 40
+const walkEveryMs = 5000
+const batchers = 2
+const batchEveryMs = 500
+const removeEveryMs = 1000
+const keyEveryMs = 10_000
+const scrapeEveryMs = 5000
+
+/** Topics that only walkers read. */
+const standing = 20_000
+const batchTopics = 100
+
+/** A page whose scan is interrupted may have parts of two batches; again and again it may not. */
+const pageTries = 5
+
+/** A new key is known everywhere by then, and one that was revoked is known nowhere. */
+const keyMsMax = 2000
+
+export class MixedLoad {
+  /** Answers that nobody expects. */
+  readonly faults: string[] = []
+  readonly counts = {
+    writes: 0,
+    fetches: 0,
+    walks: 0,
+    batches: 0,
+    groupPages: 0,
+    removals: 0,
+    keys: 0,
+    scrapes: 0,
+    reloads: 0,
+  }
+  /** Batches that got no answer and were sent again: only they are not repeated by the client itself. */
+  repeatedBatches = 0
+  readonly #options: MixedLoadOptions
+  readonly #client: Client
+  readonly #published: readonly (readonly Published[])[]
+  #writeMs: number[] = []
+  /** Of each group, the number that was acknowledged last. */
+  readonly #groups = Array.from({ length: batchers }, () => 0)
+  #lastRemoval = 0
+  readonly #loops: Promise<void>[] = []
+  #isStopping = false
+  #isReloading = true
+
+  constructor(options: MixedLoadOptions) {
+    this.#options = options
+    this.#client = connect(options.server.url, { key: options.server.token, timeoutMs: 60_000 })
+    this.#published = Array.from({ length: publishers }, (_, i) =>
+      Array.from({ length: topicsOfPublisher }, (_, k) => ({ path: `live/${i}/${k}`, sent: 0, acknowledged: 0 })),
+    )
+  }
+
+  /** Makes the topics, and begins. */
+  async start(): Promise<void> {
+    for (let from = 0; from < standing; from += 1000) {
+      await this.#client.batch(
+        Array.from({ length: 1000 }, (_, i) => ({ op: 'addAndSet', path: `standing/${from + i}`, value: from + i })),
+      )
+    }
+    const { random, reloadMs } = this.#options
+    for (const topics of this.#published) {
+      for (const topic of topics) await this.#publish(topic)
+      this.#every(publishEveryMs, (dueMs) => this.#publish(random.pick(topics), dueMs))
+    }
+    for (let i = 0; i < readers; i++)
+      this.#every(readEveryMs, () => this.#read(random.pick(random.pick(this.#published))))
+    this.#every(walkEveryMs, () => this.#walk())
+    for (let i = 0; i < batchers; i++) {
+      this.#every(batchEveryMs, () => this.#batch(i))
+      this.#every(batchEveryMs, () => this.#readGroup(i))
+    }
+    this.#every(removeEveryMs, () => this.#remove())
+    this.#every(keyEveryMs, () => this.#changeKeys())
+    this.#every(scrapeEveryMs, () => this.#scrape())
+    this.#every(reloadMs, () => this.#reload(), reloadMs / 2)
+  }
+
+  /** From now on no worker is replaced, so that what grows in one shows. */
+  endReloads(): void {
+    this.#isReloading = false
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#loops)
+  }
+
+  /** How long the writes since the last call took, from when each was due, in ms. */
+  writeMs(): readonly number[] {
+    const writeMs = this.#writeMs
+    this.#writeMs = []
+    return writeMs
+  }
+
+  /** Repeats an action at a pace; what it throws is a fault. It is told when it was due. */
+  #every(ms: number, action: (dueMs: number) => Promise<unknown>, firstMs = this.#options.random.below(ms)): void {
+    const loop = async (): Promise<void> => {
+      let dueMs = performance.now() + firstMs
+      while (!this.#isStopping) {
+        const waitMs = dueMs - performance.now()
+        if (waitMs > 0) {
+          // A stop need not wait for the next reload.
+          await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, 100)))
+          continue
+        }
+        try {
+          await action(dueMs)
+        } catch (error) {
+          this.faults.push(
+            error instanceof TopicdError ? `${error.status} ${error.code}: ${error.message}` : reasonOf(error),
+          )
+        }
+        dueMs = Math.max(dueMs + ms, performance.now())
+      }
+    }
+    this.#loops.push(loop())
+  }
+
+  async #publish(topic: Published, dueMs = performance.now()): Promise<void> {
+    const n = ++topic.sent
+    await this.#client.addAndSet(topic.path, { n, text: `n is ${n}` })
+    // Those that would have been due meanwhile would have waited, too.
+    for (let waitedMs = performance.now() - dueMs; waitedMs > 0; waitedMs -= publishEveryMs)
+      this.#writeMs.push(waitedMs)
+    topic.acknowledged = Math.max(topic.acknowledged, n)
+    this.counts.writes++
+  }
+
+  async #read(topic: Published): Promise<void> {
+    const from = topic.acknowledged
+    const item = await this.#client.get(topic.path)
+    this.counts.fetches++
+    const { n = -1, text } = (item?.value ?? {}) as { n?: number; text?: string }
+    if (n < from || n > topic.sent || text !== `n is ${n}`)
+      this.faults.push(`${topic.path} has ${item?.text} after ${from} of ${topic.sent}`)
+  }
+
+  async #walk(): Promise<void> {
+    const found = new Set<string>()
+    for await (const { path, value } of this.#client.walk(descendants('standing'), { size: 500 })) {
+      if (path !== `standing/${value}` || found.has(path)) this.faults.push(`a walk came to ${path} with ${value}`)
+      found.add(path)
+    }
+    if (found.size !== standing) this.faults.push(`a walk of ${standing} topics found ${found.size}`)
+    this.counts.walks++
+  }
+
+  /** Writes a number to all topics of a group. */
+  async #batch(group: number): Promise<void> {
+    const n = (this.#groups[group] ?? 0) + 1
+    await this.#send(
+      Array.from(
+        { length: batchTopics },
+        (_, i) => ({ op: 'addAndSet', path: `groups/${group}/${i}`, value: n }) as const,
+      ),
+    )
+    this.#groups[group] = n
+    this.counts.batches++
+  }
+
+  /** A page of a group has one number: that of the last batch, or of the one that is on its way. */
+  async #readGroup(group: number): Promise<void> {
+    const from = this.#groups[group] ?? 0
+    if (from === 0) return
+    let found = ''
+    for (let tries = 0; tries < pageTries; tries++) {
+      const { results } = await this.#client.page(descendants(`groups/${group}`), { size: batchTopics })
+      this.counts.groupPages++
+      const numbers = [...new Set(results.map(({ value }) => Number(value)))]
+      const [n = -1] = numbers
+      if (results.length === batchTopics && numbers.length === 1 && n >= from && n <= (this.#groups[group] ?? 0) + 1)
+        return
+      found = `${results.length} topics with ${numbers}`
+      if (numbers.length < 2) break
+    }
+    this.faults.push(`group ${group} has ${found} after batch ${from}`)
+  }
+
+  async #remove(): Promise<void> {
+    const path = `passing/${++this.#lastRemoval}`
+    await this.#send(
+      Array.from({ length: batchTopics }, (_, i) => ({ op: 'addAndSet', path: `${path}/${i}`, value: i }) as const),
+    )
+    const { removed } = await this.#client.removeMatches(descendants(path))
+    if (removed > batchTopics) this.faults.push(`${removed} topics of ${path} were removed`)
+    const { results } = await this.#client.page(descendants(path))
+    if (results.length > 0) this.faults.push(`${results.length} topics of ${path} were not removed`)
+    this.counts.removals++
+  }
+
+  /** Sends a batch, and once more if it got no answer: these do no harm twice. */
+  async #send(operations: readonly Operation[]): Promise<void> {
+    try {
+      await this.#client.batch(operations)
+    } catch (error) {
+      if (error instanceof TopicdError) throw error
+      this.repeatedBatches++
+      await this.#client.batch(operations)
+    }
+  }
+
+  /** Adds a key, uses it, revokes it, and uses it until it is refused. */
+  async #changeKeys(): Promise<void> {
+    const name = `passing-${++this.counts.keys}`
+    const added = await this.#command('keys', 'add', name)
+    const key = /topicd_[\w-]{43}/.exec(added)?.[0] ?? ''
+    const client = connect(this.#options.server.url, { key })
+    await this.#until(`the key ${name} is accepted`, async () => !(await isRefused(client)))
+    await this.#command('keys', 'revoke', name)
+    await this.#until(`the key ${name} is refused`, () => isRefused(client))
+  }
+
+  /** @throws Error if the command fails */
+  async #command(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.#options.server.command(...args)
+    if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}`)
+    return stdout
+  }
+
+  async #until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    for (const endMs = performance.now() + keyMsMax; !(await holds()); )
+      if (performance.now() > endMs) throw new Error(`not within ${keyMsMax} ms: ${what}`)
+  }
+
+  async #scrape(): Promise<void> {
+    for (const [page, content] of [
+      ['metrics', 'topicd_requests_total{'],
+      ['readyz', 'ready\n'],
+    ] as const) {
+      const answer = await fetch(`${this.#options.server.adminUrl}/${page}`)
+      const text = await answer.text()
+      // While it is reloaded it is ready, too.
+      if (answer.status !== 200 || !text.includes(content)) this.faults.push(`/${page}: ${answer.status} ${text}`)
+    }
+    this.counts.scrapes++
+  }
+
+  async #reload(): Promise<void> {
+    if (!this.#isReloading) return
+    await this.#options.beforeReload()
+    await this.#command('reload')
+    this.counts.reloads++
+  }
+}
+
+/** Whether the service does not know the client's key. */
+async function isRefused(client: Client): Promise<boolean> {
+  try {
+    await client.get('live/0/0')
+    return false
+  } catch (error) {
+    if (error instanceof TopicdError && error.status === 401) return true
+    throw error
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error
+  return cause === undefined ? message : `${message}: ${(cause as Error).message}`
+}

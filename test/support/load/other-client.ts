@@ -1,0 +1,91 @@
+/**
+ * A client of its own process that fetches one topic again and again beside whatever else goes on, so that a test can
+ * tell what that costs others. As a program, `other-client.js URL TOKEN PATH`, it prints one JSON line a second.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Test } from 'tap'
+import { medianOf, quantileOf } from '../elements.js'
+import { Client } from '../service/client.js'
+import type { Server } from '../service/server.js'
+import { tied } from '../tied.js'
+
+/** Between two requests: it should not be a load of its own. */
+const betweenMs = 2
+const windowMs = 1000
+
+/** What one second looked like from there. */
+interface Second {
+  /** How long each answer took. */
+  readonly waitedMs: readonly number[]
+  /** Answers other than a 200, and requests that failed twice. */
+  readonly faults: readonly string[]
+}
+
+/** What its answers were like, over some time. */
+interface Seen {
+  readonly medianMs: number
+  readonly p99Ms: number
+  readonly maxMs: number
+  readonly faults: readonly string[]
+}
+
+export class OtherClient {
+  #seconds: Second[] = []
+  readonly #child: ChildProcess
+
+  /** Starts it; it ends with the test. */
+  constructor(t: Test, { url }: Server, token: string, path: string) {
+    const program = fileURLToPath(import.meta.url)
+    this.#child = spawn(...tied(process.execPath, [program, url, token, path]), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    t.teardown(() => this.#child.kill())
+    createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      this.#seconds.push(JSON.parse(line) as Second)
+    })
+  }
+
+  /** All that it has seen since the last call, once that is so many seconds. */
+  async seen(seconds: number): Promise<Seen> {
+    while (this.#seconds.length < seconds) {
+      if (this.#child.exitCode !== null) throw new Error('the other client has ended')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    const seen = this.#seconds
+    this.#seconds = []
+    const waitedMs = seen.flatMap(({ waitedMs }) => waitedMs)
+    return {
+      medianMs: medianOf(waitedMs),
+      p99Ms: quantileOf(waitedMs, 0.99),
+      maxMs: waitedMs.reduce((most, ms) => Math.max(most, ms), 0),
+      faults: seen.flatMap(({ faults }) => faults),
+    }
+  }
+}
+
+async function fetchForASecond(client: Client, path: string): Promise<Second> {
+  const waitedMs: number[] = []
+  const faults: string[] = []
+  for (const endMs = performance.now() + windowMs; performance.now() < endMs; ) {
+    const startMs = performance.now()
+    try {
+      // A connection that its worker closes as it ends costs one repetition.
+      const { status, text } = await client.post('fetch', { path }).catch(() => client.post('fetch', { path }))
+      if (status !== 200) faults.push(`${status} ${text}`)
+    } catch (error) {
+      faults.push(String(error))
+    }
+    waitedMs.push(Math.round((performance.now() - startMs) * 1000) / 1000)
+    await new Promise((resolve) => setTimeout(resolve, betweenMs))
+  }
+  return { waitedMs, faults }
+}
+
+async function main([url = '', token = '', path = '']: readonly string[]): Promise<void> {
+  const client = new Client(url, token, 1)
+  for (;;) process.stdout.write(`${JSON.stringify(await fetchForASecond(client, path))}\n`)
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main(process.argv.slice(2))

@@ -1,0 +1,173 @@
+/**
+ * The commands of an operator, one after another, beside a service that is killed meanwhile: keys, checks, backups that
+ * are restored and compared, and exports that are broken off. A command may fail only where its message says that the
+ * service died, or the process that did its work, and only if something was killed then, or is still to be replaced.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Random } from '../random.js'
+import { mainFile, runCommand, type Server } from '../service/server.js'
+import { tied } from '../tied.js'
+import type { UniformSubtree } from './uniform-subtrees.js'
+
+/** What a command says when the workers had died before. */
+const nobody = /: no worker serves at the moment\n$/
+
+/** What a command says when what it was connected to has died. */
+const deaths = [
+  /: process \d+ was ended by SIGKILL( before it opened the store: .*)?\n$/,
+  /: the service ended before the work was done\n$/,
+  /: the service that uses \S+ gave no answer\n$/,
+  nobody,
+  /: the process that did the work ended in the middle of it, while the service runs: /,
+]
+
+const everywhere = ['keys', 'check', 'export'] as const
+type Tool = (typeof everywhere)[number] | 'backup'
+
+/** An export is broken off within so long after its first bytes; it takes longer than that. */
+const exportMsMax = 50
+
+interface ToolsOptions {
+  readonly random: Random
+  /** An empty directory for backups. */
+  readonly directory: string
+  /** The store's address; lmdb when undefined. Only lmdb has backups. */
+  readonly store: string | undefined
+  /** Undefined while there is no service. */
+  readonly server: () => Server | undefined
+  /** How many processes have been killed so far. */
+  readonly kills: () => number
+  /** Whether nothing that was killed is still to be replaced. */
+  readonly isWhole: () => boolean
+  /** What is in the store besides, and never changes: how many topics under a path. */
+  readonly constant: { readonly under: string; readonly count: number }
+  readonly subtrees: readonly UniformSubtree[]
+}
+
+export class ToolsBeside {
+  /** Commands that did their work; an export is one when it was broken off. */
+  readonly done: Record<Tool, number> = { keys: 0, check: 0, export: 0, backup: 0 }
+  /** Commands that failed since something died. */
+  excused = 0
+  /** What was wrong with the others. */
+  readonly faults: string[] = []
+  readonly #options: ToolsOptions
+  #last = 0
+  #isStopping = false
+  #loop: Promise<void> | undefined
+
+  constructor(options: ToolsOptions) {
+    this.#options = options
+    mkdirSync(options.directory, { recursive: true })
+  }
+
+  start(): void {
+    this.#loop = this.#run()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await this.#loop
+  }
+
+  async #run(): Promise<void> {
+    const { random, store, server } = this.#options
+    while (!this.#isStopping) {
+      const beside = server()
+      if (beside === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        continue
+      }
+      await this.#use(random.pick(store === undefined ? [...everywhere, 'backup' as const] : everywhere), beside)
+    }
+  }
+
+  async #use(tool: Tool, beside: Server): Promise<void> {
+    const kills = this.#options.kills()
+    const wasWhole = this.#options.isWhole()
+    const failure = await this.#failure(tool, beside)
+    if (failure === undefined) this.done[tool]++
+    else if (this.#options.kills() > kills && deaths.some((death) => death.test(failure))) this.excused++
+    else if (!wasWhole && nobody.test(failure)) this.excused++
+    else this.faults.push(`${tool}: ${failure}`)
+  }
+
+  /** @returns what a command printed that failed */
+  async #failure(tool: Tool, beside: Server): Promise<string | undefined> {
+    switch (tool) {
+      case 'keys': {
+        const name = `beside-${++this.#last}`
+        return (await failureOf(beside, 'keys', 'add', name)) ?? (await failureOf(beside, 'keys', 'revoke', name))
+      }
+      case 'check':
+        return failureOf(beside, 'check')
+      case 'export':
+        return this.#breakOff(beside)
+      case 'backup':
+        return this.#backUp(beside)
+    }
+  }
+
+  async #backUp(beside: Server): Promise<string | undefined> {
+    const file = join(this.#options.directory, `backup-${++this.#last}`)
+    const from = this.#options.subtrees.map(({ acknowledged }) => acknowledged)
+    const failure = await failureOf(beside, 'backup', file)
+    if (failure !== undefined) return failure
+    const to = this.#options.subtrees.map(({ sent }) => sent)
+    const data = `${file}-restored`
+    mkdirSync(data)
+    try {
+      const { code, stderr } = await runCommand(['restore', file, '--data', data])
+      if (code === 0) await this.#compare(data, from, to)
+      else this.faults.push(`a backup cannot be restored: ${stderr}`)
+    } finally {
+      rmSync(file)
+      rmSync(data, { recursive: true, force: true })
+    }
+    return undefined
+  }
+
+  /** Compares a restored backup with what was there while it was made. */
+  async #compare(data: string, from: readonly number[], to: readonly number[]): Promise<void> {
+    const { subtrees, constant } = this.#options
+    const { code, stdout, stderr } = await runCommand(['export', '--data', data])
+    if (code !== 0) return void this.faults.push(`a restored backup cannot be exported: ${stderr}`)
+    const topics = stdout.split('\n').filter(Boolean)
+    const values = new Map(topics.map((line) => [pathOf(line), (JSON.parse(line) as { value?: unknown }).value]))
+    const under = (path: string): readonly unknown[] =>
+      [...values].filter(([topic]) => topic?.startsWith(`${path}/`)).map(([, value]) => value)
+    const { length } = under(constant.under)
+    if (length !== constant.count) this.faults.push(`a backup has ${length} of ${constant.count} topics`)
+    for (const [i, subtree] of subtrees.entries()) {
+      const page = under(subtree.path) as readonly number[]
+      const faults = subtree.faults(page, { from: from[i] ?? 0, to: to[i] ?? 0 })
+      this.faults.push(...faults.map((fault) => `in a backup: ${fault}`))
+    }
+  }
+
+  /** Kills an export in its middle. */
+  async #breakOff({ dataDir }: Server): Promise<string | undefined> {
+    const env = { ...process.env, TOPICD_STORE: this.#options.store ?? 'lmdb' }
+    const child = spawn(...tied(process.execPath, [mainFile, 'export', '--data', dataDir]), { env, stdio: 'pipe' })
+    let stderr = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+    child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), this.#options.random.below(exportMsMax)))
+    child.stdout.resume()
+    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+    return signal === 'SIGKILL' || code === 0 ? undefined : `export ended with ${code}: ${stderr}`
+  }
+}
+
+/** The path of a line of an export; undefined for one that is no topic's. */
+function pathOf(line: string): string | undefined {
+  return (JSON.parse(line) as { path?: string }).path
+}
+
+/** @returns what a command printed that failed */
+async function failureOf(beside: Server, ...args: readonly string[]): Promise<string | undefined> {
+  const { code, stdout, stderr } = await beside.command(...args)
+  return code === 0 ? undefined : `${args.join(' ')} ended with ${code}: ${stdout}${stderr}`
+}

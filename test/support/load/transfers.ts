@@ -1,0 +1,215 @@
+/**
+ * Transfers between accounts, each a batch whose operations require the balances that its client has read, and a
+ * counter beside them. The sum of all accounts is the same in every page. Transfers between accounts of the second half
+ * also add an entry to a log, which explains those balances afterwards.
+ */
+
+import { at } from '../elements.js'
+import type { Random } from '../random.js'
+import type { Client } from '../service/client.js'
+import { Counter } from './counter.js'
+import { follow, type Target } from './follow.js'
+
+export interface TransfersOptions {
+  readonly random: Random
+  /** Where the client of this number sends its next request; undefined while there is no service. */
+  readonly target: (client: number) => Target | undefined
+  /** A fault, for controls: operations without constraints, or operations sent one by one. */
+  readonly fault?: 'no constraints' | 'no batches'
+}
+
+interface Entry {
+  readonly from: number
+  readonly to: number
+  readonly amount: number
+}
+
+interface Operation {
+  readonly op: string
+  readonly path: string
+  readonly value: unknown
+  readonly constraint: object | undefined
+}
+
+const accounts = 20
+const accountsOfHalf = accounts / 2
+const initialBalance = 100
+const sum = accounts * initialBalance
+
+/** Clients that transfer and increment, and clients that only read. */
+const writers = 16
+const readers = 4
+
+/** A client reads over one connection and writes over another, so that they often go to different workers. */
+const connections = 2
+
+export class Transfers {
+  /** Transfers that were answered 200. */
+  done = 0
+  conflicts = 0
+  /** Transfers without an answer. */
+  unknown = 0
+  pages = 0
+  readonly counter: Counter
+  /** Pages whose sum is wrong. */
+  readonly wrongPages: string[] = []
+  /** Answers that nobody expects, by status and code. */
+  readonly refused = new Map<string, number>()
+
+  readonly #options: TransfersOptions
+  readonly #loops: Promise<void>[] = []
+  readonly #loggedIds: number[] = []
+  #unknownLogged = 0
+  #lastId = 0
+  #isStopping = false
+
+  constructor(options: TransfersOptions) {
+    this.#options = options
+    this.counter = new Counter('counter', options.fault !== 'no constraints')
+  }
+
+  /** Makes the accounts, and begins. */
+  async start(client: Client): Promise<void> {
+    await this.counter.create(client)
+    const operations = Array.from({ length: accounts }, (_, i) => ({
+      op: 'addAndSet',
+      path: pathOf(i),
+      value: initialBalance,
+    }))
+    const { status, text } = await client.post('batch', { operations })
+    if (status !== 200) throw new Error(`the accounts: ${text}`)
+    const isOver = (): boolean => this.#isStopping
+    for (let number = 0; number < writers + readers; number++) {
+      const target = (): Target | undefined => this.#options.target(number)
+      const step = (client: Client): Promise<boolean> => (number < writers ? this.#write(client) : this.#read(client))
+      this.#loops.push(follow({ target, connections, isOver }, step))
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#loops)
+  }
+
+  get summary(): string {
+    return (
+      `${this.done} transfers and ${this.counter.done} increments, ${this.conflicts} and ${this.counter.conflicts} ` +
+      `conflicts, ${this.unknown} and ${this.counter.unknown} without an answer, ${this.pages} pages`
+    )
+  }
+
+  /** What is wrong at the end, when nothing is in flight. */
+  async faults(client: Client): Promise<string[]> {
+    const faults = [...this.wrongPages, ...[...this.refused].map(([answer, count]) => `${count} times ${answer}`)]
+    const { counter } = this
+    const counted = await counter.read(client)
+    if (counted < counter.done || counted > counter.done + counter.unknown)
+      faults.push(`the counter is ${counted} after ${counter.done} increments, and ${counter.unknown} unknown`)
+    const balances = await this.#balances(client)
+    const entries = await entriesOf(client)
+    const lost = this.#loggedIds.filter((id) => !entries.has(id))
+    if (lost.length > 0) faults.push(`acknowledged transfers are missing in the log: ${lost}`)
+    if (entries.size > this.#loggedIds.length + this.#unknownLogged) faults.push('a conflict is in the log')
+    const explained = Array.from({ length: accounts }, () => initialBalance)
+    for (const { from, to, amount } of entries.values()) {
+      explained[from] = at(explained, from) - amount
+      explained[to] = at(explained, to) + amount
+    }
+    for (let account = accountsOfHalf; account < accounts; account++) {
+      if (balances?.[account] !== explained[account])
+        faults.push(`account ${account} has ${balances?.[account]}, and ${explained[account]} according to the log`)
+    }
+    return faults
+  }
+
+  async #write(client: Client): Promise<boolean> {
+    if (!this.#options.random.oneIn(4)) return this.#transfer(client)
+    const outcome = await this.counter.increment(client)
+    if (typeof outcome === 'object') this.#refuse(outcome.refused)
+    return outcome === 'done' || outcome === 'conflict'
+  }
+
+  async #read(client: Client): Promise<boolean> {
+    return (await this.#balances(client)) !== undefined
+  }
+
+  /** All balances, from one page; undefined without an answer. */
+  async #balances(client: Client): Promise<readonly number[] | undefined> {
+    let text: string
+    try {
+      const answer = await client.post('fetch', { selector: '*accounts//', size: accounts })
+      text = answer.text
+      if (answer.status !== 200) {
+        this.#refuse(`${answer.status} ${answer.code}`)
+        return undefined
+      }
+    } catch {
+      return undefined
+    }
+    this.pages++
+    const balances = (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
+    const found = balances.reduce((total, balance) => total + balance, 0)
+    if (balances.length !== accounts || found !== sum) this.wrongPages.push(`a sum of ${found}: ${text}`)
+    return balances
+  }
+
+  async #transfer(client: Client): Promise<boolean> {
+    const { random } = this.#options
+    const balances = await this.#balances(client)
+    if (balances === undefined) return false
+    const isLogged = random.oneIn(2)
+    const first = isLogged ? accountsOfHalf : 0
+    const from = first + random.below(accountsOfHalf)
+    const to = first + ((from - first + 1 + random.below(accountsOfHalf - 1)) % accountsOfHalf)
+    const amount = 1 + random.below(10)
+    const id = ++this.#lastId
+    const operations = [
+      this.#operation('set', pathOf(from), at(balances, from) - amount, { value: at(balances, from) }),
+      this.#operation('addAndSet', pathOf(to), at(balances, to) + amount, { value: at(balances, to) }),
+    ]
+    if (isLogged) operations.push(this.#operation('addAndSet', `log/${id}`, { from, to, amount }, { no_topic: true }))
+    try {
+      const { status, code } = await this.#send(client, operations)
+      if (code === 'unsatisfied_constraint') this.conflicts++
+      else if (status !== 200) this.#refuse(`${status} ${code}`)
+      else {
+        this.done++
+        if (isLogged) this.#loggedIds.push(id)
+      }
+      return status === 200 || status === 409
+    } catch {
+      this.unknown++
+      if (isLogged) this.#unknownLogged++
+      return false
+    }
+  }
+
+  #operation(op: string, path: string, value: unknown, constraint: object): Operation {
+    return { op, path, value, constraint: this.#options.fault === 'no constraints' ? undefined : constraint }
+  }
+
+  async #send(client: Client, operations: readonly Operation[]): Promise<{ status: number; code: string }> {
+    if (this.#options.fault !== 'no batches') return client.post('batch', { operations })
+    for (const { op, ...body } of operations) {
+      const answer = await client.post(op, body)
+      if (answer.status !== 200) return answer
+    }
+    return { status: 200, code: '' }
+  }
+
+  #refuse(answer: string): void {
+    this.refused.set(answer, (this.refused.get(answer) ?? 0) + 1)
+  }
+}
+
+/** In the order of their numbers, which is also the tree's. */
+function pathOf(account: number): string {
+  return `accounts/${String(account).padStart(2, '0')}`
+}
+
+/** The log's entries by their numbers. */
+async function entriesOf(client: Client): Promise<ReadonlyMap<number, Entry>> {
+  const pages = await client.walk('*log//', { size: 1000 })
+  const items = pages.flatMap(({ results }) => results)
+  return new Map(items.map(({ path, value }) => [Number(path.slice('log/'.length)), value as Entry]))
+}

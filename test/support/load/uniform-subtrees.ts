@@ -1,0 +1,187 @@
+/**
+ * Uniform subtrees: subtrees of a hundred topics that always have one number in common, since each is written by batches of one
+ * client that set all of its topics to the batch's number. Every eighth batch removes the topics instead. So one page
+ * of a subtree tells which batch was the last, or that it has only a part of one.
+ */
+import type { Client } from '../service/client.js'
+import { until } from '../service/server.js'
+import { follow, type Target } from './follow.js'
+
+const topics = 100
+const removedEvery = 8
+
+/** For `patchedProgram`: the batches of either engine, committed in two halves. */
+export const halvedBatches = `import { Batches as SoundBatches } from '../sound-batches.js'
+export * from '../sound-batches.js'
+
+export class Batches extends SoundBatches {
+  constructor(...parts) {
+    super(...parts)
+    const whole = this.write.bind(this)
+    this.write = async (operations) => {
+      // Their texts are views into the request, which are gone by the second half.
+      const copied = operations.map((operation) => ({
+        ...operation,
+        valueText: operation.valueText && Buffer.from(operation.valueText),
+      }))
+      const half = copied.length >> 1
+      const first = await whole(copied.slice(0, half))
+      const second = await whole(copied.slice(half))
+      return [first, second].flat()
+    }
+  }
+}
+`
+
+/** Which batches, by their numbers, may have been the last. */
+export interface Range {
+  readonly from: number
+  readonly to: number
+}
+
+/** A page that was answered, but not with a 200. */
+class Refused extends Error {}
+
+export class UniformSubtree {
+  /** The last batch that was acknowledged, or found on disk. */
+  acknowledged = 0
+  /** The last batch that was sent. */
+  sent = 0
+  /** How many batches were answered 200. */
+  answered = 0
+  /** What its topics are under. */
+  readonly path: string
+
+  constructor(name: string) {
+    this.path = `subtrees/${name}`
+  }
+
+  /** Sends the next batch; false if no answer came. @throws when it is refused */
+  async write(client: Client): Promise<boolean> {
+    const number = ++this.sent
+    const operations = Array.from({ length: topics }, (_, i) =>
+      isRemoval(number)
+        ? { op: 'remove', path: `${this.path}/${i}` }
+        : { op: 'addAndSet', path: `${this.path}/${i}`, value: number },
+    )
+    let answer: { status: number; text: string }
+    try {
+      answer = await client.post('batch', { operations })
+    } catch {
+      return false
+    }
+    if (answer.status !== 200) throw new Error(`a batch was answered ${answer.status}: ${answer.text}`)
+    this.acknowledged = number
+    this.answered++
+    return true
+  }
+
+  /**
+   * Reads the subtree in one page, which is of one range, and so of one moment.
+   *
+   * @throws Refused; and the connection's error when there is no answer
+   */
+  async read(client: Client): Promise<readonly number[]> {
+    const { status, text } = await client.post('fetch', { selector: `*${this.path}//`, size: topics })
+    if (status !== 200) throw new Refused(`a page was answered ${status}: ${text}`)
+    return (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
+  }
+
+  /**
+   * What is wrong with the subtree after the death of everything that was in flight. Its batches continue from there.
+   *
+   * @throws when there is no answer
+   */
+  async faultsAfterDeath(client: Client): Promise<readonly string[]> {
+    const page = await this.read(client)
+    const faults = this.faults(page, { from: this.acknowledged, to: this.sent })
+    this.acknowledged = page[0] ?? this.acknowledged
+    return faults
+  }
+
+  /** What is wrong with a page that is read now; undefined if no answer came. @throws Refused */
+  async faultsNow(client: Client): Promise<readonly string[] | undefined> {
+    const from = this.acknowledged
+    try {
+      return this.faults(await this.read(client), { from, to: this.sent })
+    } catch (error) {
+      if (error instanceof Refused) throw error
+      return undefined
+    }
+  }
+
+  /** What is wrong with a page; nothing if one of these batches left it, as a whole. */
+  faults(page: readonly number[], { from, to }: Range): readonly string[] {
+    const [number] = page
+    const after = `after batches ${from} to ${to}`
+    if (number === undefined) {
+      // Also before its first batch a subtree is empty.
+      const lastRemoval = to - (to % removedEvery)
+      return lastRemoval >= from ? [] : [`${this.path} is empty ${after}`]
+    }
+    const numbers = [...new Set(page)]
+    if (page.length === topics && numbers.length === 1 && number >= from && number <= to) return []
+    return [`${this.path} has ${page.length} topics with the numbers ${numbers} ${after}`]
+  }
+}
+
+/** Writers of subtrees, one for each, that follow a service through its deaths. */
+export class SubtreeWriters {
+  readonly subtrees: readonly UniformSubtree[]
+  readonly #target: () => Target | undefined
+  readonly #loops: Promise<void>[] = []
+  readonly #refused: string[] = []
+  #isStopping = false
+
+  constructor(count: number, target: () => Target | undefined) {
+    this.subtrees = Array.from({ length: count }, (_, i) => new UniformSubtree(String(i)))
+    this.#target = target
+  }
+
+  /** How many batches were answered 200. */
+  get acknowledged(): number {
+    return this.subtrees.reduce((sum, { answered }) => sum + answered, 0)
+  }
+
+  start(): void {
+    const isOver = (): boolean => this.#isStopping
+    const write = (subtree: UniformSubtree, client: Client): Promise<boolean> =>
+      subtree.write(client).catch((error: Error) => {
+        this.#refused.push(error.message)
+        return false
+      })
+    for (const subtree of this.subtrees)
+      this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => write(subtree, client)))
+  }
+
+  /** Resolves once so many more batches are acknowledged. @throws when one was refused */
+  async more(batches: number): Promise<void> {
+    const wanted = this.acknowledged + batches
+    await until(`${batches} more batches`, async () => {
+      this.#requireNoRefusal()
+      return this.acknowledged >= wanted || undefined
+    })
+  }
+
+  /** @throws when a batch was refused */
+  async stop(): Promise<void> {
+    await this.end()
+    this.#requireNoRefusal()
+  }
+
+  /** The same. @returns the refusals */
+  async end(): Promise<readonly string[]> {
+    this.#isStopping = true
+    await Promise.all(this.#loops)
+    return this.#refused
+  }
+
+  #requireNoRefusal(): void {
+    const [refusal] = this.#refused
+    if (refusal !== undefined) throw new Error(refusal)
+  }
+}
+
+function isRemoval(number: number): boolean {
+  return number % removedEvery === 0
+}

@@ -1,0 +1,43 @@
+/**
+ * Packages of this checkout, built for tests: quickly, so larger than those of a release. The runner names a directory in
+ * which the files of a run find them; the first that needs them builds them there, the others wait for it.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+
+const root = join(import.meta.dirname, '../../..')
+
+/** Names the directory in the environment of a test file. */
+export const sharedPackages = 'SHARED_PACKAGES'
+
+/** To the last of these versions an upgrade restarts the service. */
+export type PackageVersion = '1.0.0' | '1.1.0' | '2.0.0'
+
+/** @returns finds the package of a version, until the test ends */
+export function builtPackages(t: Test): (kind: 'deb' | 'tarball', version: PackageVersion) => string {
+  const directory = process.env[sharedPackages] ?? ownDirectory(t)
+  const out = join(directory, 'built')
+  const versions = ['1.0.0', '1.1.0', '2.0.0'].flatMap((version) => ['--version', version])
+  const program = [process.execPath, join(root, 'dist-packaging/main.js'), '--fast', '--restart-before', '2.0.0']
+  // Under its name the directory is complete.
+  const script = '[ -e "$0" ] || { "$@" --out "$0.new" && mv "$0.new" "$0"; }'
+  execFileSync('flock', [join(directory, 'lock'), 'sh', '-c', script, out, ...program, ...versions], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  return (kind, version) => {
+    const prefix = kind === 'deb' ? `topicd_${version}_` : `topicd-${version}-`
+    const name = readdirSync(out).find((name) => name.startsWith(prefix))
+    if (name === undefined) throw new Error(`no ${kind} of ${version} was built`)
+    return join(out, name)
+  }
+}
+
+function ownDirectory(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'topicd-packages-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}

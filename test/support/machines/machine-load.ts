@@ -1,0 +1,63 @@
+/**
+ * The program of steady load beside an upgrade: `node machine-load.js URL TOKEN` writes and fetches over some lanes with
+ * topicd's own client until its standard input ends, and then prints what failed, as JSON.
+ */
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connect } from '../../../dist/client/index.js'
+
+const [, , url = '', key = ''] = process.argv
+
+const lanes = 16
+
+/** Of each lane after a write and a fetch: the load shows what fails, and leaves the machine to what happens beside it. */
+const pauseMs = 20
+
+/** What the load has seen. */
+export interface LoadReport {
+  readonly answered: number
+  /** Requests that failed although the client repeated those that may be repeated. */
+  readonly failed: readonly string[]
+  /** Attempts whose connection broke. */
+  readonly broken: number
+  /** The longest time between two answers of all lanes together, in ms. */
+  readonly longestGapMs: number
+}
+
+let [answered, broken, longestGapMs, lastMs, stopped] = [0, 0, 0, performance.now(), false]
+const failed: string[] = []
+
+const counted: typeof fetch = (...request) =>
+  fetch(...request).catch((error: unknown) => {
+    broken++
+    throw error
+  })
+
+async function lane(number: number): Promise<void> {
+  const client = connect(url, { key, fetch: counted, timeoutMs: 10_000 })
+  const path = `load/${number}`
+  for (let value = 0; !stopped; value++) {
+    try {
+      await client.addAndSet(path, value)
+      const item = await client.get(path)
+      if (item?.value !== value) failed.push(`${path} has ${item?.value} after ${value} was acknowledged`)
+      answered += 2
+      const now = performance.now()
+      longestGapMs = Math.max(longestGapMs, now - lastMs)
+      lastMs = now
+      await sleep(pauseMs)
+    } catch (error) {
+      const { message, cause } = error as Error & { readonly cause?: unknown }
+      failed.push(`${message} ${cause instanceof Error ? cause.message : ''}`)
+    }
+  }
+}
+
+const running = Array.from({ length: lanes }, (_, number) => lane(number))
+process.stdout.write('running\n')
+process.stdin.resume()
+await once(process.stdin, 'end')
+stopped = true
+await Promise.all(running)
+const report: LoadReport = { answered, failed: failed.slice(0, 20), broken, longestGapMs: Math.round(longestGapMs) }
+process.stdout.write(`${JSON.stringify(report)}\n`)

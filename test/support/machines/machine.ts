@@ -1,0 +1,197 @@
+/**
+ * A machine with a systemd of its own: systemd-nspawn boots an overlay of this machine's root in a second, and forgets
+ * all changes at the end. It has no network but its loopback, which `inNetwork` reaches.
+ */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { tied } from '../tied.js'
+import { childrenOf } from './processes.js'
+
+/** Why this machine cannot boot another; false if it can. */
+export function whyNoMachine(): string | false {
+  if (process.getuid?.() !== 0) return 'a machine of its own needs root'
+  for (const program of ['systemd-nspawn', 'nsenter', 'dpkg-deb']) {
+    if (spawnSync(program, ['--version']).error !== undefined) return `a machine of its own needs ${program}`
+  }
+  let root: OverlayRoot
+  try {
+    root = new OverlayRoot()
+  } catch (error) {
+    return `no overlay can be mounted here: ${(error as Error).message}`
+  }
+  const [program = '', ...args] = nspawn(root, '/bin/true')
+  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' })
+  root.remove()
+  return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
+}
+
+/** How long a machine may take to boot, and to end. */
+const bootMsMax = 60_000
+const teardownMsMax = 10_000
+
+/** What a command in the machine did. */
+export interface Ran {
+  readonly status: number | null
+  /** Both streams, in the order in which they were written. */
+  readonly output: string
+}
+
+export class Machine {
+  readonly #root: OverlayRoot
+  readonly #leader: number
+
+  private constructor(root: OverlayRoot, leader: number) {
+    this.#root = root
+    this.#leader = leader
+  }
+
+  /** Boots a machine, which ends with the test. */
+  static async boot(t: Test): Promise<Machine> {
+    const root = new OverlayRoot()
+    const [program = '', ...args] = nspawn(root, '/lib/systemd/systemd', 'systemd.unit=multi-user.target')
+    const container = spawn(...tied(program, args), { stdio: 'ignore', detached: true })
+    const ended = once(container, 'exit')
+    t.teardown(async () => {
+      // The end of its first process ends all others of the machine, and then systemd-nspawn.
+      for (const leader of childrenOf(container.pid as number)) process.kill(leader, 'SIGKILL')
+      await Promise.race([ended, sleep(teardownMsMax)])
+      container.kill('SIGKILL')
+      root.remove()
+    })
+    const deadline = performance.now() + bootMsMax
+    for (;;) {
+      const [leader] = childrenOf(container.pid as number)
+      if (leader !== undefined && nameOf(leader) === 'systemd') {
+        const machine = new Machine(root, leader)
+        if (machine.try('systemctl is-system-running').output.match(/^(running|degraded)$/m)) return machine
+      }
+      if (container.exitCode !== null || performance.now() > deadline) throw new Error('the machine does not boot')
+      await sleep(100)
+    }
+  }
+
+  /** A file of the machine, as this one sees it. */
+  path(file: string): string {
+    return join(this.#root.directory, file)
+  }
+
+  /** Runs a shell script in the machine, to its end. */
+  try(script: string): Ran {
+    // A session of its own: a script that signals its process group must not reach this one. An environment of its own,
+    // set in the machine: tap adds a module of this one to that of every process that it sees started.
+    const enter = ['--wait', 'nsenter', '-t', String(this.#leader), '-a', 'env', '-i', ...machineEnvironment]
+    // Without --norc, bash would take its standard input for that of a remote shell, and read this machine's ~/.bashrc.
+    const { status, stdout } = spawnSync('setsid', [...enter, 'bash', '--norc', '-c', `exec 2>&1\n${script}`], {
+      encoding: 'utf8',
+    })
+    return { status, output: stdout }
+  }
+
+  /**
+   * The same, for a script that must succeed.
+   *
+   * @returns its output
+   */
+  run(script: string): string {
+    const { status, output } = this.try(`set -e\n${script}`)
+    if (status !== 0) throw new Error(`exit status ${status} of: ${script}\n${output}`)
+    return output.trim()
+  }
+
+  /** Starts a program of this machine in the other's network. */
+  inNetwork(program: string, args: readonly string[]): ChildProcess {
+    const stdio = ['pipe', 'pipe', 'inherit'] as const
+    return spawn(...tied('nsenter', ['-t', String(this.#leader), '-n', program, ...args]), { stdio: [...stdio] })
+  }
+}
+
+/** What programs of a Debian machine find in their environment. */
+const machineEnvironment = [
+  'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  'HOME=/root',
+  'LANG=C.UTF-8',
+  'DEBIAN_FRONTEND=noninteractive',
+]
+
+/**
+ * The command that runs a program as the first of a machine. It is in control groups of its own: two machines that share
+ * theirs would stop each other's services.
+ */
+function nspawn(root: OverlayRoot, ...command: readonly string[]): readonly string[] {
+  const enter = root.controlGroups.map((directory) => `mkdir -p ${directory} && echo $$ > ${directory}/cgroup.procs`)
+  const script = [...enter, 'exec systemd-nspawn "$@"'].join('\n')
+  return ['sh', '-ec', script, 'sh', ...nspawnOptions(root), ...command]
+}
+
+function nspawnOptions(root: OverlayRoot): readonly string[] {
+  return [
+    '--quiet',
+    '--directory',
+    root.directory,
+    '--private-network',
+    '--register=no',
+    '--keep-unit',
+    '--console=pipe',
+  ]
+}
+
+/** This machine's root, over which changes are kept in memory. */
+class OverlayRoot {
+  readonly #base = mkdtempSync(join(tmpdir(), 'topicd-machine-'))
+  readonly directory = join(this.#base, 'memory/root')
+  /** Those that systemd uses: of version 2, or of version 1 with its own hierarchy. */
+  readonly controlGroups = ['/sys/fs/cgroup', '/sys/fs/cgroup/systemd', '/sys/fs/cgroup/unified']
+    .filter((hierarchy) => existsSync(join(hierarchy, 'cgroup.procs')))
+    .map((hierarchy) => join(hierarchy, basename(this.#base)))
+
+  constructor() {
+    try {
+      this.#mount()
+    } catch (error) {
+      this.remove()
+      throw error
+    }
+  }
+
+  #mount(): void {
+    const memory = join(this.#base, 'memory')
+    mkdirSync(memory)
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', memory])
+    for (const name of ['changes', 'work', 'root']) mkdirSync(join(memory, name))
+    const layers = `lowerdir=/,upperdir=${join(memory, 'changes')},workdir=${join(memory, 'work')}`
+    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, this.directory])
+    // A script of container images that keeps packages from starting their services.
+    rmSync(join(this.directory, 'usr/sbin/policy-rc.d'), { force: true })
+    this.#maskServices()
+  }
+
+  remove(): void {
+    spawnSync('umount', ['-l', this.directory])
+    spawnSync('umount', ['-l', join(this.#base, 'memory')])
+    rmSync(this.#base, { recursive: true, force: true })
+    for (const group of this.controlGroups) spawnSync('find', [group, '-depth', '-type', 'd', '-delete'])
+  }
+
+  /** This machine's own services would also run in the other one. */
+  #maskServices(): void {
+    const wanted = join(this.directory, 'etc/systemd/system/multi-user.target.wants')
+    for (const unit of readdirSync(wanted).filter((name) => name.endsWith('.service'))) {
+      rmSync(join(wanted, unit))
+      rmSync(join(this.directory, 'etc/systemd/system', unit), { force: true })
+      symlinkSync('/dev/null', join(this.directory, 'etc/systemd/system', unit))
+    }
+  }
+}
+
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * A model of the service that is as simple as possible: a Map, a sort and a filter. It shares no code with the product,
+ * above all neither the order of keys nor the planning of selectors, so that the two can disagree.
+ */
+import { at } from '../elements.js'
+
+export type TopicType = 'json' | 'string'
+
+/** A request's members; a value is JSON text, so that every byte of it can be compared. */
+export interface Members {
+  readonly path?: string
+  readonly selector?: string
+  /** Of a fetch, also `any`. */
+  readonly type?: TopicType | 'any'
+  readonly value?: string
+  readonly properties?: Readonly<Record<string, string>>
+  readonly size?: number
+  readonly after?: string
+  readonly deep_branch_depth?: number
+  readonly deep_branch_limit?: number
+  readonly with_values?: boolean
+  readonly with_properties?: boolean
+}
+
+/** What the service must answer: the whole body of a 200, or the code of a 400. */
+export type Expected = { readonly status: 200; readonly text: string } | { readonly status: 400; readonly code: string }
+
+export interface Topic {
+  readonly type: TopicType
+  readonly properties: Readonly<Record<string, string>>
+  value: string | undefined
+}
+
+/** The defaults of the properties that have one. */
+const propertyDefaults: Readonly<Record<string, string>> = { VALIDATE_VALUES: 'false', DONT_RETAIN_VALUE: 'false' }
+
+/** The request's body, with the exact text of the value. */
+export function bodyText(members: Members): string {
+  const parts = Object.entries(members).map(([name, member]) =>
+    name === 'value' ? `"value":${String(member)}` : `${JSON.stringify(name)}:${JSON.stringify(member)}`,
+  )
+  return `{${parts.join(',')}}`
+}
+
+/** Topic tree order: a topic, then its descendants, siblings by the bytes of their segment. */
+export function treeOrder(a: string, b: string): number {
+  const left = a.split('/')
+  const right = b.split('/')
+  for (const [i, segment] of left.slice(0, right.length).entries()) {
+    const order = Buffer.compare(Buffer.from(segment), Buffer.from(at(right, i)))
+    if (order !== 0) return order
+  }
+  return left.length - right.length
+}
+
+/** Whether a selector matches a path: the selectors of the specification and decisions, without their planning. */
+export function selects(selector: string, path: string): boolean {
+  switch (selector[0]) {
+    case '#':
+      return selector
+        .slice(1)
+        .split(/\/{4}(?!\/)/)
+        .some((one) => selects(one, path))
+    case '>':
+      return trimmed(selector.slice(1)) === path
+    case '?':
+    case '*': {
+      const [, pattern, qualifier] = /^[?*](.*?)(\/{0,2})$/s.exec(selector) as unknown as [string, string, string]
+      const matches = selector[0] === '*' ? wholePathMatcher(pattern) : segmentMatcher(pattern)
+      const candidates = [...(qualifier === '/' ? [] : [path]), ...(qualifier === '' ? [] : ancestors(path))]
+      return candidates.some(matches)
+    }
+    default:
+      return trimmed(selector) === path
+  }
+}
+
+export class Model {
+  readonly topics = new Map<string, Topic>()
+
+  /** Does what the route does and returns the expected answer; the paths in `members` must be valid. */
+  perform(route: string, members: Members): Expected {
+    const path = trimmed(members.path ?? '')
+    switch (route) {
+      case 'fetch':
+        return members.selector === undefined ? this.#fetch(path, members) : this.#fetchPage(members.selector, members)
+      case 'set':
+        return this.#set(path, members)
+      case 'add':
+        return this.#add(path, members)
+      case 'addAndSet':
+        return this.#addAndSet(path, members)
+      case 'remove':
+        return this.#remove(members)
+      default:
+        throw new Error(`the model has no route ${route}`)
+    }
+  }
+
+  #fetch(path: string, members: Members): Expected {
+    const topic = this.topics.get(path)
+    if (topic === undefined) return refused('no_such_topic')
+    return hasType(topic, members) ? given(item(path, topic, members)) : refused('incompatible_type')
+  }
+
+  #fetchPage(selector: string, members: Members): Expected {
+    const items = itemsOf(this.topics, (path) => selects(selector, path), members)
+    const { size = 10 } = members
+    return given(`{"has_more":${items.length > size},"results":[${items.slice(0, size).join(',')}]}`)
+  }
+
+  #set(path: string, { type = 'json', value }: Members): Expected {
+    const topic = this.topics.get(path)
+    if (topic === undefined) return refused('no_such_topic')
+    if (topic.type !== type) return refused('incompatible_type')
+    keep(topic, value)
+    return given(`{"path":${JSON.stringify(path)}}`)
+  }
+
+  #add(path: string, { type = 'json', properties = {} }: Members): Expected {
+    const created = !this.topics.has(path)
+    if (created) this.topics.set(path, { type: type as TopicType, properties, value: undefined })
+    return given(`{"path":${JSON.stringify(path)},"created":${created}}`)
+  }
+
+  #addAndSet(path: string, { type = 'json', value, properties = {} }: Members): Expected {
+    const existing = this.topics.get(path)
+    if (existing !== undefined && existing.type !== type) return refused('incompatible_type')
+    if (existing !== undefined && !compatible(existing.properties, properties))
+      return refused('incompatible_properties')
+    const topic = existing ?? { type: type as TopicType, properties, value: undefined }
+    keep(topic, value)
+    this.topics.set(path, topic)
+    return given(`{"path":${JSON.stringify(path)},"created":${existing === undefined}}`)
+  }
+
+  #remove({ path, selector }: Members): Expected {
+    const matches = [...this.topics.keys()].filter((known) =>
+      selector === undefined ? known === trimmed(path ?? '') : selects(selector, known),
+    )
+    for (const match of matches) this.topics.delete(match)
+    return given(`{"removed":${matches.length}}`)
+  }
+}
+
+function given(text: string): Expected {
+  return { status: 200, text }
+}
+
+function refused(code: string): Expected {
+  return { status: 400, code }
+}
+
+/** The items of all matches after `after`, whatever the size of a page. */
+export function itemsOf(
+  topics: ReadonlyMap<string, Topic>,
+  matches: (path: string) => boolean,
+  members: Members,
+): string[] {
+  const { deep_branch_depth: depth, deep_branch_limit: limit = 0, after } = members
+  const taken = new Map<string, number>()
+  return [...topics]
+    .filter(([path, topic]) => hasType(topic, members) && matches(path))
+    .sort(([a], [b]) => treeOrder(a, b))
+    .filter(([path]) => {
+      const segments = path.split('/')
+      if (depth === undefined || segments.length < depth) return true
+      const branch = segments.slice(0, depth).join('/')
+      taken.set(branch, (taken.get(branch) ?? 0) + 1)
+      return (taken.get(branch) ?? 0) <= limit
+    })
+    .filter(([path]) => after === undefined || treeOrder(path, trimmed(after)) > 0)
+    .map(([path, topic]) => item(path, topic, members))
+}
+
+function hasType(topic: Topic, { type = 'json' }: Members): boolean {
+  return type === 'any' || topic.type === type
+}
+
+function item(path: string, topic: Topic, { with_values = true, with_properties = false }: Members): string {
+  const value = topic.value === undefined || !with_values ? '' : `,"value":${topic.value}`
+  const properties = with_properties ? `,"properties":${JSON.stringify(topic.properties)}` : ''
+  return `{"path":${JSON.stringify(path)},"type":"${topic.type}"${value}${properties}}`
+}
+
+function keep(topic: Topic, value: string | undefined): void {
+  if (topic.properties.DONT_RETAIN_VALUE !== 'true') topic.value = value
+}
+
+function compatible(existing: Readonly<Record<string, string>>, requested: Readonly<Record<string, string>>): boolean {
+  return Object.entries(requested).every(([name, value]) => (existing[name] ?? propertyDefaults[name]) === value)
+}
+
+/** The path without one leading and one trailing slash. */
+function trimmed(path: string): string {
+  return path.replace(/^\//, '').replace(/\/$/, '')
+}
+
+/** The paths of all ancestors. */
+function ancestors(path: string): string[] {
+  const segments = path.split('/')
+  return segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))
+}
+
+/** Matches a pattern against the whole path; the pattern also matches the path that is equal to it. */
+function wholePathMatcher(pattern: string): (path: string) => boolean {
+  const expression = new RegExp(`^(?:${pattern})$`, 'su')
+  return (path) => path === trimmed(pattern) || expression.test(path)
+}
+
+/** Matches one pattern per segment. */
+function segmentMatcher(pattern: string): (path: string) => boolean {
+  const expressions = trimmed(pattern)
+    .split('/')
+    .map((segment) => new RegExp(`^(?:${segment})$`, 'su'))
+  return (path) => {
+    const segments = path.split('/')
+    return (
+      segments.length === expressions.length && expressions.every((expression, i) => expression.test(at(segments, i)))
+    )
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Every metric of the service with its help text, as the program itself defines them: read from its metrics with one
+ * worker that has everything there is to report. No service runs.
+ */
+import { createMetrics } from '../../../dist/ops/metrics.js'
+import { parseMetrics } from './metrics.js'
+
+const histogram = { bounds: [1], counts: [0, 0], sum: 0 }
+
+const stats = {
+  routes: [{ route: 'r', statuses: { 200: 1 }, bytesIn: 0, bytesOut: 0, seconds: histogram }],
+  rejected: { unauthorized: 1 },
+  keyRequests: [['key', 1]] as const,
+  connections: 0,
+  connectionsMax: 1,
+  waiting: 0,
+  commits: { writes: 0, failed: 0, inFlight: 0, seconds: histogram, batches: histogram },
+  expired: 0,
+  stored: { topics: 0, bytes: 0, backupMs: 1 },
+  diskFreeBytes: 1,
+  diskFreeBytesMin: 1,
+  logLinesDropped: 0,
+  pid: 1,
+  descriptors: { open: 1, max: 1 },
+  loopDelay: { median: 0, p99: 0, max: 0 },
+  cpuSeconds: { user: 0, system: 0 },
+  residentBytes: 0,
+  heapBytes: 0,
+}
+
+/** What that service would answer to a scrape. */
+export async function metricsText(): Promise<string> {
+  const worker = { version: '1', stats, ended: new Promise(() => {}), requestStats: async () => true }
+  const metrics = createMetrics({
+    serving: () => [worker],
+    restarts: () => 0,
+    ready: () => true,
+    certificateEndMs: () => 1,
+    log: { error: (problem: object) => Promise.reject(problem) } as never,
+  })
+  metrics.watch(worker)
+  return metrics.read()
+}
+
+/** The help text of each metric, by its name: a histogram's without `_bucket`, `_sum` and `_count`. */
+export async function metricTable(): Promise<ReadonlyMap<string, string>> {
+  const text = await metricsText()
+  const helps = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => [name, help]))
+  return new Map([...parseMetrics(text).types.keys()].map((name) => [name, helps.get(name) ?? '']))
+}

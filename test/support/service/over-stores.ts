@@ -1,0 +1,85 @@
+/**
+ * Claims made over a service of each store. The test files of one process (support/run-together.ts) share those services, since
+ * their start costs more than most claims do. What a claim is about is not known here.
+ */
+import { strict as assert } from 'node:assert'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { ListedKey } from '../../../dist/cluster/messages.js'
+import { eachKind, eachStore, type StoreAddress, type StoreKind } from '../stores/stores.js'
+import { Server, type StartOptions, startServer } from './server.js'
+
+type Claims = (t: Test, server: Server) => Promise<void>
+
+/** Those that the files of this process share; undefined unless they do. */
+let shared: Map<StoreKind, Server> | undefined
+
+/** Workers of a shared service: two, so that they take turns. */
+const workersShared = 2
+
+/** The name that a service gives the key that it makes at its first start. */
+const firstKeyName = 'first'
+
+/** Runs the same tests over a service of each store, unless the options name one. */
+export function overStores(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
+  const { store, ...others } = options
+  if (shared === undefined || Object.keys(others).length > 0) return overEach(t, claims, options, [workersShared])
+  if (store === 'lmdb') return sharedServer('lmdb', async () => 'lmdb').then((server) => claims(t, server))
+  return eachKind(t, async (t, kind, makeStore) => claims(t, await sharedServer(kind, makeStore)))
+}
+
+/** As `overStores`, with one worker and with several: for what workers may do to each other. */
+export function overWorkers(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
+  return overEach(t, claims, options, [1, 3])
+}
+
+async function overEach(t: Test, claims: Claims, options: StartOptions, counts: readonly number[]): Promise<void> {
+  const over = async (t: Test, store: StoreAddress): Promise<void> => {
+    // To another engine, all processes are alike, so a run with fewer workers would add nothing.
+    for (const workers of store === 'lmdb' ? counts : counts.slice(-1)) {
+      await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
+        await claims(t, await startServer(t, { ...options, workers, store }))
+      })
+    }
+  }
+  await (options.store === undefined ? eachStore(t, over) : over(t, options.store))
+}
+
+/** From now on, `overStores` gives each file the same services, emptied. */
+export function shareServices(): void {
+  shared = new Map()
+}
+
+/** Ends them; as at the end of each service, their exit status and data are checked. */
+export async function endSharedServices(t: Test): Promise<void> {
+  for (const [kind, server] of shared ?? []) {
+    await t.test(`the service over ${kind} ends well`, () => server.tearDown())
+    rmSync(server.dataDir, { recursive: true, force: true })
+  }
+}
+
+async function sharedServer(kind: StoreKind, makeStore: () => Promise<StoreAddress>): Promise<Server> {
+  const known = shared?.get(kind)
+  if (known !== undefined) {
+    await empty(known)
+    return known
+  }
+  // Neither a fixture nor a tear-down of the root test: other files make fixtures, and the root test would end early.
+  const directory = mkdtempSync(join(tmpdir(), 'topicd-shared-'))
+  const server = new Server(t, directory, { workers: workersShared, store: await makeStore() })
+  shared?.set(kind, server)
+  await server.listening()
+  return server
+}
+
+/** Leaves a service as it was at its start, with its first key alone. */
+async function empty(server: Server): Promise<void> {
+  const { status, text } = await server.post('remove', { selector: '?.*//' })
+  assert.equal(status, 200, text)
+  const keys = (await server.ask({ about: 'listKeys' })) as readonly ListedKey[]
+  for (const { name } of keys.filter(({ name }) => name !== firstKeyName))
+    await server.ask({ about: 'revokeKey', name })
+  server.log.length = 0
+}

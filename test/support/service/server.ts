@@ -1,0 +1,389 @@
+/**
+ * The built server as a separate process with its own port and data directory and any number of workers, so that a test
+ * sees what a user sees. In the test's own process, product code only adds API keys and checks the data that a service
+ * leaves.
+ *
+ * In order: spawn; wait for the log line "listening"; give the test a `Server`; at the test's end stop it, compare its
+ * exit status with the expected one, and check its data. What the server printed is shown only on failure.
+ */
+
+import { strict as assert } from 'node:assert'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Test } from 'tap'
+import { hashToken, makeToken } from '../../../dist/auth/token.js'
+import { requestLine } from '../../../dist/cluster/control-protocol.js'
+import { connectToControl, readLine } from '../../../dist/cluster/control-socket.js'
+import { answerQuestion } from '../../../dist/cluster/key-requests.js'
+import type { Question } from '../../../dist/cluster/messages.js'
+import { ask } from '../../../dist/commands/store-client.js'
+import { openStore } from '../../../dist/store/open.js'
+import type { Operation, TopicStore } from '../../../dist/store/store.js'
+import { type Path, parsePath } from '../../../dist/topics/path.js'
+import { childrenOf, commandLine } from '../machines/processes.js'
+import { checkStore } from '../stores/store.js'
+import type { StoreAddress } from '../stores/stores.js'
+import { tied } from '../tied.js'
+import { Client } from './client.js'
+import { RawConnection } from './raw.js'
+
+/** The built program. */
+export const mainFile = join(import.meta.dirname, '../../../dist/main.js')
+
+/** How long a test waits, in ms, before it fails with the server's output: ample even for a busy machine. */
+const deadlineMs = 90_000
+
+/** For the client of every `Server`: enough connections that the kernel spreads them over all workers. */
+const connectionsPerWorker = 6
+
+/** Commands that warn of a --data beside a store in PostgreSQL. */
+const wholeStoreCommands: readonly string[] = ['export', 'import', 'check', 'backup']
+
+/** What an API key may do. */
+interface KeyRights {
+  readonly allow?: readonly Operation[]
+  readonly under?: readonly string[]
+  /** In ms since the epoch. */
+  readonly expiresMs?: number
+  /** Requests a second. */
+  readonly rate?: number
+}
+
+const everything: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
+
+export interface StartOptions {
+  /** Worker processes; 1 by default. */
+  readonly workers?: number
+  /** Whether their number is given as a flag; true by default. False if a settings file gives it. */
+  readonly workersFlag?: boolean
+  /** The admin listener's port, such as that of an earlier server; any free one by default. */
+  readonly adminPort?: number
+  /** Further flags of `serve`. */
+  readonly flags?: readonly string[]
+  /** The main.js of another build; that of `dist` by default. */
+  readonly program?: string
+  /** The Node.js that runs it; that of the test by default. */
+  readonly node?: string
+  /** How many open files each process of the service may have; the system's limit by default. */
+  readonly descriptorsMax?: number
+  /** Further environment variables. */
+  readonly env?: Readonly<Record<string, string>>
+  /** The address of an existing store, as for `--store`; lmdb by default. */
+  readonly store?: StoreAddress
+  /** The data directory of an earlier server; a fresh one by default. */
+  readonly dataDir?: string
+  /** The token of an existing key; by default, the server makes a first key. */
+  readonly token?: string
+  /** The exit code that the tear-down expects: 0 by default; undefined for a server that the test ends itself. */
+  readonly exitCode?: number | undefined
+  /** Whether the tear-down checks the data; true by default. */
+  readonly check?: boolean
+}
+
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** The exit code and output of a command that has ended. */
+export interface CommandResult {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** One line of the server's log. */
+export type LogLine = Readonly<Record<string, unknown>>
+
+/** Starts the server for this test and stops it at the test's end. Resolves once it listens. */
+export async function startServer(t: Test, options: StartOptions = {}): Promise<Server> {
+  const dataDir = options.dataDir ?? join(t.testdir(), 'db')
+  const server = new Server(t, dataDir, options)
+  t.teardown(() => server.tearDown())
+  await server.listening()
+  return server
+}
+
+/** Runs a command of the built program to its end, with `input` on its standard input. */
+export async function runCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  input: string | Buffer = '',
+  withinMs = deadlineMs,
+): Promise<CommandResult> {
+  const child = spawn(...tied(process.execPath, [mainFile, ...args]), { env: { ...cleanEnv(), ...env }, stdio: 'pipe' })
+  // A command may end before it has read everything; its own output says why.
+  child.stdin.on('error', () => {}).end(input)
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  await within(withinMs, once(child, 'close'), () => {
+    child.kill('SIGKILL')
+    return `"${args.join(' ')}" did not end; it printed\n${stdout}${stderr}`
+  })
+  return { code: child.exitCode, stdout, stderr }
+}
+
+/** Polls until `probe` returns something other than undefined: for conditions that no event reports. */
+export async function until<T>(what: string, probe: () => Promise<T | undefined>, withinMs = deadlineMs): Promise<T> {
+  for (const endMs = Date.now() + withinMs; ; ) {
+    const found = await probe()
+    if (found !== undefined) return found
+    assert(Date.now() < endMs, `${what}: not within ${withinMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** A running server, and everything that a test does to it. */
+export class Server {
+  /** Where the routes are, including the base path. */
+  url = ''
+  adminUrl = ''
+  /** An API key that may do everything. */
+  token: string
+  readonly dataDir: string
+  /** Every line of the log so far, oldest first. */
+  readonly log: LogLine[] = []
+  /** Resolves when the primary has ended. */
+  readonly exited: Promise<Exit>
+
+  readonly #t: Test
+  readonly #child: ChildProcess
+  readonly #options: StartOptions
+  readonly #watchers = new Set<() => void>()
+  #output = ''
+  #client: Client | undefined
+  #database: Promise<TopicStore> | undefined
+  readonly #connections = new Set<{ close(): void }>()
+
+  constructor(t: Test, dataDir: string, options: StartOptions) {
+    this.#t = t
+    this.#options = options
+    this.dataDir = dataDir
+    this.token = options.token ?? ''
+    const flags = [
+      '--host',
+      '127.0.0.1',
+      '--port',
+      '0',
+      '--admin-port',
+      String(options.adminPort ?? 0),
+      '--data',
+      dataDir,
+    ]
+    if (options.workersFlag !== false) flags.push('--workers', String(this.workers))
+    if (options.token === undefined) flags.push('--first-key')
+    const command: [string, ...string[]] = [
+      options.node ?? process.execPath,
+      options.program ?? mainFile,
+      'serve',
+      ...flags,
+      ...(options.flags ?? []),
+    ]
+    // `exec` replaces the shell by the service, so the process id stays the same.
+    if (options.descriptorsMax !== undefined)
+      command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
+    this.#child = spawn(...tied(command[0], command.slice(1)), {
+      env: { ...cleanEnv(), ...this.#storeEnv, ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.exited = once(this.#child, 'close').then(([code, signal]) => {
+      this.#notify()
+      return { code: code as number | null, signal: signal as NodeJS.Signals | null }
+    })
+    assert(this.#child.stdout !== null && this.#child.stderr !== null)
+    createInterface({ input: this.#child.stdout }).on('line', (line) => this.#read(line))
+    createInterface({ input: this.#child.stderr }).on('line', (line) => {
+      this.#output += `${line}\n`
+    })
+  }
+
+  /** Tells the service and its commands which store to use. */
+  get #storeEnv(): Readonly<Record<string, string>> {
+    return { TOPICD_STORE: this.#options.store ?? 'lmdb' }
+  }
+
+  get workers(): number {
+    return this.#options.workers ?? 1
+  }
+
+  /** The primary's process id. */
+  get pid(): number {
+    assert(this.#child.pid !== undefined)
+    return this.#child.pid
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  /** Everything that the server has printed so far. */
+  get output(): string {
+    return this.#output
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port)
+  }
+
+  /** Resolves once the server listens and every worker that its client is connected to knows the token. */
+  async listening(): Promise<void> {
+    const line = await this.logged('listening')
+    this.url = String(line.url).replace(/\/$/, '')
+    this.adminUrl = String(line.adminUrl)
+    await this.#when('a first key', () => this.token !== '')
+    await this.knows(this.token)
+  }
+
+  /** Resolves once every worker that the client is connected to knows the token: a new one takes up to a second. */
+  async knows(token: string): Promise<void> {
+    await until('a new key is known', async () => {
+      const requests = Array.from({ length: this.client.connections }, () => this.post('fetch', {}, { token }))
+      const answers = await Promise.all(requests)
+      // A token that has expired meanwhile is known, too.
+      return answers.every(({ status, message }) => status !== 401 || /has expired/.test(message)) ? true : undefined
+    })
+  }
+
+  /** The first line of the log with this message; waits until there is one. */
+  async logged(msg: string, matches: (line: LogLine) => boolean = () => true): Promise<LogLine> {
+    const find = () => this.log.find((line) => line.msg === msg && matches(line))
+    await this.#when(`the log line "${msg}"`, () => find() !== undefined)
+    return find() as LogLine
+  }
+
+  /** The process ids of the living workers; the primary has other children, such as the program that takes the lock. */
+  workerPids(): number[] {
+    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/worker.js'))
+  }
+
+  /** A client with its own connections, by default one, which its requests use in turn. */
+  connect(connections = 1, token = this.token): Client {
+    const client = new Client(this.url, token, connections)
+    this.#connections.add(client)
+    return client
+  }
+
+  /** A bare socket to the routes' port. */
+  async raw(): Promise<RawConnection> {
+    const connection = await RawConnection.open(new URL(this.url).hostname, this.port)
+    this.#connections.add(connection)
+    return connection
+  }
+
+  /** The server's own client, with enough connections to reach every worker. */
+  get client(): Client {
+    this.#client ??= this.connect(this.workers === 1 ? 1 : connectionsPerWorker * this.workers)
+    return this.#client
+  }
+
+  /** Posts with the server's own client; see `Client.post`. */
+  readonly post: Client['post'] = (route, body, options) => this.client.post(route, body, options)
+
+  /** Adds an API key beside the running server; returns its token once every worker knows it. */
+  readonly addKey = async (
+    name: string,
+    { allow = everything, under = [], ...limits }: KeyRights = {},
+  ): Promise<string> => {
+    const token = makeToken()
+    const paths = under.map((path) => parsePath(path) as Path)
+    const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now(), ...limits }
+    assert.equal(await this.ask({ about: 'addKey', record }), true, `the key ${name}`)
+    return token
+  }
+
+  /** Asks about API keys: on LMDB as the command line does, of a database directly, without a tool's process. */
+  async ask(question: Question): Promise<unknown> {
+    const { store = 'lmdb' } = this.#options
+    if (store === 'lmdb') return ask({ store, data: this.dataDir, diskFreeBytesMin: 0, workers: 1 }, question)
+    this.#database ??= openStore(store, { directory: this.dataDir })
+    const answer = await answerQuestion(await this.#database, question)
+    const control = await connectToControl(this.dataDir)
+    control?.write(`${requestLine({ command: 'keysChanged' })}\n`)
+    if (control !== undefined) await readLine(control)
+    control?.destroy()
+    return answer
+  }
+
+  /** Runs a command of the built program on this server's data, to its end. */
+  command(...args: readonly string[]): Promise<CommandResult> {
+    const ignoresData = this.#storeEnv.TOPICD_STORE !== 'lmdb' && wholeStoreCommands.includes(args[0] ?? '')
+    return runCommand([...args, ...(ignoresData ? [] : ['--data', this.dataDir])], this.#storeEnv)
+  }
+
+  /** Sends the signal and waits until the server has ended. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    if (this.running) this.#child.kill(signal)
+    return within(deadlineMs, this.exited, () => `the server did not end after ${signal}; it printed\n${this.#output}`)
+  }
+
+  /** Sends a signal to the primary, without waiting. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
+  /** Stops the server, then checks its exit status and data. Called by the test's tear-down. */
+  async tearDown(): Promise<void> {
+    try {
+      await this.#tearDown()
+    } catch (error) {
+      this.#t.comment(this.#output)
+      this.#child.kill('SIGKILL')
+      throw error
+    }
+    if (!this.#t.passing()) this.#t.comment(this.#output)
+  }
+
+  async #tearDown(): Promise<void> {
+    await (await this.#database)?.close()
+    for (const connection of this.#connections) connection.close()
+    const exit = await this.stop()
+    const expected = 'exitCode' in this.#options ? this.#options.exitCode : 0
+    if (expected !== undefined) assert.deepEqual(exit, { code: expected, signal: null }, 'how the server ended')
+    if (this.#options.check === false) return
+    await checkStore(this.#options.store ?? 'lmdb', this.dataDir)
+  }
+
+  #read(line: string): void {
+    this.#output += `${line}\n`
+    const json = line.replace(/^<\d>/, '')
+    if (json.startsWith('{')) this.log.push(JSON.parse(json) as LogLine)
+    if (this.token === '') this.token = /Apikey ([\w.~+/=-]+)/.exec(line)?.[1] ?? ''
+    this.#notify()
+  }
+
+  #notify(): void {
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  /** Waits until `holds`, which is evaluated after each line of output. */
+  async #when(what: string, holds: () => boolean): Promise<void> {
+    const held = new Promise<void>((resolve, reject) => {
+      const watcher = () => {
+        if (holds()) resolve()
+        else if (!this.running) reject(new Error(`the server ended before ${what} came; it printed\n${this.#output}`))
+        else return
+        this.#watchers.delete(watcher)
+      }
+      this.#watchers.add(watcher)
+      watcher()
+    })
+    await within(deadlineMs, held, () => `${what} did not come; the server printed\n${this.#output}`)
+  }
+}
+
+/** This process's environment without topicd settings from a developer's shell. */
+export function cleanEnv(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TOPICD_')))
+}
+
+async function within<T>(ms: number, promise: Promise<T>, message: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(message())), ms)
+  })
+  return Promise.race([promise, deadline]).finally(() => clearTimeout(timer))
+}

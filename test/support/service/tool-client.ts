@@ -1,0 +1,76 @@
+/**
+ * A command whose output a test reads, leaves unread or closes; and the processes that work for it.
+ */
+
+import { strict as assert } from 'node:assert'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import type { Test } from 'tap'
+import { childrenOf, commandLine } from '../machines/processes.js'
+import { tied } from '../tied.js'
+import { type CommandResult, cleanEnv, mainFile, until } from './server.js'
+
+export interface Running {
+  readonly child: ChildProcess
+  /** Its standard output, which is left unread unless the test reads it. */
+  readonly stdout: Readable
+  /** Resolves when it has exited, with what has been read from its standard error by then. */
+  readonly ended: Promise<Omit<CommandResult, 'stdout'>>
+}
+
+/** Starts a command, which is killed at the test's end if it still runs. */
+export function startCommand(
+  t: Test,
+  args: readonly string[],
+  program = mainFile,
+  more: NodeJS.ProcessEnv = {},
+): Running {
+  const env = { ...process.env, TOPICD_STORE: 'lmdb', ...more }
+  const child = spawn(...tied(process.execPath, [program, ...args]), { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  assert(child.stdout !== null && child.stderr !== null)
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const ends = Promise.all([once(child, 'exit'), once(child.stderr, 'end')])
+  const ended = ends.then(([[code]]) => ({ code: code as number | null, stderr }))
+  return { child, stdout: child.stdout, ended }
+}
+
+/** An import whose standard input is this file itself, not a pipe. */
+export async function importFrom(
+  file: string,
+  data: string,
+  ...flags: readonly string[]
+): Promise<Omit<CommandResult, 'stdout'>> {
+  const input = openSync(file, 'r')
+  const child = spawn(...tied(process.execPath, [mainFile, 'import', ...flags, '--data', data]), {
+    env: cleanEnv(),
+    stdio: [input, 'ignore', 'pipe'],
+  })
+  closeSync(input)
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  await once(child, 'close')
+  return { code: child.exitCode, stderr }
+}
+
+/** Resolves once some of its output has arrived, all of which stays unread. */
+export async function begun({ stdout }: Running): Promise<void> {
+  await once(stdout, 'readable')
+}
+
+/** The process that does a tool's work: the child of `parent` that runs cluster/tool-process.js. */
+export async function toolOf(parent: number): Promise<number> {
+  return until('a process for the tool', async () => childrenOf(parent).find(isTool))
+}
+
+/** Resolves when the process is gone. */
+export async function gone(pid: number): Promise<void> {
+  await until(`the end of process ${pid}`, async () => (commandLine(pid) === '' ? true : undefined))
+}
+
+function isTool(pid: number): boolean {
+  return commandLine(pid).includes('/cluster/tool-process.js')
+}

@@ -1,0 +1,138 @@
+/**
+ * A real store without a server, in the test's own directory, and the few operations that tests need of one. `check`
+ * walks its data when the test ends.
+ */
+import { strict as assert } from 'node:assert'
+import { existsSync, mkdirSync } from 'node:fs'
+import type { Test } from 'tap'
+import type { ApiContext } from '../../../dist/api/context.js'
+import { lockDirectory } from '../../../dist/cluster/directory-lock.js'
+import type { Plan } from '../../../dist/selectors/plan.js'
+import { planSelector } from '../../../dist/selectors/planner.js'
+import { dataFile } from '../../../dist/store/lmdb/files.js'
+import { openLmdbStore } from '../../../dist/store/lmdb/open.js'
+import { openStore as openStoreAt } from '../../../dist/store/open.js'
+import type { Creation, Finding, PageQuery, TopicStore } from '../../../dist/store/store.js'
+import type { Path } from '../../../dist/topics/path.js'
+import { removalOf } from '../../../dist/topics/properties.js'
+import type { Properties, TopicType } from '../../../dist/topics/topic.js'
+import { at } from '../elements.js'
+import type { StoreAddress } from './stores.js'
+
+/** A reader that is never cancelled. */
+export const waiting = { cancelled: false }
+
+/** Opens a store in `directory` until the test's end. */
+export function openStore(t: Test, directory: string): TopicStore {
+  mkdirSync(directory, { recursive: true })
+  const store = openLmdbStore({ directory })
+  t.teardown(async () => {
+    const findings: Finding[] = []
+    await store.check((finding) => findings.push(finding))
+    await store.close()
+    assert.deepEqual(findings, [], 'broken data')
+  })
+  return store
+}
+
+/**
+ * Walks the data that a service has left, as `topicd check` does, but in this process: starting another would take half
+ * a second after each service of each test.
+ */
+export async function checkStore(address: StoreAddress, directory: string): Promise<void> {
+  if (address !== 'lmdb') return walkStore(address, directory)
+  // Opening a missing store would create an empty one, which passes the check.
+  assert(existsSync(dataFile(directory)), `no store is left in ${directory}`)
+  const lock = await lockDirectory(directory, deadlineMs)
+  assert(lock !== undefined, `another process still has the store in ${directory} open`)
+  await walkStore(address, directory).finally(lock.release)
+}
+
+async function walkStore(address: StoreAddress, directory: string): Promise<void> {
+  const store = await openStoreAt(address, { directory })
+  try {
+    const findings: Finding[] = []
+    const { records } = await store.check((finding) => findings.push(finding))
+    assert.deepEqual(findings, [], 'broken data')
+    // Each service has at least the key of its test.
+    assert(records > 0, `the store in ${directory} is empty`)
+  } finally {
+    await store.close()
+  }
+}
+
+/** A worker that outlives its service by more than this hangs. */
+const deadlineMs = 60_000
+
+/** Makes a data directory with these topics, for a server to start on. */
+export async function makeDirectory(directory: string, paths: readonly string[]): Promise<void> {
+  mkdirSync(directory, { recursive: true })
+  const store = openLmdbStore({ directory })
+  await load(store, paths)
+  await store.close()
+}
+
+/** Writes in flight while loading: enough to fill the commits. */
+const loadsAtOnce = 4000
+
+/** What a topic is created with, its REMOVAL parsed. */
+export function creation(path: string, type: TopicType = 'json', properties: Properties = {}): Creation {
+  return { path: path as Path, type, properties, removal: removalOf(properties) }
+}
+
+/** Creates topics; the value of each is its own path. */
+export async function load(store: TopicStore, paths: readonly string[], type: TopicType = 'json'): Promise<void> {
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next < paths.length) {
+      const path = at(paths, next++)
+      const valueText = Buffer.from(JSON.stringify(path))
+      assert.equal(await store.addAndSet(creation(path, type), valueText), 'created')
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(loadsAtOnce, paths.length) }, lane))
+}
+
+/** The plan of a valid selector. */
+export function planned(selector: string): Plan {
+  const plan = planSelector(selector)
+  assert(!('problem' in plan), `${selector} is not a valid selector`)
+  return plan
+}
+
+/** The plan with a matcher that passes each key to `see` first. */
+export function watched({ ranges, matcher }: Plan, see: (path: string) => void): Plan {
+  return {
+    ranges,
+    matcher: (path) => {
+      see(path)
+      return matcher === undefined || matcher(path)
+    },
+  }
+}
+
+/** Reads a page; returns its items, and whether there are more. */
+export async function readItems(
+  store: Pick<TopicStore, 'readPage'>,
+  query: Pick<PageQuery, 'plan'> & { readonly after?: string } & Partial<Omit<PageQuery, 'after'>>,
+  cancellation = waiting,
+): Promise<{ readonly items: readonly { path: string; type: string; value?: unknown }[]; readonly hasMore: boolean }> {
+  const { type = 'json', size = 1000, bytesMax = 2 ** 30 } = query
+  const page = await store.readPage(
+    { ...query, type, size, bytesMax, after: query.after as Path | undefined },
+    cancellation,
+  )
+  const text = page.buffer.subarray(page.start, page.end).toString()
+  return { items: JSON.parse(`[${text}]`) as { path: string; type: string }[], hasMore: page.hasMore }
+}
+
+/** Blocks the event loop, as a slow matcher does. */
+export function spin(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+/** What a handler needs that a test calls itself, with the least of each limit. */
+export function leastContext(store: TopicStore): ApiContext {
+  return { store, pageSizeMax: 1, pageBytesMax: 1, answerBytesFree: () => 1, batchOperationsMax: 1 }
+}
