@@ -51,8 +51,8 @@ interface PropertyMembers {
 
 /**
  * The parts of a body that JSON.parse need not see: the start of each and the position after it, in the order of the
- * text. They are the contents of arrays and objects of which only the text counts, and what follows the members or
- * elements that a bound allows. What remains of a JSON text is JSON.
+ * text. They are the contents of arrays and objects of which only the text counts, properties that are parsed later, and
+ * what follows the members or elements that a bound allows. What remains of a JSON text is JSON.
  */
 export type Cuts = number[]
 
@@ -62,7 +62,7 @@ const membersMax = bodyNamesMax + 1
 /** Bytes of properties that are examined, as `leastBytes` counts them: what has more is too large, or has a name twice. */
 const propertiesScannedMax = propertiesBytesMax + 0x100
 
-/** Properties up to this length are not cut: to parse them apart would take longer than it saves. */
+/** Properties of an operation up to this length are not cut: to parse them apart would take longer than it saves. */
 const propertiesUncutMax = 256
 
 /** The first byte that is not white space, which says what kind of value a text is; undefined when there is none. */
@@ -85,6 +85,7 @@ export function scanMembers(
   operationsMax = 0,
 ): Members {
   const members = noMembers(start)
+  const isOperation = start > 0
   let kept = start
   members.end = eachMember(body, start, (nameStart, nameEnd, start) => {
     if (members.count === membersMax) {
@@ -97,7 +98,7 @@ export function scanMembers(
     if (name === 'operations' && operationsMax > 0 && body[start] === openBracket) {
       end = scanElements(body, start, levelsMax, operationsMax, members, cuts)
     } else if (name === 'properties' && body[start] === openBrace) {
-      end = scanProperties(body, start, levelsMax, members, cuts)
+      end = scanProperties(body, start, levelsMax, members, isOperation, cuts)
     } else {
       end = skipValue(body, start, name === 'constraint' ? levelsMax + 1 : levelsMax)
       if (end !== tooDeep) keepText(body, name, start, end, members, cuts)
@@ -160,6 +161,7 @@ function scanProperties(
   start: number,
   levelsMax: number,
   members: Members,
+  isOperation: boolean,
   cuts: Cuts,
 ): number | typeof tooDeep {
   let count = 0
@@ -179,7 +181,8 @@ function scanProperties(
     if (body[at] === comma) at = skipSpace(body, at + 1)
   }
   const end = at + 1
-  const areCut = end - start > propertiesUncutMax
+  // Alone, what a body may have is parsed sooner with it; of a thousand, each is parsed once its operation is reached.
+  const areCut = isOperation ? end - start > propertiesUncutMax : !areStrings || end - start > propertiesScannedMax
   members.properties = { count, areStrings, areCut, start, end }
   if (areCut) cutContents(body, start, end, cuts)
   return end

@@ -2,8 +2,9 @@
  * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`, in this order: UTF-8 →
  * members.ts → JSON.parse → repeated names → number of members → validator → size. JSON.parse, which would build them
  * first, sees no array in place of a body, no value that nests too deep, and no contents of arrays and objects of which
- * only the text counts: json-problem.ts checks those. Long properties are parsed when their operation is checked, since
- * short texts are decoded faster than one long text. Paths, selectors and properties are checked in parse.ts.
+ * only the text counts: json-problem.ts checks those. Nor does it see the long properties of a batch. They are parsed when
+ * their operation is checked: short texts are decoded faster than a long one, and a refused batch needs none after it.
+ * Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
 import { isUtf8 } from 'node:buffer'
@@ -119,7 +120,7 @@ export function checkObject<Body>(
   if (members.count !== Object.keys(input).length) {
     return problem('duplicate_parameter', { name: repeatedName(bytes, members.start) ?? '' })
   }
-  const properties = parseProperties(bytes, members, input)
+  const properties = parseCutProperties(bytes, members, input)
   if (isProblem(properties)) return properties
   if (members.isCrowded) return crowdProblem(input, shape.names)
   // Strings are as they should be, and the validator need not look at thousands of them.
@@ -150,8 +151,11 @@ function levelsProblem(name: Uint8Array): Problem {
   })
 }
 
-/** Properties that were cut; or the problem of a name that is repeated, of which JSON.parse silently uses the last value. */
-function parseProperties(
+/**
+ * Properties that were cut, undefined where none were; or the problem of a name that is repeated, of which JSON.parse
+ * silently uses the last value.
+ */
+function parseCutProperties(
   bytes: Buffer,
   { properties: members }: Members,
   input: { readonly properties?: object },

@@ -38,7 +38,7 @@ export function parseRemoval(text: string): RemovalPolicy | RemovalProblem {
     return { problem: `is ${bytes} bytes of UTF-8; at most ${removalBytesMax} are allowed` }
   }
   const parser = new RemovalParser(text)
-  return parser.policy() ?? parser
+  return parser.policy() ?? { problem: parser.problem }
 }
 
 /** How a condition on sessions or subscriptions begins, or continues after "no". */
@@ -50,7 +50,7 @@ const dayMs = 24 * 60 * 60 * 1000
  * Recursive descent over the tokens. `removalDepthMax` bounds the depth of the recursion. Its methods return undefined
  * after they have set the problem.
  */
-class RemovalParser implements RemovalProblem {
+class RemovalParser {
   problem = ''
   readonly #tokens: RemovalText
   #conditionCount = 0
