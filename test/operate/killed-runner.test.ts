@@ -24,10 +24,10 @@ await endOf(child)
 
 const testFile = `import { spawn } from 'node:child_process'
 import t from 'tap'
-import { startBrowser } from '${support}/browser.js'
-import { findBinaries, OwnCluster } from '${support}/postgres-cluster.js'
-import { childrenOf, commandLine } from '${support}/processes.js'
-import { mainFile, startServer, until } from '${support}/server.js'
+import { startBrowser } from '${support}/browser/browser.js'
+import { findBinaries, OwnCluster } from '${support}/stores/postgres-cluster.js'
+import { childrenOf, commandLine } from '${support}/machines/processes.js'
+import { mainFile, startServer, until } from '${support}/service/server.js'
 import { tied } from '${support}/tied.js'
 
 t.test('it never ends', async (t) => {
