@@ -87,6 +87,9 @@ export const valueLevelsMax = 1000
  */
 export const propertiesBytesMax = 16 * kibibyte
 
+/** Properties of a topic: among more than 127, V8 finds each by hashing, which makes a batch of them take ten times as long. */
+export const propertiesMax = 100
+
 /** The longest REMOVAL expression: a longest selector in its remove clause and ample room for the conditions. */
 export const removalBytesMax = selectorBytesMax + kibibyte
 

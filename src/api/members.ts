@@ -6,7 +6,7 @@
  * The result counts only if the body is JSON: in a text that is not, it is correct up to the first wrong byte, which
  * json-problem.ts finds; after that the pass is only certain to end. json-bytes.ts says how bytes past the end compare.
  */
-import { propertiesBytesMax, valueLevelsMax } from '../limits.js'
+import { propertiesMax, valueLevelsMax } from '../limits.js'
 import { bodyNamesMax } from '../validators.js'
 import { backslash, closeBrace, closeBracket, comma, isAt, openBrace, openBracket, quote, space } from './json-bytes.js'
 import { skipSpace, skipString, skipValue, tooDeep } from './skip-json.js'
@@ -37,13 +37,13 @@ export interface Members {
 }
 
 /** The members of `properties`. */
-interface PropertyMembers {
+export interface PropertyMembers {
   /** How many there are; a repeated one counts each time. */
   readonly count: number
   /** Whether all are strings. */
   readonly areStrings: boolean
-  /** Whether its contents are cut, and `boundProperties` says what of them is to be parsed. */
-  readonly areCut: boolean
+  /** Whether its contents are cut from the body, and are to be parsed without these cuts of their own. */
+  readonly ownCuts: Cuts | undefined
   /** Where the object begins, and the position after it. */
   readonly start: number
   readonly end: number
@@ -58,9 +58,6 @@ export type Cuts = number[]
 
 /** More than any valid object has: among so many, one is unknown or repeated. */
 const membersMax = bodyNamesMax + 1
-
-/** Bytes of properties that are examined, as `leastBytes` counts them: what has more is too large, or has a name twice. */
-const propertiesScannedMax = propertiesBytesMax + 0x100
 
 /** Properties of an operation up to this length are not cut: to parse them apart would take longer than it saves. */
 const propertiesUncutMax = 256
@@ -142,7 +139,7 @@ function keepText(
   cuts: Cuts,
 ): void {
   if (name === 'constraint') {
-    members.constraint = scanInner(body, start, end, name, cuts)
+    members.constraint = scanConstraint(body, start, end, cuts)
     return
   }
   if (name === 'value') members.value = withoutSpace(body.subarray(start, end))
@@ -166,6 +163,7 @@ function scanProperties(
 ): number | typeof tooDeep {
   let count = 0
   let areStrings = true
+  const ownCuts: Cuts = []
   let at = skipSpace(body, start + 1)
   while (at < body.length && body[at] !== closeBrace) {
     count++
@@ -174,34 +172,26 @@ function scanProperties(
       at = skipString(body, at)
     } else {
       areStrings = false
+      const valueStart = at
       at = skipValue(body, at, levelsMax - 1)
       if (at === tooDeep) return tooDeep
+      cutContents(body, valueStart, at, ownCuts)
     }
     at = skipSpace(body, at)
     if (body[at] === comma) at = skipSpace(body, at + 1)
   }
   const end = at + 1
-  // Alone, what a body may have is parsed sooner with it; of a thousand, each is parsed once its operation is reached.
-  const areCut = isOperation ? end - start > propertiesUncutMax : !areStrings || end - start > propertiesScannedMax
-  members.properties = { count, areStrings, areCut, start, end }
+  // Alone, properties are parsed sooner with their body; of a thousand, each is parsed once its operation is reached.
+  const areCut = count > propertiesMax || (isOperation && end - start > propertiesUncutMax)
   if (areCut) cutContents(body, start, end, cuts)
+  else cuts.push(...ownCuts)
+  members.properties = { count, areStrings, ownCuts: areCut ? ownCuts : undefined, start, end }
   return end
 }
 
-/** How many properties are to be parsed, up to a bound, and what JSON.parse need not see of them. */
-export function boundProperties(
-  body: Buffer,
-  { count, areStrings, areCut, start, end }: PropertyMembers,
-): { readonly count: number; readonly cuts: Cuts } {
-  const cuts: Cuts = []
-  if (!areCut || (areStrings && end - start <= propertiesScannedMax)) return { count, cuts }
-  return { count: scanInner(body, start, end, 'properties', cuts).count, cuts }
-}
-
-/** The members of an object within a body, of which only `value` is kept. */
-function scanInner(body: Buffer, start: number, end: number, outer: 'constraint' | 'properties', cuts: Cuts): Members {
+/** The members of a constraint, of which only `value` is kept. */
+function scanConstraint(body: Buffer, start: number, end: number, cuts: Cuts): Members {
   const members = noMembers(start)
-  let bytes = 0
   members.end = end
   if (body[start] !== openBrace) {
     cutContents(body, start, end, cuts)
@@ -209,12 +199,11 @@ function scanInner(body: Buffer, start: number, end: number, outer: 'constraint'
   }
   let kept = start
   eachMember(body, start, (nameStart, nameEnd, start) => {
-    if (outer === 'constraint' ? members.count === membersMax : bytes > propertiesScannedMax) {
+    if (members.count === membersMax) {
       members.isCrowded = true
       return undefined
     }
     members.count++
-    bytes += leastBytes(body, nameStart, nameEnd)
     kept = skipValue(body, start, Infinity)
     if (knownName(body, nameStart, nameEnd) === 'value') members.value = withoutSpace(body.subarray(start, kept))
     cutContents(body, start, kept, cuts)
@@ -222,17 +211,6 @@ function scanInner(body: Buffer, start: number, end: number, outer: 'constraint'
   })
   if (members.isCrowded) cuts.push(kept, end - 1)
   return members
-}
-
-/**
- * The least number of bytes that a quoted name can have without its quotes and escapes, or two if that is less: but for
- * 129 names, which the bound of properties allows for, all have as many.
- */
-function leastBytes(body: Buffer, start: number, end: number): number {
-  let bytes = end - start - 2
-  // Six bytes, such as \u0061, stand for at least one.
-  for (let at = start; at < end; at++) if (body[at] === backslash) bytes -= 5
-  return Math.max(bytes, 2)
 }
 
 /** Cuts the contents of an array or object, if it has any. */
@@ -316,6 +294,17 @@ export function repeatedName(body: Buffer, start = 0): string | undefined {
     return repeated === undefined ? skipValue(body, start, Infinity) : undefined
   })
   return repeated
+}
+
+/** The name of a member by its place, from 0 on; undefined if there are not so many. */
+export function nameAt(body: Buffer, start: number, place: number): string | undefined {
+  let passed = 0
+  let name: string | undefined
+  eachMember(body, start, (nameStart, nameEnd, start) => {
+    if (passed++ === place) name = spelt(body, nameStart, nameEnd)
+    return name === undefined ? skipValue(body, start, Infinity) : undefined
+  })
+  return name
 }
 
 /** The name that a JSON string spells. */

@@ -3,7 +3,14 @@
  * validators; only the bounds that types cannot express are written here.
  */
 import { strict as assert } from 'node:assert'
-import { branchNumberMax, pathBytesMax, propertiesBytesMax, selectorBytesMax, valueLevelsMax } from '../limits.js'
+import {
+  branchNumberMax,
+  pathBytesMax,
+  propertiesBytesMax,
+  propertiesMax,
+  selectorBytesMax,
+  valueLevelsMax,
+} from '../limits.js'
 import { answerSchemas, requestSchemas } from '../validators.js'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -78,7 +85,10 @@ function boundsByName({
     value: {
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },
-    properties: { description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.` },
+    properties: {
+      maxProperties: propertiesMax,
+      description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.`,
+    },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
     dry_run: none,
     constraint: none,

@@ -8,11 +8,11 @@
  */
 import { strict as assert } from 'node:assert'
 import { isUtf8 } from 'node:buffer'
-import { branchNumberMax, keyRateMax, valueLevelsMax } from '../limits.js'
+import { branchNumberMax, keyRateMax, propertiesMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { openBracket } from './json-bytes.js'
 import { jsonProblem } from './json-problem.js'
-import { boundProperties, type Cuts, firstByte, type Members, repeatedName, scanMembers, unquoted } from './members.js'
+import { type Cuts, firstByte, type Members, nameAt, repeatedName, scanMembers, unquoted } from './members.js'
 import { isProblem, type Problem, problem, shorten } from './problems.js'
 
 /** An object that its validator accepted, and what else is needed of it. */
@@ -152,8 +152,8 @@ function levelsProblem(name: Uint8Array): Problem {
 }
 
 /**
- * Properties that were cut, undefined where none were; or the problem of a name that is repeated, of which JSON.parse
- * silently uses the last value.
+ * Properties that were cut, undefined where none were; or the problem of one too many, or of a name that is repeated, of
+ * which JSON.parse silently uses the last value.
  */
 function parseCutProperties(
   bytes: Buffer,
@@ -161,12 +161,14 @@ function parseCutProperties(
   input: { readonly properties?: object },
 ): { readonly properties: object } | Problem | undefined {
   if (members === undefined) return undefined
-  const { count, cuts } = boundProperties(bytes, members)
-  const properties = members.areCut
-    ? (JSON.parse(withoutCuts(bytes, cuts, members.start, members.end)) as object)
-    : undefined
+  const { count, ownCuts, start, end } = members
+  if (count > propertiesMax) {
+    const name = nameAt(bytes, start, propertiesMax)?.toWellFormed() ?? ''
+    return problem('invalid_property', { name, problem: `is one of ${count}; a topic may have ${propertiesMax}` })
+  }
+  const properties = ownCuts && (JSON.parse(withoutCuts(bytes, ownCuts, start, end)) as object)
   if (count === Object.keys(properties ?? input.properties ?? {}).length) return properties && { properties }
-  const name = repeatedName(bytes, members.start) ?? ''
+  const name = repeatedName(bytes, start) ?? ''
   return problem('invalid_property', { name, problem: 'is given more than once; each may be given once' })
 }
 

@@ -33,12 +33,6 @@ export interface CheckedProperties {
 const noRemoval: CheckedProperties = { removal: undefined }
 
 /**
- * V8 keeps an object with this many members as a hash table, where a look-up of each value is three times as fast as
- * Object.values. In smaller objects it is the other way round.
- */
-const hashedMin = 128
-
-/**
  * Checks the properties of a request, in their order, and reads REMOVAL on the way, so that it is parsed once.
  *
  * The selector in a REMOVAL expression's remove clause is not checked; the caller does that when it plans the selector.
@@ -49,10 +43,10 @@ export function parseProperties(properties: Properties): CheckedProperties | Pro
   let checked = noRemoval
   let bytes = 0
   const names = Object.keys(properties)
-  const values = names.length < hashedMin ? Object.values(properties) : undefined
+  const values = Object.values(properties)
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string
-    const value = (values === undefined ? properties[name] : values[i]) as string
+    const value = values[i] as string
     const nameBytes = utf8Bytes(name)
     if (nameBytes === undefined) {
       return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 cannot encode' }

@@ -2,6 +2,7 @@
  * Topic properties over the routes: which are refused, which match an existing topic, and what they do.
  */
 import t from 'tap'
+import { propertiesMax } from '../../dist/limits.js'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 
@@ -63,6 +64,24 @@ await overStores(t, async (t, { post }) => {
       )
       const answer = await post('addAndSet', { path: 'no', value: 1, properties })
       refuses(t, answer, 400, 'invalid_property', `addAndSet with ${claim}`, `"${name}"`)
+    }
+    refuses(t, await post('fetch', { path: 'no' }), 400, 'no_such_topic', 'nothing was created')
+  })
+
+  await t.test('a topic has at most a hundred properties', async (t) => {
+    const named = (count: number): object =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`é${index}`, 'x']))
+    const most = await post('add', { path: 'many', properties: named(propertiesMax) })
+    gives(t, most, '{"path":"many","created":true}', 'as many as allowed')
+    const said = `"é${propertiesMax}" is one of`
+    for (const count of [propertiesMax + 1, 5000]) {
+      const properties = named(count)
+      const claim = `${count} properties`
+      refuses(t, await post('add', { path: 'no', properties }), 400, 'invalid_property', claim, said)
+      const set = await post('addAndSet', { path: 'many', value: 1, properties })
+      refuses(t, set, 400, 'invalid_property', claim, said)
+      const batch = await post('batch', { operations: [{ op: 'add', path: 'no', properties }] })
+      t.match([batch.code, batch.message], ['invalid_property', said], `${claim} in a batch`)
     }
     refuses(t, await post('fetch', { path: 'no' }), 400, 'no_such_topic', 'nothing was created')
   })
