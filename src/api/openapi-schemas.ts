@@ -86,8 +86,7 @@ function boundsByName({
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },
     properties: {
-      maxProperties: propertiesMax,
-      description: `Names and values together at most ${propertiesBytesMax} bytes of UTF-8.`,
+      description: `At most ${propertiesMax}, names and values together at most ${propertiesBytesMax} bytes of UTF-8.`,
     },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
     dry_run: none,
