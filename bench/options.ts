@@ -1,25 +1,25 @@
 /**
- * Options of the command line: parsed, checked and given their defaults. A verb may add options of its own. A wrong
+ * Options of the command line: parsed, checked and given their defaults. A command may add options of its own. A wrong
  * option is a UsageError, which main.ts prints.
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import type { Workload } from './work/workload.js'
 import { groups, workloads } from './workloads/all.js'
+import type { Workload } from './workloads/workload.js'
 
-/** Help for the options that every verb takes. */
+/** Help for the options that every command takes. */
 export const commonOptions = `  --driver NAME         autocannon (default) or wrk
   --seconds N           length of a burst (default 3)
-  --rounds N            bursts of each contender, interleaved (default 5)
-  --workers N           workers of every contender (default 1)
+  --rounds N            bursts of each server, interleaved (default 5)
+  --workers N           workers of every server (default 1)
   --topics N            topics in the tree; --connections, --value-bytes and --page-size likewise
                         (default: each workload's own)
   --dir DIR             directory for the data of a run, on a real disk (default: the system's for temporary files)
   --keep DIR            directory for loaded data that later runs reuse (default: topicd-bench in that directory)
   --smoke               everything tiny and only once: does it still run?`
 
-/** The options that every verb takes. */
+/** The options that every command takes. */
 export interface Options {
   readonly driver: 'autocannon' | 'wrk'
   readonly seconds: number
@@ -46,7 +46,7 @@ interface CommandLine {
   readonly options: Options
   /** The arguments that are not options, in order. */
   readonly words: readonly string[]
-  /** Options that only this verb has, as they were given. */
+  /** Options that only this command has, as they were given. */
   readonly own: Readonly<Record<string, string | boolean | undefined>>
 }
 
@@ -70,7 +70,7 @@ const common = {
 /**
  * Reads a command line.
  *
- * @param ownOptions options that only this verb has; `json` among them is read here
+ * @param ownOptions options that only this command has; `json` among them is read here
  * @throws UsageError when an option is wrong
  */
 export function readCommandLine(

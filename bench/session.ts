@@ -1,11 +1,9 @@
 /**
- * What every verb shares: a run's directory, its drivers and the line about the machine, with a clean-up at the end
+ * What every command shares: a run's directory, its drivers and the line about the machine, with a clean-up at the end
  * that runs even after a failure; the scale of a workload under the options; measuring workloads one after the other.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { stopChildren } from './contenders/child.js'
-import type { Contender, Running } from './contenders/contender.js'
 import { autocannonDriver } from './drivers/autocannon.js'
 import type { Driver } from './drivers/driver.js'
 import { wrkDriver } from './drivers/wrk.js'
@@ -15,15 +13,17 @@ import { hasProblem, type Result } from './measure/result.js'
 import { openSandbox, removeUnused } from './measure/sandbox.js'
 import { type Options, UsageError } from './options.js'
 import { resultLines } from './report/table.js'
-import { Tree, topicsOfBytes } from './work/tree.js'
-import type { Scale, Workload } from './work/workload.js'
+import { stopChildren } from './servers/child.js'
+import type { Running, Server } from './servers/server.js'
+import { Tree, topicsOfBytes } from './workloads/tree.js'
+import type { Scale, Workload } from './workloads/workload.js'
 
 /** Topics of a tree in a smoke run, and of one with big values. */
 const smokeTopics = 500
 const smokeBigTopics = 50
 const bigBytesMin = 10_000
 
-/** Most bytes of big values in a tree: the disk holds two copies for each contender, the template and the sandbox. */
+/** Most bytes of big values in a tree: the disk holds two copies for each server, the template and the sandbox. */
 const bigTreeBytesMax = 250_000_000
 
 /** What a run shares among its workloads. */
@@ -38,7 +38,7 @@ export interface Session {
 /** Sets a run up, runs `body`, and removes everything again, even if `body` fails. */
 export async function withSession<Value>(
   options: Options,
-  contenders: readonly Contender[],
+  servers: readonly Server[],
   body: (session: Session) => Promise<Value>,
 ): Promise<Value> {
   const print = (text: string): void => (options.json ? console.error(text) : console.log(text))
@@ -46,7 +46,7 @@ export async function withSession<Value>(
   const orderedDriver = autocannonDriver(directory)
   try {
     const driver = options.driver === 'wrk' ? installedWrk(directory) : orderedDriver
-    const versions = [...contenders, ...new Set([driver, orderedDriver])].flatMap(({ version }) => version ?? [])
+    const versions = [...servers, ...new Set([driver, orderedDriver])].flatMap(({ version }) => version ?? [])
     const about = machine(directory, [...new Set(versions)])
     print(about.line)
     for (const warning of about.warnings) print(`WARNING: ${warning}`)
@@ -65,43 +65,43 @@ export async function withSession<Value>(
 /**
  * Measures workloads one after the other and prints each as soon as it is done.
  *
- * @param contendersOf which contenders take part in a workload
+ * @param serversOf which servers take part in a workload
  */
 export async function measureAll(
   session: Session,
   workloads: readonly Workload[],
-  contendersOf: (workload: Workload) => readonly Contender[],
+  serversOf: (workload: Workload) => readonly Server[],
 ): Promise<Result[]> {
   const results: Result[] = []
   for (const workload of workloads) {
     const scale = scaleOf(workload, session.options)
-    const result = await measure(workload, scale, contendersOf(workload), session.measureOptions)
+    const result = await measure(workload, scale, serversOf(workload), session.measureOptions)
     results.push(result)
     session.print(`\n${resultLines(result).join('\n')}`)
   }
   return results
 }
 
-/** A contender that runs on the tree of a workload. */
+/** A server that runs on the tree of a workload. */
 interface Opened {
   readonly running: Running
   readonly tree: Tree
   readonly scale: Scale
-  /** Stops the contender and removes its data. */
+  /** Stops the server and removes its data. */
   close(): Promise<void>
 }
 
-/** Starts a contender on the tree of a workload, for verbs that do not measure rounds of bursts. */
-export async function openOn(contender: Contender, workload: Workload, session: Session): Promise<Opened> {
+/** Starts a server on the tree of a workload, for commands that do not measure rounds of bursts. */
+export async function openOn(server: Server, workload: Workload, session: Session): Promise<Opened> {
   const { options, measureOptions } = session
   const scale = scaleOf(workload, options)
   const tree = new Tree(scale.topics, scale.valueBytes)
   const setting = { workers: options.workers, responseBytes: 2 }
-  const { running, close } = await openSandbox(contender, tree, setting, measureOptions.sandboxes)
+  const { running, close } = await openSandbox(server, tree, setting, measureOptions.sandboxes)
   return { running, tree, scale, close }
 }
 
-/** Whether no contender had a problem: every answer was correct. */
+/** Whether no server had a problem: every answer was correct. */
 export function allCorrect(results: readonly Result[]): boolean {
   return !results.some(hasProblem)
 }

@@ -11,7 +11,7 @@ import type { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createHistogram } from 'node:perf_hooks'
 import autocannon from 'autocannon'
-import { blanked } from '../contenders/contender.js'
+import { blanked } from '../servers/server.js'
 import { answerSecondsMax, type Burst, type Job, shownMax } from './driver.js'
 
 /** Interval at which autocannon checks the time. */

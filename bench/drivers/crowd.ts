@@ -3,7 +3,7 @@
  * its own, and every answer is checked. The driver of a burst measures beside it.
  */
 import { connect, type Socket } from 'node:net'
-import type { Exchange, Running } from '../contenders/contender.js'
+import type { Exchange, Running } from '../servers/server.js'
 
 /** Connections that are being opened at the same time. */
 const openingMax = 100

@@ -2,7 +2,7 @@
  * The interface of load generators: run scripts over a number of connections for some seconds, compare EVERY answer
  * with the correct ones, and report. A driver runs in a separate process, so that its CPU time is known.
  */
-import type { Exchange } from '../contenders/contender.js'
+import type { Exchange } from '../servers/server.js'
 
 /** One burst of load. */
 export interface Job {

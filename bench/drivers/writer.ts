@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Exchange, Running } from '../contenders/contender.js'
+import type { Exchange, Running } from '../servers/server.js'
 import { opened, requestText } from './crowd.js'
 import { answerSecondsMax, shownMax } from './driver.js'
 

@@ -1,11 +1,12 @@
-/** One burst of load on one contender, and the CPU time that the contender's processes use meanwhile. */
-import type { Exchange, Running } from '../contenders/contender.js'
+/** One burst of load on one server, and the CPU time that the server's processes use meanwhile. */
+
 import type { Burst, Driver, Job } from '../drivers/driver.js'
-import type { Operation, Script } from '../work/operation.js'
+import type { Exchange, Running } from '../servers/server.js'
+import type { Operation, Script } from '../workloads/operation.js'
 import { type CpuReading, cpuSeconds, readCpu } from './cpu.js'
 import type { Round } from './result.js'
 
-/** A burst with the CPU time that the contender used in it. */
+/** A burst with the CPU time that the server used in it. */
 export interface MeasuredBurst {
   readonly burst: Burst
   readonly serverSeconds: number
@@ -14,7 +15,7 @@ export interface MeasuredBurst {
 /**
  * Runs the scripts for some seconds.
  *
- * @throws Error when one of the contender's processes ends meanwhile
+ * @throws Error when one of the server's processes ends meanwhile
  */
 export async function runBurst(
   running: Running,

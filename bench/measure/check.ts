@@ -1,10 +1,11 @@
 /**
- * Whether a contender's answers are correct: checked before it is timed (a contender that answers wrongly is not
+ * Whether a server's answers are correct: checked before it is timed (a server that answers wrongly is not
  * timed), and after each burst, when acknowledged writes are read back.
  */
-import { blanked, type Exchange, type Running } from '../contenders/contender.js'
+
 import { shownMax } from '../drivers/driver.js'
-import { type Operation, type Script, writesOf } from '../work/operation.js'
+import { blanked, type Exchange, type Running } from '../servers/server.js'
+import { type Operation, type Script, writesOf } from '../workloads/operation.js'
 import { forEachConcurrently, send } from './http.js'
 
 /** Scripts, and operations of each, that are checked before timing. */
@@ -29,7 +30,7 @@ export async function firstProblem(running: Running, scripts: readonly Script[])
   return undefined
 }
 
-/** Sends one operation to a contender. @returns what was wrong with the answer, or undefined */
+/** Sends one operation to a server. @returns what was wrong with the answer, or undefined */
 export async function problemWith(running: Running, operation: Operation): Promise<string | undefined> {
   const exchange = running.exchange(operation)
   if (exchange === undefined) return `${operation.kind} is not supported`

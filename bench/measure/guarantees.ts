@@ -1,12 +1,12 @@
 /**
- * Which of topicd's guarantees each contender keeps, found out by probes. It shows where a contender is faster because
- * it guarantees less. Durability cannot be probed here, so each contender states it.
+ * Which of topicd's guarantees each server keeps, found out by probes. It shows where a server is faster because
+ * it guarantees less. Durability cannot be probed here, so each server states it.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Contender, Exchange, Running } from '../contenders/contender.js'
-import type { Item, Operation } from '../work/operation.js'
-import { Tree, valueBytesMin } from '../work/tree.js'
+import type { Exchange, Running, Server } from '../servers/server.js'
+import type { Item, Operation } from '../workloads/operation.js'
+import { Tree, valueBytesMin } from '../workloads/tree.js'
 import { problemWith } from './check.js'
 import { send } from './http.js'
 import type { MeasureOptions } from './interleave.js'
@@ -117,35 +117,35 @@ function sendPipelined(running: Running, exchange: Exchange): Socket {
 /** Topics of the tree: the probes do not use it, but every sandbox has one. */
 const smallestTree = 20
 
-/** One line of the table: a guarantee, and for each contender whether it keeps it. */
+/** One line of the table: a guarantee, and for each server whether it keeps it. */
 export interface GuaranteeRow {
   readonly words: string
   readonly kept: Readonly<Record<string, string>>
 }
 
 /**
- * Probes contenders that store something.
+ * Probes servers that store something.
  *
  * @param smoke whether to run the probes only briefly, to see that they still work
  */
 export async function checkGuarantees(
-  contenders: readonly Contender[],
+  servers: readonly Server[],
   { workers, sandboxes }: MeasureOptions,
   smoke: boolean,
 ): Promise<GuaranteeRow[]> {
   const durability: Record<string, string> = {}
   const rows = probes.map((probe) => ({ probe, kept: {} as Record<string, string> }))
-  for (const contender of contenders) {
+  for (const server of servers) {
     const tree = new Tree(smallestTree, valueBytesMin)
-    const sandbox = await openSandbox(contender, tree, { workers, responseBytes: 2 }, sandboxes)
+    const sandbox = await openSandbox(server, tree, { workers, responseBytes: 2 }, sandboxes)
     try {
       for (const { probe, kept } of rows) {
-        kept[contender.name] = (await probe.isKept(sandbox.running, smoke)) ? 'yes' : 'no'
+        kept[server.name] = (await probe.isKept(sandbox.running, smoke)) ? 'yes' : 'no'
       }
     } finally {
       await sandbox.close()
     }
-    durability[contender.name] = contender.durability
+    durability[server.name] = server.durability
   }
   return [
     { words: 'a write is on disk when it is answered', kept: durability },

@@ -3,7 +3,7 @@
  * timing.
  */
 import { Agent, request } from 'node:http'
-import type { Exchange } from '../contenders/contender.js'
+import type { Exchange } from '../servers/server.js'
 
 /** Time after which a missing answer is a failure. */
 const answerMsMax = 60_000

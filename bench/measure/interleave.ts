@@ -1,19 +1,19 @@
 /**
- * The measurement of one workload. All contenders run side by side and take their bursts in turn, round after round, so
+ * The measurement of one workload. All servers run side by side and take their bursts in turn, round after round, so
  * that other load on the machine affects all of them. The figure is the CPU time of the server's processes per request
  * served; its ratio to the floor is calculated for each round.
  *
- * In order: start every contender on its sandbox, check the answers of each, warm each up, run the rounds and
- * read written topics back after each burst, stop everything. A contender that has a problem is not measured any more.
+ * In order: start every server on its sandbox, check the answers of each, warm each up, run the rounds and
+ * read written topics back after each burst, stop everything. A server that has a problem is not measured any more.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bare } from '../contenders/bare.js'
-import type { Contender, Running } from '../contenders/contender.js'
-import { meanResponseBytes } from '../contenders/floor.js'
 import type { Driver } from '../drivers/driver.js'
-import type { Script } from '../work/operation.js'
-import { Tree } from '../work/tree.js'
-import type { Scale, Workload } from '../work/workload.js'
+import { bare } from '../servers/bare.js'
+import { meanResponseBytes } from '../servers/floor.js'
+import type { Running, Server } from '../servers/server.js'
+import type { Script } from '../workloads/operation.js'
+import { Tree } from '../workloads/tree.js'
+import type { Scale, Workload } from '../workloads/workload.js'
 import { type MeasuredBurst, roundOf, runBurst } from './burst.js'
 import { firstProblem, lostWrite } from './check.js'
 import type { Outcome, Result, Round } from './result.js'
@@ -32,9 +32,9 @@ export interface MeasureOptions {
   readonly orderedDriver: Driver
 }
 
-/** A contender that has started and takes part until it has a problem. */
+/** A server that has started and takes part until it has a problem. */
 interface Participant {
-  readonly contender: Contender
+  readonly server: Server
   readonly sandbox: Sandbox
   readonly rounds: Round[]
   problem?: string
@@ -49,16 +49,16 @@ const restMs = 100
 /** The round that checks and warm-up belong to, so that the first measured round writes other values. */
 const warmUpRound = -1
 
-/** Measures a workload at a scale; `bare` must be among the contenders for ratios to the floor. */
+/** Measures a workload at a scale; `bare` must be among the servers for ratios to the floor. */
 export async function measure(
   workload: Workload,
   scale: Scale,
-  contenders: readonly Contender[],
+  servers: readonly Server[],
   options: MeasureOptions,
 ): Promise<Result> {
   const measurement = new Measurement(workload, scale, options)
   try {
-    await measurement.start(contenders)
+    await measurement.start(servers)
     await measurement.checkAndWarmUp()
     for (let round = 0; round < options.rounds; round++) await measurement.run(round)
   } finally {
@@ -74,7 +74,7 @@ class Measurement {
   readonly #tree: Tree
   readonly #driver: Driver
   readonly #participants: Participant[] = []
-  /** Contenders that did not start. */
+  /** Servers that did not start. */
   readonly #failed: Outcome[] = []
 
   constructor(workload: Workload, scale: Scale, options: MeasureOptions) {
@@ -85,15 +85,15 @@ class Measurement {
     this.#driver = workload.ordered ? options.orderedDriver : options.driver
   }
 
-  async start(contenders: readonly Contender[]): Promise<void> {
+  async start(servers: readonly Server[]): Promise<void> {
     const { workers, sandboxes } = this.#options
     const setting = { workers, responseBytes: meanResponseBytes(this.#scripts(warmUpRound)) }
-    for (const contender of contenders) {
+    for (const server of servers) {
       try {
-        const sandbox = await openSandbox(contender, this.#tree, setting, sandboxes)
-        this.#participants.push({ contender, sandbox, rounds: [] })
+        const sandbox = await openSandbox(server, this.#tree, setting, sandboxes)
+        this.#participants.push({ server, sandbox, rounds: [] })
       } catch (error) {
-        this.#failed.push({ contender: contender.name, rounds: [], problem: String(error) })
+        this.#failed.push({ server: server.name, rounds: [], problem: String(error) })
       }
     }
   }
@@ -112,7 +112,7 @@ class Measurement {
     }
   }
 
-  /** One burst for each contender, each round beginning with another one. */
+  /** One burst for each server, each round beginning with another one. */
   async run(round: number): Promise<void> {
     const scripts = this.#scripts(round)
     const bursts = new Map<Participant, MeasuredBurst>()
@@ -124,10 +124,10 @@ class Measurement {
       bursts.set(participant, measured)
       const { problem, answered } = measured.burst
       participant.problem = problem
-      if (!participant.contender.answersConstants && answered !== undefined)
+      if (!participant.server.answersConstants && answered !== undefined)
         participant.problem ??= await lostWrite(running, scripts, answered)
     }
-    const floor = [...bursts].find(([{ contender }]) => contender === bare)?.[1]
+    const floor = [...bursts].find(([{ server }]) => server === bare)?.[1]
     for (const [{ rounds }, measured] of bursts) rounds.push(roundOf(measured, floor))
   }
 
@@ -137,8 +137,8 @@ class Measurement {
 
   result(): Result {
     const { name, question, ratioMax, microsecondsPerTopicMax, latencyMedianMsMax } = this.#workload
-    const measured = this.#participants.map(({ contender, rounds, problem }) => {
-      return { contender: contender.name, rounds, problem }
+    const measured = this.#participants.map(({ server, rounds, problem }) => {
+      return { server: server.name, rounds, problem }
     })
     return {
       workload: name,

@@ -30,7 +30,7 @@ export interface Machine {
 }
 
 /**
- * @param directory that holds the contenders' data
+ * @param directory that holds the servers' data
  * @param versions names and versions of everything that takes part
  */
 export function machine(directory: string, versions: readonly string[]): Machine {

@@ -6,12 +6,12 @@
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Running } from '../contenders/contender.js'
 import { Writer } from '../drivers/writer.js'
-import type { Script } from '../work/operation.js'
-import type { Tree } from '../work/tree.js'
-import { usualScale } from '../work/workload.js'
-import { overwrites } from '../workloads/overwrite.js'
+import type { Running } from '../servers/server.js'
+import type { Script } from '../workloads/operation.js'
+import type { Tree } from '../workloads/tree.js'
+import { usualScale } from '../workloads/workload.js'
+import { overwrites } from '../workloads/writes/overwrite.js'
 import { lostWrite } from './check.js'
 
 /** Connections for each worker, and the least: with fewer, the killed worker would too often have had all of them. */

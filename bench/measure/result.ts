@@ -1,7 +1,7 @@
 /**
- * The result of a measurement: rounds of figures for each contender of a workload. Plain data, which `--json` prints.
+ * The result of a measurement: rounds of figures for each server of a workload. Plain data, which `--json` prints.
  */
-import type { Scale } from '../work/workload.js'
+import type { Scale } from '../workloads/workload.js'
 
 /** The figures of one burst. */
 export interface Round {
@@ -16,15 +16,15 @@ export interface Round {
   readonly driverLoad: number
 }
 
-/** The rounds of one contender. */
+/** The rounds of one server. */
 export interface Outcome {
-  readonly contender: string
+  readonly server: string
   readonly rounds: readonly Round[]
   /** Why there are no figures, or why they do not count. */
   readonly problem?: string
 }
 
-/** The outcomes of all contenders of a workload. */
+/** The outcomes of all servers of a workload. */
 export interface Result {
   readonly workload: string
   readonly question: string
@@ -39,7 +39,7 @@ export interface Result {
   readonly outcomes: readonly Outcome[]
 }
 
-/** Whether any contender answered wrongly or could not be measured. */
+/** Whether any server answered wrongly or could not be measured. */
 export function hasProblem({ outcomes }: Result): boolean {
   return outcomes.some(({ problem }) => problem !== undefined)
 }

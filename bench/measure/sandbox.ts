@@ -1,14 +1,14 @@
 /**
- * Sandboxes: a running contender on a directory of its own, on a real disk, that holds the tree of the workload.
+ * Sandboxes: a running server on a directory of its own, on a real disk, that holds the tree of the workload.
  * Loading a big tree takes a minute, so a loaded directory is kept as a template; every sandbox is a fresh copy of it,
  * so that no workload sees what another one wrote.
  */
 import { constants } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Contender, Running, Setting } from '../contenders/contender.js'
-import type { Operation } from '../work/operation.js'
-import type { Tree } from '../work/tree.js'
+import type { Running, Server, Setting } from '../servers/server.js'
+import type { Operation } from '../workloads/operation.js'
+import type { Tree } from '../workloads/tree.js'
 import { forEachConcurrently, send } from './http.js'
 
 /** Requests in flight while a tree is loaded: many, so that they share flushes. */
@@ -28,16 +28,16 @@ export interface SandboxOptions {
   readonly print: (text: string) => void
 }
 
-/** A running contender that holds the tree. */
+/** A running server that holds the tree. */
 export interface Sandbox {
   readonly running: Running
-  /** Stops the contender and removes its directory. */
+  /** Stops the server and removes its directory. */
   close(): Promise<void>
 }
 
-/** Starts a contender on a fresh copy of a directory that holds the tree. Leaves nothing behind on failure. */
+/** Starts a server on a fresh copy of a directory that holds the tree. Leaves nothing behind on failure. */
 export async function openSandbox(
-  contender: Contender,
+  server: Server,
   tree: Tree,
   setting: Omit<Setting, 'directory'>,
   options: SandboxOptions,
@@ -45,10 +45,10 @@ export async function openSandbox(
   await mkdir(options.temporary, { recursive: true })
   const directory = await mkdtemp(join(options.temporary, 'sandbox-'))
   try {
-    if (contender.dataFormat !== undefined) {
-      await copy(await template(contender, contender.dataFormat, tree, options), directory)
+    if (server.dataFormat !== undefined) {
+      await copy(await template(server, server.dataFormat, tree, options), directory)
     }
-    const running = await contender.start({ ...setting, directory })
+    const running = await server.start({ ...setting, directory })
     return {
       running,
       close: async () => {
@@ -89,24 +89,22 @@ export async function perform(running: Running, operations: Iterable<Operation>,
 }
 
 /** The directory to copy, loaded first if it does not exist. Its modification time says when it was last used. */
-async function template(contender: Contender, format: string, tree: Tree, options: SandboxOptions): Promise<string> {
+async function template(server: Server, format: string, tree: Tree, options: SandboxOptions): Promise<string> {
   const loaded = join(options.kept, `${format}-${tree.topics}-${tree.group}-${tree.valueBytes}`)
-  if (!(await exists(loaded))) await load(contender, tree, loaded, options)
+  if (!(await exists(loaded))) await load(server, tree, loaded, options)
   const now = new Date()
   await utimes(loaded, now, now)
   return loaded
 }
 
 /** Loads into another directory and renames it, so that an interrupted load never becomes a template. */
-async function load(contender: Contender, tree: Tree, loaded: string, options: SandboxOptions): Promise<void> {
-  options.print(
-    `loading ${tree.topics.toLocaleString('en')} topics of ${tree.valueBytes} bytes into ${contender.name} …`,
-  )
+async function load(server: Server, tree: Tree, loaded: string, options: SandboxOptions): Promise<void> {
+  options.print(`loading ${tree.topics.toLocaleString('en')} topics of ${tree.valueBytes} bytes into ${server.name} …`)
   await mkdir(options.kept, { recursive: true })
   const directory = await mkdtemp(join(options.kept, 'loading-'))
   try {
-    if (contender.load !== undefined) await contender.load(tree, directory)
-    else await loadOverHttp(contender, tree, directory)
+    if (server.load !== undefined) await server.load(tree, directory)
+    else await loadOverHttp(server, tree, directory)
     await rename(directory, loaded)
   } catch (error) {
     await rm(directory, { recursive: true, force: true })
@@ -115,8 +113,8 @@ async function load(contender: Contender, tree: Tree, loaded: string, options: S
 }
 
 /** Loads over HTTP, many requests at a time. */
-async function loadOverHttp(contender: Contender, tree: Tree, directory: string): Promise<void> {
-  const running = await contender.start({ workers: 1, responseBytes: 0, directory })
+async function loadOverHttp(server: Server, tree: Tree, directory: string): Promise<void> {
+  const running = await server.start({ workers: 1, responseBytes: 0, directory })
   await perform(running, creations(tree), false).finally(() => running.stop())
 }
 

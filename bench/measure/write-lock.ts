@@ -12,8 +12,8 @@ import { join } from 'node:path'
 import { type Environment, openEnvironment, plainVersion } from '../../dist/store/lmdb/environment.js'
 import { putItem, Slabs } from '../../dist/store/lmdb/slab.js'
 import type { Path } from '../../dist/topics/path.js'
-import type { Contender } from '../contenders/contender.js'
-import type { Tree } from '../work/tree.js'
+import type { Server } from '../servers/server.js'
+import type { Tree } from '../workloads/tree.js'
 import { type Spread, spread } from './statistics.js'
 
 /** Writes in a commit. */
@@ -31,19 +31,19 @@ export interface CommitTimes {
 /**
  * Measures commits on a fresh store that holds the tree, round after round one of each size.
  *
- * @param contender loads the tree in the format of this build
+ * @param server loads the tree in the format of this build
  * @param parent where the store's directory is made; it is removed at the end
  */
 export async function measureCommits(
-  contender: Contender,
+  server: Server,
   tree: Tree,
   parent: string,
   rounds: number,
 ): Promise<CommitTimes[]> {
   const directory = await mkdtemp(join(parent, 'write-lock-'))
   try {
-    assert(contender.load !== undefined, 'this build has an import')
-    await contender.load(tree, directory)
+    assert(server.load !== undefined, 'this build has an import')
+    await server.load(tree, directory)
     const environment = openEnvironment(join(directory, 'data'))
     try {
       for (let round = 0; round < warmUpRounds; round++) await oneRound(environment, tree, round)

@@ -1,5 +1,5 @@
 /**
- * The model behind the verb `cores`: from costs that were measured on one machine to the rates that a machine with more
+ * The model behind the command `cores`: from costs that were measured on one machine to the rates that a machine with more
  * cores could reach, one worker per core. Pure. Times are in µs, rates in requests per second.
  *
  * Two limits: CPU, of which each core has a second per second; and LMDB's write lock, which all workers share, so that

@@ -1,4 +1,4 @@
-/** The tables of the verb `cores`, in Markdown: what was measured, and what was computed from it. */
+/** The tables of the command `cores`, in Markdown: what was measured, and what was computed from it. */
 import type { Replacements } from '../measure/replacement.js'
 import type { Result } from '../measure/result.js'
 import { spread } from '../measure/statistics.js'
@@ -13,7 +13,7 @@ export function costTable(results: readonly Result[]): string[] {
     workload,
     ...workers.map((count) => {
       const result = results.find((result) => result.workload === workload && result.workers === count)
-      const outcome = result?.outcomes.find(({ contender }) => contender === 'topicd')
+      const outcome = result?.outcomes.find(({ server }) => server === 'topicd')
       const figures = outcome && summary(outcome, count)
       if (figures === undefined) return 'none'
       const ratio = figures.ratio === undefined ? '' : ` (${figures.ratio.median.toFixed(1)} ×)`

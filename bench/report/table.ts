@@ -9,7 +9,7 @@ import { type Spread, spread } from '../measure/statistics.js'
  */
 const busyMin = 0.9
 
-/** The rounds of one contender, summarized. */
+/** The rounds of one server, summarized. */
 interface Summary {
   readonly microseconds: Spread
   readonly ratio: Spread | undefined
@@ -19,7 +19,7 @@ interface Summary {
   readonly boundBy: 'server' | 'driver' | 'neither'
 }
 
-/** Undefined when the contender has no rounds or its answers were wrong. */
+/** Undefined when the server has no rounds or its answers were wrong. */
 export function summary(outcome: Outcome, workers: number): Summary | undefined {
   const { rounds, problem } = outcome
   if (rounds.length === 0 || problem !== undefined) return undefined
@@ -37,7 +37,7 @@ export function summary(outcome: Outcome, workers: number): Summary | undefined 
   }
 }
 
-/** Columns of a contender's name. */
+/** Columns of a server's name. */
 const nameWidth = 18
 
 /** A workload's result as it is printed when it is done. */
@@ -54,7 +54,7 @@ export function resultLines(result: Result): string[] {
   for (const outcome of outcomes) lines.push(outcomeLine(outcome, result))
   const driven = outcomes.filter((outcome) => summary(outcome, workers)?.boundBy === 'driver')
   if (driven.length > 0) {
-    const names = driven.map(({ contender }) => contender).join(', ')
+    const names = driven.map(({ server }) => server).join(', ')
     lines.push(
       `  ${result.driver} was the bottleneck of ${names}: requests per second there are its limit, not the server's`,
     )
@@ -63,7 +63,7 @@ export function resultLines(result: Result): string[] {
 }
 
 function outcomeLine(outcome: Outcome, { workers, topicsPerRequest }: Result): string {
-  const name = `  ${outcome.contender.padEnd(nameWidth)}`
+  const name = `  ${outcome.server.padEnd(nameWidth)}`
   const figures = summary(outcome, workers)
   if (figures === undefined) return `${name} NO FIGURES: ${outcome.problem}`
   const ratio =
@@ -83,7 +83,7 @@ function outcomeLine(outcome: Outcome, { workers, topicsPerRequest }: Result): s
 
 /** Whether topicd met the targets of a workload. */
 export function verdicts(result: Result): { words: string; met: boolean }[] {
-  const outcome = result.outcomes.find(({ contender }) => contender === 'topicd')
+  const outcome = result.outcomes.find(({ server }) => server === 'topicd')
   const figures = outcome && summary(outcome, result.workers)
   if (figures === undefined) return []
   const verdict = (met: boolean, target: string) => ({ met, words: `target: ${target}: ${met ? 'met' : 'MISSED'}` })
@@ -102,13 +102,13 @@ export function verdicts(result: Result): { words: string; met: boolean }[] {
   return targets
 }
 
-/** All workloads in one table: CPU time per request of each contender and its ratio to the floor. */
+/** All workloads in one table: CPU time per request of each server and its ratio to the floor. */
 export function ratioTable(results: readonly Result[]): string[] {
-  const contenders = [...new Set(results.flatMap((result) => result.outcomes.map(({ contender }) => contender)))]
+  const servers = [...new Set(results.flatMap((result) => result.outcomes.map(({ server }) => server)))]
   const rows = results.map((result) => [
     result.workload,
-    ...contenders.map((name) => {
-      const outcome = result.outcomes.find(({ contender }) => contender === name)
+    ...servers.map((name) => {
+      const outcome = result.outcomes.find(({ server }) => server === name)
       if (outcome === undefined) return '—'
       const figures = summary(outcome, result.workers)
       if (figures === undefined) return 'none'
@@ -116,15 +116,15 @@ export function ratioTable(results: readonly Result[]): string[] {
       return `${figure(figures.microseconds.median)}${ratio}`
     }),
   ])
-  return markdown(['server CPU µs per request', ...contenders], rows)
+  return markdown(['server CPU µs per request', ...servers], rows)
 }
 
-/** Which contender keeps which guarantee. */
+/** Which server keeps which guarantee. */
 export function guaranteeTable(rows: readonly GuaranteeRow[]): string[] {
-  const contenders = Object.keys(rows[0]?.kept ?? {})
+  const servers = Object.keys(rows[0]?.kept ?? {})
   return markdown(
-    ['guarantee', ...contenders],
-    rows.map(({ words, kept }) => [words, ...contenders.map((name) => kept[name] ?? '—')]),
+    ['guarantee', ...servers],
+    rows.map(({ words, kept }) => [words, ...servers.map((name) => kept[name] ?? '—')]),
   )
 }
 

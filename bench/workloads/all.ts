@@ -1,20 +1,21 @@
 /** All workloads, in the order of the tables, and the groups of them. Pure data. */
-import type { Workload } from '../work/workload.js'
-import { addRemove } from './add-remove.js'
-import { batch100, batch1000 } from './batch.js'
-import { bigFetch, bigOverwrite } from './big-values.js'
-import { cas } from './compare-and-set.js'
-import { deepCursor } from './deep-cursor.js'
-import { fetchPath } from './fetch-path.js'
-import { fetchBesideScan, scanNothing } from './full-scan.js'
-import { listChildren } from './list-children.js'
-import { literalPrefix } from './literal-prefix.js'
-import { mixed } from './mixed.js'
-import { overwrite1, overwrite64, overwrite256 } from './overwrite.js'
-import { page10, page100 } from './page.js'
-import { manyPublishers } from './publishers.js'
-import { splitPathSkip } from './split-path-skip.js'
-import { subtreeDeep, subtreeShallow } from './subtree-page.js'
+
+import { deepCursor } from './reads/deep-cursor.js'
+import { fetchPath } from './reads/fetch-path.js'
+import { fetchBesideScan, scanNothing } from './reads/full-scan.js'
+import { listChildren } from './reads/list-children.js'
+import { literalPrefix } from './reads/literal-prefix.js'
+import { page10, page100 } from './reads/page.js'
+import { splitPathSkip } from './reads/split-path-skip.js'
+import { subtreeDeep, subtreeShallow } from './reads/subtree-page.js'
+import type { Workload } from './workload.js'
+import { addRemove } from './writes/add-remove.js'
+import { batch100, batch1000 } from './writes/batch.js'
+import { bigFetch, bigOverwrite } from './writes/big-values.js'
+import { cas } from './writes/compare-and-set.js'
+import { mixed } from './writes/mixed.js'
+import { overwrite1, overwrite64, overwrite256 } from './writes/overwrite.js'
+import { manyPublishers } from './writes/publishers.js'
 
 export const workloads: readonly Workload[] = [
   fetchPath,
@@ -44,6 +45,6 @@ export const workloads: readonly Workload[] = [
 /** Groups that the command line may name instead of their members. */
 export const groups: Readonly<Record<string, readonly Workload[]>> = {
   all: workloads,
-  usual: workloads.filter((workload) => workload.contenders !== 'floor only'),
-  selectors: workloads.filter((workload) => workload.contenders === 'floor only'),
+  usual: workloads.filter((workload) => workload.servers !== 'floor only'),
+  selectors: workloads.filter((workload) => workload.servers === 'floor only'),
 }

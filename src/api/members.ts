@@ -37,7 +37,7 @@ export interface Members {
 }
 
 /** The members of `properties`. */
-export interface PropertyMembers {
+interface PropertyMembers {
   /** How many there are; a repeated one counts each time. */
   readonly count: number
   /** Whether all are strings. */

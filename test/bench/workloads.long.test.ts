@@ -16,7 +16,7 @@ interface Report {
   readonly results: readonly {
     readonly workload: string
     readonly outcomes: readonly {
-      readonly contender: string
+      readonly server: string
       readonly rounds: readonly object[]
       readonly problem?: string
     }[]
@@ -32,7 +32,7 @@ const stdoutBytesMax = 64 * 1024 * 1024
 const base = mkdtempSync(join(tmpdir(), 'topicd-bench-test-'))
 root.teardown(() => rmSync(base, { recursive: true, force: true }))
 
-/** @param args a verb, if there is one, comes first; @returns what is printed */
+/** @param args a command, if there is one, comes first; @returns what is printed */
 async function run(...args: string[]): Promise<string> {
   const command = [main, ...args, '--smoke', '--dir', base, '--keep', join(base, 'kept')]
   const options = { env: plainEnvironment, maxBuffer: stdoutBytesMax }
@@ -43,25 +43,25 @@ async function smoke(...args: string[]): Promise<Report['results']> {
   return (JSON.parse(await run(...args, '--json')) as Report).results
 }
 
-function checkResults(t: Test, results: Report['results'], contenders: readonly string[]): void {
+function checkResults(t: Test, results: Report['results'], servers: readonly string[]): void {
   for (const { workload, outcomes } of results) {
     t.strictSame(
-      outcomes.map(({ contender }) => contender),
-      contenders,
-      `${workload}: all contenders take part`,
+      outcomes.map(({ server }) => server),
+      servers,
+      `${workload}: all servers take part`,
     )
-    for (const { contender, rounds, problem } of outcomes) {
-      t.equal(problem, undefined, `${workload}: every answer of ${contender} is right`)
-      t.equal(rounds.length, 1, `${workload}: ${contender} has a figure`)
+    for (const { server, rounds, problem } of outcomes) {
+      t.equal(problem, undefined, `${workload}: every answer of ${server} is right`)
+      t.equal(rounds.length, 1, `${workload}: ${server} has a figure`)
     }
   }
 }
 
-/** Some workloads are run here beside other contenders: most of the time is spent on starting and stopping servers. */
+/** Some workloads are run here beside other servers: most of the time is spent on starting and stopping servers. */
 const runs = [
   {
     names: 'topicd',
-    contenders: ['topicd'],
+    servers: ['topicd'],
     workloads: [
       ...['fetch-path', 'page-10', 'page-100', 'overwrite-1', 'overwrite-64', 'overwrite-256', 'add-remove'],
       ...['many-publishers', 'big-fetch', 'batch-100', 'batch-1000', 'cas', 'list-children', 'subtree-shallow'],
@@ -70,21 +70,21 @@ const runs = [
   },
   {
     names: 'bare,topicd,fastify',
-    contenders: ['bare', 'topicd', 'fastify + lmdb'],
+    servers: ['bare', 'topicd', 'fastify + lmdb'],
     workloads: ['mixed-90-10', 'deep-cursor'],
   },
-  { names: 'bare,file,topicd', contenders: ['bare', 'file', 'topicd'], workloads: ['big-overwrite'] },
+  { names: 'bare,file,topicd', servers: ['bare', 'file', 'topicd'], workloads: ['big-overwrite'] },
 ]
 
-for (const { names, contenders, workloads } of runs) {
+for (const { names, servers, workloads } of runs) {
   test(`all answers of ${names} are right: ${workloads.join(', ')}`, async (t) => {
-    const results = await smoke('--contenders', names, ...workloads)
+    const results = await smoke('--servers', names, ...workloads)
     t.strictSame(
       results.map(({ workload }) => workload),
       workloads,
       'no workload is left out',
     )
-    checkResults(t, results, contenders)
+    checkResults(t, results, servers)
   })
 }
 
@@ -98,13 +98,13 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
 })
 
-const verbs = ['growth', 'compare', 'memory', 'idle', 'fairness', 'cores', 'profile', 'postgres', 'fenced']
+const commands = ['growth', 'compare', 'memory', 'idle', 'fairness', 'cores', 'profile', 'postgres', 'fenced']
 
-test('help lists every verb, and each verb has help of its own', async (t) => {
+test('help lists every command, and each command has help of its own', async (t) => {
   const overview = await help()
-  for (const verb of verbs) {
-    t.match(overview, new RegExp(`^  ${verb} `, 'm'), `${verb} is listed`)
-    t.match(await help(verb), new RegExp(`^npm run bench -- ${verb} `), `${verb} has help`)
+  for (const command of commands) {
+    t.match(overview, new RegExp(`^  ${command} `, 'm'), `${command} is listed`)
+    t.match(await help(command), new RegExp(`^npm run bench -- ${command} `), `${command} has help`)
   }
 })
 
@@ -117,7 +117,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
     [['cores', 'fetch-path'], 'unexpected argument "fetch-path"'],
     [['compare', 'main'], 'compare needs two revisions'],
     [['profile'], 'profile needs the name of one workload'],
-    [['--contenders', 'bare,file,topicd', 'fetch-path'], 'file takes part in none of these workloads'],
+    [['--servers', 'bare,file,topicd', 'fetch-path'], 'file takes part in none of these workloads'],
   ] as const) {
     const failure = await promisify(execFile)(process.execPath, [main, ...args], { env: plainEnvironment }).catch(
       (error: { code?: number; stderr?: string }) => error,
@@ -173,9 +173,9 @@ const skip = missing.length > 0 && `NOT INSTALLED: ${missing.join(', ')}`
 
 test('all answers of the peers to batches, conditions and listings are right', { skip }, async (t) => {
   const storing = ['bare', 'topicd', 'redis + webdis', 'etcd']
-  const words = ['--contenders', 'bare,topicd,redis,etcd']
+  const words = ['--servers', 'bare,topicd,redis,etcd']
   checkResults(t, await smoke(...words, 'batch-100', 'batch-1000', 'cas'), storing)
-  const listing = ['--contenders', 'bare,topicd,redis', 'list-children']
+  const listing = ['--servers', 'bare,topicd,redis', 'list-children']
   checkResults(t, await smoke(...listing), storing.slice(0, 3))
 })
 
@@ -185,5 +185,5 @@ test('all answers of a peer beside two revisions are right', async (t) => {
 })
 
 test('all answers of two workers are right', async (t) => {
-  checkResults(t, await smoke('--contenders', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
+  checkResults(t, await smoke('--servers', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
 })

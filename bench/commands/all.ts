@@ -1,0 +1,158 @@
+/**
+ * The commands of the command line with their help. A command's module is loaded only when it runs, because loading it looks
+ * for the servers that it measures.
+ */
+import { commonOptions } from '../options.js'
+import { groups, workloads } from '../workloads/all.js'
+
+/** A command's module. */
+interface CommandModule {
+  /**
+   * @returns whether all answers were correct and every enforced target was met; throws UsageError for a wrong `argv`
+   */
+  run(argv: readonly string[]): Promise<boolean>
+}
+
+interface Command {
+  /** Its arguments. */
+  readonly synopsis: string
+  /** The question that it answers, for the list of commands. */
+  readonly summary: string
+  /** Its own arguments and options. */
+  readonly details: string
+  load(): Promise<CommandModule>
+}
+
+const json = '  --json                results as JSON on stdout; everything else goes to stderr'
+
+/** What runs when no command is given. */
+export const usual: Command = {
+  synopsis: '[WORKLOAD…]',
+  summary: 'what does each workload cost, compared with other servers?',
+  details: `  --servers NAMES    bare,file,topicd,fastify,redis,etcd, separated by commas (default: all that
+                        are installed; file only takes part in big-overwrite)
+${json}`,
+  load: () => import('./run.js'),
+}
+
+export const commands: ReadonlyMap<string, Command> = new Map([
+  [
+    'growth',
+    {
+      synopsis: '[SERIES…] [--redraw]',
+      summary: 'what does a request cost as the work grows? Draws bench/plots/*.svg',
+      details: `  SERIES                topics, values, connections, workers, page-size (default: all)
+  --redraw              draw the plots of the last run again, from dist-bench/plots/*.json`,
+      load: () => import('./growth.js'),
+    },
+  ],
+  [
+    'compare',
+    {
+      synopsis: 'BASE CHANGE [WORKLOAD…]',
+      summary: 'is one revision faster than another?',
+      details: `  BASE, CHANGE          git revisions, or "." for the working tree as last built
+  --peers NAMES         of fastify,redis,etcd, separated by commas, that take part too (default: none); their figures
+                        are in the lines of each workload
+${json}`,
+      load: () => import('./compare.js'),
+    },
+  ],
+  [
+    'memory',
+    {
+      synopsis: '[--minutes N]',
+      summary: 'does memory grow under minutes of mixed load?',
+      details: `  --minutes N           duration of the load (default 10)
+${json}`,
+      load: () => import('./memory.js'),
+    },
+  ],
+  [
+    'idle',
+    {
+      synopsis: '[--idle N]',
+      summary: 'what do many connections cost that are idle most of the time?',
+      details: '  --idle N              how many idle connections (default 10,000)',
+      load: () => import('./idle.js'),
+    },
+  ],
+  [
+    'fairness',
+    {
+      synopsis: '[--operations N]',
+      summary: 'how long do single writes and fetches wait beside one client that sends batches?',
+      details: `  --operations N        writes of each batch (default 100)
+  --connections of single writes and fetches (default 8). Fails when single overwrites wait
+  more than three times as long as alone.`,
+      load: () => import('./fairness.js'),
+    },
+  ],
+  [
+    'cores',
+    {
+      synopsis: '[--json]',
+      summary: 'what would a machine with more cores do? (measured costs, computed rates)',
+      details: json,
+      load: () => import('./cores.js'),
+    },
+  ],
+  [
+    'profile',
+    {
+      synopsis: 'WORKLOAD [--output DIR]',
+      summary: 'where does the CPU time go?',
+      details: '  --output DIR          directory of the .cpuprofile files (default: profiles)',
+      load: () => import('./profile.js'),
+    },
+  ],
+  [
+    'postgres',
+    {
+      synopsis: '[WORKLOAD…]',
+      summary: 'what does the service cost on PostgreSQL, and what does batching gain?',
+      details: '  Needs PostgreSQL on this machine. Fails when batching gains too little for overwrite-256.',
+      load: () => import('./postgres.js'),
+    },
+  ],
+  [
+    'fenced',
+    {
+      synopsis: '[WORKLOAD…]',
+      summary: 'what do fenced reads cost?',
+      details: '  Needs PostgreSQL on this machine: it runs a primary and a synchronous standby.',
+      load: () => import('./fenced.js'),
+    },
+  ],
+])
+
+/** Help for `npm run bench -- --help`: commands, workloads and options. */
+export function overview(): string {
+  const list = [...commands].map(([name, { summary }]) => `  ${name.padEnd(22)}${summary}`)
+  return `npm run bench -- ${usual.synopsis} [options]
+npm run bench -- COMMAND [arguments] [options]
+
+Without a command: ${usual.summary} (default: the group "usual")
+
+commands (npm run bench -- COMMAND --help shows the arguments of each):
+${list.join('\n')}
+
+${workloadHelp()}
+
+options:
+${usual.details}
+${commonOptions}`
+}
+
+/** Help for one command. */
+export function commandHelp(name: string, command: Command): string {
+  const sections = [`npm run bench -- ${name} ${command.synopsis} [options]`, command.summary, command.details]
+  if (command.synopsis.includes('WORKLOAD')) sections.push(workloadHelp())
+  return [...sections, `options:\n${commonOptions}`].join('\n\n')
+}
+
+function workloadHelp(): string {
+  const width = Math.max(...workloads.map(({ name }) => name.length)) + 2
+  const list = workloads.map(({ name, question }) => `  ${name.padEnd(width)}${question}`)
+  return `workloads, also in groups (${Object.keys(groups).join(', ')}):\n${list.join('\n')}`
+}

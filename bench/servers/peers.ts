@@ -1,0 +1,8 @@
+/** The servers that other people wrote, or would write. */
+
+import { etcd } from './etcd.js'
+import { fastify } from './fastify.js'
+import { redis } from './redis.js'
+import type { Server } from './server.js'
+
+export const peers: readonly Server[] = [fastify, redis, etcd]

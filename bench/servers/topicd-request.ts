@@ -1,0 +1,62 @@
+/** An operation as a request of topicd's API. The floor and the obvious servers have the same API. */
+import { type Item, type Operation, selectorText } from '../workloads/operation.js'
+import type { Exchange } from './server.js'
+
+/** The request of an operation, without its answers. */
+export function topicdRequest(operation: Operation): Omit<Exchange, 'expected'> {
+  return { method: 'POST', path: `/topics/${route(operation)}`, body: body(operation) }
+}
+
+function route(operation: Operation): string {
+  switch (operation.kind) {
+    case 'fetch':
+    case 'page':
+    case 'list':
+      return 'fetch'
+    case 'overwrite':
+    case 'create':
+    case 'cas':
+      return 'addAndSet'
+    case 'batch':
+      return 'batch'
+    case 'add':
+      return 'add'
+    case 'remove':
+      return 'remove'
+  }
+}
+
+function body(operation: Operation): string {
+  switch (operation.kind) {
+    case 'fetch':
+    case 'add':
+    case 'remove':
+      return JSON.stringify({ path: operation.path })
+    case 'page':
+      return JSON.stringify({
+        selector: selectorText(operation.selector),
+        size: operation.size,
+        after: operation.after,
+      })
+    case 'list':
+      return JSON.stringify({
+        selector: selectorText({ subtree: operation.parent }),
+        size: operation.size,
+        after: operation.after,
+        deep_branch_depth: operation.parent.split('/').length + 1,
+        deep_branch_limit: 1,
+        with_values: false,
+      })
+    case 'overwrite':
+    case 'create':
+      return `{${pathAndValue(operation)}}`
+    case 'cas':
+      return `{${pathAndValue(operation)},"constraint":{"value":${operation.current}}}`
+    case 'batch':
+      return `{"operations":[${operation.writes.map((write) => `{"op":"addAndSet",${pathAndValue(write)}}`).join()}]}`
+  }
+}
+
+function pathAndValue({ path, value }: Item): string {
+  return `"path":${JSON.stringify(path)},"value":${value}`
+}

@@ -1,0 +1,106 @@
+/**
+ * The operations of the benchmarks, which every server translates into its own requests, and the answers that
+ * topicd's API specifies. Pure: nothing here depends on HTTP or on a server.
+ */
+
+/** One topic as in a page. */
+export interface Item {
+  readonly path: string
+  /** JSON text, without white space. */
+  readonly value: string
+}
+
+/** Every ordered store can page through a subtree; only topicd supports other selectors. */
+type Selector = { readonly subtree: string } | { readonly text: string }
+
+/** One request. Values are JSON texts, without white space. */
+export type Operation =
+  /** Fetch by path; the topic holds one of `values`. */
+  | { readonly kind: 'fetch'; readonly path: string; readonly values: readonly string[] }
+  /** Fetch by selector; the page holds exactly `items`. */
+  | {
+      readonly kind: 'page'
+      readonly selector: Selector
+      readonly after: string | undefined
+      readonly size: number
+      readonly items: readonly Item[]
+      readonly hasMore: boolean
+    }
+  /** addAndSet of a topic that exists. */
+  | { readonly kind: 'overwrite'; readonly path: string; readonly value: string }
+  /** addAndSet of a topic that does not exist. */
+  | { readonly kind: 'create'; readonly path: string; readonly value: string }
+  /** add of a topic that does not exist. */
+  | { readonly kind: 'add'; readonly path: string }
+  /** remove by path of a topic that exists. */
+  | { readonly kind: 'remove'; readonly path: string }
+  /** addAndSet of topics that exist, all or nothing. */
+  | { readonly kind: 'batch'; readonly writes: readonly Item[] }
+  /** addAndSet of a topic that holds `current`, on condition that it does. */
+  | { readonly kind: 'cas'; readonly path: string; readonly current: string; readonly value: string }
+  /** The next `size` children of `parent`, each by its first topic, without values; the page holds exactly `paths`. */
+  | {
+      readonly kind: 'list'
+      readonly parent: string
+      readonly after: string | undefined
+      readonly size: number
+      readonly paths: readonly string[]
+      readonly hasMore: boolean
+    }
+
+/** One connection's requests, in order; a driver starts again at the first after the last. */
+export type Script = readonly Operation[]
+
+/** The result item of a fetch, as text. */
+export function itemText(item: Item): string {
+  return `{"path":${JSON.stringify(item.path)},"type":"json","value":${item.value}}`
+}
+
+/** The bodies of correct answers to an operation: one, or one for each value that a topic may hold. */
+export function expectedBodies(operation: Operation): readonly string[] {
+  switch (operation.kind) {
+    case 'fetch':
+      return operation.values.map((value) => itemText({ path: operation.path, value }))
+    case 'page':
+      return [`{"has_more":${operation.hasMore},"results":[${operation.items.map(itemText).join()}]}`]
+    case 'overwrite':
+    case 'cas':
+      return [overwritten(operation.path)]
+    case 'batch':
+      return [`{"results":[${operation.writes.map(({ path }) => overwritten(path)).join()}]}`]
+    case 'list':
+      return [`{"has_more":${operation.hasMore},"results":[${operation.paths.map(listedText).join()}]}`]
+    case 'create':
+    case 'add':
+      return [`{"path":${JSON.stringify(operation.path)},"created":true}`]
+    case 'remove':
+      return ['{"removed":1}']
+  }
+}
+
+/** What an operation leaves in existing topics once it is acknowledged. */
+export function writesOf(operation: Operation): readonly Item[] {
+  switch (operation.kind) {
+    case 'overwrite':
+    case 'cas':
+      return [operation]
+    case 'batch':
+      return operation.writes
+    default:
+      return []
+  }
+}
+
+/** A topic of a listing without values, as text. */
+function listedText(path: string): string {
+  return `{"path":${JSON.stringify(path)},"type":"json"}`
+}
+
+function overwritten(path: string): string {
+  return `{"path":${JSON.stringify(path)},"created":false}`
+}
+
+/** The selector in topicd's syntax. */
+export function selectorText(selector: Selector): string {
+  return 'text' in selector ? selector.text : `*${selector.subtree}//`
+}

@@ -1,0 +1,41 @@
+/**
+ * What does a durable write on a condition cost? addAndSet of topics that exist, each connection its own, with the value
+ * that the connection wrote last as its constraint. Every condition holds, so a refusal is a wrong answer.
+ */
+import { Tree } from '../tree.js'
+import { deal, type Scale, usualScale, variantsOf, type Workload } from '../workload.js'
+
+/** Few enough that they can be given their first values before every burst. */
+const topicsPerConnection = 20
+
+function chosen(tree: Tree, { connections }: Scale): number[] {
+  return tree.sample(connections * topicsPerConnection, 420)
+}
+
+export const cas: Workload = {
+  name: 'cas',
+  question: 'What does a durable addAndSet cost on condition that the topic holds a given value?',
+  scale: usualScale,
+  servers: ['redis + webdis', 'etcd'],
+  ordered: true,
+  scripts(tree, scale, round) {
+    const [first, second] = variantsOf(round)
+    const change = (index: number, from: number, to: number) => ({
+      kind: 'cas' as const,
+      path: tree.path(index),
+      current: tree.value(index, from),
+      value: tree.value(index, to),
+    })
+    return deal(chosen(tree, scale), scale.connections).map((own) => [
+      ...own.map((index) => change(index, first, second)),
+      ...own.map((index) => change(index, second, first)),
+    ])
+  },
+  before(scale, round) {
+    const tree = new Tree(scale.topics, scale.valueBytes)
+    const [first] = variantsOf(round)
+    return chosen(tree, scale).map((index) => {
+      return { kind: 'overwrite', path: tree.path(index), value: tree.value(index, first) }
+    })
+  },
+}
