@@ -11,8 +11,8 @@ const topics = 100
 const removedEvery = 8
 
 /** For `patchedProgram`: the batches of either engine, committed in two halves. */
-export const halvedBatches = `import { Batches as SoundBatches } from '../sound-batches.js'
-export * from '../sound-batches.js'
+export const halvedBatches = `import { Batches as SoundBatches } from './sound-batches.js'
+export * from './sound-batches.js'
 
 export class Batches extends SoundBatches {
   constructor(...parts) {
