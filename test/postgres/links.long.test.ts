@@ -11,7 +11,6 @@ import type { Properties } from '../../dist/topics/topic.js'
 import { at, only } from '../support/elements.js'
 import { gives, refuses } from '../support/expected-answers.js'
 import { FaultProxy } from '../support/faults/fault-proxy.js'
-import type { Answer } from '../support/service/client.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
@@ -20,22 +19,19 @@ import { creation } from '../support/stores/store.js'
 const engine = await postgres()
 const skip = engine === undefined && skipReason
 
-// Both halves wait for limits of time to pass, and hardly compute.
-t.jobs = 2
-
 /** A service that reaches its engine through a proxy. */
 async function startBehindProxy(t: Parameters<typeof startServer>[0]) {
   const store = (await engine?.database()) ?? ''
   const proxy = await FaultProxy.start(t, store)
   const server = await startServer(t, { store: proxy.addressOf(store), workers: 1, check: false })
-  return { proxy, server, post: server.post }
+  return { store, proxy, server, post: server.post }
 }
 
 const paths = ['a', 'b', 'c']
 
-/** Creates the topics, or overwrites those of an earlier test. */
-async function recreateAll(t: Test, post: Server['post']): Promise<void> {
-  for (const path of paths) t.equal((await post('addAndSet', { path, value: 1 })).status, 200, 'a topic')
+async function createAll(t: Test, post: Server['post']): Promise<void> {
+  for (const path of paths)
+    gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
 }
 
 async function timed<T>(work: Promise<T>): Promise<readonly [ms: number, result: T]> {
@@ -44,31 +40,12 @@ async function timed<T>(work: Promise<T>): Promise<readonly [ms: number, result:
   return [performance.now() - startedMs, result]
 }
 
-t.test('a service behind a link', { skip, timeout: 240_000, buffered: true }, async (t) => {
-  const { proxy, server, post } = await startBehindProxy(t)
-
-  // First, while the pool has one session.
-  await t.test('writes that wait behind others on a frozen link are refused, and not executed later', async (t) => {
-    await recreateAll(t, post)
-    proxy.set('freeze')
-    const writes: ReturnType<typeof post>[] = []
-    for (const path of paths) {
-      writes.push(server.connect().post('set', { path, value: 2 }))
-      // One batch each: the first is sent, the second waits for a session, the third for its batch to be sent.
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    const answers = await Promise.all(writes)
-    refuses(t, at(answers, 0), 503, 'unknown_outcome', 'the one that was sent')
-    refuses(t, at(answers, 1), 503, 'store_unavailable', 'the one that waited for a session')
-    refuses(t, at(answers, 2), 503, 'store_unavailable', 'the one that waited for its batch')
-    proxy.set('pass')
-    await new Promise((resolve) => setTimeout(resolve, 3000))
-    for (const path of paths)
-      gives(t, await post('fetch', { path }), `{"path":"${path}","type":"json","value":1}`, 'it was not executed')
-  })
-
-  await t.test('requests over a silent link are refused in time, and served once it works again', async (t) => {
-    await recreateAll(t, post)
+await t.test(
+  'requests over a silent link are refused in time, and served once it works again',
+  { skip, timeout: 120_000 },
+  async (t) => {
+    const { proxy, server, post } = await startBehindProxy(t)
+    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
     proxy.set('silent')
     proxy.cut()
     const [firstMs, first] = await timed(
@@ -89,60 +66,86 @@ t.test('a service behind a link', { skip, timeout: 240_000, buffered: true }, as
       until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined)),
     )
     t.ok(backMs < 5000, `it serves again after ${backMs.toFixed(0)} ms`)
+  },
+)
+
+await t.test(
+  'on a frozen link a read is refused, and a write is an unknown outcome that is not executed later',
+  { skip, timeout: 120_000 },
+  async (t) => {
+    const { proxy, server, post } = await startBehindProxy(t)
+    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+    proxy.set('freeze')
+    const [write, read] = await Promise.all([
+      server.connect().post('set', { path: 'a', value: 2 }),
+      server.connect().post('fetch', { path: 'a' }),
+    ])
+    refuses(t, write, 503, 'unknown_outcome', 'a write that was sent')
+    refuses(t, read, 503, 'store_unavailable', 'a read')
+    proxy.set('pass')
+    const [backMs] = await timed(
+      until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined)),
+    )
+    t.ok(backMs < 5000, `it serves again after ${backMs.toFixed(0)} ms`)
+    gives(
+      t,
+      await post('fetch', { path: 'a' }),
+      '{"path":"a","type":"json","value":1}',
+      'the write arrived too late and was not executed',
+    )
+  },
+)
+
+for (const [route, body, name] of [
+  ['set', { path: 'a', value: 2 }, 'overwrite_one'],
+  ['addAndSet', { path: 'a', value: 2 }, 'overwrite_like'],
+  ['add', { path: 'b', type: 'json' }, 'create'],
+  ['remove', { path: 'a' }, 'remove'],
+] as const) {
+  await t.test(`a delayed ${route} is refused, and changes nothing`, { skip, timeout: 60_000 }, async (t) => {
+    const { proxy, post, server } = await startBehindProxy(t)
+    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+    // Prepared here, so that its execution is delayed and not its preparation.
+    await post(route, route === 'add' || route === 'remove' ? { ...body, path: 'none' } : { ...body, value: 1 })
+    const held = proxy.holdNext(name, 6000)
+    const answer = server.connect().post(route, body)
+    await held
+    refuses(t, await answer, 503, 'store_unavailable', 'it began too late, and changed nothing')
+    gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":1}', 'the topic is unchanged')
+    refuses(t, await post('fetch', { path: 'b' }), 400, 'no_such_topic', 'no topic was created')
   })
+}
 
-  await t.test(
-    'on a frozen link a read is refused, and a write is an unknown outcome that is not executed later',
-    async (t) => {
-      await recreateAll(t, post)
-      proxy.set('freeze')
-      const [write, read] = await Promise.all([
-        server.connect().post('set', { path: 'a', value: 2 }),
-        server.connect().post('fetch', { path: 'a' }),
-      ])
-      refuses(t, write, 503, 'unknown_outcome', 'a write that was sent')
-      refuses(t, read, 503, 'store_unavailable', 'a read')
-      proxy.set('pass')
-      const [backMs] = await timed(
-        until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined)),
-      )
-      t.ok(backMs < 5000, `it serves again after ${backMs.toFixed(0)} ms`)
-      gives(
-        t,
-        await post('fetch', { path: 'a' }),
-        '{"path":"a","type":"json","value":1}',
-        'the write arrived too late and was not executed',
-      )
-    },
-  )
-
-  await t.test('a delayed write of any kind is refused, and changes nothing', async (t) => {
-    await recreateAll(t, post)
-    const answers: Promise<Answer>[] = []
-    for (const [route, body, name] of [
-      ['set', { path: 'a', value: 2 }, 'overwrite_one'],
-      ['addAndSet', { path: 'b', value: 2 }, 'overwrite_like'],
-      ['add', { path: 'new', type: 'json' }, 'create'],
-      ['remove', { path: 'c' }, 'remove'],
-    ] as const) {
-      // Prepared here, so that its execution is delayed and not its preparation.
-      await post(
-        route,
-        route === 'add' || route === 'remove' ? { ...body, path: `no ${route}` } : { ...body, value: 1 },
-      )
-      const held = proxy.holdNext(name, 6000)
-      answers.push(server.connect().post(route, body))
-      await held
+await t.test(
+  'writes that wait behind others on a frozen link are refused, and not executed later',
+  { skip, timeout: 60_000 },
+  async (t) => {
+    const { proxy, server, post } = await startBehindProxy(t)
+    await createAll(t, post)
+    proxy.set('freeze')
+    const writes: ReturnType<typeof post>[] = []
+    for (const path of paths) {
+      writes.push(server.connect().post('set', { path, value: 2 }))
+      // One batch each: the first is sent, the second waits for a session, the third for its batch to be sent.
+      await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    for (const answer of await Promise.all(answers))
-      refuses(t, answer, 503, 'store_unavailable', 'it began too late, and changed nothing')
+    const answers = await Promise.all(writes)
+    refuses(t, at(answers, 0), 503, 'unknown_outcome', 'the one that was sent')
+    refuses(t, at(answers, 1), 503, 'store_unavailable', 'the one that waited for a session')
+    refuses(t, at(answers, 2), 503, 'store_unavailable', 'the one that waited for its batch')
+    proxy.set('pass')
+    await new Promise((resolve) => setTimeout(resolve, 3000))
     for (const path of paths)
-      gives(t, await post('fetch', { path }), `{"path":"${path}","type":"json","value":1}`, 'the topic is unchanged')
-    refuses(t, await post('fetch', { path: 'new' }), 400, 'no_such_topic', 'no topic was created')
-  })
+      gives(t, await post('fetch', { path }), `{"path":"${path}","type":"json","value":1}`, 'it was not executed')
+  },
+)
 
-  await t.test('the time that a write waits for its batch counts towards its limit', async (t) => {
-    await recreateAll(t, post)
+await t.test(
+  'the time that a write waits for its batch counts towards its limit',
+  { skip, timeout: 60_000 },
+  async (t) => {
+    const { proxy, server, post } = await startBehindProxy(t)
+    await createAll(t, post)
     const answers: ReturnType<typeof post>[] = []
     // Two batches are delayed by 2.6 s each; the third waits for one of them, and is then delayed by 2 s.
     for (const [path, ms] of [
@@ -160,8 +163,8 @@ t.test('a service behind a link', { skip, timeout: 240_000, buffered: true }, as
       gives(t, await answer, `{"path":"${paths[i]}"}`, 'one that was sent at once')
     refuses(t, await third, 503, 'store_unavailable', 'it would begin more than 4 s after it was requested')
     gives(t, await post('fetch', { path: 'c' }), '{"path":"c","type":"json","value":1}', 'it was not executed')
-  })
-})
+  },
+)
 
 /** One store opened twice, as by two processes: `slow` through a proxy, `quick` directly. A due policy removes a/1. */
 async function startClause(t: Test) {
@@ -184,8 +187,10 @@ async function startClause(t: Test) {
   return { address, proxy, slow, quick, create, isThere }
 }
 
-t.test('a clause that is executed over a link', { skip, timeout: 120_000, buffered: true }, async (t) => {
-  await t.test('a clause whose process loses the lease removes nothing, and another process executes it', async (t) => {
+await t.test(
+  'a clause whose process loses the lease removes nothing, and another process executes it',
+  { skip, timeout: 60_000 },
+  async (t) => {
     const { address, proxy, slow, quick, isThere } = await startClause(t)
     const held = proxy.holdNext('remove_for_clause', 500)
     void slow.removeDue().catch(() => {})
@@ -202,9 +207,13 @@ t.test('a clause that is executed over a link', { skip, timeout: 120_000, buffer
       await quick.removeDue()
       return (await isThere('a/1')) ? undefined : true
     })
-  })
+  },
+)
 
-  await t.test('a clause does not remove a topic that was created again while its statement was delayed', async (t) => {
+await t.test(
+  'a clause does not remove a topic that was created again while its statement was delayed',
+  { skip, timeout: 60_000 },
+  async (t) => {
     const { address, proxy, slow, quick, create, isThere } = await startClause(t)
     const held = proxy.holdNext('remove_for_clause', 1000)
     void slow.removeDue().catch(() => {})
@@ -216,9 +225,13 @@ t.test('a clause that is executed over a link', { skip, timeout: 120_000, buffer
       return policy.due === '0' ? true : undefined
     })
     t.ok(await isThere('a/1'), 'the new topic remains')
-  })
+  },
+)
 
-  await t.test('a process that waited for the row of the lease does not take it from its new holder', async (t) => {
+await t.test(
+  'a process that waited for the row of the lease does not take it from its new holder',
+  { skip, timeout: 60_000 },
+  async (t) => {
     const { address, quick } = await startClause(t)
     const holder = new pg.Client({ connectionString: address })
     await holder.connect()
@@ -232,24 +245,25 @@ t.test('a clause that is executed over a link', { skip, timeout: 120_000, buffer
     await waiting
     const lease = only(await execute(address, 'select holder from topicd.leases'))
     t.equal(lease.holder, 'another', 'the new holder keeps it')
-  })
+  },
+)
 
-  await t.test(
-    'a delayed statement of a clause removes nothing once another process has executed the clause',
-    async (t) => {
-      const { proxy, slow, quick, create, isThere } = await startClause(t)
-      const held = proxy.holdNext('remove_for_clause', 9000)
-      void slow.removeDue().catch(() => {})
-      await held
-      proxy.set('freeze')
-      await until('the other process executes the clause', async () => {
-        await quick.removeDue()
-        return (await isThere('a/1')) ? undefined : true
-      })
-      t.equal(await create('a/1'), 'created', 'a client creates the topic again')
-      proxy.set('pass')
-      await new Promise((resolve) => setTimeout(resolve, 10_000))
-      t.ok(await isThere('a/1'), 'the delayed statement did not remove it')
-    },
-  )
-})
+await t.test(
+  'a delayed statement of a clause removes nothing once another process has executed the clause',
+  { skip, timeout: 60_000 },
+  async (t) => {
+    const { proxy, slow, quick, create, isThere } = await startClause(t)
+    const held = proxy.holdNext('remove_for_clause', 9000)
+    void slow.removeDue().catch(() => {})
+    await held
+    proxy.set('freeze')
+    await until('the other process executes the clause', async () => {
+      await quick.removeDue()
+      return (await isThere('a/1')) ? undefined : true
+    })
+    t.equal(await create('a/1'), 'created', 'a client creates the topic again')
+    proxy.set('pass')
+    await new Promise((resolve) => setTimeout(resolve, 10_000))
+    t.ok(await isThere('a/1'), 'the delayed statement did not remove it')
+  },
+)
