@@ -87,8 +87,11 @@ export const valueLevelsMax = 1000
  */
 export const propertiesBytesMax = 16 * kibibyte
 
-/** Properties of a topic: among more than 127, V8 finds each by hashing, which makes a batch of them take ten times as long. */
-export const propertiesMax = 100
+/**
+ * Properties of a topic: with them, a megabyte of operations takes three times as long as a value of that size. Among more
+ * than 127, V8 finds each by hashing, which takes ten times as long.
+ */
+export const propertiesMax = 64
 
 /** The longest REMOVAL expression: a longest selector in its remove clause and ample room for the conditions. */
 export const removalBytesMax = selectorBytesMax + kibibyte
@@ -98,6 +101,9 @@ export const removalConditionsMax = 16
 
 /** Nesting of parentheses in a REMOVAL expression: with that many conditions, deeper nesting has no meaning. */
 export const removalDepthMax = removalConditionsMax
+
+/** Pairs of parentheses in a REMOVAL expression: one around each condition, and as many around groups of them. */
+export const removalParenthesesMax = 2 * removalConditionsMax
 
 /** The longest period in a REMOVAL expression, 100 years of 365 days. To say "never", a client leaves REMOVAL out. */
 export const removalPeriodMsMax = 36_500 * 24 * 60 * 60 * 1000

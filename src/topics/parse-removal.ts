@@ -13,6 +13,7 @@ import {
   removalBytesMax,
   removalConditionsMax,
   removalDepthMax,
+  removalParenthesesMax,
   removalPeriodMsMax,
   removalTimeMsMax,
 } from '../limits.js'
@@ -30,14 +31,15 @@ interface RemovalProblem {
  * Parses and checks a REMOVAL expression.
  *
  * @param text as the client sent it
+ * @param parenthesesMax how many pairs it may have
  * @returns the policy, or what is wrong at which character (counted from 1) and what is allowed there
  */
-export function parseRemoval(text: string): RemovalPolicy | RemovalProblem {
+export function parseRemoval(text: string, parenthesesMax = removalParenthesesMax): RemovalPolicy | RemovalProblem {
   const bytes = Buffer.byteLength(text)
   if (bytes > removalBytesMax) {
     return { problem: `is ${bytes} bytes of UTF-8; at most ${removalBytesMax} are allowed` }
   }
-  const parser = new RemovalParser(text)
+  const parser = new RemovalParser(text, parenthesesMax)
   return parser.policy() ?? { problem: parser.problem }
 }
 
@@ -53,9 +55,12 @@ const dayMs = 24 * 60 * 60 * 1000
 class RemovalParser {
   problem = ''
   readonly #tokens: RemovalText
+  readonly #parenthesesMax: number
   #conditionCount = 0
+  #parenthesesCount = 0
 
-  constructor(text: string) {
+  constructor(text: string, parenthesesMax: number) {
+    this.#parenthesesMax = parenthesesMax
     this.#tokens = new RemovalText(text)
   }
 
@@ -100,7 +105,11 @@ class RemovalParser {
     if (depth === removalDepthMax && this.#tokens.isAt('(')) {
       return this.#wrong(`parentheses may be nested at most ${removalDepthMax} deep`)
     }
+    if (this.#parenthesesCount === this.#parenthesesMax && this.#tokens.isAt('(')) {
+      return this.#wrong(`at most ${removalParenthesesMax} pairs of parentheses are allowed`)
+    }
     if (this.#tokens.take('(')) {
+      this.#parenthesesCount++
       const inner = this.#conditions(depth + 1)
       if (inner === undefined || this.#tokens.take(')')) return inner
       return this.#expected('"and", "or" or ")"')

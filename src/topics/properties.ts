@@ -107,7 +107,8 @@ export function retainsValue(properties: Properties): boolean {
 export function removalOf(properties: Properties): RemovalPolicy | undefined {
   const text = own(properties, 'REMOVAL')
   if (text === undefined) return undefined
-  const policy = parseRemoval(text)
+  // A topic of an earlier version may have any number of parentheses.
+  const policy = parseRemoval(text, Infinity)
   assert(!('problem' in policy), 'properties are checked before they are used')
   return policy
 }

@@ -6,10 +6,12 @@ import {
   removalBytesMax,
   removalConditionsMax,
   removalDepthMax,
+  removalParenthesesMax,
   removalPeriodMsMax,
   removalTimeMsMax,
 } from '../../dist/limits.js'
 import { parseRemoval } from '../../dist/topics/parse-removal.js'
+import { removalOf } from '../../dist/topics/properties.js'
 import { dueMs, type RemovalPolicy, tracksUpdates } from '../../dist/topics/removal-policy.js'
 import { seededRandom } from '../support/random.js'
 
@@ -338,7 +340,7 @@ t.test('the number of conditions is bounded, however they are joined', async (t)
   t.match(problemOf(nested), /conditions are allowed$/)
 })
 
-t.test('the depth of parentheses is bounded, their number is not', async (t) => {
+t.test('the depth of parentheses is bounded, and their number where a topic is created', async (t) => {
   const text = (depth: number): string => `when ${'('.repeat(depth)}time after 5${')'.repeat(depth)}`
   t.equal(due(text(removalDepthMax)), 6)
   t.match(
@@ -347,6 +349,12 @@ t.test('the depth of parentheses is bounded, their number is not', async (t) => 
   )
   t.match(problemOf(`when ${'('.repeat(removalBytesMax - 5)}`), /may be nested at most 16 deep$/)
   t.equal(due('when (time after 5) and (time after 6) and ((time after 7) or (time after 8))'), 8)
+  const pairs = (count: number): string =>
+    `when ${Array.from({ length: removalConditionsMax }, (_, i) => (i < count - removalConditionsMax ? '((time after 5))' : '(time after 5)')).join(' or ')}`
+  t.equal(due(pairs(removalParenthesesMax)), 6)
+  const tooMany = pairs(removalParenthesesMax).replace('((time after 5))', '(((time after 5)))')
+  t.match(problemOf(tooMany), /at most 32 pairs of parentheses are allowed$/)
+  t.ok(removalOf({ REMOVAL: tooMany }), 'one that is stored')
 })
 
 t.test('a text at the bound is parsed in a moment, whatever it contains', async (t) => {
