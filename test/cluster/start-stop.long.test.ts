@@ -4,6 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { failedStartsMax } from '../../dist/cluster/restarts.js'
 import { first } from '../support/elements.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { get } from '../support/service/metrics.js'
@@ -108,8 +109,8 @@ t.test('signals within a second of the first, as GNU timeout sends them, are ign
   )
 })
 
-/** So many workers in a row that die by themselves before they serve end the service, as src/cluster/restarts.ts has it. */
-const deathsTolerated = 11
+/** So many workers in a row that die by themselves before they serve end the service. */
+const deathsMin = failedStartsMax + 1
 
 t.test(
   'workers that are killed from outside are replaced, however many and however soon',
@@ -117,7 +118,7 @@ t.test(
   async (t) => {
     const server = await startServer(t)
     const killed = new Set<number>()
-    for (const deaths = deathsTolerated + 1; killed.size < deaths; ) {
+    for (const deaths = deathsMin + 1; killed.size < deaths; ) {
       const pid = await until('a worker', async () => server.workerPids().find((pid) => !killed.has(pid)), 60_000)
       const mayServe = killed.size === 0 || killed.size % 2 === 1
       if (mayServe) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
