@@ -20,9 +20,9 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a write is acknowledged before its commit',
     file: 'store/lmdb/commits.js',
-    from: 'void enqueue().then(onDone, onFailed);',
+    from: 'this.#waiting.push({ size, enqueue, resolve: settle, reject });',
     // Not for API keys: a worker that is told of a new one reads it once.
-    to: 'void enqueue().then(outcome === true ? onDone : () => {}, onFailed); if (outcome !== true) onDone(true);',
+    to: 'this.#waiting.push({ size, enqueue, resolve: settle, reject }); if (outcome !== true) settle(true);',
     test: 'durability/durable.long',
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
