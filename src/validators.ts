@@ -6,7 +6,7 @@
  * none, since its imports of their types are erased at compile time. Bounds that TypeScript cannot express are tags in
  * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file depends on typia.
  */
-import typia, { type IValidation, TypeGuardError } from 'typia'
+import typia, { type IValidation } from 'typia'
 import type {
   AddAnswer,
   BatchAnswer,
@@ -56,59 +56,71 @@ export interface BodyShape<Body> {
   readonly isNested?: true
 }
 
+/** Thrown by a generated assertion. Not typia's own class, which would load all of typia, types apart, at run time. */
+class Mismatch extends Error {
+  readonly error: ValidationError
+
+  constructor({ path = '', expected, value }: { path?: string | undefined; expected: string; value: unknown }) {
+    super('a value of another shape')
+    this.error = { path, expected, value }
+  }
+}
+
+const mismatch = (found: ConstructorParameters<typeof Mismatch>[0]): Mismatch => new Mismatch(found)
+
 /** A validator that stops at the first error: a body can have 100,000, and a refusal names one. */
 function validatorOf<Body>(assertShape: (input: unknown) => Body): BodyShape<Body>['validate'] {
   return (input) => {
     try {
       return { success: true, data: assertShape(input) }
     } catch (error) {
-      if (!(error instanceof TypeGuardError)) throw error
-      return { success: false, error: { path: error.path ?? '', expected: error.expected, value: error.value } }
+      if (!(error instanceof Mismatch)) throw error
+      return { success: false, error: error.error }
     }
   }
 }
 
 export const fetchShape: BodyShape<FetchBody> = {
-  validate: validatorOf(typia.createAssertEquals<FetchBody>()),
+  validate: validatorOf(typia.createAssertEquals<FetchBody>(mismatch)),
   names: typia.misc.literals<keyof FetchBody>(),
 }
 export const setShape: BodyShape<SetBody> = {
-  validate: validatorOf(typia.createAssertEquals<SetBody>()),
+  validate: validatorOf(typia.createAssertEquals<SetBody>(mismatch)),
   names: typia.misc.literals<keyof SetBody>(),
 }
 export const addAndSetShape: BodyShape<AddAndSetBody> = {
-  validate: validatorOf(typia.createAssertEquals<AddAndSetBody>()),
+  validate: validatorOf(typia.createAssertEquals<AddAndSetBody>(mismatch)),
   names: typia.misc.literals<keyof AddAndSetBody>(),
 }
 export const addShape: BodyShape<AddBody> = {
-  validate: validatorOf(typia.createAssertEquals<AddBody>()),
+  validate: validatorOf(typia.createAssertEquals<AddBody>(mismatch)),
   names: typia.misc.literals<keyof AddBody>(),
 }
 export const removeShape: BodyShape<RemoveBody> = {
-  validate: validatorOf(typia.createAssertEquals<RemoveBody>()),
+  validate: validatorOf(typia.createAssertEquals<RemoveBody>(mismatch)),
   names: typia.misc.literals<keyof RemoveBody>(),
 }
 
 /** A batch, and its operations by their `op`. */
 export const batchShape: BodyShape<UncheckedBatch> = {
-  validate: validatorOf(typia.createAssertEquals<UncheckedBatch>()),
+  validate: validatorOf(typia.createAssertEquals<UncheckedBatch>(mismatch)),
   names: typia.misc.literals<keyof UncheckedBatch>(),
 }
 export const operationShapes = {
   set: {
-    validate: validatorOf(typia.createAssertEquals<SetOperation>()),
+    validate: validatorOf(typia.createAssertEquals<SetOperation>(mismatch)),
     names: typia.misc.literals<keyof SetOperation>(),
   } satisfies BodyShape<SetOperation>,
   addAndSet: {
-    validate: validatorOf(typia.createAssertEquals<AddAndSetOperation>()),
+    validate: validatorOf(typia.createAssertEquals<AddAndSetOperation>(mismatch)),
     names: typia.misc.literals<keyof AddAndSetOperation>(),
   } satisfies BodyShape<AddAndSetOperation>,
   add: {
-    validate: validatorOf(typia.createAssertEquals<AddOperation>()),
+    validate: validatorOf(typia.createAssertEquals<AddOperation>(mismatch)),
     names: typia.misc.literals<keyof AddOperation>(),
   } satisfies BodyShape<AddOperation>,
   remove: {
-    validate: validatorOf(typia.createAssertEquals<RemoveOperation>()),
+    validate: validatorOf(typia.createAssertEquals<RemoveOperation>(mismatch)),
     names: typia.misc.literals<keyof RemoveOperation>(),
   } satisfies BodyShape<RemoveOperation>,
 }
@@ -122,16 +134,16 @@ export const bodyNamesMax: number = Math.max(
 
 /** The lines of an import. */
 export const topicLineShape: BodyShape<TopicLine> = {
-  validate: validatorOf(typia.createAssertEquals<TopicLine>()),
+  validate: validatorOf(typia.createAssertEquals<TopicLine>(mismatch)),
   names: typia.misc.literals<keyof TopicLine>(),
 }
 export const keyLineShape: BodyShape<KeyLine> = {
-  validate: validatorOf(typia.createAssertEquals<KeyLine>()),
+  validate: validatorOf(typia.createAssertEquals<KeyLine>(mismatch)),
   names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
   isNested: true,
 }
 export const endLineShape: BodyShape<EndLine> = {
-  validate: validatorOf(typia.createAssertEquals<EndLine>()),
+  validate: validatorOf(typia.createAssertEquals<EndLine>(mismatch)),
   names: typia.misc.literals<keyof EndLine['end']>().map((name) => `end.${name}`),
   isNested: true,
 }
