@@ -1,7 +1,7 @@
 /**
  * `npm run build`: compiles src/ to dist/. With `--if-changed`, as `npm start` calls it: only if dist/ is missing or
- * something that it is made from has changed since, and then it says that it is building. With `--all`: the tests, the
- * benchmarks and what makes packages, too.
+ * something that it is made from has changed since, and then it says that it is building. With `--all`: what makes packages
+ * and documents, the benchmarks and the tests, too.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -12,7 +12,7 @@ import { join } from 'node:path'
 /** Says from what the last build that succeeded was made. */
 const stamp = 'dist/.built'
 
-const sources = ['src', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json']
+const sources = ['src', 'scripts/build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
 
 function filesOf(path) {
   if (!statSync(path).isDirectory()) return [path]
@@ -71,5 +71,6 @@ dropTypia()
 cpSync('src/console/static', 'dist/console/static', { recursive: true })
 writeFileSync(stamp, hash)
 if (ifChanged) console.log('Built.')
-// They import the types in dist/.
-if (process.argv.includes('--all') && !(await compile('test', 'bench', 'packaging'))) fail()
+// Each imports types that the ones before it have made.
+if (process.argv.includes('--all') && !((await compile('scripts', 'bench', 'packaging')) && (await compile('test'))))
+  fail()

@@ -3,7 +3,7 @@ import t from 'tap'
 import { parseMetricsText } from '../../dist/console/service/metrics-text.js'
 import { readingOf } from '../../dist/console/service/reading.js'
 import { version } from '../../dist/version.js'
-import { metricsText } from '../support/service/metric-table.js'
+import { metricsText } from '../../dist-scripts/metric-table.js'
 
 t.test('samples are found by name, with their labels', (t) => {
   const { samples, sum } = parseMetricsText(

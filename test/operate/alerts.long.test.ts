@@ -6,10 +6,10 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { metricsIn } from '../../dist-scripts/dashboard.js'
+import { metricTable } from '../../dist-scripts/metric-table.js'
 import { anchorsOf, readDocument, root } from '../support/documents.js'
-import { metricsIn } from '../support/generators/dashboard.js'
 import { alerts, alertsFile, alertsOf, whyNot } from '../support/machines/alerts.js'
-import { metricTable } from '../support/service/metric-table.js'
 
 const casesFile = 'docs/monitoring/alerts.test.yml'
 

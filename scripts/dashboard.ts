@@ -5,9 +5,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { root } from '../documents.js'
-import { metricTable } from '../service/metric-table.js'
 import { type Panel, type Row, rows } from './dashboard-panels.js'
+import { metricTable } from './metric-table.js'
 
 export const dashboardFile = 'docs/monitoring/grafana.json'
 
@@ -114,5 +113,5 @@ export async function dashboardText(): Promise<string> {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  writeFileSync(join(root, dashboardFile), await dashboardText())
+  writeFileSync(join(import.meta.dirname, '..', dashboardFile), await dashboardText())
 }

@@ -2,8 +2,7 @@
  * Every metric of the service with its help text, as the program itself defines them: read from its metrics with one
  * worker that has everything there is to report. No service runs.
  */
-import { createMetrics } from '../../../dist/ops/metrics.js'
-import { parseMetrics } from './metrics.js'
+import { createMetrics } from '../dist/ops/metrics.js'
 
 const histogram = { bounds: [1], counts: [0, 0], sum: 0 }
 
@@ -46,5 +45,6 @@ export async function metricsText(): Promise<string> {
 export async function metricTable(): Promise<ReadonlyMap<string, string>> {
   const text = await metricsText()
   const helps = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => [name, help]))
-  return new Map([...parseMetrics(text).types.keys()].map((name) => [name, helps.get(name) ?? '']))
+  const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name)
+  return new Map(names.map((name) => [name, helps.get(name) ?? '']))
 }

@@ -2,11 +2,10 @@
  * Makes the table of docs/settings.md from the table of settings. As a program (`npm run docs:settings`) it writes the
  * table into the page; test/docs/documents.long.test.ts compares the two.
  */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { environmentName, type Setting, settingTable } from '../../../dist/settings.js'
-import { readDocument, root } from '../documents.js'
+import { environmentName, type Setting, settingTable } from '../dist/settings.js'
 
 export const settingsPage = 'docs/settings.md'
 
@@ -44,5 +43,6 @@ export function withTable(page: string): string {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  writeFileSync(join(root, settingsPage), withTable(readDocument(settingsPage)))
+  const file = join(import.meta.dirname, '..', settingsPage)
+  writeFileSync(file, withTable(readFileSync(file, 'utf8')))
 }

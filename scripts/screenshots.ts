@@ -9,12 +9,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { chromium, type Page } from 'playwright-core'
-import { type Client, connect, jsonText } from '../../../dist/client/index.js'
-import { browserLaunch } from '../browser/browser.js'
-import { cleanEnv, mainFile } from '../service/server.js'
-import { root } from '../sources.js'
-import { tied } from '../tied.js'
+import { type Client, connect, jsonText } from '../dist/client/index.js'
 
+const root = join(import.meta.dirname, '..')
 const images = join(root, 'docs/images')
 
 /** Long enough for the charts to show something. */
@@ -62,11 +59,11 @@ async function showTopics(page: Page, url: string, token: string): Promise<void>
 
 const directory = mkdtempSync(join(tmpdir(), 'topicd-screenshots-'))
 const ports = ['--port', '0', '--admin-port', '0', '--workers', '2']
-const service = spawn(...tied(process.execPath, [mainFile, 'serve', '--data', directory, ...ports, '--first-key']), {
-  env: cleanEnv(),
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
-const browser = await chromium.launch(browserLaunch)
+const program = [join(root, 'dist/main.js'), 'serve', '--data', directory, ...ports, '--first-key']
+// Without settings from a developer's shell.
+const service = spawn(process.execPath, program, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
+// Debian's; root may run it.
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
 try {
   let [url, adminUrl, token] = ['', '', '']
   for await (const line of createInterface({ input: service.stdout })) {
