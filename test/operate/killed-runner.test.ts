@@ -1,6 +1,6 @@
 /**
  * A test run that is killed leaves nothing running: the runner, its test file, and what that has started (a service with
- * its workers, a tool of it, PostgreSQL, a browser) end with each other.
+ * its workers, a tool of it, PostgreSQL, a browser, a machine) end with each other.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { whyNoBrowser } from '../support/browser/browser.js'
+import { whyNoMachine } from '../support/machines/machine.js'
 import { commandLine, descendantsOf } from '../support/machines/processes.js'
 import { until } from '../support/service/server.js'
 import { findBinaries } from '../support/stores/postgres-cluster.js'
@@ -26,6 +27,7 @@ const testFile = `import { spawn } from 'node:child_process'
 import t from 'tap'
 import { startBrowser } from '${support}/browser/browser.js'
 import { findBinaries, OwnCluster } from '${support}/stores/postgres-cluster.js'
+import { Machine } from '${support}/machines/machine.js'
 import { childrenOf, commandLine } from '${support}/machines/processes.js'
 import { mainFile, startServer, until } from '${support}/service/server.js'
 import { tied } from '${support}/tied.js'
@@ -36,6 +38,7 @@ t.test('it never ends', async (t) => {
   await engine.make()
   await engine.start()
   await startBrowser(t)
+  await Machine.boot(t)
   spawn(...tied(process.execPath, [mainFile, 'import', '--data', server.dataDir]), { stdio: ['pipe', 'ignore', 'inherit'] })
   const isTool = (pid) => commandLine(pid).includes('/cluster/tool-process.js')
   await until('the tool', async () => childrenOf(server.pid).some(isTool) || undefined)
@@ -44,7 +47,8 @@ t.test('it never ends', async (t) => {
 })
 `
 
-const skip = (findBinaries() === undefined && 'PostgreSQL is not installed: its end was NOT tested') || whyNoBrowser()
+const whyNoEngine = findBinaries() === undefined && 'PostgreSQL is not installed: its end was NOT tested'
+const skip = whyNoEngine || whyNoBrowser() || whyNoMachine()
 
 t.test('nothing that a test has started outlives the kill of its runner', { skip }, async (t) => {
   const directory = t.testdir({ 'runner.mjs': runner })
@@ -65,7 +69,16 @@ t.test('nothing that a test has started outlives the kill of its runner', { skip
 
   const started = new Map(descendantsOf(child.pid ?? NaN).map((pid) => [pid, commandLine(pid)]))
   const commands = [...started.values()]
-  for (const part of ['endless.mjs', '/main.js\0serve', '/worker.js', '/tool-process.js', 'bin/postgres', 'chromium'])
+  for (const part of [
+    'endless.mjs',
+    '/main.js\0serve',
+    '/worker.js',
+    '/tool-process.js',
+    'bin/postgres',
+    'chromium',
+    'systemd-nspawn',
+    'dbus-daemon',
+  ])
     t.ok(
       commands.some((command) => command.includes(part)),
       part,

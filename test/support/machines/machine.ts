@@ -54,7 +54,8 @@ export class Machine {
   static async boot(t: Test): Promise<Machine> {
     const root = new OverlayRoot()
     const [program = '', ...args] = nspawn(root, '/lib/systemd/systemd', 'systemd.unit=multi-user.target')
-    const container = spawn(...tied(program, args), { stdio: 'ignore', detached: true })
+    // A killed systemd-nspawn would leave its machine running; one that is told to end kills it.
+    const container = spawn(...tied(program, args, { signal: 'TERM' }), { stdio: 'ignore', detached: true })
     const ended = once(container, 'exit')
     t.teardown(async () => {
       // The end of its first process ends all others of the machine, and then systemd-nspawn.
