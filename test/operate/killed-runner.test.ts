@@ -17,6 +17,9 @@ import { tied } from '../support/tied.js'
 
 const support = join(import.meta.dirname, '../support')
 
+/** Longer than anything here takes on a busy machine. */
+const hangMs = 400_000
+
 const runner = `import { startTest, endOf } from '${support}/test-process.js'
 const child = startTest([process.argv[2]], process.env)
 child.stdout.on('data', (piece) => process.stdout.write(piece))
@@ -62,10 +65,11 @@ t.test('nothing that a test has started outlives the kill of its runner', { skip
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
-  await until('everything runs', async () => {
+  const isReady = async (): Promise<true | undefined> => {
     if (child.exitCode !== null) throw new Error(lines.join('\n'))
     return lines.some((line) => line.includes('# READY')) || undefined
-  })
+  }
+  await until('everything runs', isReady, hangMs)
 
   const started = new Map(descendantsOf(child.pid ?? NaN).map((pid) => [pid, commandLine(pid)]))
   const commands = [...started.values()]

@@ -30,8 +30,8 @@ export function whyNoMachine(): string | false {
   return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
 }
 
-/** How long a machine may take to boot, and to end. */
-const bootMsMax = 60_000
+/** How long a machine may take to boot, and to end: for hangs only. */
+const bootMsMax = 240_000
 const teardownMsMax = 10_000
 
 /** What a command in the machine did. */
