@@ -1,7 +1,7 @@
 /**
  * `npm run build`: compiles src/ to dist/. With `--if-changed`, as `npm start` calls it: only if dist/ is missing or
- * something that it is made from has changed since, and then it says that it is building. With `--all`: what makes packages
- * and documents, the benchmarks and the tests, too.
+ * something that it is made from has changed since, and then it says that it is building. With `--all`: also what makes
+ * packages and documents, the benchmarks and the tests.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -71,6 +71,6 @@ dropTypia()
 cpSync('src/console/static', 'dist/console/static', { recursive: true })
 writeFileSync(stamp, hash)
 if (ifChanged) console.log('Built.')
-// Each imports types that the ones before it have made.
+// The tests import the types of dist-scripts/, and all of these the types of dist/.
 if (process.argv.includes('--all') && !((await compile('scripts', 'bench', 'packaging')) && (await compile('test'))))
   fail()

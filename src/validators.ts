@@ -6,7 +6,7 @@
  * none, since its imports of their types are erased at compile time. Bounds that TypeScript cannot express are tags in
  * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file depends on typia.
  */
-import typia, { type IValidation } from 'typia'
+import typia, { type IValidation, type TypeGuardError } from 'typia'
 import type {
   AddAnswer,
   BatchAnswer,
@@ -56,17 +56,17 @@ export interface BodyShape<Body> {
   readonly isNested?: true
 }
 
-/** Thrown by a generated assertion. Not typia's own class, which would load all of typia, types apart, at run time. */
+/** What a generated assertion throws instead of typia's own error, whose import would load all of typia. */
 class Mismatch extends Error {
   readonly error: ValidationError
 
-  constructor({ path = '', expected, value }: { path?: string | undefined; expected: string; value: unknown }) {
+  constructor({ path = '', expected, value }: TypeGuardError.IProps) {
     super('a value of another shape')
     this.error = { path, expected, value }
   }
 }
 
-const mismatch = (found: ConstructorParameters<typeof Mismatch>[0]): Mismatch => new Mismatch(found)
+const mismatch = (found: TypeGuardError.IProps): Mismatch => new Mismatch(found)
 
 /** A validator that stops at the first error: a body can have 100,000, and a refusal names one. */
 function validatorOf<Body>(assertShape: (input: unknown) => Body): BodyShape<Body>['validate'] {
