@@ -59,33 +59,12 @@ ${json}`,
     },
   ],
   [
-    'memory',
-    {
-      synopsis: '[--minutes N]',
-      summary: 'does memory grow under minutes of mixed load?',
-      details: `  --minutes N           duration of the load (default 10)
-${json}`,
-      load: () => import('./memory.js'),
-    },
-  ],
-  [
     'idle',
     {
       synopsis: '[--idle N]',
       summary: 'what do many connections cost that are idle most of the time?',
       details: '  --idle N              how many idle connections (default 10,000)',
       load: () => import('./idle.js'),
-    },
-  ],
-  [
-    'fairness',
-    {
-      synopsis: '[--operations N]',
-      summary: 'how long do single writes and fetches wait beside one client that sends batches?',
-      details: `  --operations N        writes of each batch (default 100)
-  --connections of single writes and fetches (default 8). Fails when single overwrites wait
-  more than three times as long as alone.`,
-      load: () => import('./fairness.js'),
     },
   ],
   [

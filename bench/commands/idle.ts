@@ -10,7 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openCrowd } from '../drivers/crowd.js'
 import { runBurst } from '../measure/burst.js'
-import { residentSet } from '../measure/memory.js'
+import { anonymousBytes } from '../measure/memory.js'
 import { median } from '../measure/statistics.js'
 import { positive, readCommandLine, text, UsageError } from '../options.js'
 import type { Exchange, Running } from '../servers/server.js'
@@ -75,11 +75,11 @@ async function oneRound(
   findings: Findings,
 ): Promise<void> {
   await busyBursts(running, tree, session, round, false, findings)
-  const before = anonymousBytes(running)
+  const before = workersBytes(running)
   const crowd = await openCrowd(running, idleFetch(running, tree), idle, intervalMs)
   try {
     await sleep(settleMs)
-    findings.bytes.push((anonymousBytes(running) - before) / idle)
+    findings.bytes.push((workersBytes(running) - before) / idle)
     await busyBursts(running, tree, session, round, true, findings)
     findings.problem ??= crowd.problem()
     if (crowd.answers() < idle) findings.problem ??= `${idle - crowd.answers()} idle connections got no answer`
@@ -118,9 +118,9 @@ function idleFetch(running: Running, tree: Tree): Exchange {
   return exchange
 }
 
-function anonymousBytes(running: Running): number {
+function workersBytes(running: Running): number {
   const [, ...workers] = running.pids()
-  return workers.reduce((sum, pid) => sum + residentSet(pid).anonymous, 0)
+  return workers.reduce((sum, pid) => sum + anonymousBytes(pid), 0)
 }
 
 function report({ samples, bytes, problem }: Findings, idle: number, print: (text: string) => void): void {

@@ -27,8 +27,6 @@ interface Line {
   readonly slope: number
   /** Its `y` where `x` is 0. */
   readonly intercept: number
-  /** Standard error of the slope. */
-  readonly slopeError: number
 }
 
 /** @param points at least two with different `x` */
@@ -38,6 +36,5 @@ export function regression(points: readonly (readonly [x: number, y: number])[])
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / n
   const squares = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0)
   const slope = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0) / squares
-  const residuals = points.reduce((sum, [x, y]) => sum + (y - meanY - slope * (x - meanX)) ** 2, 0)
-  return { slope, intercept: meanY - slope * meanX, slopeError: Math.sqrt(residuals / Math.max(1, n - 2) / squares) }
+  return { slope, intercept: meanY - slope * meanX }
 }

@@ -98,7 +98,7 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
 })
 
-const commands = ['growth', 'compare', 'memory', 'idle', 'fairness', 'cores', 'profile', 'postgres', 'fenced']
+const commands = ['growth', 'compare', 'idle', 'cores', 'profile', 'postgres', 'fenced']
 
 test('help lists every command, and each command has help of its own', async (t) => {
   const overview = await help()
@@ -113,7 +113,6 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
     [['nothing'], 'unknown workload "nothing"'],
     [['--rounds', '0'], '--rounds must be a number above 0, not 0'],
     [['growth', 'nothing'], 'unknown series "nothing"'],
-    [['memory', 'fetch-path'], 'unexpected argument "fetch-path"'],
     [['cores', 'fetch-path'], 'unexpected argument "fetch-path"'],
     [['compare', 'main'], 'compare needs two revisions'],
     [['profile'], 'profile needs the name of one workload'],
@@ -126,7 +125,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
   }
 })
 
-test('growth measures every series, and profile, memory, idle, fairness and cores print their figures', async (t) => {
+test('growth measures every series, and profile, idle and cores print their figures', async (t) => {
   await t.test('growth prints every series', async (t) => {
     const stdout = await run('growth')
     t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
@@ -137,20 +136,9 @@ test('growth measures every series, and profile, memory, idle, fairness and core
     const stdout = await run('profile', 'fetch-path', '--output', join(base, 'profiles'))
     t.match(stdout, /\.cpuprofile: busy for /)
   })
-  await t.test('memory prints a verdict for a worker', async (t) => {
-    t.match(await run('memory'), /^worker 1: /m)
-  })
   await t.test('idle prints the memory of a connection and the latencies beside them', async (t) => {
     const stdout = await run('idle')
     t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)
-    t.notMatch(stdout, 'WRONG')
-  })
-  await t.test('fairness prints what others wait beside a stream of batches', async (t) => {
-    const stdout = await run('fairness')
-    t.match(
-      stdout,
-      /^beside one client's batches of 100, [1-9]\d* a second:\noverwrite .* beside them: [\d.]+ ×\nfetch /m,
-    )
     t.notMatch(stdout, 'WRONG')
   })
   await t.test('cores prints what it measured and what it computed', async (t) => {

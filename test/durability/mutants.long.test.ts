@@ -18,6 +18,9 @@ const root = join(import.meta.dirname, '../..')
 const chosen = process.env.CASE
 const pickedCount = 2
 
+/** A program that dies of one of these does not have the fault that was to be planted. */
+const brokenProgram = /\b(?:ReferenceError|SyntaxError): .*/
+
 /** How much of the output of a test is shown that ended without a failed assertion. */
 const outputMax = 2000
 
@@ -38,7 +41,12 @@ function plant(directory: string, mutant: Mutant): void {
   writeFileSync(path, withFault(mutant, readFileSync(path, 'utf8')))
 }
 
-/** Runs a test in a copy. @returns the assertions that failed, or why it did not end; none if it passed */
+/**
+ * Runs a test in a copy.
+ *
+ * @returns the assertions that failed, or why it did not end; none if it passed
+ * @throws Error when the program in the copy cannot run
+ */
 async function failures(directory: string, test: string): Promise<readonly string[]> {
   const run = join(directory, 'dist-test/support/run.js')
   // Without the environment of this test's own runner, which would change what the inner one prints.
@@ -56,6 +64,8 @@ async function failures(directory: string, test: string): Promise<readonly strin
   if (code === 0) return []
   if (code === null) return [`it was ended after ${testMsMax} ms`]
   const output = Buffer.concat(pieces).toString()
+  const broken = brokenProgram.exec(output)
+  if (broken !== null) throw new Error(`the copy's program is broken: ${broken[0]}`)
   const failed = [...output.matchAll(/^ *not ok \d+ - (.*)$/gm)].map(([, name = '']) => name)
   return failed.length > 0 ? failed : [`it ended with ${code}: ${output.slice(-outputMax)}`]
 }

@@ -1,8 +1,9 @@
 /**
  * Hostile requests over bare connections, mutated from real ones: each is answered as documented or has its connection
  * closed, what follows a sound one on its connection is understood, no worker dies, their memory stays flat, other
- * topics are unchanged, and another client waits about as long as before. FUZZ_REQUESTS=100000 sends more.
- * SLOWER_MAX=2 demands of the other client's median what a quiet machine gives.
+ * topics are unchanged, and another client waits about as long as before. Nor does one client's stream of batches make
+ * others wait. FUZZ_REQUESTS=100000 sends more. SLOWER_MAX=2 demands of the other clients' medians what a quiet machine
+ * gives.
  */
 import t, { type Test } from 'tap'
 import { at } from '../support/elements.js'
@@ -21,6 +22,12 @@ const requests = Number(process.env.FUZZ_REQUESTS ?? 4000)
 /** How much slower the other client's median may be: by default, as much as on a busy machine. */
 const slowerMax = Number(process.env.SLOWER_MAX ?? 8)
 
+/** A write waits for the commit of the batch before it as well as for its own. */
+const slowerWriteMax = slowerMax * 1.5
+
+/** Operations of each batch that others wait beside. */
+const batchOperations = 100
+
 /** The other client's answers are measured for so long before; for as long as all requests take beside them. */
 const aloneSeconds = requests >= 50_000 ? 20 : 3
 
@@ -29,6 +36,9 @@ const growthMax = 1.3
 const growthRequestsMin = 50_000
 
 t.setTimeout(120_000 + requests * 20)
+
+/** What the other clients' waits beside a stream of batches were, once that has been measured. */
+let batchFigures: Readonly<Record<string, number>> = {}
 
 /** The larger worker's own memory, in MiB. */
 function ownMiB(server: Server): number {
@@ -71,6 +81,45 @@ t.test('the check of answers finds what is not documented', async (t) => {
   }
 })
 
+t.test('one client that sends batches without pause costs others little', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  await server.post('addAndSet', { path: 'read', value: 1 })
+  const reader = new OtherClient(t, server, server.token, 'fetch', { path: 'read' })
+  const writer = new OtherClient(t, server, server.token, 'addAndSet', { path: 'written', value: 1 })
+  // Their first second, in which code is compiled, does not count.
+  await Promise.all([reader.seen(1), writer.seen(1)])
+  const [readAlone, writtenAlone] = await Promise.all([reader.seen(aloneSeconds), writer.seen(aloneSeconds)])
+  const stream = server.connect(1)
+  let batches = 0
+  let isStopping = false
+  const send = async (): Promise<void> => {
+    for (; !isStopping; batches++) {
+      const operations = Array.from({ length: batchOperations }, (_, i) => {
+        return { op: 'addAndSet', path: `batch/${(batches * 7919 + i * 31) % 5000}`, value: batches }
+      })
+      const { status, text } = await stream.post('batch', { operations })
+      if (status !== 200) throw new Error(`batch ${batches}: ${status} ${text}`)
+    }
+  }
+  const sending = send()
+  const [readBeside, writtenBeside] = await Promise.all([reader.seen(aloneSeconds), writer.seen(aloneSeconds)])
+  isStopping = true
+  await sending
+  const all = { readAlone, writtenAlone, readBeside, writtenBeside }
+  t.strictSame(
+    Object.values(all).flatMap(({ faults }) => faults),
+    [],
+    'the others were answered each time',
+  )
+  t.ok(batches >= aloneSeconds, `${batches} batches were answered`)
+  const [read, write] = [readBeside.medianMs / readAlone.medianMs, writtenBeside.medianMs / writtenAlone.medianMs]
+  t.ok(read <= slowerMax, `a fetch's median was ${readAlone.medianMs} ms alone and ${readBeside.medianMs} ms beside`)
+  t.ok(write <= slowerWriteMax, `a write's ${writtenAlone.medianMs} ms and ${writtenBeside.medianMs} ms`)
+  batchFigures = Object.fromEntries(
+    Object.entries(all).map(([name, { medianMs }]) => [`${name}UsMax`, Math.round(medianMs * 1000)]),
+  )
+})
+
 t.test('hostile requests end no worker, cost others little, and change only what their key allows', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
@@ -80,7 +129,7 @@ t.test('hostile requests end no worker, cost others little, and change only what
   for (let i = 0; i < 10; i++) await post('addAndSet', { path: `kept/${i}`, value: i })
   const pids = server.workerPids()
   const fuzzed = await server.addKey('fuzzer', { under: ['fuzz', 'a', 'plant', 'accounts'] })
-  const otherClient = new OtherClient(t, server, keeper, 'kept/1')
+  const otherClient = new OtherClient(t, server, keeper, 'fetch', { path: 'kept/1' })
   // Its first second, in which code is compiled, does not count.
   await otherClient.seen(1)
   const alone = await otherClient.seen(aloneSeconds)
@@ -115,5 +164,6 @@ t.test('hostile requests end no worker, cost others little, and change only what
     besideUsMax: Math.round(beside.medianMs * 1000),
     besideP99UsMax: Math.round(beside.p99Ms * 1000),
     besideMsMax: Math.round(beside.maxMs),
+    ...batchFigures,
   })
 })

@@ -108,7 +108,7 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
   const beforeReload = async () => void beforeReloads.push(await sizesOf(server, directory))
   const load = new MixedLoad({ server, random: seededRandom(t), reloadMs, beforeReload })
   await load.start()
-  const otherClient = new OtherClient(t, server, server.token, 'standing/0')
+  const otherClient = new OtherClient(t, server, server.token, 'fetch', { path: 'standing/0' })
   const latencies: Latencies[] = []
   for (let part = 0; part < parts; part++) {
     await sleep(((seconds - lastingSeconds) / parts) * 1000)

@@ -1,6 +1,6 @@
 /**
- * A client of its own process that fetches one topic again and again beside whatever else goes on, so that a test can
- * tell what that costs others. As a program, `other-client.js URL TOKEN PATH`, it prints one JSON line a second.
+ * A client of its own process that sends one request again and again beside whatever else goes on, so that a test can
+ * tell what that costs others. As a program, `other-client.js URL TOKEN ROUTE BODY`, it prints one JSON line a second.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -36,9 +36,9 @@ export class OtherClient {
   readonly #child: ChildProcess
 
   /** Starts it; it ends with the test. */
-  constructor(t: Test, { url }: Server, token: string, path: string) {
+  constructor(t: Test, { url }: Server, token: string, route: string, body: object) {
     const program = fileURLToPath(import.meta.url)
-    this.#child = spawn(...tied(process.execPath, [program, url, token, path]), {
+    this.#child = spawn(...tied(process.execPath, [program, url, token, route, JSON.stringify(body)]), {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     t.teardown(() => this.#child.kill())
@@ -65,14 +65,14 @@ export class OtherClient {
   }
 }
 
-async function fetchForASecond(client: Client, path: string): Promise<Second> {
+async function sendForASecond(client: Client, route: string, body: string): Promise<Second> {
   const waitedMs: number[] = []
   const faults: string[] = []
   for (const endMs = performance.now() + windowMs; performance.now() < endMs; ) {
     const startMs = performance.now()
     try {
       // A connection that its worker closes as it ends costs one repetition.
-      const { status, text } = await client.post('fetch', { path }).catch(() => client.post('fetch', { path }))
+      const { status, text } = await client.post(route, body).catch(() => client.post(route, body))
       if (status !== 200) faults.push(`${status} ${text}`)
     } catch (error) {
       faults.push(String(error))
@@ -83,9 +83,9 @@ async function fetchForASecond(client: Client, path: string): Promise<Second> {
   return { waitedMs, faults }
 }
 
-async function main([url = '', token = '', path = '']: readonly string[]): Promise<void> {
+async function main([url = '', token = '', route = '', body = '']: readonly string[]): Promise<void> {
   const client = new Client(url, token, 1)
-  for (;;) process.stdout.write(`${JSON.stringify(await fetchForASecond(client, path))}\n`)
+  for (;;) process.stdout.write(`${JSON.stringify(await sendForASecond(client, route, body))}\n`)
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main(process.argv.slice(2))
