@@ -1,11 +1,11 @@
 /**
- * Operations that the store carries out as a batch: those of POST /topics/batch, and single ones with a constraint. What
- * a key needs for one, and the answer to what it did, in the words of its route.
+ * Operations on topics by their paths, alone or in a batch: what a key needs for one, how one is carried out, and the
+ * answer to what it did, in the words of its route.
  */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import type { Planner } from '../selectors/planner.js'
-import { isRefused } from '../store/batch.js'
+import { Planner } from '../selectors/planner.js'
+import { isRefusal, writeOne } from '../store/batch.js'
 import type { Operation, RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/store.js'
 import type { Constraint } from '../topics/constraint.js'
 import {
@@ -31,7 +31,7 @@ const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
 export function permissionProblem(access: Access, action: WriteAction, planner: Planner): Problem | undefined {
   const { kind, path, properties, constraint } = action
   return (
-    operationProblem(access, ...needed[kind]) ??
+    kindProblem(access, kind) ??
     (properties === undefined ? pathProblem(access, path) : creationProblem(access, action, planner)) ??
     constraintProblem(access, constraint)
   )
@@ -79,10 +79,23 @@ const contraries: Readonly<Record<Constraint['kind'], string>> = {
   no_topic: 'a topic',
 }
 
-/** Carries out one operation with its constraint. */
-export async function writeOne({ store }: ApiContext, operation: WriteOperation): Promise<Answer> {
-  const result = await store.write([operation])
-  if (isRefused(result)) return refuse(refusalProblem(result))
-  const [outcome] = result
-  return ok(outcomeText(operation.path, outcome as WriteOutcome))
+/** Why this key may use no route that carries out such operations; undefined when it may. */
+export function kindProblem(access: Access, kind: WriteAction['kind']): Problem | undefined {
+  return operationProblem(access, ...needed[kind])
+}
+
+/** Answers the request for one operation, if the key may carry it out. */
+export function answerOperation(
+  { store }: ApiContext,
+  operation: WriteOperation,
+  access: Access,
+): Answer | Promise<Answer> {
+  const refused = permissionProblem(access, operation, new Planner())
+  if (refused !== undefined) return refuse(refused)
+  const { path } = operation
+  return writeOne(store, operation).then((outcome) =>
+    isRefusal(outcome)
+      ? refuse(refusalProblem({ action: operation, refusal: outcome }))
+      : ok(outcomeText(path, outcome)),
+  )
 }

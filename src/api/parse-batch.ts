@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import { valueLevelsMax } from '../limits.js'
 import type { WriteOperation } from '../store/store.js'
 import { batchShape, operationShapes } from '../validators.js'
-import { addAndSetRequest, addRequest, removeOneRequest, setRequest } from './parse.js'
+import { addAndSetOperation, addOperation, removeOperation, setOperation } from './parse.js'
 import { checkObject, describe, type ParsedObject, parseObject } from './parse-body.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
@@ -49,49 +49,26 @@ function elementProblem(input: unknown): Problem {
   return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
 }
 
-/** Each kind is made with all its members, in one order, so that the store meets few kinds of objects. */
 function parseOperation(
   parsed: ParsedObject & { readonly input: { readonly op?: unknown } },
 ): WriteOperation | Problem {
   switch (parsed.input.op) {
     case 'set': {
       const checked = checkObject(parsed, operationShapes.set)
-      const request = isProblem(checked) ? checked : setRequest(checked)
-      if (isProblem(request)) return request
-      const { path, type, valueText, constraint } = request
-      return { kind: 'set', path, type, properties: undefined, removal: undefined, valueText, constraint }
+      return isProblem(checked) ? checked : setOperation(checked)
     }
     case 'addAndSet': {
       const checked = checkObject(parsed, operationShapes.addAndSet)
-      const request = isProblem(checked) ? checked : addAndSetRequest(checked)
-      if (isProblem(request)) return request
-      const { valueText, constraint } = request
-      const { path, type, properties, removal } = request.creation
-      return { kind: 'addAndSet', path, type, properties, removal, valueText, constraint }
+      return isProblem(checked) ? checked : addAndSetOperation(checked)
     }
     case 'add': {
       const checked = checkObject(parsed, operationShapes.add)
-      const request = isProblem(checked) ? checked : addRequest(checked)
-      if (isProblem(request)) return request
-      const { constraint } = request
-      const { path, type, properties, removal } = request.creation
-      return { kind: 'add', path, type, properties, removal, valueText: undefined, constraint }
+      return isProblem(checked) ? checked : addOperation(checked)
     }
     default: {
       // Its validator refuses any other `op`.
       const checked = checkObject(parsed, operationShapes.remove)
-      const request = isProblem(checked) ? checked : removeOneRequest(checked)
-      if (isProblem(request)) return request
-      const { path, constraint } = request
-      return {
-        kind: 'remove',
-        path,
-        type: undefined,
-        properties: undefined,
-        removal: undefined,
-        valueText: undefined,
-        constraint,
-      }
+      return isProblem(checked) ? checked : removeOperation(checked)
     }
   }
 }

@@ -9,8 +9,7 @@
  */
 import type { Plan } from '../selectors/plan.js'
 import { type Planner, planSelector } from '../selectors/planner.js'
-import type { Creation } from '../store/store.js'
-import type { Constraint } from '../topics/constraint.js'
+import type { WriteOperation } from '../store/store.js'
 import { type Path, parsePath } from '../topics/path.js'
 import { type CheckedProperties, parseProperties } from '../topics/properties.js'
 import type { RemovalPolicy } from '../topics/removal-policy.js'
@@ -22,49 +21,25 @@ import { describe, type Parsed, parseBody } from './parse-body.js'
 import { parseConstraint } from './parse-constraint.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
-interface SetRequest {
-  readonly path: Path
-  readonly type: TopicType
-  /** JSON, UTF-8; a view into the body where possible. */
-  readonly valueText: Uint8Array
-  /** Its text is such a view too. */
-  readonly constraint: Constraint | undefined
-}
-
-interface AddRequest {
-  readonly creation: Creation
-  readonly constraint: Constraint | undefined
-}
-
-interface AddAndSetRequest extends AddRequest {
-  /** As in `SetRequest`. */
-  readonly valueText: Uint8Array
-}
-
-/** One topic. */
-interface RemoveOneRequest {
-  readonly path: Path
-  readonly constraint: Constraint | undefined
-}
-
 /** One topic, or all that a plan matches; or only how many those are. */
-type RemoveRequest = (RemoveOneRequest | { readonly path?: undefined; readonly plan: Plan }) & {
-  readonly isDryRun: boolean
-}
+type RemoveRequest = (
+  | { readonly operation: WriteOperation }
+  | { readonly operation?: undefined; readonly plan: Plan }
+) & { readonly isDryRun: boolean }
 
-export function parseSet(bytes: Buffer): SetRequest | Problem {
+export function parseSet(bytes: Buffer): WriteOperation | Problem {
   const parsed = parseBody(bytes, setShape)
-  return isProblem(parsed) ? parsed : setRequest(parsed)
+  return isProblem(parsed) ? parsed : setOperation(parsed)
 }
 
-export function parseAdd(bytes: Buffer): AddRequest | Problem {
+export function parseAdd(bytes: Buffer): WriteOperation | Problem {
   const parsed = parseBody(bytes, addShape)
-  return isProblem(parsed) ? parsed : addRequest(parsed)
+  return isProblem(parsed) ? parsed : addOperation(parsed)
 }
 
-export function parseAddAndSet(bytes: Buffer): AddAndSetRequest | Problem {
+export function parseAddAndSet(bytes: Buffer): WriteOperation | Problem {
   const parsed = parseBody(bytes, addAndSetShape)
-  return isProblem(parsed) ? parsed : addAndSetRequest(parsed)
+  return isProblem(parsed) ? parsed : addAndSetOperation(parsed)
 }
 
 export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
@@ -73,8 +48,8 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   const { path, selector, constraint, dry_run: isDryRun = false } = parsed.body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
-    const request = removeOneRequest({ ...parsed, body: { path, constraint } })
-    return isProblem(request) ? request : { ...request, isDryRun }
+    const operation = removeOperation({ ...parsed, body: { path, constraint } })
+    return isProblem(operation) ? operation : { operation, isDryRun }
   }
   if (selector === undefined) return neitherProblem
   if (constraint !== undefined) return constraintOfManyProblem
@@ -82,30 +57,34 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   return isProblem(plan) ? plan : { plan, isDryRun }
 }
 
-/** The request of a body, or of an operation of a batch, that its validator has accepted; so are the three below. */
-export function setRequest({ body, valueText: text, constraint: given }: Parsed<SetBody>): SetRequest | Problem {
+/**
+ * The operation of a body, or of an element of a batch, that its validator has accepted; so are the three below. Its
+ * texts are views into the body where possible. Each is made with all its members, in one order, so that the store meets
+ * few kinds of objects.
+ */
+export function setOperation({ body, valueText: text, constraint: given }: Parsed<SetBody>): WriteOperation | Problem {
   const { type = 'json', value } = body
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
   const valueText = parseValue(text, value, type)
   if (isProblem(valueText)) return valueText
   const constraint = parseConstraint(given, body.constraint)
-  return isProblem(constraint) ? constraint : { path, type, valueText, constraint }
+  if (isProblem(constraint)) return constraint
+  return { kind: 'set', path, type, properties: undefined, removal: undefined, valueText, constraint }
 }
 
-export function addRequest({ body, constraint: given }: Parsed<AddBody>): AddRequest | Problem {
+export function addOperation({ body, constraint: given }: Parsed<AddBody>): WriteOperation | Problem {
   const { type = 'json', properties = noProperties } = body
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) return checked
   const constraint = parseConstraint(given, body.constraint)
-  return isProblem(constraint)
-    ? constraint
-    : { creation: { path, type, properties, removal: checked.removal }, constraint }
+  if (isProblem(constraint)) return constraint
+  return { kind: 'add', path, type, properties, removal: checked.removal, valueText: undefined, constraint }
 }
 
-export function addAndSetRequest(parsed: Parsed<AddAndSetBody>): AddAndSetRequest | Problem {
+export function addAndSetOperation(parsed: Parsed<AddAndSetBody>): WriteOperation | Problem {
   const { type = 'json', properties = noProperties, value } = parsed.body
   const path = parsePathParameter('path', parsed.body.path)
   if (isProblem(path)) return path
@@ -114,17 +93,20 @@ export function addAndSetRequest(parsed: Parsed<AddAndSetBody>): AddAndSetReques
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) return checked
   const constraint = parseConstraint(parsed.constraint, parsed.body.constraint)
-  return isProblem(constraint)
-    ? constraint
-    : { creation: { path, type, properties, removal: checked.removal }, valueText, constraint }
+  if (isProblem(constraint)) return constraint
+  return { kind: 'addAndSet', path, type, properties, removal: checked.removal, valueText, constraint }
 }
 
-export function removeOneRequest({ body, constraint: given }: Parsed<RemoveByPath>): RemoveOneRequest | Problem {
+export function removeOperation({ body, constraint: given }: Parsed<RemoveByPath>): WriteOperation | Problem {
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
   const constraint = parseConstraint(given, body.constraint)
-  return isProblem(constraint) ? constraint : { path, constraint }
+  if (isProblem(constraint)) return constraint
+  return { kind: 'remove', path, ...withoutTopic, constraint }
 }
+
+/** What a removal lacks. */
+const withoutTopic = { type: undefined, properties: undefined, removal: undefined, valueText: undefined } as const
 
 /** The properties of a request that names none, and what is to be known of them. */
 const noProperties: Properties = {}

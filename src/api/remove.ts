@@ -4,11 +4,13 @@
  */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
+import { Planner } from '../selectors/planner.js'
+import type { WriteAction } from '../store/store.js'
 import { type Constrained, type Constraint, holds, ValueText } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import { typeOfItem, valueOfItem } from '../topics/topic.js'
-import { type ApiContext, constraintProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
-import { outcomeText, refusalProblem, writeOne } from './operations.js'
+import { type ApiContext, ok, refuse, whenKnown } from './context.js'
+import { answerOperation, kindProblem, outcomeText, permissionProblem, refusalProblem } from './operations.js'
 import { parseRemove } from './parse.js'
 import { isProblem } from './problems.js'
 
@@ -18,26 +20,24 @@ export function handleRemove(
   access: Access,
   cancellation: Cancellation,
 ): Answer | Promise<Answer> {
-  const request = operationProblem(access, 'remove') ?? parseRemove(bytes)
+  const request = kindProblem(access, 'remove') ?? parseRemove(bytes)
   if (isProblem(request)) return refuse(request)
   const { store } = context
-  if (request.path === undefined) {
+  if (request.operation === undefined) {
     const plan = restrict(access, request.plan)
     const counted = request.isDryRun
       ? store.countMatches(plan, 'any', cancellation)
       : store.removeMatches(plan, cancellation)
     return counted.then((removed) => ok(`{"removed":${removed}}`))
   }
-  const { path, constraint } = request
-  const refused = pathProblem(access, path) ?? constraintProblem(access, constraint)
-  if (refused) return refuse(refused)
-  if (request.isDryRun) return tryRemoval(context, path, constraint)
-  if (constraint !== undefined) return writeOne(context, { kind: 'remove', path, constraint, valueText: undefined })
-  return store.remove(path).then((removed) => ok(`{"removed":${removed ? 1 : 0}}`))
+  const { operation, isDryRun } = request
+  if (!isDryRun) return answerOperation(context, operation, access)
+  const refused = permissionProblem(access, operation, new Planner())
+  return refused === undefined ? tryRemoval(context, operation) : refuse(refused)
 }
 
 /** What the removal of one topic would answer now. One read, so that it is true of one moment. */
-async function tryRemoval({ store }: ApiContext, path: Path, requested: Constraint | undefined): Promise<Answer> {
+async function tryRemoval({ store }: ApiContext, { path, constraint: requested }: WriteAction): Promise<Answer> {
   // Its text is a view into the body, which is gone once an engine has made this wait.
   const constraint: Constraint | undefined =
     requested?.kind === 'value' ? { kind: 'value', text: Buffer.from(requested.text) } : requested

@@ -8,8 +8,6 @@ import { describeAuthorization } from '../auth/authorization.js'
 import type { Keyring } from '../auth/keyring.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
-import { handleAdd } from './add.js'
-import { handleAddAndSet } from './add-and-set.js'
 import { handleBatch } from './batch.js'
 import { createClientFiles } from './client-files.js'
 import { createConsole } from './console.js'
@@ -19,7 +17,7 @@ import { createFrontPages } from './front.js'
 import { createPages } from './pages.js'
 import { problem } from './problems.js'
 import { handleRemove } from './remove.js'
-import { handleSet } from './set.js'
+import { handleAdd, handleAddAndSet, handleSet } from './write.js'
 
 /** The routes below the base path, each with its handler. */
 export const handlers = {

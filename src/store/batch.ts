@@ -10,11 +10,40 @@ import { type Constrained, holds, ValueText } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import { compatible, retainsValue } from '../topics/properties.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { BatchResult, Creation, RefusedOperation, WriteAction, WriteOutcome, WriteRefusal } from './store.js'
+import type {
+  BatchResult,
+  Creation,
+  RefusedOperation,
+  TopicStore,
+  WriteAction,
+  WriteOperation,
+  WriteOutcome,
+  WriteRefusal,
+} from './store.js'
 
 /** Whether a batch was refused. */
 export function isRefused(result: BatchResult): result is RefusedOperation {
   return 'refusal' in result
+}
+
+/** Carries out one operation. */
+export async function writeOne(
+  store: Pick<TopicStore, 'write'>,
+  operation: WriteOperation,
+): Promise<WriteOutcome | WriteRefusal> {
+  const result = await store.write([operation])
+  return isRefused(result) ? result.refusal : (result[0] as WriteOutcome)
+}
+
+/** The operation of a batch of one, if it depends on nothing but its topic's type and properties. */
+export function aloneOf(operations: readonly WriteOperation[]): WriteOperation | undefined {
+  const [operation] = operations
+  return operations.length === 1 && operation?.constraint === undefined ? operation : undefined
+}
+
+/** What an operation alone came to, as a batch of one. */
+export function resultOfOne(action: WriteAction, outcome: WriteOutcome | WriteRefusal): BatchResult {
+  return isRefusal(outcome) ? { index: 0, action, refusal: outcome } : [outcome]
 }
 
 /** A topic as an engine has read it, before any of the batches. */
@@ -162,7 +191,8 @@ function isCreating<Action extends WriteAction>(action: Action): action is Actio
   return action.kind === 'add' || action.kind === 'addAndSet'
 }
 
-function isRefusal(outcome: WriteOutcome | WriteRefusal): outcome is WriteRefusal {
+/** Whether an operation was refused. */
+export function isRefusal(outcome: WriteOutcome | WriteRefusal): outcome is WriteRefusal {
   switch (outcome) {
     case 'no_such_topic':
     case 'incompatible_type':

@@ -238,15 +238,11 @@ export interface TopicStore {
   /** As `readPage`, in a form and with a limit for each branch. */
   readListing(query: ListingQuery, cancellation: Cancellation): Awaitable<Page>
 
-  /** `valueText` (JSON, UTF-8) is copied before the call returns; this holds for every write. */
-  set(path: Path, type: TopicType, valueText: Uint8Array): Promise<'set' | Absent>
-  add(creation: Creation): Promise<'created' | 'present'>
-  addAndSet(
-    creation: Creation,
-    valueText: Uint8Array,
-  ): Promise<'created' | 'updated' | 'incompatible_type' | 'incompatible_properties'>
-  /** Removes the topic alone, not its descendants. */
-  remove(path: Path): Promise<boolean>
+  /**
+   * Carries out all operations, in order, a later one seeing the earlier ones, in one commit; or, if one is refused,
+   * none. No read sees a part of them. Every text in them is copied before the call returns.
+   */
+  write(operations: readonly WriteOperation[]): Promise<BatchResult>
   /**
    * Removes every match that exists throughout, of either type, in tree order and bounded steps.
    *
@@ -260,11 +256,6 @@ export interface TopicStore {
    * @throws Cancelled once `cancellation` is set
    */
   countMatches(plan: Plan, type: TopicType | 'any', cancellation: Cancellation): Promise<number>
-  /**
-   * Carries out all operations, in order, a later one seeing the earlier ones, in one commit; or, if one is refused,
-   * none. No read sees a part of them.
-   */
-  write(operations: readonly WriteOperation[]): Promise<BatchResult>
   /**
    * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
    * are due continue in the background, and a later call says what came of them.

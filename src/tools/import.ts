@@ -15,6 +15,7 @@
  */
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
+import { writeOne } from '../store/batch.js'
 import type { TopicStore } from '../store/store.js'
 import { waitForSlice } from '../store/time-slices.js'
 import { compatible } from '../topics/properties.js'
@@ -230,21 +231,13 @@ function otherProperties(path: string): string {
 /** Stores a topic; resolves to whether it is new. */
 async function writeTopic(store: TopicStore, { valueText, ...creation }: ImportedTopic): Promise<boolean> {
   const { path, type } = creation
-  if (valueText === undefined) {
-    if ((await store.add(creation)) === 'created') return true
+  const kind = valueText === undefined ? 'add' : 'addAndSet'
+  const outcome = await writeOne(store, { ...creation, kind, valueText })
+  if (outcome === 'present') {
     const present = await store.readTopic(path, type)
     if (typeof present === 'string') throw new WrongLine(absentProblem(present, path, type).message)
-    return false
   }
-  const outcome = await store.addAndSet(creation, valueText)
-  switch (outcome) {
-    case 'created':
-      return true
-    case 'updated':
-      return false
-    case 'incompatible_type':
-      throw new WrongLine(absentProblem(outcome, path, type).message)
-    case 'incompatible_properties':
-      throw new WrongLine(otherProperties(path))
-  }
+  if (outcome === 'incompatible_type') throw new WrongLine(absentProblem(outcome, path, type).message)
+  if (outcome === 'incompatible_properties') throw new WrongLine(otherProperties(path))
+  return outcome === 'created'
 }

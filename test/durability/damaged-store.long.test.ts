@@ -23,7 +23,7 @@ import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { examine } from '../../dist/store/lmdb/preflight.js'
 import type { Path } from '../../dist/topics/path.js'
 import { runCommand } from '../support/service/server.js'
-import { makeDirectory } from '../support/stores/store.js'
+import { makeDirectory, single } from '../support/stores/store.js'
 
 const pageBytes = 4096
 const pageHeaderBytes = 24
@@ -300,13 +300,16 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   const opened = openLmdbStore({ directory: store })
   const path = 'big' as Path
   const add = (path: string) =>
-    opened.addAndSet({ path: path as Path, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
+    single.addAndSet(opened, { path: path as Path, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
   // In one commit, which may or may not need one more page after them: pages that are allocated at the end of the file
   // and freed again are never written.
   const allocateAndFree = async (bytes: number): Promise<{ readonly pages: number; readonly last: number }> => {
     // After several at once, the next writes are gathered into one commit.
     await Promise.all([path, 'a', 'b'].map(add))
-    await Promise.all([opened.set(path, 'json', Buffer.from(JSON.stringify('x'.repeat(bytes)))), opened.remove(path)])
+    await Promise.all([
+      single.set(opened, path, 'json', Buffer.from(JSON.stringify('x'.repeat(bytes)))),
+      single.remove(opened, path),
+    ])
     const content = readFileSync(dataFile(store))
     const last = Number(content.readBigUInt64LE(latestMeta(dataFile(store)) + meta.lastPage))
     return { pages: content.length / pageBytes, last }

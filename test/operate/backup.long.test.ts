@@ -9,6 +9,7 @@ import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Path } from '../../dist/topics/path.js'
 import { at } from '../support/elements.js'
 import { type Server, startServer, until } from '../support/service/server.js'
+import { single } from '../support/stores/store.js'
 
 const pairs = 8
 
@@ -104,7 +105,7 @@ await t.test('a backup replaces no file, and leaves nothing behind when it fails
 await t.test('a file that appears under the name of a backup while it is made is left unchanged', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'meanwhile') })
   t.teardown(() => store.close())
-  await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
+  await single.add(store, { path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
   const file = join(directory, 'meanwhile.mdb')
   const appear = (step: string): void => {
     if (step === 'checking') writeFileSync(file, 'precious')
@@ -119,7 +120,7 @@ await t.test('a file that appears under the name of a backup while it is made is
 
 await t.test('a complete backup succeeds even if the store cannot record its time', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'noted') })
-  await store.add({ path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
+  await single.add(store, { path: 'a' as Path, type: 'json', properties: {}, removal: undefined })
   const file = join(directory, 'unnoted.mdb')
   let closed: Promise<void> | undefined
   const close = (step: string): void => {

@@ -12,7 +12,7 @@ import { importTool } from '../../dist/tools/import.js'
 import type { Path } from '../../dist/topics/path.js'
 import { first } from '../support/elements.js'
 import { runCommand, startServer } from '../support/service/server.js'
-import { openStore } from '../support/stores/store.js'
+import { openStore, single } from '../support/stores/store.js'
 
 const topics = Number(process.env.TOPICS ?? 20_000)
 
@@ -279,7 +279,7 @@ await t.test(`a round trip of ${topics} topics gives the same bytes`, { timeout:
       const value =
         type === 'string' ? `"value ${i}"` : `{"t":${(i * 0.1).toFixed(2)},"n":12345678901234567890,"u":"é${i}"}`
       const path = `site/${i % 100}/device/${Math.floor(i / 100)}/temperature` as Path
-      writes.push(store.addAndSet({ path, type, properties: {}, removal: undefined }, Buffer.from(value)))
+      writes.push(single.addAndSet(store, { path, type, properties: {}, removal: undefined }, Buffer.from(value)))
     }
     await Promise.all(writes)
   }

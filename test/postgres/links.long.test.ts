@@ -14,7 +14,7 @@ import { FaultProxy } from '../support/faults/fault-proxy.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
-import { creation } from '../support/stores/store.js'
+import { creation, single } from '../support/stores/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
@@ -178,7 +178,7 @@ async function startClause(t: Test) {
   })
   const create = (path: string, removal?: string) => {
     const properties: Properties = removal === undefined ? {} : { REMOVAL: removal }
-    return quick.addAndSet(creation(path, 'json', properties), Buffer.from('1'))
+    return single.addAndSet(quick, creation(path, 'json', properties), Buffer.from('1'))
   }
   await create('a/1')
   await create('policy', `when time after ${Date.now() - 1000} remove ">a/1"`)
@@ -218,7 +218,7 @@ await t.test(
     const held = proxy.holdNext('remove_for_clause', 1000)
     void slow.removeDue().catch(() => {})
     await held
-    t.equal(await quick.remove('a/1' as Path), true)
+    t.equal(await single.remove(quick, 'a/1' as Path), true)
     t.equal(await create('a/1'), 'created')
     await until('the clause has ended', async () => {
       const policy = only(await execute(address, 'select count(*) as due from topicd.topics where due is not null'))

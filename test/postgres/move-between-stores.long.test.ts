@@ -12,7 +12,7 @@ import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
-import { creation } from '../support/stores/store.js'
+import { creation, single } from '../support/stores/store.js'
 
 const main = join(import.meta.dirname, '../../dist/main.js')
 const engine = await postgres()
@@ -47,10 +47,10 @@ await t.test(
     for (let i = 0; i < 1200; i++) {
       const path = `tree/${i % 7}/é ${i}`
       const properties: Properties = i % 5 === 0 ? { colour: `${i}`, REMOVAL: 'when no updates for 30d' } : {}
-      if (i % 11 === 0) writes.push(source.add(creation(path, 'string', properties)))
+      if (i % 11 === 0) writes.push(single.add(source, creation(path, 'string', properties)))
       else {
         const value = Buffer.from(at(values, i % values.length))
-        writes.push(source.addAndSet(creation(path, 'json', properties), value))
+        writes.push(single.addAndSet(source, creation(path, 'json', properties), value))
       }
     }
     await Promise.all(writes)

@@ -12,6 +12,7 @@ import type { Path } from '../../dist/topics/path.js'
 import { until } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
+import { single } from '../support/stores/store.js'
 
 const topics = 50_000
 
@@ -92,10 +93,14 @@ await t.test(
     const path = (run: number): Path => `json/00${1000 + 97 * run}` as Path
     const works: Readonly<Record<string, (opened: TopicStore, run: number) => Promise<unknown>>> = {
       'a fetch by path': async (opened, run) => opened.readTopic(path(run), 'json'),
-      'a set': (opened, run) => opened.set(path(run), 'json', Buffer.from('1')),
+      'a set': (opened, run) => single.set(opened, path(run), 'json', Buffer.from('1')),
       'an addAndSet': (opened, run) =>
-        opened.addAndSet({ path: path(run), type: 'json', properties: {}, removal: undefined }, Buffer.from('2')),
-      'a removal': (opened, run) => opened.remove(path(run)),
+        single.addAndSet(
+          opened,
+          { path: path(run), type: 'json', properties: {}, removal: undefined },
+          Buffer.from('2'),
+        ),
+      'a removal': (opened, run) => single.remove(opened, path(run)),
     }
     for (const [name, work] of Object.entries(works)) {
       const touched = await cost(async (opened, run) => void (await work(opened, run)))

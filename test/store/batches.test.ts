@@ -13,7 +13,7 @@ import { compatible, retainsValue } from '../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, planned, readItems, waiting } from '../support/stores/store.js'
+import { creation, planned, readItems, single, waiting } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 interface ModelTopic {
@@ -181,7 +181,7 @@ await eachStore(t, async (t, address) => {
         valueText: undefined,
         constraint: { kind: 'value', text: Buffer.from(text) },
       })
-      const before = await store.addAndSet(creation(path), padded)
+      const before = await single.addAndSet(store, creation(path), padded)
       t.equal(before, 'created')
       const busy = process.cpuUsage()
       const stored = await store.write(Array.from({ length: 1000 }, () => add('[1]')))
@@ -191,7 +191,7 @@ await eachStore(t, async (t, address) => {
       t.strictSame(new Set(inBatch as readonly string[]), new Set(['set', 'present']), 'on one that the batch sets')
       const { user, system } = process.cpuUsage(busy)
       t.ok(user + system < 1_500_000, `${Math.round((user + system) / 1000)} ms of CPU, where it was 5,000`)
-      await store.remove(path)
+      await single.remove(store, path)
     },
   )
 
@@ -206,7 +206,7 @@ await eachStore(t, async (t, address) => {
 async function together(t: Test, store: TopicStore): Promise<void> {
   await store.removeMatches(planned('*.*'), waiting)
   const names = ['c/1', 'c/2', 'c/3'] as const
-  for (const name of names) await store.addAndSet(creation(name), Buffer.from('100'))
+  for (const name of names) await single.addAndSet(store, creation(name), Buffer.from('100'))
   let committed = 0
   let conflicts = 0
   const lanes = Array.from({ length: 16 }, async (_, lane) => {
@@ -224,7 +224,7 @@ async function together(t: Test, store: TopicStore): Promise<void> {
       const result = await store.write([move(from, -1), move(to, 1)])
       if (isRefused(result)) conflicts++
       else committed++
-      await store.addAndSet(creation(`other/${lane}`), Buffer.from(String(i)))
+      await single.addAndSet(store, creation(`other/${lane}`), Buffer.from(String(i)))
       const sum = (await readItems(store, { plan: planned('?c//') })).items.reduce(
         (s, { value }) => s + Number(value),
         0,

@@ -12,7 +12,7 @@ import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { treeOrder } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
-import { creation, planned, spin, waiting, watched } from '../support/stores/store.js'
+import { creation, planned, single, spin, waiting, watched } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const valueText = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
@@ -53,29 +53,29 @@ await eachStore(t, async (t, address) => {
 
   await t.test('concurrent writes to one path take effect one after another', async (t) => {
     const outcomes = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => store.addAndSet(creation('hot'), valueText(i))),
+      Array.from({ length: 200 }, (_, i) => single.addAndSet(store, creation('hot'), valueText(i))),
     )
     t.equal(outcomes.filter((outcome) => outcome === 'created').length, 1, 'one creates')
     t.equal(outcomes.filter((outcome) => outcome === 'updated').length, 199, 'the others update')
     const sets = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => store.set('hot' as Path, 'json', valueText(i))),
+      Array.from({ length: 200 }, (_, i) => single.set(store, 'hot' as Path, 'json', valueText(i))),
     )
     t.ok(
       sets.every((outcome) => outcome === 'set'),
       'each set finds it',
     )
     t.match(await read('hot'), /^{"path":"hot","type":"json","value":\d+}$/, 'one of the values remains')
-    const removals = await Promise.all(Array.from({ length: 50 }, () => store.remove('hot' as Path)))
+    const removals = await Promise.all(Array.from({ length: 50 }, () => single.remove(store, 'hot' as Path)))
     t.equal(removals.filter(Boolean).length, 1, 'one removes')
     const adds = await Promise.all(
-      Array.from({ length: 50 }, (_, i) => store.add(creation('hot', i % 2 === 0 ? 'json' : 'string'))),
+      Array.from({ length: 50 }, (_, i) => single.add(store, creation('hot', i % 2 === 0 ? 'json' : 'string'))),
     )
     t.equal(adds.filter((outcome) => outcome === 'created').length, 1, 'one adds')
     const mixed = await Promise.all([
-      store.set('hot' as Path, 'json', valueText(1)),
-      store.set('hot' as Path, 'string', valueText('1')),
-      store.addAndSet(creation('hot', 'string'), valueText('2')),
-      store.addAndSet(creation('hot', 'json'), valueText(2)),
+      single.set(store, 'hot' as Path, 'json', valueText(1)),
+      single.set(store, 'hot' as Path, 'string', valueText('1')),
+      single.addAndSet(store, creation('hot', 'string'), valueText('2')),
+      single.addAndSet(store, creation('hot', 'json'), valueText(2)),
     ])
     t.strictSame(
       mixed,
@@ -86,7 +86,7 @@ await eachStore(t, async (t, address) => {
 
   await t.test("an update may repeat a topic's properties or omit them; others are incompatible", async (t) => {
     const write = (properties: Properties, value: unknown) =>
-      store.addAndSet(creation('props', 'json', properties), valueText(value))
+      single.addAndSet(store, creation('props', 'json', properties), valueText(value))
     t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }, 1), 'created')
     const same: readonly Properties[] = [
       { VALIDATE_VALUES: 'true', colour: 'red' },
@@ -121,9 +121,12 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test('a topic that retains no values has none, whichever way it is written', async (t) => {
-    t.equal(await store.addAndSet(creation('none', 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(1)), 'created')
-    t.equal(await store.set('none' as Path, 'json', valueText(2)), 'set')
-    t.equal(await store.addAndSet(creation('none'), valueText(3)), 'updated')
+    t.equal(
+      await single.addAndSet(store, creation('none', 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(1)),
+      'created',
+    )
+    t.equal(await single.set(store, 'none' as Path, 'json', valueText(2)), 'set')
+    t.equal(await single.addAndSet(store, creation('none'), valueText(3)), 'updated')
     t.equal(await read('none'), '{"path":"none","type":"json"}')
   })
 
@@ -136,7 +139,7 @@ await eachStore(t, async (t, address) => {
       '{"b":1,"a":{"b":[]},"b":2}',
       '"\\u0000 \\ud800 é 𝄞"',
     ]) {
-      await store.addAndSet(creation('é/𝄞'), Buffer.from(text))
+      await single.addAndSet(store, creation('é/𝄞'), Buffer.from(text))
       t.equal(await read('é/𝄞'), `{"path":"é/𝄞","type":"json","value":${text}}`, text)
     }
   })
@@ -149,7 +152,7 @@ await eachStore(t, async (t, address) => {
       ['b/3', 50],
       ['b/4', 50],
     ] as const) {
-      await store.addAndSet(creation(path), valueText('x'.repeat(length)))
+      await single.addAndSet(store, creation(path), valueText('x'.repeat(length)))
     }
     const items = (await page('*b//')).text
     const lengths = (JSON.parse(`[${items}]`) as object[]).map((item) => JSON.stringify(item).length)
@@ -170,7 +173,8 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test('one page can span many key ranges', async (t) => {
-    for (let i = 0; i < 40; i++) await store.addAndSet(creation(`r/${String(i).padStart(2, '0')}/x`), valueText(i))
+    for (let i = 0; i < 40; i++)
+      await single.addAndSet(store, creation(`r/${String(i).padStart(2, '0')}/x`), valueText(i))
     const selector = `#${Array.from({ length: 40 }, (_, i) => `>r/${String(i).padStart(2, '0')}/x`).join('////')}`
     const paths = ({ text }: { text: string }): string[] =>
       (JSON.parse(`[${text}]`) as { path: string }[]).map((item) => item.path)
@@ -183,7 +187,7 @@ await eachStore(t, async (t, address) => {
   await t.test('a cancelled reader gets no page, and a cancelled bulk removal removes nothing', async (t) => {
     const gone = { cancelled: true }
     const query = { plan: planned('*.*nothing.*'), type: 'json', size: 10, bytesMax: 1000, after: undefined } as const
-    await Promise.all(Array.from({ length: 3000 }, (_, i) => store.addAndSet(creation(`c/${i}`), valueText(i))))
+    await Promise.all(Array.from({ length: 3000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
     const isCancelled = (reason: unknown): boolean => reason instanceof Cancelled
     const slow = watched(query.plan, () => spin(0.05))
     const readPage = async (): Promise<unknown> => store.readPage({ ...query, plan: slow }, gone)
@@ -197,7 +201,7 @@ await eachStore(t, async (t, address) => {
     await clear()
     const paths = Array.from({ length: 1500 }, (_, i) => `m/${i % 3}/${i}`)
     await Promise.all(
-      paths.map((path, i) => store.addAndSet(creation(path, i % 2 === 0 ? 'json' : 'string'), valueText('x'))),
+      paths.map((path, i) => single.addAndSet(store, creation(path, i % 2 === 0 ? 'json' : 'string'), valueText('x'))),
     )
     t.equal(await store.countMatches(planned('*m/1//'), 'any', waiting), 500, 'a subtree is counted')
     t.equal(await store.countMatches(planned('*m//'), 'string', waiting), 750, 'a type is counted')
@@ -210,10 +214,10 @@ await eachStore(t, async (t, address) => {
 
   await t.test('a walk returns every topic complete, in tree order', async (t) => {
     const properties = { colour: 'red', REMOVAL: 'when no updates for 30d' }
-    await store.addAndSet(creation('w', 'json', properties), valueText(1))
-    await store.add(creation('w/none'))
-    await store.addAndSet(creation('w/text', 'string'), valueText('é'))
-    await store.addAndSet(creation('w-x'), valueText([1]))
+    await single.addAndSet(store, creation('w', 'json', properties), valueText(1))
+    await single.add(store, creation('w/none'))
+    await single.addAndSet(store, creation('w/text', 'string'), valueText('é'))
+    await single.addAndSet(store, creation('w-x'), valueText([1]))
     const topics: unknown[] = []
     for await (const { path, type, properties, valueText } of store.walk(planned('*.*'), waiting)) {
       topics.push([path, type, properties, valueText && Buffer.from(valueText).toString()])
@@ -237,12 +241,12 @@ await eachStore(t, async (t, address) => {
         later: 'when time after 4102444800000',
         clause: "when time after 5 remove '*swept//'",
       }
-      await store.addAndSet(creation('swept/1'), valueText(1))
+      await single.addAndSet(store, creation('swept/1'), valueText(1))
       const startMs = Date.now()
       for (const [path, REMOVAL] of Object.entries(policies))
-        await store.addAndSet(creation(path, 'json', { REMOVAL }), valueText(1))
+        await single.addAndSet(store, creation(path, 'json', { REMOVAL }), valueText(1))
       for (let idleGoneMs = 0; idleGoneMs === 0; ) {
-        await store.set('kept' as Path, 'json', valueText(2))
+        await single.set(store, 'kept' as Path, 'json', valueText(2))
         await store.removeDue()
         if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
         if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one goes after ${idleGoneMs} ms`)
@@ -254,7 +258,7 @@ await eachStore(t, async (t, address) => {
       t.equal(await read('kept'), '{"path":"kept","type":"json","value":2}', 'the one that is updated stays')
       const ended = async (): Promise<boolean> => ((await store.removeDue()).nextMs ?? Infinity) > Date.now()
       while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 20))
-      await store.addAndSet(creation('swept/1'), valueText(1))
+      await single.addAndSet(store, creation('swept/1'), valueText(1))
       await store.removeDue()
       await new Promise((resolve) => setTimeout(resolve, 200))
       t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is not executed again')
@@ -393,24 +397,28 @@ async function againstMap(
     const incompatible = known !== undefined && known.type !== type
     switch (random.below(7)) {
       case 0:
-        expect(`add ${path}`, await store.add(creation(path, type)), known === undefined ? 'created' : 'present')
+        expect(
+          `add ${path}`,
+          await single.add(store, creation(path, type)),
+          known === undefined ? 'created' : 'present',
+        )
         if (known === undefined) topics.set(path, { type, value: undefined })
         break
       case 1: {
         const expected = known === undefined ? 'no_such_topic' : incompatible ? 'incompatible_type' : 'set'
-        expect(`set ${path}`, await store.set(path as Path, type, Buffer.from(value)), expected)
+        expect(`set ${path}`, await single.set(store, path as Path, type, Buffer.from(value)), expected)
         if (expected === 'set') topics.set(path, { type, value })
         break
       }
       case 2:
       case 3: {
         const expected = known === undefined ? 'created' : incompatible ? 'incompatible_type' : 'updated'
-        expect(`addAndSet ${path}`, await store.addAndSet(creation(path, type), Buffer.from(value)), expected)
+        expect(`addAndSet ${path}`, await single.addAndSet(store, creation(path, type), Buffer.from(value)), expected)
         if (!incompatible) topics.set(path, { type, value })
         break
       }
       case 4:
-        expect(`remove ${path}`, await store.remove(path as Path), topics.delete(path))
+        expect(`remove ${path}`, await single.remove(store, path as Path), topics.delete(path))
         break
       case 5: {
         const expected = known === undefined ? 'no_such_topic' : incompatible ? 'incompatible_type' : item(path)

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { makeDirectory } from '../support/stores/store.js'
+import { makeDirectory, single } from '../support/stores/store.js'
 import { tied } from '../support/tied.js'
 
 const topics = 2000
@@ -57,7 +57,7 @@ async function startBoth(t: Test): Promise<{ readonly reader: ChildProcess; read
 }
 
 async function overwriteAll(store: TopicStore): Promise<void> {
-  await Promise.all(Array.from({ length: topics }, (_, i) => store.set(`t/${i}` as Path, 'json', value)))
+  await Promise.all(Array.from({ length: topics }, (_, i) => single.set(store, `t/${i}` as Path, 'json', value)))
 }
 
 const bytesOf = async (store: TopicStore): Promise<number> => (await store.stats()).bytes

@@ -14,7 +14,7 @@ import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, openStore, planned, waiting } from '../support/stores/store.js'
+import { creation, openStore, planned, single, waiting } from '../support/stores/store.js'
 
 const paths = ['a', 'a/b', 'a/b/c', 'ä', 'a/"quoted"/\u{1f600}', 'z']
 const types: readonly TopicType[] = ['json', 'string']
@@ -36,14 +36,14 @@ function randomOperation(random: Random, path: Path, number: number): Operation 
   const value = randomValue(random, number)
   switch (random.below(8)) {
     case 0:
-      return (store) => store.remove(path)
+      return (store) => single.remove(store, path)
     case 1:
-      return (store, extra) => store.add(creation(path, type, { ...extra, ...properties }))
+      return (store, extra) => single.add(store, creation(path, type, { ...extra, ...properties }))
     case 2:
     case 3:
-      return (store) => store.set(path, type, value)
+      return (store) => single.set(store, path, type, value)
     default:
-      return (store, extra) => store.addAndSet(creation(path, type, { ...extra, ...properties }), value)
+      return (store, extra) => single.addAndSet(store, creation(path, type, { ...extra, ...properties }), value)
   }
 }
 
@@ -92,30 +92,34 @@ await t.test('a known topic is written without a read, and a wrong guess only co
     return [outcome, (lean.commits?.writes ?? Number.NaN) - before]
   }
   const create = async (type: TopicType = 'json', properties: Properties = {}): Promise<void> => {
-    t.equal(await lean.add(creation('known', type, properties)), 'created')
+    t.equal(await single.add(lean, creation('known', type, properties)), 'created')
   }
   // A bulk removal does not tell what it removes, as other processes do not: the guess remains, and is wrong.
   const removeUnseen = async (): Promise<void> => {
-    await lean.addAndSet(creation('known'), first)
+    await single.addAndSet(lean, creation('known'), first)
     t.equal(await lean.removeMatches(planned('?known'), waiting), 1)
   }
-  t.same(await counted(() => lean.set(path, 'json', second)), ['no_such_topic', 0], 'unknown: a read decides')
+  t.same(await counted(() => single.set(lean, path, 'json', second)), ['no_such_topic', 0], 'unknown: a read decides')
   await removeUnseen()
-  t.same(await counted(() => lean.set(path, 'json', second)), ['no_such_topic', 1], 'known: a write is tried first')
-  t.same(await counted(() => lean.set(path, 'json', second)), ['no_such_topic', 0], 'and not again')
+  t.same(
+    await counted(() => single.set(lean, path, 'json', second)),
+    ['no_such_topic', 1],
+    'known: a write is tried first',
+  )
+  t.same(await counted(() => single.set(lean, path, 'json', second)), ['no_such_topic', 0], 'and not again')
   await removeUnseen()
-  t.same(await counted(() => lean.remove(path)), [false, 1])
+  t.same(await counted(() => single.remove(lean, path)), [false, 1])
   await removeUnseen()
-  t.same(await counted(() => lean.addAndSet(creation('known'), second)), ['created', 2])
-  t.same(await counted(() => lean.addAndSet(creation('known'), first)), ['updated', 1])
-  await lean.remove(path)
+  t.same(await counted(() => single.addAndSet(lean, creation('known'), second)), ['created', 2])
+  t.same(await counted(() => single.addAndSet(lean, creation('known'), first)), ['updated', 1])
+  await single.remove(lean, path)
   await removeUnseen()
   await create('string')
-  t.same(await counted(() => lean.set(path, 'json', second)), ['incompatible_type', 1])
-  await lean.remove(path)
+  t.same(await counted(() => single.set(lean, path, 'json', second)), ['incompatible_type', 1])
+  await single.remove(lean, path)
   await removeUnseen()
   await create('json', { DONT_RETAIN_VALUE: 'true' })
-  t.same(await counted(() => lean.set(path, 'json', second)), ['set', 1], 'it does not retain values')
+  t.same(await counted(() => single.set(lean, path, 'json', second)), ['set', 1], 'it does not retain values')
   t.equal(await itemAt(lean, path), '{"path":"known","type":"json"}')
 })
 

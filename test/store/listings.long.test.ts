@@ -14,7 +14,7 @@ import type { Path } from '../../dist/topics/path.js'
 import { itemsOf, type Members, type Topic, type TopicType } from '../support/models/model.js'
 import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, planned, spin, waiting, watched } from '../support/stores/store.js'
+import { creation, planned, single, spin, waiting, watched } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const topicCount = 500
@@ -36,7 +36,7 @@ async function plant(store: TopicStore, random: Random): Promise<Map<string, Top
     const properties = random.oneIn(3) ? random.pick(someProperties) : {}
     const value = random.oneIn(4) ? undefined : JSON.stringify(`${path} ${'x'.repeat(random.below(30))}`)
     const made = creation(path, type, properties)
-    writes.push(value === undefined ? store.add(made) : store.addAndSet(made, Buffer.from(value)))
+    writes.push(value === undefined ? single.add(store, made) : single.addAndSet(store, made, Buffer.from(value)))
     topics.set(path, { type, properties, value: properties.DONT_RETAIN_VALUE === undefined ? value : undefined })
   }
   await Promise.all(writes)
@@ -157,7 +157,7 @@ async function largeBranches(t: Test, store: TopicStore): Promise<void> {
   for (const root of ['a', 'b', 'c/d']) {
     for (let i = 0; i < 150; i++) topics.set(`${root}/${i}`, { type: 'json', properties: {}, value: undefined })
   }
-  await Promise.all([...topics.keys()].map((path) => store.add(creation(path))))
+  await Promise.all([...topics.keys()].map((path) => single.add(store, creation(path))))
   for (const limit of [99, 100, 101, 149, 150, 151]) {
     for (const after of [undefined, 'b/3']) {
       const members = { deep_branch_depth: 1, deep_branch_limit: limit, ...(after === undefined ? {} : { after }) }

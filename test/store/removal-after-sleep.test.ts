@@ -61,7 +61,7 @@ const creation = (path, properties) => ({ path, type: 'json', properties, remova
 const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
 `
     const add = (path: string, removal: string): string =>
-      `await store.add(creation('${path}', { REMOVAL: '${removal}' }))\n`
+      `await store.write([{ kind: 'add', ...creation('${path}', { REMOVAL: '${removal}' }) }])\n`
     run(
       [],
       `${open}${add('due', 'when no updates for 1h')}${add('kept', 'when no updates for 3h')}console.log(1)\nawait store.close()`,

@@ -9,7 +9,7 @@ import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import { Clocks } from '../support/clocks.js'
-import { creation } from '../support/stores/store.js'
+import { creation, single } from '../support/stores/store.js'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -39,7 +39,8 @@ async function withStore(t: Test): Promise<Fixture> {
   return {
     clocks,
     store,
-    add: (path, removal, more = {}) => store.addAndSet(creation(path, 'json', { REMOVAL: removal, ...more }), value),
+    add: (path, removal, more = {}) =>
+      single.addAndSet(store, creation(path, 'json', { REMOVAL: removal, ...more }), value),
     isThere: (path) => typeof store.readTopic(path as Path, 'json') !== 'string',
     sweep,
   }
@@ -77,7 +78,7 @@ await t.test('every set counts as an update, even of the same value or of one th
   for (let round = 0; round < 3; round++) {
     clocks.pass(9 * minute)
     t.equal(await sweep(), 0, 'what was updated lately stays')
-    for (const path of ['same', 'unretained'] as Path[]) t.equal(await store.set(path, 'json', value), 'set')
+    for (const path of ['same', 'unretained'] as Path[]) t.equal(await single.set(store, path, 'json', value), 'set')
   }
   clocks.pass(10 * minute - 1)
   t.equal(await sweep(), 0)
@@ -147,11 +148,11 @@ await t.test('two concurrent sweeps remove each topic once', async (t) => {
 await t.test('a clause removes what its selector matches, once, and its own topic stays', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   await add('guard', "when no updates for 10m remove '*guarded//'")
-  for (const path of ['guarded', 'guarded/a', 'other']) await store.addAndSet(creation(path), value)
+  for (const path of ['guarded', 'guarded/a', 'other']) await single.addAndSet(store, creation(path), value)
   clocks.pass(10 * minute)
   t.equal(await sweepUntil(2, sweep), 2)
   t.ok(isThere('guard') && isThere('other') && !isThere('guarded/a'))
-  await store.addAndSet(creation('guarded'), value)
+  await single.addAndSet(store, creation('guarded'), value)
   clocks.pass(hour)
   t.equal(await sweep(), 0)
   t.equal(await sweepUntil(1, sweep, 500), 0, 'the clause is not executed again')
@@ -160,7 +161,7 @@ await t.test('a clause removes what its selector matches, once, and its own topi
 await t.test('due topics do not wait for clauses, however long those take', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   for (let i = 0; i < 20; i++) await add(`guard/${i}`, `when no updates for 10m remove '*.*nothing${i}.*'`)
-  await Promise.all(Array.from({ length: 20_000 }, (_, i) => store.addAndSet(creation(`many/${i}`), value)))
+  await Promise.all(Array.from({ length: 20_000 }, (_, i) => single.addAndSet(store, creation(`many/${i}`), value)))
   await add('plain', 'when no updates for 10m')
   clocks.pass(10 * minute)
   const start = performance.now()
@@ -177,14 +178,14 @@ await t.test('due topics do not wait for clauses, however long those take', asyn
 
 await t.test('an update while a clause waits for its turn keeps the clause from being executed', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
-  for (const path of ['kept', 'gone']) await store.addAndSet(creation(path), value)
-  await Promise.all(Array.from({ length: 20_000 }, (_, i) => store.addAndSet(creation(`many/${i}`), value)))
+  for (const path of ['kept', 'gone']) await single.addAndSet(store, creation(path), value)
+  await Promise.all(Array.from({ length: 20_000 }, (_, i) => single.addAndSet(store, creation(`many/${i}`), value)))
   await add('guard/1', "when no updates for 10m remove '*.*nothing.*'")
   await add('guard/2', "when no updates for 10m remove '>kept'")
   await add('guard/3', "when no updates for 10m remove '>gone'")
   clocks.pass(10 * minute)
   await sweep()
-  t.equal(await store.set('guard/2' as Path, 'json', value), 'set', 'updated before its turn')
+  t.equal(await single.set(store, 'guard/2' as Path, 'json', value), 'set', 'updated before its turn')
   t.equal(await sweepUntil(1, sweep), 1)
   t.ok(isThere('kept') && !isThere('gone'))
 })
@@ -196,9 +197,9 @@ await t.test('a clause that the close of the store interrupts is completed after
   const first = openLmdbStore(options)
   await first.removeDue()
   const removal = "when no updates for 10m remove '*many//'"
-  await first.addAndSet(creation('guard', 'json', { REMOVAL: removal }), value)
+  await single.addAndSet(first, creation('guard', 'json', { REMOVAL: removal }), value)
   const many = 20_000
-  await Promise.all(Array.from({ length: many }, (_, i) => first.addAndSet(creation(`many/${i}`), value)))
+  await Promise.all(Array.from({ length: many }, (_, i) => single.addAndSet(first, creation(`many/${i}`), value)))
   clocks.pass(10 * minute)
   await first.removeDue()
   const topics = (): number => (first.stats() as { topics: number }).topics
@@ -225,8 +226,12 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   const first = openLmdbStore(options)
   const target = creation('target')
   await first.removeDue()
-  await first.addAndSet(creation('guard', 'json', { REMOVAL: "when no updates for 10m remove '>target'" }), value)
-  await first.addAndSet(target, value)
+  await single.addAndSet(
+    first,
+    creation('guard', 'json', { REMOVAL: "when no updates for 10m remove '>target'" }),
+    value,
+  )
+  await single.addAndSet(first, target, value)
   clocks.pass(10 * minute)
   await first.removeDue()
   for (const end = performance.now() + 20_000; first.commits?.inFlight === 0 && performance.now() < end; ) {
@@ -237,7 +242,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
 
   const second = openLmdbStore(options)
   t.equal(second.readTopic(target.path, 'json'), 'no_such_topic', 'the target was removed')
-  await second.addAndSet(target, value)
+  await single.addAndSet(second, target, value)
   const { removed, nextMs } = await second.removeDue()
   await second.close()
   return removed === 0 && nextMs === undefined

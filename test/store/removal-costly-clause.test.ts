@@ -9,7 +9,7 @@ import type { Logger } from '../../dist/ops/log.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { until } from '../support/service/server.js'
-import { creation, load, planned, readItems } from '../support/stores/store.js'
+import { creation, load, planned, readItems, single } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const costly = `*u${'[\\pL\\PN]'.repeat(500)}`
@@ -22,8 +22,8 @@ await eachStore(t, async (t, address) => {
     REMOVAL: `when time after 0 remove '${selector.replaceAll('\\', '\\\\')}'`,
   })
   await load(first, ['u', 'uL1', 'other/1'])
-  await first.add(creation('guard/1', 'json', removing(costly)))
-  await first.add(creation('guard/2', 'json', removing('*other//')))
+  await single.add(first, creation('guard/1', 'json', removing(costly)))
+  await single.add(first, creation('guard/2', 'json', removing('*other//')))
   await first.close()
   const store = await openStore(address, options)
   const findings: string[] = []

@@ -9,7 +9,7 @@ import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { Clocks } from '../support/clocks.js'
-import { creation } from '../support/stores/store.js'
+import { creation, single } from '../support/stores/store.js'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -21,7 +21,7 @@ const withRemoval = (removal: string | undefined): Properties => (removal === un
 function createMany(store: TopicStore, count: number, removal?: string): Promise<unknown> {
   return Promise.all(
     Array.from({ length: count }, (_, i) =>
-      store.addAndSet(creation(`many/${i}`, 'json', withRemoval(removal)), value),
+      single.addAndSet(store, creation(`many/${i}`, 'json', withRemoval(removal)), value),
     ),
   )
 }
@@ -62,12 +62,16 @@ await t.test('a clause is executed once, even if its topic is updated meanwhile'
   const clocks = new Clocks()
   const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: clocks.read })
   const topics = 5000
-  await store.addAndSet(creation('guard', 'json', withRemoval("when no updates for 10m remove '*many//'")), value)
+  await single.addAndSet(
+    store,
+    creation('guard', 'json', withRemoval("when no updates for 10m remove '*many//'")),
+    value,
+  )
   await createMany(store, topics)
   clocks.pass(10 * minute)
   await store.removeDue()
   await until(() => topicCount(store) <= topics)
-  t.equal(await store.set('guard' as Path, 'json', value), 'set')
+  t.equal(await single.set(store, 'guard' as Path, 'json', value), 'set')
   t.ok(topicCount(store) > 1, 'its matches are being removed')
   await until(() => topicCount(store) === 1)
   await createMany(store, 1)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openStore } from '../../dist/store/open.js'
 import { medianOf } from '../support/elements.js'
-import { creation } from '../support/stores/store.js'
+import { creation, single } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const clauses = 20_000
@@ -34,7 +34,7 @@ await eachStore(t, async (t, address) => {
   const properties = { REMOVAL: removal }
   for (let added = 0; added < clauses; added += 1000) {
     const paths = Array.from({ length: 1000 }, (_, i) => `guard/${added + i}`)
-    await Promise.all(paths.map((path) => store.add(creation(path, 'json', properties))))
+    await Promise.all(paths.map((path) => single.add(store, creation(path, 'json', properties))))
   }
   const firstMs = await sweepMs()
   const laterMs: number[] = []

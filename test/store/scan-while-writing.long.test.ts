@@ -17,12 +17,12 @@ import { Scans } from '../../dist/store/lmdb/scans.js'
 import { Slabs } from '../../dist/store/lmdb/slab.js'
 import { walk } from '../../dist/store/lmdb/walk.js'
 import { Writes } from '../../dist/store/lmdb/writes.js'
-import type { TopicStore } from '../../dist/store/store.js'
+import type { TopicStore, WriteOperation } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
 import { treeOrder } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, load, openStore, planned, readItems, spin, watched } from '../support/stores/store.js'
+import { creation, load, openStore, planned, readItems, single, spin, watched } from '../support/stores/store.js'
 
 const groups = 150
 
@@ -41,9 +41,9 @@ async function disturb(store: TopicStore, random: Random, ended: () => boolean):
     await Promise.all(
       [...batch].map(async (path) => {
         writes++
-        if (existing.delete(path)) return void (await store.remove(path as Path))
+        if (existing.delete(path)) return void (await single.remove(store, path as Path))
         existing.add(path)
-        await store.addAndSet(creation(path), Buffer.from(JSON.stringify(path)))
+        await single.addAndSet(store, creation(path), Buffer.from(JSON.stringify(path)))
       }),
     )
   }
@@ -115,7 +115,7 @@ function openParts(t: Test) {
 
 t.test('no snapshot is held between the slices of a scan or a bulk removal', async (t) => {
   const { environment, readPage, writes, removeMatches, holdsSnapshot } = openParts(t)
-  await load(writes as Partial<TopicStore> as TopicStore, lasting())
+  await load({ write: ([operation]) => writes.write(operation as WriteOperation) }, lasting())
   await new Promise(setImmediate)
   t.notOk(holdsSnapshot(), 'none is held before the first read')
 

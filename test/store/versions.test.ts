@@ -4,7 +4,7 @@ import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { Versions } from '../../dist/store/lmdb/versions.js'
 import type { Finding } from '../../dist/store/store.js'
-import { creation } from '../support/stores/store.js'
+import { creation, single } from '../support/stores/store.js'
 
 const blockSize = 8
 
@@ -28,7 +28,9 @@ await t.test('a store goes on creating and updating topics through many blocks',
   const properties = { REMOVAL: 'when no updates for 1h' }
   const numbers = Array.from({ length: 10 }, (_, i) => i)
   for (let round = 0; round < 40; round++) {
-    const written = numbers.map((i) => store.addAndSet(creation(`a/${i}`, 'json', properties), Buffer.from(`${round}`)))
+    const written = numbers.map((i) =>
+      single.addAndSet(store, creation(`a/${i}`, 'json', properties), Buffer.from(`${round}`)),
+    )
     for (const outcome of await Promise.all(written)) t.equal(outcome, round === 0 ? 'created' : 'updated')
   }
   const findings: Finding[] = []

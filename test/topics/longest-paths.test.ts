@@ -5,7 +5,7 @@ import { pathBytesMax } from '../../dist/limits.js'
 import { encodeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import { keyAfter, rangesFrom, subtreeRange, topicRange } from '../../dist/topics/range.js'
-import { openStore, readItems, waiting } from '../support/stores/store.js'
+import { openStore, readItems, single, waiting } from '../support/stores/store.js'
 
 const path = (text: string): Path => parsePath(text) as Path
 const paths = ['a', 'b', 'é'].map((last) => path(`t/${'x'.repeat(pathBytesMax - 2 - Buffer.byteLength(last))}${last}`))
@@ -13,7 +13,7 @@ const paths = ['a', 'b', 'é'].map((last) => path(`t/${'x'.repeat(pathBytesMax -
 t.test('the longest paths are stored, walked and removed like any other', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   for (const each of paths)
-    await store.addAndSet({ path: each, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
+    await single.addAndSet(store, { path: each, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
 
   const plan = { ranges: [subtreeRange(path('t'))], matcher: undefined }
   const pathsAfter = async (after?: Path): Promise<string[]> => {

@@ -16,7 +16,7 @@ import type { Path } from '../../topics/path.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock } from '../clock.js'
-import type { BatchResult, Creation, TopicStore, WriteAction, WriteOperation } from '../store.js'
+import type { BatchResult, Creation, WriteAction, WriteOperation } from '../store.js'
 import type { Commits } from './commits.js'
 import type { WriteSize } from './disk-room.js'
 import { type Environment, plainVersion, type Tree } from './environment.js'
@@ -101,7 +101,7 @@ class Stored implements StoredTopic {
   }
 }
 
-export class Batches implements Pick<TopicStore, 'write'> {
+export class Batches {
   readonly #environment: Environment
   readonly #commits: Commits
   readonly #now: Clock
@@ -118,8 +118,8 @@ export class Batches implements Pick<TopicStore, 'write'> {
     this.#plainTopics = plainTopics
   }
 
-  /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
-  readonly write = (operations: readonly WriteOperation[]): Promise<BatchResult> => {
+  /** Carries out all operations or, if one is refused, none. */
+  write(operations: readonly WriteOperation[]): Promise<BatchResult> {
     const batch: Batch = { operations: operations.map((operation) => this.#prepare(operation)), result: undefined }
     return this.#commits
       .run(true, () => this.#enqueue(batch), sizeOf(batch))

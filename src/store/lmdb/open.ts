@@ -3,8 +3,9 @@
  * it opens; environment.ts says why.
  */
 import { statSync } from 'node:fs'
+import { aloneOf } from '../batch.js'
 import { type Clock, now } from '../clock.js'
-import { StoreError, type TopicStore } from '../store.js'
+import { type BatchResult, StoreError, type TopicStore, type WriteOperation } from '../store.js'
 import { backup } from './backup.js'
 import { Batches } from './batches.js'
 import { BulkRemoval } from './bulk-removal.js'
@@ -125,14 +126,17 @@ function createChanges(
   snapshots: Snapshots,
   commits: Commits,
   clock: Clock,
-): Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | 'removeMatches' | 'countMatches' | 'write'> {
+): Pick<TopicStore, 'write' | 'removeMatches' | 'countMatches'> {
   const slabs = new Slabs()
   const plainTopics = new PlainTopics()
   const writes = new Writes(environment, snapshots, commits, clock, slabs, plainTopics)
-  const { set, add, addAndSet, remove } = writes
+  const batches = new Batches(environment, commits, clock, slabs, plainTopics)
   const { removeMatches, countMatches } = new BulkRemoval(environment, snapshots, writes)
-  const { write } = new Batches(environment, commits, clock, slabs, plainTopics)
-  return { set, add, addAndSet, remove, removeMatches, countMatches, write }
+  const write = (operations: readonly WriteOperation[]): Promise<BatchResult> => {
+    const alone = aloneOf(operations)
+    return alone === undefined ? batches.write(operations) : writes.write(alone)
+  }
+  return { write, removeMatches, countMatches }
 }
 
 /** Has each block of version numbers followed by another. */

@@ -15,8 +15,16 @@ import { conflictsMax } from '../../limits.js'
 import type { Path } from '../../topics/path.js'
 import { compatible } from '../../topics/properties.js'
 import { type TopicType, topicTypes } from '../../topics/topic.js'
+import { resultOfOne } from '../batch.js'
 import type { Clock } from '../clock.js'
-import { type Absent, type Creation, StoreError, type TopicStore } from '../store.js'
+import {
+  type BatchResult,
+  type Creation,
+  StoreError,
+  type WriteOperation,
+  type WriteOutcome,
+  type WriteRefusal,
+} from '../store.js'
 import type { Commits } from './commits.js'
 import { smallWrite, type WriteSize } from './disk-room.js'
 import { type Environment, plainVersion } from './environment.js'
@@ -26,21 +34,20 @@ import { type ItemBytes, putItem, type Slabs } from './slab.js'
 import { propertiesBytes, readSpecification, type StoredSpecification } from './specification.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
 
+type Outcome = WriteOutcome | WriteRefusal
+
 /** A write that lmdb executes if its condition holds, and then there is this outcome. */
-interface Write<T> {
-  readonly outcome: T
+interface Write {
+  readonly outcome: Outcome
   readonly size: WriteSize
   /** Passes the write to lmdb, all of it in one turn. @returns whether its condition held, once it is on disk */
   readonly enqueue: () => Promise<boolean>
 }
 
 /** What follows from the topic as it was read: an outcome that changes nothing, or a write. */
-type Decision<T extends string | boolean> = T | Write<T>
+type Decision = Outcome | Write
 
-type AddAndSetOutcome = Awaited<ReturnType<TopicStore['addAndSet']>>
-
-/** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
-export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove'> {
+export class Writes {
   readonly #environment: Environment
   readonly #snapshots: Snapshots
   readonly #commits: Commits
@@ -64,9 +71,27 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     this.#plainTopics = plainTopics
   }
 
-  readonly set: TopicStore['set'] = (path, type, valueText) => {
+  /** Carries out one operation, which has no constraint. */
+  async write(operation: WriteOperation): Promise<BatchResult> {
+    return resultOfOne(operation, await this.#outcomeOf(operation))
+  }
+
+  #outcomeOf(operation: WriteOperation): Promise<Outcome> {
+    switch (operation.kind) {
+      case 'set':
+        return this.#set(operation.path, operation.type, operation.valueText)
+      case 'add':
+        return this.#add(operation)
+      case 'addAndSet':
+        return this.#addAndSet(operation, operation.valueText)
+      case 'remove':
+        return this.#remove(operation.path)
+    }
+  }
+
+  #set(path: Path, type: TopicType, valueText: Uint8Array | undefined): Promise<Outcome> {
     const item = this.#slabs.item(path, type, valueText)
-    const decide = (): Decision<'set' | Absent> => {
+    const decide = (): Decision => {
       if (this.#isPlain(path, type)) return this.#overwritePlain(path, type, item, 'set')
       const stored = readSpecification(this.#environment.specifications, path)
       if (stored === undefined) return 'no_such_topic'
@@ -77,19 +102,19 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     return this.#write(this.#overwritePlain(path, type, item, 'set'), decide)
   }
 
-  readonly add: TopicStore['add'] = (creation) => {
+  #add(creation: Creation): Promise<Outcome> {
     const item = this.#slabs.item(creation.path, creation.type, undefined)
-    return this.#execute<'created' | 'present'>(() => {
+    return this.#execute(() => {
       if (this.#environment.specifications.getBinaryFast(creation.path) !== undefined) return 'present'
       return this.#create(creation, item, 'created')
     })
   }
 
-  readonly addAndSet: TopicStore['addAndSet'] = (creation, valueText) => {
+  #addAndSet(creation: Creation, valueText: Uint8Array | undefined): Promise<Outcome> {
     const { path, type, properties } = creation
     const item = this.#slabs.item(path, type, valueText)
     const suitsPlain = compatible({}, properties)
-    const decide = (): Decision<AddAndSetOutcome> => {
+    const decide = (): Decision => {
       if (suitsPlain && this.#isPlain(path, type)) return this.#overwritePlain(path, type, item, 'updated')
       const stored = readSpecification(this.#environment.specifications, path)
       if (stored === undefined) return this.#create(creation, item, 'created')
@@ -101,28 +126,29 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     return this.#write(this.#overwritePlain(path, type, item, 'updated'), decide)
   }
 
-  readonly remove: TopicStore['remove'] = (path) => {
-    const decide = (): Decision<boolean> => this.#decideRemoval(path)
+  #remove(path: Path): Promise<Outcome> {
+    const decide = (): Decision => this.#decideRemoval(path)
     const type = topicTypes.find((type) => this.#plainTopics.has(path, type))
     return type === undefined ? this.#execute(decide) : this.#write(this.#plainRemoval(path, type), decide)
   }
 
   /** Removes a topic that was read as `stored`; if it has changed since, it is read and decided on again. */
-  removeRead(path: Path, stored: StoredSpecification): Promise<boolean> {
-    return this.#write(this.#removal(path, stored), () => this.#decideRemoval(path))
+  async removeRead(path: Path, stored: StoredSpecification): Promise<boolean> {
+    const outcome = await this.#write(this.#removal(path, stored), () => this.#decideRemoval(path))
+    return outcome === 'removed'
   }
 
-  #execute<T extends string | boolean>(decide: () => Decision<T>): Promise<T> {
+  #execute(decide: () => Decision): Promise<Outcome> {
     this.#snapshots.forRequest()
     const decision = decide()
     return typeof decision === 'object' ? this.#write(decision, decide) : Promise.resolve(decision)
   }
 
-  #write<T extends string | boolean>({ outcome, enqueue, size }: Write<T>, decide: () => Decision<T>): Promise<T> {
+  #write({ outcome, enqueue, size }: Write, decide: () => Decision): Promise<Outcome> {
     return this.#commits.run(outcome, enqueue, size, () => this.#decideAgain(decide))
   }
 
-  async #decideAgain<T extends string | boolean>(decide: () => Decision<T>): Promise<T> {
+  async #decideAgain(decide: () => Decision): Promise<Outcome> {
     for (let conflicts = 1; conflicts < conflictsMax; conflicts++) {
       const decision = this.#snapshots.alone(decide)
       if (typeof decision !== 'object') return decision
@@ -141,12 +167,12 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     return isPlain
   }
 
-  #overwritePlain<T>(path: Path, type: TopicType, item: ItemBytes, outcome: T): Write<T> {
+  #overwritePlain(path: Path, type: TopicType, item: ItemBytes, outcome: Outcome): Write {
     const items = this.#environment.items[type]
     return { outcome, size: sizeOf(item), enqueue: () => putItem(items, path, item, plainVersion, plainVersion) }
   }
 
-  #overwrite<T extends string>(path: Path, stored: StoredSpecification, item: ItemBytes, outcome: T): Decision<T> {
+  #overwrite(path: Path, stored: StoredSpecification, item: ItemBytes, outcome: Outcome): Decision {
     const { type, details, version } = stored
     if (details === undefined) return this.#overwritePlain(path, type, item, outcome)
     const put = propertiedUpdate(this.#environment, path, type, details, item, this.#now)
@@ -155,7 +181,7 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     return { outcome, size: sizeOf(item), enqueue }
   }
 
-  #create<T>(creation: Creation, item: ItemBytes, outcome: T): Write<T> {
+  #create(creation: Creation, item: ItemBytes, outcome: Outcome): Write {
     const { path, type } = creation
     const isPlain = isPlainCreation(creation)
     if (isPlain) this.#plainTopics.add(path, type)
@@ -168,23 +194,23 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     return { outcome, size: sizeOf(item, propertiesBytes(creation.properties)), enqueue }
   }
 
-  #decideRemoval(path: Path): Decision<boolean> {
+  #decideRemoval(path: Path): Decision {
     const stored = readSpecification(this.#environment.specifications, path)
-    return stored === undefined ? false : this.#removal(path, stored)
+    return stored === undefined ? 'nothing_removed' : this.#removal(path, stored)
   }
 
   /** The removal of a topic without properties, which has no other records. */
-  #plainRemoval(path: Path, type: TopicType): Write<boolean> {
+  #plainRemoval(path: Path, type: TopicType): Write {
     this.#plainTopics.delete(path, type)
     const remove = removal(this.#environment, path, { type, details: undefined })
     const enqueue = (): Promise<boolean> => this.#environment.items[type].ifVersion(path, plainVersion, remove)
-    return { outcome: true, size: smallWrite, enqueue }
+    return { outcome: 'removed', size: smallWrite, enqueue }
   }
 
-  #removal(path: Path, stored: StoredSpecification): Write<boolean> {
+  #removal(path: Path, stored: StoredSpecification): Write {
     const remove = removal(this.#environment, path, stored)
     const enqueue = (): Promise<boolean> => this.#environment.specifications.ifVersion(path, stored.version, remove)
-    return { outcome: true, size: smallWrite, enqueue }
+    return { outcome: 'removed', size: smallWrite, enqueue }
   }
 }
 

@@ -13,7 +13,7 @@ import type { Path } from '../../topics/path.js'
 import { retainsValue } from '../../topics/properties.js'
 import { encodeItem, valueOfItem } from '../../topics/topic.js'
 import { BatchDecisions, type Change, isRefused, type StoredTopic } from '../batch.js'
-import type { BatchResult, Creation, TopicStore, WriteOperation } from '../store.js'
+import type { BatchResult, Creation, WriteOperation } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
 import { changeTopics, lockKeys, readItems, readTopics } from './batch-statements.js'
 import { Batcher, type Request, type RequestGroup } from './batcher.js'
@@ -54,7 +54,7 @@ interface Stored extends StoredTopic {
 
 type TopicChange = Change<Stored, WriteOperation>
 
-export class Batches implements Pick<TopicStore, 'write'> {
+export class Batches {
   readonly #transact: Transact
   readonly #commits: Commits
   readonly #batcher: Batcher<BatchRequest>

@@ -6,6 +6,7 @@
  * request is rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { aloneOf } from '../batch.js'
 import { StoreError, type TopicStore } from '../store.js'
 import { explained } from './advice.js'
 import { Batches } from './batches.js'
@@ -157,13 +158,12 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
   return {
     ...createReads(clientRead, clientScan),
     ...createListings(clientScan),
-    set: (path, type, valueText) => writes.set(path, type, valueText),
-    add: (creation) => writes.add(creation),
-    addAndSet: (creation, valueText) => writes.addAndSet(creation, valueText),
-    remove: (path) => writes.remove(path),
     removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
     countMatches: (plan, type, cancellation) => countMatching(clientScan, plan, type, cancellation),
-    write: (operations) => batches.write(operations),
+    write(operations) {
+      const alone = aloneOf(operations)
+      return alone === undefined ? batches.write(operations) : writes.write(alone)
+    },
     commits: commits.stats,
     removeDue: () => expiry.removeDue(),
     ...createKeyRecords({ read, write }),

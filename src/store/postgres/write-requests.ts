@@ -7,7 +7,7 @@ import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { retainsValue } from '../../topics/properties.js'
 import { encodeItem, type TopicType } from '../../topics/topic.js'
-import type { Absent, Creation, TopicStore } from '../store.js'
+import type { Absent, Creation } from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
 import type { Request, RequestGroup } from './batcher.js'
 import { columnOfProperties, typeNumbers } from './rows.js'
@@ -38,7 +38,7 @@ export interface AddRequest extends CreationRequest {
 
 export interface AddAndSetRequest extends CreationRequest {
   conflicts: number
-  resolve(outcome: Awaited<ReturnType<TopicStore['addAndSet']>>): void
+  resolve(outcome: 'created' | 'updated' | 'incompatible_type' | 'incompatible_properties'): void
 }
 
 export interface RemoveRequest extends WriteRequest {
@@ -48,7 +48,7 @@ export interface RemoveRequest extends WriteRequest {
 /** A request without the promise that it settles. */
 type Unsettled<R> = Omit<R, 'resolve' | 'reject'>
 
-export function setRequest(path: Path, type: TopicType, valueText: Uint8Array): Unsettled<SetRequest> {
+export function setRequest(path: Path, type: TopicType, valueText: Uint8Array | undefined): Unsettled<SetRequest> {
   const key = encodeKey(path)
   const item = encodeItem(path, type, valueText)
   const bytes = key.length + item.length

@@ -13,10 +13,17 @@
 import { conflictsMax } from '../../limits.js'
 import type { Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
-import type { Path } from '../../topics/path.js'
 import { compatible, retainsValue } from '../../topics/properties.js'
-import type { TopicType } from '../../topics/topic.js'
-import { type Cancellation, type Creation, StoreError, type TopicStore } from '../store.js'
+import { resultOfOne } from '../batch.js'
+import {
+  type BatchResult,
+  type Cancellation,
+  StoreError,
+  type TopicStore,
+  type WriteOperation,
+  type WriteOutcome,
+  type WriteRefusal,
+} from '../store.js'
 import { bytesArray, columnOf, plainArray, textArray } from './arrays.js'
 import { Batcher, type Request, type RequestGroup } from './batcher.js'
 import type { Commits } from './commits.js'
@@ -73,7 +80,7 @@ const topicsMax = 500
 const valueBatches = { inFlightMax: valueBatchesMax, groupsMax: topicsMax, waitMsMax }
 const otherBatches = { inFlightMax: otherBatchesMax, groupsMax: topicsMax, waitMsMax }
 
-export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'remove' | 'removeMatches'> {
+export class Writes implements Pick<TopicStore, 'removeMatches'> {
   readonly #read: Execute
   readonly #scan: Execute
   readonly #commits: Commits
@@ -109,23 +116,29 @@ export class Writes implements Pick<TopicStore, 'set' | 'add' | 'addAndSet' | 'r
     })
   }
 
-  set(path: Path, type: TopicType, valueText: Uint8Array): ReturnType<TopicStore['set']> {
-    const request = setRequest(path, type, valueText)
-    return new Promise((resolve, reject) => this.#sets.add({ ...request, resolve, reject }))
+  /** Carries out one operation, which has no constraint. */
+  async write(operation: WriteOperation): Promise<BatchResult> {
+    return resultOfOne(operation, await this.#outcomeOf(operation))
   }
 
-  add(creation: Creation): ReturnType<TopicStore['add']> {
-    const request = creationRequest(creation, undefined)
-    return new Promise((resolve, reject) => this.#adds.add({ ...request, resolve, reject }))
-  }
-
-  addAndSet(creation: Creation, valueText: Uint8Array): ReturnType<TopicStore['addAndSet']> {
-    const request = creationRequest(creation, retainsValue(creation.properties) ? valueText : undefined)
-    return new Promise((resolve, reject) => this.#addAndSets.add({ ...request, conflicts: 0, resolve, reject }))
-  }
-
-  remove(path: Path): Promise<boolean> {
-    return this.#removeKey(encodeKey(path))
+  async #outcomeOf(operation: WriteOperation): Promise<WriteOutcome | WriteRefusal> {
+    const { kind, path, type, valueText } = operation
+    switch (kind) {
+      case 'set': {
+        const request = setRequest(path, type, valueText)
+        return new Promise((resolve, reject) => this.#sets.add({ ...request, resolve, reject }))
+      }
+      case 'add': {
+        const request = creationRequest(operation, undefined)
+        return new Promise((resolve, reject) => this.#adds.add({ ...request, resolve, reject }))
+      }
+      case 'addAndSet': {
+        const request = creationRequest(operation, retainsValue(operation.properties) ? valueText : undefined)
+        return new Promise((resolve, reject) => this.#addAndSets.add({ ...request, conflicts: 0, resolve, reject }))
+      }
+      case 'remove':
+        return (await this.#removeKey(encodeKey(path))) ? 'removed' : 'nothing_removed'
+    }
   }
 
   async removeMatches(plan: Plan, cancellation: Cancellation): Promise<number> {

@@ -9,6 +9,7 @@ import type { ApiContext } from '../../../dist/api/context.js'
 import { lockDirectory } from '../../../dist/cluster/directory-lock.js'
 import type { Plan } from '../../../dist/selectors/plan.js'
 import { planSelector } from '../../../dist/selectors/planner.js'
+import { writeOne } from '../../../dist/store/batch.js'
 import { dataFile } from '../../../dist/store/lmdb/files.js'
 import { openLmdbStore } from '../../../dist/store/lmdb/open.js'
 import { openStore as openStoreAt } from '../../../dist/store/open.js'
@@ -80,14 +81,27 @@ export function creation(path: string, type: TopicType = 'json', properties: Pro
   return { path: path as Path, type, properties, removal: removalOf(properties) }
 }
 
+/** Each carries out one operation, and resolves to its outcome; for a removal, to whether there was a topic. */
+export const single = {
+  set: (store: Writer, path: Path, type: TopicType, valueText: Uint8Array) =>
+    writeOne(store, { kind: 'set', path, type, valueText }),
+  add: (store: Writer, created: Creation) => writeOne(store, { kind: 'add', ...created, valueText: undefined }),
+  addAndSet: (store: Writer, created: Creation, valueText: Uint8Array) =>
+    writeOne(store, { kind: 'addAndSet', ...created, valueText }),
+  remove: async (store: Writer, path: Path) =>
+    (await writeOne(store, { kind: 'remove', path, valueText: undefined })) === 'removed',
+} as const
+
+type Writer = Pick<TopicStore, 'write'>
+
 /** Creates topics; the value of each is its own path. */
-export async function load(store: TopicStore, paths: readonly string[], type: TopicType = 'json'): Promise<void> {
+export async function load(store: Writer, paths: readonly string[], type: TopicType = 'json'): Promise<void> {
   let next = 0
   const lane = async (): Promise<void> => {
     while (next < paths.length) {
       const path = at(paths, next++)
       const valueText = Buffer.from(JSON.stringify(path))
-      assert.equal(await store.addAndSet(creation(path, type), valueText), 'created')
+      assert.equal(await single.addAndSet(store, creation(path, type), valueText), 'created')
     }
   }
   await Promise.all(Array.from({ length: Math.min(loadsAtOnce, paths.length) }, lane))
