@@ -124,13 +124,6 @@ assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
  */
 export const mapBytes = 2 ** 42
 
-/**
- * Turns of the event loop that a commit may wait for further writes, as long as each turn brings some: by then nearly
- * all clients of the last commit have sent their next write (`npm run bench -- overwrite-256 --driver wrk`). Four
- * turns save no more CPU, and cost latency.
- */
-export const gateTurnsMax = 2
-
 /** Small items on their way to lmdb share buffers of this size, each of which holds hundreds of them. */
 export const slabBytes = 256 * kibibyte
 
@@ -140,21 +133,15 @@ export const itemInSlabBytesMax = 16 * kibibyte
 assert(itemInSlabBytesMax <= slabBytes)
 
 /**
- * In each worker, 2 to this power is how many topics it can know to have no properties: a mebibyte of memory. A write
- * of any other topic costs a read more.
- */
-export const plainTopicsKnownBits = 18
-
-/**
  * A commit that has not returned after this long never will: the disk hangs, or another process died with the lock.
  * Also the deadline of a PostgreSQL statement.
  */
 export const commitDeadlineMs = 10_000
 
 /**
- * How often a write is attempted while other writes keep changing its topic. Each conflict but a first wrong guess
- * means that another write succeeded, so even hundreds of writers of one topic succeed; a write that needs more
- * attempts is refused with 503.
+ * On PostgreSQL, how often a write is attempted while other writes keep changing its topic. Each conflict means that
+ * another write succeeded, so even hundreds of writers of one topic succeed; a write that needs more attempts is
+ * refused with 503.
  */
 export const conflictsMax = 64
 
@@ -170,8 +157,8 @@ export const diskBytesLeftMin = 1024 * kibibyte
 export const removalsInOneCommitMax = 500
 
 /**
- * Operations of batches that one callback of a transaction decides before a further batch waits for the next one:
- * meanwhile this process does nothing else, and no other writes.
+ * Operations that one callback of a transaction decides before a further request waits for the next one: meanwhile this
+ * process does nothing else, and no other writes.
  */
 export const operationsInOneCallbackMax = 500
 

@@ -18,10 +18,14 @@ const program = patchedProgram(
 export * from './sound-commits.js'
 
 export class Commits extends SoundCommits {
-  run(outcome, enqueue, otherwise, count) {
-    if (outcome === true) return super.run(outcome, enqueue, otherwise, count)
-    void super.run(outcome, enqueue)
-    return Promise.resolve(outcome)
+  constructor(transactions, ...rest) {
+    super(transactions, ...rest)
+    this.begin = transactions.begin
+  }
+
+  run(work, size) {
+    const committed = super.run(work, size)
+    return size?.grows ? Promise.resolve(work(this.begin())) : committed
   }
 }
 `,

@@ -254,9 +254,14 @@ export function openEnvironment(directory) {
 export * from './sound-commits.js'
 
 export class Commits extends SoundCommits {
-  run(outcome, enqueue, otherwise, count) {
-    const committed = super.run(outcome, enqueue, otherwise, count)
-    return outcome === true ? committed : Promise.resolve(outcome)
+  constructor(transactions, ...rest) {
+    super(transactions, ...rest)
+    this.begin = transactions.begin
+  }
+
+  run(work, size) {
+    const committed = super.run(work, size)
+    return size?.grows ? Promise.resolve(work(this.begin())) : committed
   }
 }
 `,

@@ -1,41 +1,63 @@
 /**
- * How writes are counted, paused and failed on their way to disk. The test's own promises replace those of lmdb.
+ * How writes share transactions, and are counted, paused and failed on their way to disk. Most tests have transactions
+ * of their own in place of lmdb's, which end when the test decides.
  */
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import t from 'tap'
-import { gateTurnsMax } from '../../dist/limits.js'
+import t, { type Test } from 'tap'
+import { operationsInOneCallbackMax } from '../../dist/limits.js'
+import { now } from '../../dist/store/clock.js'
 import { Commits } from '../../dist/store/lmdb/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/disk-room.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import type { TopicChanges } from '../../dist/store/lmdb/topic-changes.js'
+import { createWrites } from '../../dist/store/lmdb/writes.js'
 import { CommitFailed, StoreError } from '../../dist/store/store.js'
-import { first } from '../support/elements.js'
 
-/** A write that completes or fails when the test decides. */
-function pendingWrite(): {
-  readonly enqueue: () => Promise<boolean>
-  readonly end: (done: boolean) => void
-  readonly fail: (error: Error) => void
-} {
-  let end: (done: boolean) => void = () => {}
-  let fail: (error: Error) => void = () => {}
-  const written = new Promise<boolean>((resolve, reject) => {
-    end = resolve
-    fail = reject
-  })
-  return { enqueue: () => written, end: (done) => end(done), fail: (error) => fail(error) }
+type Room = ConstructorParameters<typeof Commits>[2]
+
+interface Trial {
+  readonly commits: Commits
+  /** Calls the callbacks that wait, and completes their transactions. @returns how many there were */
+  commit(): number
+  /** Calls the callbacks that wait, and fails their transactions. */
+  fail(reason: Error): void
 }
 
-/** The error with which lmdb rejects a write whose commit failed. */
+function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
+  let waiting: { callback: () => void; resolve: () => void; reject: (reason: Error) => void }[] = []
+  const transact = (callback: () => void): Promise<void> =>
+    new Promise((resolve, reject) => waiting.push({ callback, resolve, reject }))
+  const begin = (): TopicChanges => ({ put: () => {} }) as TopicChanges
+  const take = (): typeof waiting => {
+    const taken = waiting
+    waiting = []
+    for (const { callback } of taken) callback()
+    return taken
+  }
+  return {
+    commits: new Commits({ transact, begin }, onBroken, room),
+    commit() {
+      const taken = take()
+      for (const { resolve } of taken) resolve()
+      return taken.length
+    },
+    fail(reason) {
+      for (const { reject } of take()) reject(reason)
+    },
+  }
+}
+
+const sized = (operations: number): WriteSize => ({ ...smallWrite, operations })
+
+/** The error with which lmdb rejects a transaction whose commit failed. */
 function commitReason(): Error {
   return Object.assign(new Error('Commit failed'), { commitError: Promise.reject(new Error('EIO')) })
 }
 
-/** Resolves once every write that waits at the gate has been passed to the store. */
-async function gateOpened(): Promise<void> {
-  for (let turn = 0; turn <= gateTurnsMax; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
+const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
+const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
 
 /** Whether the promise is settled once everything that can run has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -48,85 +70,56 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
+await t.test('writes share a transaction until its callback begins, up to a number of operations', async (t) => {
+  const { commits, commit } = trial(t.fail)
+  const ran: string[] = []
+  const run = (name: string, size?: WriteSize): Promise<string> =>
+    commits.run(() => {
+      ran.push(name)
+      return name
+    }, size)
+  const first = [run('a'), run('b'), run('c', sized(operationsInOneCallbackMax)), run('d')]
+  t.strictSame(ran, [], 'none runs outside of a transaction')
+  t.equal(commit(), 2, 'one transaction for what fits, and one for the rest')
+  t.strictSame(ran, ['a', 'b', 'c', 'd'], 'in their order')
+  t.strictSame(await Promise.all(first), ['a', 'b', 'c', 'd'], 'each gets what its work returned')
+  const later = run('e')
+  t.notOk(await isSettled(later), 'a later one waits for its own')
+  t.equal(commit(), 1)
+  t.equal(await later, 'e')
+  t.match(commits.stats, { inFlight: 0, writes: operationsInOneCallbackMax + 4, failed: 0 })
+  t.equal(
+    commits.stats.batches.read().counts.reduce((sum, count) => sum + count, 0),
+    3,
+  )
+  await commits.close()
+})
+
 await t.test('concurrent pauses and a close all resolve once the last write in flight completes', async (t) => {
-  const commits = new Commits(t.fail)
-  const write = pendingWrite()
-  const written = commits.run('done', write.enqueue)
+  const { commits, commit } = trial(t.fail)
+  const written = commits.run(() => 'done')
   const pauses = [commits.pauseWrites(), commits.pauseWrites()]
   const closed = commits.close()
   t.notOk(await isSettled(Promise.race([...pauses, closed])), 'a write is in flight')
-  write.end(true)
+  commit()
   t.equal(await written, 'done')
   for (const promise of [...pauses, closed]) t.ok(await isSettled(promise))
 })
 
-await t.test('a pause and a close wait for writes that are still at the gate', async (t) => {
-  const commits = new Commits(t.fail)
-  const inFlight = pendingWrite()
-  const first = commits.run('first', inFlight.enqueue)
-  let isEnqueued = false
-  const waiting = commits.run('second', () => {
-    isEnqueued = true
-    return Promise.resolve(true)
-  })
-  let ends = 0
-  const ended = [commits.pauseWrites(), commits.close()]
-  for (const end of ended) void end.then(() => ends++)
-  inFlight.end(true)
-  t.equal(await first, 'first')
-  t.notOk(isEnqueued, 'the second is at the gate')
-  t.match(commits.stats, { inFlight: 1, writes: 2 })
-  t.equal(ends, 0, 'neither has ended')
-  t.equal(await waiting, 'second', 'it passes, although the store is closing')
-  await Promise.all(ended)
-})
-
-await t.test('when its condition does not hold, a write resolves with what follows then', async (t) => {
-  const commits = new Commits(t.fail)
-  const unmet = (): Promise<boolean> => Promise.resolve(false)
-  t.equal(await commits.run('done', unmet), undefined)
-  t.equal(await commits.run('done', unmet, smallWrite, () => Promise.resolve('otherwise')), 'otherwise')
-  const mistake = new Error('mistake')
-  await t.rejects(
-    commits.run('done', unmet, smallWrite, () => Promise.reject(mistake)),
-    mistake,
-  )
-  const never = (): Promise<string> => Promise.reject(new Error('called although the condition held'))
-  t.equal(await commits.run('done', () => Promise.resolve(true), smallWrite, never), 'done')
-  await commits.close()
-})
-
-await t.test('a write that cannot be enqueued is not counted as in flight', async (t) => {
-  const commits = new Commits(t.fail)
-  const mistake = new Error('too long a key')
-  const throwing = (): Promise<boolean> => {
-    throw mistake
-  }
-  await t.rejects(commits.run('done', throwing), mistake)
-  t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
-  t.ok(await isSettled(commits.pauseWrites()), 'a pause does not wait for it')
-  await commits.close()
-})
-
 await t.test('a write that waits during a pause is executed on resume, and rejected on close', async (t) => {
-  const commits = new Commits(t.fail)
+  const { commits, commit } = trial(t.fail)
   await commits.pauseWrites()
-  let calls = 0
-  const write = (): Promise<boolean> => {
-    calls++
-    return Promise.resolve(true)
-  }
-  const first = commits.run('done', write)
-  t.notOk(await isSettled(first))
+  const first = commits.run(() => 'done')
+  t.equal(commit(), 0)
   commits.resumeWrites()
+  t.equal(commit(), 1)
   t.equal(await first, 'done')
   await commits.pauseWrites()
-  const second = commits.run('done', write)
+  const second = commits.run(() => t.fail('it was executed'))
   await commits.close()
-  const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
   t.equal(await second.catch(kindOf), 'unavailable', 'a write that waited')
-  t.equal(await commits.run('done', write).catch(kindOf), 'unavailable', 'a later write')
-  t.equal(calls, 1, 'neither reached the store')
+  t.equal(await commits.run(() => t.fail('it was executed')).catch(kindOf), 'unavailable', 'a later write')
+  t.equal(commit(), 0, 'neither reached the store')
 })
 
 await t.test('a write for which the disk has no room waits for those in flight, or is refused', async (t) => {
@@ -142,105 +135,109 @@ await t.test('a write for which the disk has no room waits for those in flight, 
     release: (operations: number) => (reserved -= operations),
     close: () => {},
   } as const
-  const commits = new Commits(t.fail, room)
-  const inFlight = pendingWrite()
-  const failing = pendingWrite()
-  const first = commits.run('first', inFlight.enqueue)
-  const second = commits.run('second', failing.enqueue)
-  const done = (): Promise<boolean> => Promise.resolve(true)
-  const sized = (operations: number): WriteSize => ({ ...smallWrite, operations })
-  const large = commits.run('large', done, sized(writesAtOnce))
-  const small = commits.run('small', done)
-  await gateOpened()
-  inFlight.end(true)
-  t.equal(await first, 'first')
-  t.notOk(await isSettled(large), 'the first of those that wait needs more')
-  t.notOk(await isSettled(small), 'and no later one passes it')
+  const { commits, commit } = trial(t.fail, room)
   const mistake = new Error('mistake')
-  failing.fail(mistake)
+  const first = commits.run(() => 'first')
+  const second = commits.run(() => {
+    throw mistake
+  })
+  const large = commits.run(() => 'large', sized(writesAtOnce))
+  const small = commits.run(() => 'small')
+  t.equal(commit(), 1)
+  t.equal(await first, 'first')
   await t.rejects(second, mistake)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(commit(), 1)
   t.equal(await large, 'large', 'carried out once there is room')
+  t.notOk(await isSettled(small), 'and no later one passes it')
+  t.equal(commit(), 1)
   t.equal(await small, 'small')
-  const refused = commits.run('too large', done, sized(writesAtOnce + 1))
+  const refused = commits.run(() => 'too large', sized(writesAtOnce + 1))
   await t.rejects(refused, new StoreError('full', 'the disk is nearly full'))
   t.equal(reserved, 0, 'everything is released')
   t.match(commits.stats, { inFlight: 0, writes: 4, failed: 0 })
   await commits.close()
 })
 
-await t.test('a condition that does not hold is not a failure; a failed commit is reported once', async (t) => {
+await t.test('a failed commit fails all its writes, is reported once, and ends all writing', async (t) => {
   const reasons: Error[] = []
-  const commits = new Commits((reason) => reasons.push(reason))
-  const writes = [pendingWrite(), pendingWrite(), pendingWrite()]
-  const [unmet, ...failed] = writes.map(({ enqueue }) => commits.run('done', enqueue))
-  await gateOpened()
-  first(writes).end(false)
-  t.equal(await unmet, undefined)
-  for (const { fail } of writes.slice(1)) fail(commitReason())
-  const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
+  const { commits, commit, fail } = trial((reason) => reasons.push(reason))
+  const done = commits.run(() => 'done')
+  commit()
+  t.equal(await done, 'done')
+  const failed = [commits.run(() => 'first'), commits.run(() => 'second', sized(2))]
+  fail(commitReason())
   for (const promise of failed) t.ok((await reasonOf(promise)) instanceof CommitFailed)
   t.equal(reasons.length, 1)
-  t.match(commits.stats, { inFlight: 0, writes: 3, failed: 2 })
+  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 3 })
+  t.ok((await reasonOf(commits.run(() => t.fail('it was executed')))) instanceof CommitFailed, 'a later one')
+  t.equal(commit(), 0, 'it never reaches lmdb')
+  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 3 }, 'nor is it counted')
   await commits.close()
 })
 
-await t.test(
-  'once a commit has failed, writes at the gate and later ones are rejected and never reach lmdb',
-  async (t) => {
-    const commits = new Commits(() => {})
-    const inFlight = pendingWrite()
-    const never = (): Promise<boolean> => Promise.reject(new Error('it reached lmdb'))
-    const writes = [commits.run('first', inFlight.enqueue), commits.run('second', never)]
-    inFlight.fail(commitReason())
-    const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
-    const reasons = await Promise.all(writes.map(reasonOf))
-    reasons.push(await reasonOf(commits.run('third', never)))
-    for (const reason of reasons) t.ok(reason instanceof CommitFailed)
-    t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 }, 'only the first is counted')
-    await commits.close()
-  },
-)
-
-await t.test('a defect in a write is not reported as a failed commit', async (t) => {
-  const commits = new Commits(t.fail)
-  const first = pendingWrite()
-  const second = pendingWrite()
-  const written = [commits.run('done', first.enqueue), commits.run('done', second.enqueue)] as const
-  await gateOpened()
+await t.test('a defect in a write is no failed commit, and does not touch the others of its transaction', async (t) => {
+  const { commits, commit } = trial(t.fail)
   const defect = new TypeError('ours')
-  first.fail(defect)
-  t.equal(await written[0].catch((error: unknown) => error), defect, 'its caller gets the defect itself')
-  t.match(commits.stats, { inFlight: 1, writes: 1, failed: 0 }, 'the write is no longer counted')
-  second.end(true)
-  t.equal(await written[1], 'done', 'other writes in flight complete')
-  t.equal(await commits.run('done', () => Promise.resolve(true)), 'done', 'and so do later writes')
+  const written = commits.run(() => 'done')
+  const failed = commits.run(() => {
+    throw defect
+  })
+  t.match(commits.stats, { inFlight: 2, writes: 2 })
+  commit()
+  t.equal(await reasonOf(failed), defect, 'its caller gets the defect itself')
+  t.equal(await written, 'done')
+  t.match(commits.stats, { inFlight: 0, writes: 1, failed: 0 }, 'the write is no longer counted')
   await commits.close()
 })
 
-await t.test("LMDB's own error in a transaction's callback is a failed commit", async (t) => {
+await t.test("LMDB's own error of a transaction is a failed commit", async (t) => {
   const reasons: Error[] = []
-  const commits = new Commits((reason) => reasons.push(reason))
+  const { commits, fail } = trial((reason) => reasons.push(reason))
+  const write = commits.run(() => 'done')
   const full = Object.assign(new Error('MDB_MAP_FULL'), { code: -30792 })
-  const write = commits.run('done', () => Promise.reject(full))
-  const failed = await write.catch((error: unknown) => error)
+  fail(full)
+  const failed = await reasonOf(write)
   t.ok(failed instanceof CommitFailed && failed.cause === full)
   t.equal(reasons.length, 1)
   t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 })
   await commits.close()
 })
 
-await t.test('a transaction callback that throws rejects with its error, and later transactions succeed', async (t) => {
-  const { root, keys } = openEnvironment(t.testdir())
-  const commits = new Commits(t.fail)
+async function openWrites(t: Test) {
+  const environment = openEnvironment(t.testdir())
+  const { commits } = createWrites(environment, now, t.fail)
+  t.teardown(async () => {
+    await commits.close()
+    await environment.root.close()
+  })
+  return { environment, commits }
+}
+
+await t.test('in a transaction of lmdb, a write sees those before it, and nobody else does', async (t) => {
+  const { environment, commits } = await openWrites(t)
+  const { meta } = environment
+  const seen: (string | undefined)[] = []
+  const text = (): string | undefined => meta.get('a')?.toString()
+  const first = commits.run(() => meta.putSync('a', Buffer.from('1')))
+  const second = commits.run(() => seen.push(text()))
+  t.equal(text(), undefined, 'not before it is executed')
+  await Promise.all([first, second])
+  t.strictSame(seen, ['1'])
+  environment.freshen()
+  t.equal(text(), '1')
+})
+
+await t.test('a write that throws in a transaction of lmdb leaves the others, and later ones succeed', async (t) => {
+  const { environment, commits } = await openWrites(t)
   const defect = new TypeError('ours')
-  const throwing = (): boolean => {
+  const before = commits.run(() => environment.meta.putSync('a', Buffer.from('1')))
+  const failed = commits.run(() => {
     throw defect
-  }
-  const failed = commits.run('done', () => keys.transaction(throwing))
-  t.equal(await failed.catch((error: unknown) => error), defect)
-  t.equal(await commits.run('done', () => keys.transaction(() => true)), 'done')
-  await commits.close()
-  await root.close()
+  })
+  t.equal(await reasonOf(failed), defect)
+  t.equal(await before, true)
+  t.equal(await commits.run(() => environment.meta.get('a')?.toString()), '1')
 })
 
 await t.test(

@@ -7,17 +7,14 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { now } from '../../dist/store/clock.js'
 import { BulkRemoval } from '../../dist/store/lmdb/bulk-removal.js'
-import { Commits } from '../../dist/store/lmdb/commits.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { createSnapshots } from '../../dist/store/lmdb/fresh-snapshots.js'
 import { PageScan } from '../../dist/store/lmdb/page-scan.js'
-import { PlainTopics } from '../../dist/store/lmdb/plain-topics.js'
 import { Reads } from '../../dist/store/lmdb/reads.js'
 import { Scans } from '../../dist/store/lmdb/scans.js'
-import { Slabs } from '../../dist/store/lmdb/slab.js'
 import { walk } from '../../dist/store/lmdb/walk.js'
-import { Writes } from '../../dist/store/lmdb/writes.js'
-import type { TopicStore, WriteOperation } from '../../dist/store/store.js'
+import { createWrites } from '../../dist/store/lmdb/writes.js'
+import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
 import { treeOrder } from '../support/models/model.js'
@@ -99,23 +96,22 @@ function openParts(t: Test) {
   mkdirSync(directory)
   const environment = openEnvironment(directory)
   const pageScan = new PageScan(environment)
-  const commits = new Commits(() => {})
   const snapshots = createSnapshots(environment.freshen, () => 0)
+  const { commits, write } = createWrites(environment, now, t.fail)
   t.teardown(async () => {
     await commits.close()
     await environment.root.close()
   })
   const { readPage } = new Reads(environment, snapshots, pageScan, new Scans(snapshots))
-  const writes = new Writes(environment, snapshots, commits, now, new Slabs(), new PlainTopics())
-  const { removeMatches } = new BulkRemoval(environment, snapshots, writes)
+  const { removeMatches } = new BulkRemoval(environment, snapshots, commits)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
   const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
-  return { environment, readPage, writes, removeMatches, holdsSnapshot }
+  return { environment, readPage, write, removeMatches, holdsSnapshot }
 }
 
 t.test('no snapshot is held between the slices of a scan or a bulk removal', async (t) => {
-  const { environment, readPage, writes, removeMatches, holdsSnapshot } = openParts(t)
-  await load({ write: ([operation]) => writes.write(operation as WriteOperation) }, lasting())
+  const { environment, readPage, write, removeMatches, holdsSnapshot } = openParts(t)
+  await load({ write }, lasting())
   await new Promise(setImmediate)
   t.notOk(holdsSnapshot(), 'none is held before the first read')
 

@@ -1,7 +1,6 @@
 /**
  * Removing every match of a plan, in bounded steps: collect matches, for one slice or until they fill a commit → remove
- * each under the condition that it has not changed since it was read → the next slice. No snapshot is held between
- * slices. Also counting the matches.
+ * those that are still there → the next slice. No snapshot is held between slices. Also counting the matches.
  */
 import { removalsInOneCommitMax } from '../../limits.js'
 import type { Matcher, Plan } from '../../selectors/plan.js'
@@ -9,32 +8,27 @@ import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
-import { type Cancellation, Cancelled, type TopicStore } from '../store.js'
+import { isRefused } from '../batch.js'
+import { type BatchResult, type Cancellation, Cancelled, type TopicStore } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
+import type { Commits } from './commits.js'
+import { smallWrite } from './disk-room.js'
 import type { Environment, Tree } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import { walkKeys } from './scan.js'
-import { readSpecification, type StoredSpecification } from './specification.js'
-import type { Writes } from './writes.js'
-
-/** A topic that a bulk removal found, as it was then. */
-interface Match {
-  readonly path: Path
-  readonly stored: StoredSpecification
-}
 
 export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMatches'> {
   readonly #specifications: Tree
   readonly #items: Environment['items']
   readonly #snapshots: Snapshots
-  readonly #writes: Writes
+  readonly #commits: Commits
   #lastBatch: Promise<unknown> = Promise.resolve()
 
-  constructor({ specifications, items }: Environment, snapshots: Snapshots, writes: Writes) {
+  constructor({ specifications, items }: Environment, snapshots: Snapshots, commits: Commits) {
     this.#specifications = specifications
     this.#items = items
     this.#snapshots = snapshots
-    this.#writes = writes
+    this.#commits = commits
   }
 
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
@@ -45,7 +39,7 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
       await waitForSlice()
       if (cancellation.cancelled) throw new Cancelled()
       const from: readonly KeyRange[] = left
-      const matches: Match[] = []
+      const matches: Path[] = []
       left = this.#snapshots.alone(() => this.#collect(from, matcher, matches))
       if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
     }
@@ -71,27 +65,26 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
   }
 
   /**
-   * Collects the matches to remove next, for one slice or until they fill a commit. Reading the topics is part of the
-   * slice.
+   * Collects the matches to remove next, for one slice or until they fill a commit.
    *
    * @returns the ranges that are left; undefined when there is nothing more
    */
-  #collect(from: readonly KeyRange[], matcher: Matcher | undefined, matches: Match[]): readonly KeyRange[] | undefined {
+  #collect(from: readonly KeyRange[], matcher: Matcher | undefined, matches: Path[]): readonly KeyRange[] | undefined {
     const left = walkKeys(this.#specifications, from, matcher, (path) => {
-      const stored = readSpecification(this.#specifications, path)
-      if (stored !== undefined) matches.push({ path, stored })
+      matches.push(path)
       return matches.length < removalsInOneCommitMax
     })
     const last = matches.at(-1)
     if (last === undefined || matches.length < removalsInOneCommitMax) return left
-    return rangesFrom(from, keyAfter(encodeKey(last.path)))
+    return rangesFrom(from, keyAfter(encodeKey(last)))
   }
 
-  async #removeAll(matches: readonly Match[]): Promise<number> {
-    const removals = matches.map(({ path, stored }) => this.#writes.removeRead(path, stored))
-    let removed = 0
-    for (const done of await Promise.all(removals)) if (done) removed++
-    return removed
+  #removeAll(matches: readonly Path[]): Promise<number> {
+    const removals = matches.map((path) => [{ kind: 'remove', path, item: undefined }] as const)
+    return this.#commits.run((changes) => removals.filter((removal) => isRemoval(changes.decide(removal))).length, {
+      ...smallWrite,
+      operations: matches.length,
+    })
   }
 
   /**
@@ -103,4 +96,9 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
     this.#lastBatch = removed.catch(() => 0)
     return removed
   }
+}
+
+/** Whether there was a topic to remove. */
+function isRemoval(result: BatchResult): boolean {
+  return !isRefused(result) && result[0] === 'removed'
 }

@@ -2,25 +2,29 @@
  * Every write to disk passes through here: it waits while writes are paused, or while the disk has room only for those
  * in flight; it is refused when the disk has none, counted while in flight, and watched.
  *
- * States: open (writes pass the gate to lmdb, which makes one transaction of what passes in one turn) → paused (writes
- * in flight, those at the gate included, finish; later ones wait) → open again; from either, closed (writes in flight
- * finish, all others are rejected).
+ * A write is a function that runs in the callback of a transaction, under the write lock of all processes: it reads,
+ * decides and writes. Those that wait for the lock share one callback, up to a bound, since each costs two switches
+ * between threads.
+ *
+ * States: open (writes join the next transaction) → paused (writes in flight finish; later ones wait) → open again; from
+ * either, closed (writes in flight finish, all others are rejected).
  *
  * A commit that fails, or never completes, breaks the store for good: retrying a failed fsync proves nothing.
- * `onBroken` is then called once, writes that have not been passed to lmdb are rejected, and the process is expected to
+ * `onBroken` is then called once, writes that have not joined a transaction are rejected, and the process is expected to
  * end. A defect in a write's own code is not a failed commit: the write is rejected with that error, and the store
  * continues.
  */
+import { writeSync } from 'node:fs'
 import { createHistogram, secondsBounds } from '../../histogram.js'
-import { commitDeadlineMs } from '../../limits.js'
+import { commitDeadlineMs, operationsInOneCallbackMax } from '../../limits.js'
 import { turnMs } from '../../turn-clock.js'
 import { batchBounds, CommitFailed, type CommitStats, StoreError } from '../store.js'
 import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
-import { Gate } from './gate.js'
+import type { TopicChanges } from './topic-changes.js'
 
 /**
- * A failed commit rejects more promises than can be handled here: that of each write, that of the turn's batch, which
- * lmdb does not expose, and one more, which each of these has in its reason as `commitError`.
+ * A failed commit rejects more promises than can be handled here: that of the transaction, that of the turn's batch,
+ * which lmdb does not expose, and one more, which each of these has in its reason as `commitError`.
  */
 interface CommitReason extends Error {
   readonly commitError: Promise<never>
@@ -59,33 +63,56 @@ function brokenError(): CommitFailed {
 
 type Room = Pick<DiskRoom, 'reserve' | 'release' | 'close'>
 
-/** A write until it is passed to lmdb. */
+/**
+ * What a write does in a transaction. It decides first and writes last: it may throw only as long as it has written
+ * nothing.
+ */
+type Work<T> = (changes: TopicChanges) => T
+
+/** How transactions are made. */
+interface Transactions {
+  /** Calls `callback` in a transaction; resolves once that is on disk. */
+  readonly transact: (callback: () => void) => Promise<unknown>
+  /** The changes of topics in the transaction whose callback is running. */
+  readonly begin: () => TopicChanges
+}
+
+/** A write until it joins a transaction. */
 interface Write {
   readonly size: WriteSize
-  readonly enqueue: () => Promise<boolean>
-  /** Settles its promise, with whether its condition held. */
-  readonly resolve: (done: boolean) => void
+  /** Does its work in the transaction, and keeps what comes of it. */
+  readonly execute: (changes: TopicChanges) => void
+  /** Whether its work failed, so that nothing of it was written. */
+  readonly hasFailed: () => boolean
+  /** Settles its promise with what its work came to. */
+  readonly settle: () => void
   readonly reject: (reason: unknown) => void
 }
 
 /** A write in flight. */
 interface Flight {
-  readonly operations: number
+  readonly write: Write
   readonly startedAt: number
   readonly reservedBytes: number
 }
 
+/** Writes that share a callback. */
+interface Group {
+  readonly flights: Flight[]
+  operations: number
+}
+
 export class Commits {
+  readonly #transactions: Transactions
   readonly #onBroken: (reason: Error) => void
   readonly #room: Room | undefined
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batchSizes = createHistogram(batchBounds)
-  /** Writes that completed in this turn: one batch, since lmdb settles a whole commit within a turn. */
-  #batch = 0
   readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
   #progressAt = 0
-  readonly #gate = new Gate()
-  /** Writes that may not be passed to lmdb yet, in their order. */
+  /** The group whose callback has not been called yet. */
+  #group: Group | undefined
+  /** Writes that may not join a transaction yet, in their order. */
   readonly #waiting: Write[] = []
   #paused = false
   /** Whether those that wait are looked at again in this turn. */
@@ -96,51 +123,33 @@ export class Commits {
   readonly #watch: NodeJS.Timeout
 
   /** At any moment, `writes` is the number of those in `batches` and those `inFlight`. */
-  readonly stats: CommitStats
+  readonly stats: CommitStats = Object.assign(this.#stats, { seconds: this.#seconds, batches: this.#batchSizes })
 
   /**
    * @param onBroken called once, with the reason, when commits can no longer be trusted
    * @param room on the disk; without it, every write is admitted
    */
-  constructor(onBroken: (reason: Error) => void, room?: Room) {
+  constructor(transactions: Transactions, onBroken: (reason: Error) => void, room?: Room) {
+    this.#transactions = transactions
     this.#onBroken = onBroken
     this.#room = room
-    this.stats = Object.assign(this.#stats, {
-      seconds: this.#seconds,
-      // A batch is complete before the next turn begins, so a reader in that turn may end it before `#endBatch` runs.
-      batches: {
-        read: () => {
-          this.#endBatch()
-          return this.#batchSizes.read()
-        },
-      },
-    })
     this.#watch = setInterval(() => this.#checkProgress(), commitDeadlineMs / 10)
     this.#watch.unref()
   }
 
   /**
-   * Executes a conditional write. `enqueue` must only pass writes to lmdb, all in one turn; it is called in this turn
-   * or a later one (gate.ts).
+   * Has the work done in a transaction, of this turn or a later one.
    *
-   * @returns `outcome` once the write is on disk; when its condition did not hold, so that nothing happened, what
-   *   `otherwise` then returns, or undefined without one
+   * @returns what the work returned, once its transaction is on disk
    * @throws CommitFailed when the commit failed (one that never completes settles nothing: it ends the worker);
    *   StoreError of the kind `full` when the disk has no room for the write, or `unavailable` when the store has been
-   *   closed; any other error of `enqueue`, or of a transaction's callback in it, unchanged; whatever `otherwise`
-   *   rejects with
+   *   closed; an error of the work itself, unchanged
    */
-  run<T, U = undefined>(
-    outcome: T,
-    enqueue: () => Promise<boolean>,
-    size = smallWrite,
-    otherwise?: () => Promise<U>,
-  ): Promise<T | U> {
+  run<T>(work: Work<T>, size = smallWrite): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedError())
       if (this.#broken) return reject(brokenError())
-      const settle = (done: boolean): void => resolve(done ? outcome : (otherwise?.() as Promise<U>))
-      this.#waiting.push({ size, enqueue, resolve: settle, reject })
+      this.#waiting.push(createWrite(work, size, resolve, reject))
       if (this.#waiting.length === 1) this.#admit()
     })
   }
@@ -159,25 +168,43 @@ export class Commits {
     }
   }
 
-  #start({ size: { operations }, enqueue, resolve, reject }: Write, reservedBytes: number): void {
-    const flight = { operations, startedAt: turnMs(), reservedBytes }
-    const inFlight = this.#stats.inFlight > 0
+  #start(write: Write, reservedBytes: number): void {
+    const { operations } = write.size
+    const flight = { write, startedAt: turnMs(), reservedBytes }
+    if (this.#stats.inFlight === 0) this.#progressAt = flight.startedAt
     this.#stats.inFlight += operations
-    if (!inFlight) this.#progressAt = flight.startedAt
     this.#stats.writes += operations
-    const onDone = (done: boolean): void => {
-      this.#settle(flight)
-      resolve(done)
+    const group = this.#openGroup()
+    group.flights.push(flight)
+    group.operations += operations
+  }
+
+  /** A group whose callback has not been called yet, and which has room for another write. */
+  #openGroup(): Group {
+    if (this.#group !== undefined && this.#group.operations < operationsInOneCallbackMax) return this.#group
+    const group: Group = { flights: [], operations: 0 }
+    this.#group = group
+    this.#transactions
+      .transact(() => this.#execute(group))
+      .then(
+        () => this.#complete(group),
+        (cause) => this.#fail(group, cause),
+      )
+    return group
+  }
+
+  /** Within the transaction. */
+  #execute(group: Group): void {
+    if (this.#group === group) this.#group = undefined
+    const changes = this.#transactions.begin()
+    for (const { write } of group.flights) write.execute(changes)
+    try {
+      changes.put()
+    } catch (error) {
+      // lmdb would commit what has been written so far, and there is no way to refuse but to end before it does.
+      writeSync(process.stderr.fd, `a transaction could not be written: ${(error as Error).stack}\n`)
+      process.abort()
     }
-    const onFailed = (cause: unknown): void => reject(this.#errorFor(flight, cause))
-    this.#gate.pass(() => {
-      if (this.#broken) return reject(this.#withdrawn(flight))
-      try {
-        void enqueue().then(onDone, onFailed)
-      } catch (error) {
-        onFailed(error)
-      }
-    }, inFlight)
   }
 
   /** For how long writes have been in flight without any commit completing, in ms. */
@@ -209,51 +236,44 @@ export class Commits {
     for (const { reject } of this.#waiting.splice(0)) reject(reason())
   }
 
-  /** The writes of one commit settle in one turn, the one that has waited longest first. */
-  #settle(flight: Flight): void {
-    if (this.#batch === 0) {
-      this.#progressAt = performance.now()
-      this.#seconds.record((this.#progressAt - flight.startedAt) / 1000)
-      setImmediate(this.#endBatch)
+  #complete({ flights }: Group): void {
+    for (const flight of flights) {
+      if (flight.write.hasFailed()) this.#stats.writes -= flight.write.size.operations
     }
-    this.#batch += flight.operations
-    this.#leave(flight)
+    this.#record(flights.filter(({ write }) => !write.hasFailed()))
+    for (const flight of flights) {
+      this.#leave(flight)
+      flight.write.settle()
+    }
   }
 
-  readonly #endBatch = (): void => {
-    if (this.#batch > 0) this.#batchSizes.record(this.#batch)
-    this.#batch = 0
+  /** Counts a commit of these writes, whether it succeeded or not. */
+  #record(flights: readonly Flight[]): void {
+    this.#progressAt = performance.now()
+    const [oldest] = flights
+    if (oldest === undefined) return
+    this.#seconds.record((this.#progressAt - oldest.startedAt) / 1000)
+    this.#batchSizes.record(flights.reduce((sum, { write }) => sum + write.size.operations, 0))
   }
 
-  /** What the caller of a write that failed gets; it is counted as failed unless the failure is a defect of ours. */
-  #errorFor(flight: Flight, cause: unknown): unknown {
-    if (!isCommitReason(cause) && !isLmdbError(cause)) {
-      this.#withdraw(flight)
-      return cause
-    }
-    this.#settle(flight)
-    this.#stats.failed += flight.operations
+  #fail({ flights }: Group, cause: unknown): void {
+    const isCommit = isCommitReason(cause) || isLmdbError(cause)
     if (isCommitReason(cause)) cause.commitError.catch(() => {})
-    const error = new CommitFailed('a commit failed', { cause })
-    this.#reportOnce(error)
-    return error
+    const error = isCommit ? new CommitFailed('a commit failed', { cause }) : cause
+    if (isCommit) this.#record(flights)
+    for (const flight of flights) {
+      const { operations } = flight.write.size
+      if (isCommit) this.#stats.failed += operations
+      else this.#stats.writes -= operations
+      this.#leave(flight)
+      flight.write.reject(error)
+    }
+    if (error instanceof CommitFailed) this.#reportOnce(error)
   }
 
-  /** The error of a write that was still at the gate when the store broke; it is no longer counted. */
-  #withdrawn(flight: Flight): CommitFailed {
-    this.#withdraw(flight)
-    return brokenError()
-  }
-
-  /** Takes back the count of a write that failed by a defect of ours, or that never reached lmdb. */
-  #withdraw(flight: Flight): void {
-    this.#stats.writes -= flight.operations
-    this.#leave(flight)
-  }
-
-  #leave({ operations, reservedBytes }: Flight): void {
+  #leave({ write, reservedBytes }: Flight): void {
     this.#room?.release(reservedBytes)
-    this.#stats.inFlight -= operations
+    this.#stats.inFlight -= write.size.operations
     if (this.#waiting.length > 0 && !this.#admitsSoon) {
       this.#admitsSoon = true
       setImmediate(() => this.#admit())
@@ -280,5 +300,30 @@ export class Commits {
     this.#broken = true
     this.#rejectWaiting(brokenError)
     this.#onBroken(reason)
+  }
+}
+
+function createWrite<T>(
+  work: Work<T>,
+  size: WriteSize,
+  resolve: (outcome: T) => void,
+  reject: (reason: unknown) => void,
+): Write {
+  let settle = (): void => reject(new Error('a transaction was committed before its writes were executed'))
+  let failed = true
+  return {
+    size,
+    execute(changes) {
+      try {
+        const outcome = work(changes)
+        settle = () => resolve(outcome)
+        failed = false
+      } catch (error) {
+        settle = () => reject(error)
+      }
+    },
+    hasFailed: () => failed,
+    settle: () => settle(),
+    reject,
   }
 }

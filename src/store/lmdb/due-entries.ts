@@ -1,27 +1,22 @@
 /**
- * The entries in `due`: reading them, evaluating one on a single snapshot, and the changes that follow. A topic is
- * removed, or its entry moved, under the condition that neither its specification nor its last update has changed since
- * the evaluation, so an update that comes first always wins. What to do with an evaluated entry is decided in
+ * The entries in `due`: reading them, and what follows when their time has come. An entry is evaluated in the transaction
+ * that removes its topic or moves it, so an update that comes first always wins. When that is done is decided in
  * expiry.ts.
  */
 import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
+import type { TopicType } from '../../topics/topic.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
+import { clauseWaitsMs } from '../remove-clauses.js'
 import { waitForSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
-import { smallWrite, type WriteSize } from './disk-room.js'
-import type { Environment } from './environment.js'
+import type { WriteSize } from './disk-room.js'
+import { type Environment, recordVersion } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
-import {
-  type Details,
-  dueKey,
-  dueMsOfKey,
-  encodeSpecification,
-  propertiesBytes,
-  readSpecification,
-  type StoredSpecification,
-} from './specification.js'
+import { type Details, dueKey, dueMsOfKey, encodeSpecification, readSpecification } from './specification.js'
+import type { TopicChanges } from './topic-changes.js'
+import { removal } from './topic-records.js'
 
 /** Entries examined between two turns of the event loop. */
 const entriesPerSlice = 200
@@ -32,11 +27,15 @@ export interface Entry {
   readonly path: Path
 }
 
+/** What the topic of an entry was created with. */
+interface Owner {
+  readonly type: TopicType
+  readonly details: Details
+}
+
 /** An entry with what its evaluation found. */
 interface Evaluated extends Entry {
-  readonly stored: StoredSpecification & { readonly details: Details }
-  /** Undefined when updates do not defer the policy. */
-  readonly updateVersion: number | undefined
+  readonly stored: Owner
   readonly dueMs: number
   readonly isDue: boolean
   /** The selector of the policy's `remove` clause; undefined without one. */
@@ -81,91 +80,87 @@ export class DueEntries {
   }
 
   /**
-   * Evaluates the entry at the present moment. An entry that no topic owns is removed; the result is undefined then.
+   * Removes the topics of entries that are due and have no clause, with the entries themselves; moves every other entry
+   * to the time at which it is due next, or where its clause waits. An entry that no topic owns is removed.
+   *
+   * @returns how many topics were removed
    */
-  async examine(entry: Entry): Promise<Evaluated | undefined> {
-    const present = this.#now()
-    const evaluated = this.#snapshots.alone(() => this.#evaluate(entry, present))
-    if (evaluated === undefined) await this.#commits.run(true, () => this.#environment.due.remove(entry.key))
-    return evaluated
+  settle(entries: readonly Entry[]): Promise<number> {
+    const { due } = this.#environment
+    return this.#commits.run((changes) => {
+      changes.put()
+      const present = this.#now()
+      const evaluated = entries.map((entry) => this.#evaluate(entry, present))
+      let removed = 0
+      for (const [i, found] of evaluated.entries()) {
+        if (found === undefined) void due.remove((entries[i] as Entry).key)
+        else if (this.#settleOne(found)) removed++
+      }
+      return removed
+    }, this.#sizeOf(entries))
   }
 
-  /** Moves the entry to `atMs`. Returns false, with nothing changed, if the topic has changed. */
-  reschedule(evaluated: Evaluated, atMs: number): Promise<boolean> {
-    return this.#change(evaluated, () => this.#putDue(evaluated, dueKey(atMs, this.#environment.nextVersion())))
+  /** The entry as it is now; undefined if no topic owns it. */
+  examine(entry: Entry): Evaluated | undefined {
+    return this.#snapshots.alone(() => this.#evaluate(entry, this.#now()))
   }
 
   /** Ends the policy, even if the topic has been updated; not that of a topic created again at the path. */
-  async endPolicy(evaluated: Evaluated): Promise<void> {
-    const { path, stored } = evaluated
-    const enqueue = (): Promise<boolean> =>
-      this.#environment.specifications.ifVersion(path, stored.version, () => this.#putDue(evaluated, undefined))
-    await this.#commits.run(true, enqueue, sizeOf(evaluated))
+  async endPolicy(entry: Entry): Promise<void> {
+    const work = (changes: TopicChanges): void => {
+      changes.put()
+      const owner = this.#ownerOf(entry)
+      if (owner !== undefined) this.#putDue(entry, owner, undefined)
+    }
+    await this.#commits.run(work, this.#sizeOf([entry]))
   }
 
-  /** Removes the entry's topic, not its descendants. Returns false, with nothing changed, if the topic has changed. */
-  removeTopic(evaluated: Evaluated): Promise<boolean> {
-    const { key, path, stored } = evaluated
-    const { specifications, items, updates, due } = this.#environment
-    return this.#change(evaluated, () => {
-      void specifications.remove(path)
-      void items[stored.type].remove(path)
-      void updates.remove(path)
-      void due.remove(key)
-    })
+  /** @returns whether its topic was removed */
+  #settleOne(evaluated: Evaluated): boolean {
+    const { key, path, stored, isDue, clauseSelector } = evaluated
+    if (isDue && clauseSelector === undefined) {
+      removal(this.#environment, path, stored)
+      return true
+    }
+    const atMs = isDue ? clauseWaitsMs : evaluated.dueMs
+    if (Math.floor(atMs) !== dueMsOfKey(key))
+      this.#putDue(evaluated, stored, dueKey(atMs, this.#environment.nextDueNumber()))
+    return false
   }
 
-  /** Replaces the entry by one with another key, or by none; for a block that is conditional on the specification. */
-  #putDue({ key, path, stored }: Evaluated, next: Buffer | undefined): void {
-    const { specifications, due, nextVersion } = this.#environment
-    const details = { ...stored.details, due: next?.toString('hex') }
-    void specifications.put(path, encodeSpecification({ type: stored.type, details }), nextVersion())
+  /** Replaces the entry by one with another key, or by none, within a transaction's callback. */
+  #putDue({ key, path }: Entry, { type, details }: Owner, next: Buffer | undefined): void {
+    const { specifications, due } = this.#environment
+    const record = encodeSpecification({ type, details: { ...details, due: next?.toString('hex') } })
+    void specifications.put(path, record, recordVersion)
     void due.remove(key)
     if (next !== undefined) void due.put(next, Buffer.from(path))
   }
 
-  /** Evaluates the entry in the current snapshot; undefined if no topic owns it. */
-  #evaluate({ key, path }: Entry, present: Moment): Evaluated | undefined {
-    const { specifications, updates } = this.#environment
-    const stored = readSpecification(specifications, path)
-    const details = stored?.details
-    const policy = details && removalOf(details.properties)
-    if (stored === undefined || details?.due !== key.toString('hex') || policy === undefined) return undefined
-    const created = wallMsOf(details.created, present)
-    const update = tracksUpdates(policy) ? updates.getEntry(path) : undefined
-    const updated = update ? wallMsOf(JSON.parse(update.value.toString()) as Moment, present) : created
+  /** What the topic is that owns the entry; undefined if none does. */
+  #ownerOf({ key, path }: Entry): Owner | undefined {
+    const stored = readSpecification(this.#environment.specifications, path)
+    if (stored?.details?.due !== key.toString('hex')) return undefined
+    return { type: stored.type, details: stored.details }
+  }
+
+  /** Evaluates the entry by what is stored; undefined if no topic owns it. */
+  #evaluate(entry: Entry, present: Moment): Evaluated | undefined {
+    const stored = this.#ownerOf(entry)
+    const policy = stored && removalOf(stored.details.properties)
+    if (stored === undefined || policy === undefined) return undefined
+    const created = wallMsOf(stored.details.created, present)
+    const update = tracksUpdates(policy) ? this.#environment.updates.get(entry.path) : undefined
+    const updated = update ? wallMsOf(JSON.parse(update.toString()) as Moment, present) : created
     const atMs = dueMs(policy, created, updated)
-    return {
-      key,
-      path,
-      stored: { ...stored, details },
-      updateVersion: update?.version,
-      dueMs: atMs,
-      isDue: atMs <= present.wallMs,
-      clauseSelector: policy.selector,
-    }
+    return { ...entry, stored, dueMs: atMs, isDue: atMs <= present.wallMs, clauseSelector: policy.selector }
   }
 
-  /** Executes `write` if the entry's topic has not changed since its evaluation; returns whether it did. */
-  async #change(evaluated: Evaluated, write: () => void): Promise<boolean> {
-    const { path, stored, updateVersion } = evaluated
-    const { specifications, updates } = this.#environment
-    const ifSame = (): Promise<boolean> => specifications.ifVersion(path, stored.version, write)
-    const enqueue = async (): Promise<boolean> => {
-      if (updateVersion === undefined) return ifSame()
-      let inner: Promise<boolean> | undefined
-      const outer = updates.ifVersion(path, updateVersion, () => {
-        inner = ifSame()
-        // When the commit fails, the outer promise reports it.
-        inner.catch(() => {})
-      })
-      return (await outer) && (await inner) === true
-    }
-    return (await this.#commits.run(true, enqueue, sizeOf(evaluated))) === true
+  /** A change of an entry writes the specification again. */
+  #sizeOf(entries: readonly Entry[]): WriteSize {
+    const { specifications } = this.#environment
+    const bytesOf = ({ path }: Entry): number => specifications.getBinaryFast(path)?.length ?? 0
+    const bytes = this.#snapshots.alone(() => entries.reduce((sum, entry) => sum + bytesOf(entry), 0))
+    return { operations: entries.length, bytes, grows: false }
   }
-}
-
-/** A change of an entry writes the specification again. */
-function sizeOf({ stored }: Evaluated): WriteSize {
-  return { ...smallWrite, bytes: propertiesBytes(stored.details.properties) }
 }

@@ -8,12 +8,9 @@
  *   may write while another opens: see cluster/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts
  *   (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
- * - A condition block that fails does not protect everything in it: writes that follow a nested `ifNoExists` block in
- *   it are executed, and so is a put with `noOverwrite`. So "does not exist" is only used outermost, conditions within
- *   a block are on versions, and all writes are in the innermost block.
- * - A block's promise resolves with its own condition, not with that of a nested one.
- * - `transactionSync` commits an asynchronous transaction that is being gathered, even half of a block. So nothing
- *   within a block may call it (versions.ts).
+ * - A condition block that fails does not protect everything in it, and `transactionSync` commits an asynchronous
+ *   transaction that is being gathered. So neither is used: every write is made in the callback of a transaction
+ *   (commits.ts), where `put` and `remove` take effect at once.
  * - The same files are never opened twice in one process, nor on a network file system.
  * - The system reads far ahead on some disks, which ruins a service whose file does not fit in memory (read-ahead.ts).
  */
@@ -31,7 +28,6 @@ import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
-import { Versions } from './versions.js'
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
@@ -45,10 +41,10 @@ export type Table = Database<Buffer, string>
 /**
  * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
  *
- *     specifications   path → type, properties, times (specification.ts)   version: unique for every write
+ *     specifications   path → type, properties, times (specification.ts)
  *     items.json       path → fetch result item                            version: plain or propertied
  *     items.string     the same for topics of type string
- *     updates          path → time of the last update, where tracked       version: unique for every update
+ *     updates          path → time of the last update, where tracked
  *     due              time and number → path of the topic that is due     (expiry.ts)   time: 0 while its clause waits
  *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
  *     meta             counters, the clock, and the version of this format
@@ -62,9 +58,8 @@ export interface Environment {
   readonly keys: Table
   readonly keyUses: Table
   readonly meta: Table
-  readonly versions: Versions
-  /** A number for a version; no call in any process returns it twice. */
-  nextVersion(): number
+  /** A number for an entry in `due`, within a transaction's callback; no call in any process returns it twice. */
+  nextDueNumber(): number
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
   freshen(): void
 }
@@ -102,6 +97,9 @@ const formatVersion = 1
 
 const formatName = 'format'
 
+/** The version of a record whose version says nothing. */
+export const recordVersion = 1
+
 /** The version of an item whose topic has no properties: a write of it needs only its type and existence. */
 export const plainVersion = 1
 
@@ -121,21 +119,17 @@ interface EnvironmentOptions {
   readonly readsInOrder?: boolean
   /** For the control of the power-cut test alone: commits that are not on disk when they are acknowledged. */
   readonly noSync?: boolean
-  /** Version numbers in a block (versions.ts); tests give another number. */
-  readonly versionsInBlock?: number
 }
 
 /**
  * Opens (and on first use creates) the environment in `directory`. No other process may be writing to it meanwhile.
- *
- * The first block of version numbers is taken here too, so that a process writes on its own only while it opens.
  *
  * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are
  *   unchanged
  */
 export function openEnvironment(
   directory: string,
-  { readsInOrder = false, noSync = false, versionsInBlock }: EnvironmentOptions = {},
+  { readsInOrder = false, noSync = false }: EnvironmentOptions = {},
 ): Environment {
   const file = dataFile(directory)
   const path = dirname(file)
@@ -165,7 +159,6 @@ export function openEnvironment(
     throw error
   }
   const specifications = tree('specifications')
-  const versions = new Versions(meta, versionsInBlock)
   return {
     root,
     specifications,
@@ -175,8 +168,7 @@ export function openEnvironment(
     keys: table('keys'),
     keyUses: table('keyUses'),
     meta,
-    versions,
-    nextVersion: versions.next,
+    nextDueNumber: () => takeDueNumber(meta),
     freshen: () => specifications.resetReadTxn(),
   }
 }
@@ -192,6 +184,20 @@ function requireFormat(meta: Table, file: string): void {
         'run the newer one, or restore a backup from before the upgrade',
     )
   }
+}
+
+/** In `meta`: the last number that was taken for an entry in `due`. */
+const dueNumberName = 'dueNumber'
+
+/** In `meta`, of earlier programs: the last block of numbers that a process took, each of `formerBlockSize`. */
+const formerBlockName = 'stretch'
+const formerBlockSize = 2 ** 28
+
+function takeDueNumber(meta: Table): number {
+  const former = (): number => ((meta.get(formerBlockName)?.readDoubleBE() ?? -1) + 1) * formerBlockSize
+  const number = (meta.get(dueNumberName)?.readDoubleBE() ?? former()) + 1
+  meta.putSync(dueNumberName, numberRecord(number))
+  return number
 }
 
 /**

@@ -20,7 +20,6 @@ import type { Commits } from './commits.js'
 import { DueEntries, type Entry } from './due-entries.js'
 import type { Environment, Table } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
-import { dueMsOfKey } from './specification.js'
 
 /** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
 const stepMs = 1000
@@ -115,29 +114,17 @@ export class Expiry {
 
   async #storeClock(clock: KnownClock): Promise<void> {
     const record = Buffer.from(JSON.stringify(clock))
-    await this.#commits.run(true, () => this.#meta.put(clockName, record))
+    await this.#commits.run(() => this.#meta.putSync(clockName, record))
   }
 
   /** Settles every entry whose time is at most `untilMs`; returns how many topics were removed. */
   async #settleAll(untilMs: number): Promise<number> {
     let removed = 0
     for await (const entries of this.#entries.between(clauseWaitsMs + 1, untilMs)) {
-      const counts = await Promise.all(entries.map((entry) => this.#settle(entry)))
-      for (const count of counts) removed += count
+      if (entries.length > 0) removed += await this.#entries.settle(entries)
       if (this.#closed) break
     }
     return removed
-  }
-
-  /** Removes the entry's topic if it is due and has no clause; otherwise moves the entry to its right time. */
-  async #settle(entry: Entry): Promise<number> {
-    const evaluated = await this.#entries.examine(entry)
-    if (evaluated === undefined) return 0
-    if (evaluated.isDue && evaluated.clauseSelector === undefined)
-      return (await this.#entries.removeTopic(evaluated)) ? 1 : 0
-    const atMs = evaluated.isDue ? clauseWaitsMs : evaluated.dueMs
-    if (Math.floor(atMs) !== dueMsOfKey(entry.key)) await this.#entries.reschedule(evaluated, atMs)
-    return 0
   }
 
   async *#waitingClauses(): AsyncGenerator<Entry> {
@@ -149,18 +136,20 @@ export class Expiry {
    * policy, even if it was cancelled or its topic updated meanwhile.
    */
   async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number | RefusedClause> {
-    const evaluated = await this.#entries.examine(entry)
-    if (evaluated === undefined) return 0
-    if (!evaluated.isDue || evaluated.clauseSelector === undefined) {
-      await this.#entries.reschedule(evaluated, evaluated.dueMs)
-      return 0
-    }
+    const selector = this.#selectorOf(entry)
+    if (selector === undefined) return this.#entries.settle([entry])
     // Planning can exceed a slice; the pause after it is as long.
     await waitForSlice()
-    const plan = planSelector(evaluated.clauseSelector)
+    const plan = planSelector(selector)
     const executed =
       'problem' in plan ? { path: entry.path, problem: plan.problem } : await this.#removeMatches(plan, cancellation)
-    await this.#entries.endPolicy(evaluated)
+    await this.#entries.endPolicy(entry)
     return executed
+  }
+
+  /** The selector of the entry's clause, if it is due. */
+  #selectorOf(entry: Entry): string | undefined {
+    const evaluated = this.#entries.examine(entry)
+    return evaluated?.isDue === true ? evaluated.clauseSelector : undefined
   }
 }

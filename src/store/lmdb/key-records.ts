@@ -2,8 +2,8 @@
  * API keys as records: name → JSON. Every change also increments the revision, in the same transaction, so that a
  * process can tell by one small read whether the keys that it holds are current.
  *
- * The transactions have callbacks: JavaScript runs while the write lock is held, and all writers wait for it. Its work
- * is bounded by the number of keys. It runs when a key changes and, once a minute, to store when keys were used.
+ * What runs in a transaction is bounded by the number of keys. It runs when a key changes and, once a minute, to store
+ * when keys were used.
  */
 import { rotated } from '../key-rotation.js'
 import type { KeyRecord, TopicStore } from '../store.js'
@@ -28,15 +28,13 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
   }
 
   /** Executes `change` and, if it returns true, increments the revision. */
-  async function changeKeys(change: () => boolean, record?: KeyRecord): Promise<boolean> {
+  function changeKeys(change: () => boolean, record?: KeyRecord): Promise<boolean> {
     const size = { ...smallWrite, bytes: record === undefined ? 0 : Buffer.byteLength(JSON.stringify(record)) }
-    const enqueue = (): Promise<boolean> =>
-      keys.transaction(() => {
-        if (!change()) return false
-        meta.putSync(revisionName, numberRecord(revision() + 1))
-        return true
-      })
-    return (await commits.run(true, enqueue, size)) === true
+    return commits.run(() => {
+      const isChanged = change()
+      if (isChanged) meta.putSync(revisionName, numberRecord(revision() + 1))
+      return isChanged
+    }, size)
   }
 
   function put(record: KeyRecord): boolean {
@@ -67,16 +65,14 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
         () => new Map([...keyUses.getRange({})].map(({ key, value }) => [key, value.readDoubleBE()] as const)),
       ),
     async touchKeys(uses) {
-      const enqueue = (): Promise<boolean> =>
-        keyUses.transaction(() => {
-          for (const [name, usedMs] of uses) {
-            const known = keyUses.get(name)?.readDoubleBE() ?? 0
-            if (usedMs <= known || keys.get(name) === undefined) continue
-            keyUses.putSync(name, numberRecord(usedMs))
-          }
-          return true
-        })
-      await commits.run(true, enqueue, { ...smallWrite, operations: uses.size })
+      const work = (): void => {
+        for (const [name, usedMs] of uses) {
+          const known = keyUses.get(name)?.readDoubleBE() ?? 0
+          if (usedMs <= known || keys.get(name) === undefined) continue
+          keyUses.putSync(name, numberRecord(usedMs))
+        }
+      }
+      await commits.run(work, { ...smallWrite, operations: uses.size })
     },
   }
 }

@@ -47,18 +47,12 @@ export function bytesOf({ slab, start, end }: ItemBytes): Uint8Array {
   return slab.subarray(start, end)
 }
 
-/** Passes an item to lmdb; the versions are those of lmdb's `put`. */
-export function putItem(
-  tree: Tree,
-  path: Path,
-  item: ItemBytes,
-  version: number,
-  ifVersion?: number,
-): Promise<boolean> {
+/** Passes an item to lmdb, within a transaction's callback. */
+export function putItem(tree: Tree, path: Path, item: ItemBytes, version: number): void {
   const { slab } = item
   slab.start = item.start
   slab.end = item.end
-  return tree.put(path, slab, version, ifVersion)
+  void tree.put(path, slab, version)
 }
 
 function newSlab(bytes: number): Slab {

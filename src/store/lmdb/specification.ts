@@ -3,7 +3,6 @@
  * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in
  * writes.ts.
  */
-import { getLastVersion } from 'lmdb'
 import type { Path } from '../../topics/path.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import type { Moment } from '../clock.js'
@@ -24,11 +23,6 @@ export interface Details {
    * The key of its entry in `due`, hexadecimal; undefined without a REMOVAL policy, or once its clause was executed.
    */
   readonly due: string | undefined
-}
-
-/** A specification with the version of its record, which is unique among all states of all topics. */
-export interface StoredSpecification extends Specification {
-  readonly version: number
 }
 
 const typeBytes: Readonly<Record<TopicType, number>> = { json: 0x6a, string: 0x73 }
@@ -55,12 +49,9 @@ export function propertiesBytes(properties: Properties): number {
 }
 
 /** The specification at a path in the current snapshot, or undefined where there is no topic. */
-export function readSpecification(specifications: Tree, path: Path): StoredSpecification | undefined {
+export function readSpecification(specifications: Tree, path: Path): Specification | undefined {
   const record = specifications.getBinaryFast(path)
-  if (record === undefined) return undefined
-  const version = getLastVersion()
-  if (record.length === 1) return { type: typeByByte(record[0]), details: undefined, version }
-  return { ...decodeSpecification(record), version }
+  return record && decodeSpecification(record)
 }
 
 export function decodeSpecification(record: Uint8Array): Specification {

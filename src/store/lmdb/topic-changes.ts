@@ -1,0 +1,155 @@
+/**
+ * What the requests of one commit change in topics. A transaction's callback reads topics, has store/batch.ts decide
+ * each request in its turn, and writes only what is decided, so there is nothing to take back.
+ */
+import { strict as assert } from 'node:assert'
+import { getLastVersion } from 'lmdb'
+import { constrainedBytesKeptMax } from '../../limits.js'
+import { ValueText } from '../../topics/constraint.js'
+import type { Path } from '../../topics/path.js'
+import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
+import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
+import type { Clock } from '../clock.js'
+import type { BatchResult, Creation, WriteAction, WriteOperation } from '../store.js'
+import type { WriteSize } from './disk-room.js'
+import { type Environment, plainVersion, type Tree } from './environment.js'
+import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
+import { type Details, propertiesBytes, readSpecification } from './specification.js'
+import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
+
+/** An operation with its item, encoded before the transaction begins; a removal has none. */
+type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
+
+const noProperties: Properties = {}
+
+/** Copies everything of an operation that is a view into the request. */
+export function prepare(operation: WriteOperation, slabs: Slabs): Prepared {
+  const { kind, path, type, properties, removal, valueText, constraint } = operation
+  const item = type && slabs.item(path, type, valueText)
+  const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
+  return { kind, path, type, properties, removal, constraint: copied, item } as Prepared
+}
+
+/** What operations may add to the file. */
+export function sizeOf(operations: readonly Prepared[]): WriteSize {
+  let bytes = 0
+  for (const { item, properties = noProperties } of operations) {
+    if (item !== undefined) bytes += item.end - item.start + propertiesBytes(properties)
+  }
+  return { operations: operations.length, bytes, grows: bytes > 0 }
+}
+
+/** Values that constraints are compared with: read once each, as long as they are small together. */
+class ValueTexts {
+  readonly #texts = new Map<Path, ValueText>()
+  #bytes = 0
+
+  of(path: Path, read: () => Uint8Array | undefined): ValueText | undefined {
+    const known = this.#texts.get(path)
+    const text = known === undefined ? read() : undefined
+    if (text === undefined) return known
+    const value = new ValueText(text)
+    this.#bytes += value.bytes
+    if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(path, value)
+    return value
+  }
+}
+
+/** A topic as a request reads it, and its value once a constraint asks for it. */
+class Stored implements StoredTopic {
+  readonly type: TopicType
+  /** Undefined for a plain one. */
+  readonly details: Details | undefined
+  readonly #path: Path
+  readonly #items: Tree
+  readonly #texts: ValueTexts
+
+  constructor(path: Path, type: TopicType, details: Details | undefined, items: Tree, texts: ValueTexts) {
+    this.type = type
+    this.details = details
+    this.#path = path
+    this.#items = items
+    this.#texts = texts
+  }
+
+  get properties(): Properties {
+    return this.details?.properties ?? noProperties
+  }
+
+  hasValue(): boolean {
+    return this.#readValue() !== undefined
+  }
+
+  hasText(text: Uint8Array): boolean {
+    return this.#texts.of(this.#path, () => this.#readValue())?.is(text) === true
+  }
+
+  #readValue(): Uint8Array | undefined {
+    const item = this.#items.getBinary(this.#path)
+    return item && valueOfItem(item, this.#path, this.type)
+  }
+}
+
+/** The changes of one transaction: to be made within its callback, and used in it alone. */
+export class TopicChanges {
+  readonly #environment: Environment
+  readonly #now: Clock
+  readonly #slabs: Slabs
+  /** Undefined while nothing is decided that has not been written. */
+  #decisions: BatchDecisions<Stored, Prepared> | undefined
+
+  constructor(environment: Environment, now: Clock, slabs: Slabs) {
+    this.#environment = environment
+    this.#now = now
+    this.#slabs = slabs
+  }
+
+  /** Decides the operations of one request, by what is stored and what was decided before. */
+  decide(operations: readonly Prepared[]): BatchResult {
+    this.#decisions ??= this.#begin()
+    return this.#decisions.decide(operations)
+  }
+
+  /**
+   * Writes everything that was decided so far. Whoever reads or writes records of topics in the transaction by other
+   * means calls this first.
+   */
+  put(): void {
+    const decisions = this.#decisions
+    this.#decisions = undefined
+    if (decisions !== undefined) for (const change of decisions.changes()) this.#put(change)
+  }
+
+  #begin(): BatchDecisions<Stored, Prepared> {
+    const texts = new ValueTexts()
+    return new BatchDecisions<Stored, Prepared>({
+      stored: (path, type) => this.#read(path, type, texts),
+      valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
+    })
+  }
+
+  #read(path: Path, expected: TopicType | undefined, texts: ValueTexts): Stored | undefined {
+    const { specifications, items } = this.#environment
+    if (expected !== undefined && items[expected].getBinaryFast(path) !== undefined) {
+      if (getLastVersion() === plainVersion) return new Stored(path, expected, undefined, items[expected], texts)
+    }
+    const stored = readSpecification(specifications, path)
+    return stored && new Stored(path, stored.type, stored.details, items[stored.type], texts)
+  }
+
+  #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>): void {
+    if (stored !== undefined && isRemoved) removal(this.#environment, path, stored)
+    if (creator !== undefined) return this.#create(creator, (setter ?? creator).item)
+    if (stored === undefined || setter?.item === undefined) return
+    const { type, details } = stored
+    if (details === undefined) putItem(this.#environment.items[type], path, setter.item, plainVersion)
+    else propertiedUpdate(this.#environment, path, type, details, setter.item, this.#now)
+  }
+
+  #create(creation: Creation, item: ItemBytes | undefined): void {
+    assert(item !== undefined, 'a creation has an item')
+    const { path, type } = creation
+    if (isPlainCreation(creation)) plainCreation(this.#environment, path, type, item)
+    else propertiedCreation(this.#environment, creation, item, this.#slabs, this.#now())
+  }
+}
