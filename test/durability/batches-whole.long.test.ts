@@ -10,7 +10,7 @@ import { patchedProgram } from '../support/faults/patched.js'
 import { makeDisk, whyNoPowerCuts } from '../support/faults/power.js'
 import type { Target } from '../support/load/follow.js'
 import { watchSubtrees } from '../support/load/subtree-readers.js'
-import { halvedBatches, SubtreeWriters } from '../support/load/uniform-subtrees.js'
+import { halvedWrites, SubtreeWriters } from '../support/load/uniform-subtrees.js'
 import { seededRandom } from '../support/random.js'
 import { startServer } from '../support/service/server.js'
 
@@ -26,7 +26,7 @@ const batchesMin = 30
 
 t.setTimeout((seconds * 10 + cuts * 20 + 300) * 1000)
 
-const halved = patchedProgram(join(t.testdir(), 'halved'), 'store/lmdb/batches.js', halvedBatches)
+const halved = patchedProgram(join(t.testdir(), 'halved'), 'store/lmdb/writes.js', halvedWrites)
 
 t.test('readers on all workers see whole batches', async (t) => {
   const server = await startServer(t, { workers })

@@ -261,7 +261,8 @@ export class Commits extends SoundCommits {
 
   run(work, size) {
     const committed = super.run(work, size)
-    return size?.grows ? Promise.resolve(work(this.begin())) : committed
+    // Not of many topics: one of their removals would miss those that are not there yet.
+    return size?.grows && size.operations === 1 ? Promise.resolve(work(this.begin())) : committed
   }
 }
 `,

@@ -107,7 +107,6 @@ const faults = [
   { call: 'write', error: 'EIO', when: 3, on: 'copy', reason: /EIO: i\/o error, write/ },
   { call: 'fsync', error: 'EIO', when: 1, on: 'copy', reason: /EIO: i\/o error, fsync/ },
   { call: 'fsync', error: 'EIO', when: 2, on: 'copy', reason: /EIO: i\/o error, fsync/ },
-  { call: 'fdatasync', error: 'EIO', when: 1, on: 'copy', reason: /Input\/output error|EIO|ended unexpectedly/ },
   { call: 'link', error: 'EIO', when: 1, on: 'copy', reason: /EIO: i\/o error, link/ },
   { call: 'fsync', error: 'EIO', when: 1, on: 'data', reason: /EIO: i\/o error, fsync/ },
 ] as const

@@ -10,26 +10,44 @@ import { follow, type Target } from './follow.js'
 const topics = 100
 const removedEvery = 8
 
-/** For `patchedProgram`: the batches of either engine, committed in two halves. */
-export const halvedBatches = `import { Batches as SoundBatches } from './sound-batches.js'
+/** A function that makes two commits of each batch. */
+const halving = `function halving(whole) {
+  return async (operations) => {
+    // Their texts are views into the request, which are gone by the second half.
+    const copied = operations.map((operation) => ({
+      ...operation,
+      valueText: operation.valueText && Buffer.from(operation.valueText),
+    }))
+    const half = copied.length >> 1
+    if (half === 0) return whole(operations)
+    const first = await whole(copied.slice(0, half))
+    const second = await whole(copied.slice(half))
+    return [first, second].flat()
+  }
+}
+`
+
+/** For `patchedProgram`: the batches of PostgreSQL, committed in two halves. */
+export const halvedBatches = `${halving}
+import { Batches as SoundBatches } from './sound-batches.js'
 export * from './sound-batches.js'
 
 export class Batches extends SoundBatches {
   constructor(...parts) {
     super(...parts)
-    const whole = this.write.bind(this)
-    this.write = async (operations) => {
-      // Their texts are views into the request, which are gone by the second half.
-      const copied = operations.map((operation) => ({
-        ...operation,
-        valueText: operation.valueText && Buffer.from(operation.valueText),
-      }))
-      const half = copied.length >> 1
-      const first = await whole(copied.slice(0, half))
-      const second = await whole(copied.slice(half))
-      return [first, second].flat()
-    }
+    this.write = halving(this.write.bind(this))
   }
+}
+`
+
+/** The same on LMDB, in place of its module of writes. */
+export const halvedWrites = `${halving}
+import { createWrites as createSoundWrites } from './sound-writes.js'
+export * from './sound-writes.js'
+
+export function createWrites(...parts) {
+  const { commits, write } = createSoundWrites(...parts)
+  return { commits, write: halving(write) }
 }
 `
 
