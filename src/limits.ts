@@ -157,8 +157,8 @@ export const diskBytesLeftMin = 1024 * kibibyte
 export const removalsInOneCommitMax = 500
 
 /**
- * Operations that one callback of a transaction decides before a further request waits for the next one: meanwhile this
- * process does nothing else, and no other writes.
+ * Operations that one callback of a transaction carries out, exceeded by at most one request: meanwhile this process does
+ * nothing else, and no other writes.
  */
 export const operationsInOneCallbackMax = 500
 

@@ -58,9 +58,9 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
 }
 
 /**
- * The operation of a body, or of an element of a batch, that its validator has accepted; so are the three below. Its
- * texts are views into the body where possible. Each is made with all its members, in one order, so that the store meets
- * few kinds of objects.
+ * The operation of a body, or of an element of a batch, that its validator has accepted; the next three functions do the
+ * same. Its texts are views into the body where possible. Every operation has all members, in one order, so that V8 sees
+ * few shapes.
  */
 export function setOperation({ body, valueText: text, constraint: given }: Parsed<SetBody>): WriteOperation | Problem {
   const { type = 'json', value } = body

@@ -35,17 +35,6 @@ export async function writeOne(
   return isRefused(result) ? result.refusal : (result[0] as WriteOutcome)
 }
 
-/** The operation of a batch of one, if it depends on nothing but its topic's type and properties. */
-export function aloneOf(operations: readonly WriteOperation[]): WriteOperation | undefined {
-  const [operation] = operations
-  return operations.length === 1 && operation?.constraint === undefined ? operation : undefined
-}
-
-/** What an operation alone came to, as a batch of one. */
-export function resultOfOne(action: WriteAction, outcome: WriteOutcome | WriteRefusal): BatchResult {
-  return isRefusal(outcome) ? { index: 0, action, refusal: outcome } : [outcome]
-}
-
 /** A topic as an engine has read it, before any of the batches. */
 export interface StoredTopic extends Constrained {
   readonly type: TopicType
@@ -67,12 +56,8 @@ export interface Change<Stored, Action> {
 
 /** How an engine reads what decisions depend on. */
 interface Reader<Stored, Action> {
-  /**
-   * The topic at a path, before any of the batches.
-   *
-   * @param type what the operation expects, which is only a hint; undefined for a removal
-   */
-  stored(path: Path, type: TopicType | undefined): Stored | undefined
+  /** The topic at a path, before any of the batches. */
+  stored(path: Path): Stored | undefined
   /** The value that an operation sets; it is needed only where a constraint on it follows. */
   valueText(action: Action): Uint8Array | undefined
 }
@@ -89,20 +74,24 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
 
   /** Decides one batch, in order, over what is stored and what the batches before it have changed. */
   decide(actions: readonly Action[]): BatchResult {
-    const outcomes: WriteOutcome[] = []
     const before: Change<Stored, Action>[] = []
-    for (const action of actions) {
-      const change = this.#changes.get(action.path) ?? this.#unchanged(action)
-      const outcome = this.#outcome(action, change)
-      if (isRefusal(outcome)) {
-        for (const earlier of before.reverse()) this.#changes.set(earlier.path, earlier)
-        return { index: outcomes.length, action, refusal: outcome }
+    let isDone = false
+    try {
+      const outcomes: WriteOutcome[] = []
+      for (const action of actions) {
+        const change = this.#changes.get(action.path) ?? this.#unchanged(action)
+        const outcome = this.#outcome(action, change)
+        if (isRefusal(outcome)) return { index: outcomes.length, action, refusal: outcome }
+        before.push(change)
+        this.#changes.set(action.path, after(action, change, outcome))
+        outcomes.push(outcome)
       }
-      before.push(change)
-      this.#changes.set(action.path, after(action, change, outcome))
-      outcomes.push(outcome)
+      isDone = true
+      return outcomes
+    } finally {
+      // Refused, or a topic could not be read: the operations before that one are undone.
+      if (!isDone) for (const earlier of before.reverse()) this.#changes.set(earlier.path, earlier)
     }
-    return outcomes
   }
 
   /** What the batches that were not refused have changed, each path once. */
@@ -112,8 +101,8 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
     }
   }
 
-  #unchanged({ path, type }: Action): Change<Stored, Action> {
-    const stored = this.#reader.stored(path, type)
+  #unchanged({ path }: Action): Change<Stored, Action> {
+    const stored = this.#reader.stored(path)
     return { path, stored, isRemoved: false, creator: undefined, setter: undefined }
   }
 
@@ -163,7 +152,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
 /** A topic without a value. */
 const withoutValue: Constrained = { hasValue: () => false, hasText: () => false }
 
-/** The change with one operation more. */
+/** The change after one more operation. */
 function after<Stored, Action extends WriteAction>(
   action: Action,
   change: Change<Stored, Action>,

@@ -9,9 +9,11 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { flush } from '../../dist/store/lmdb/files.js'
 import { at } from '../support/elements.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { type Disk, makeDisk, whyNoPowerCuts } from '../support/faults/power.js'
+import { Strace } from '../support/faults/strace.js'
 import { type Damage, PowerLoad, type Progress } from '../support/load/power-load.js'
 import { childrenOf } from '../support/machines/processes.js'
 import { reportFigures, together } from '../support/proof-figures.js'
@@ -103,8 +105,11 @@ interface Occasion {
 
 const always = (): boolean => true
 
+/** strace's options that make a backup's last step take long. */
+const slowFlush = ['-e', 'trace=fsync', '-e', 'inject=fsync:delay_enter=1500000']
+
 /** Waits for a moment. */
-async function waitFor(moment: Moment, { server, disk, load, random }: Scene): Promise<Occasion> {
+async function waitFor(t: Test, moment: Moment, { server, disk, load, random }: Scene): Promise<Occasion> {
   const file = join(disk.directory, 'backup.mdb')
   switch (moment) {
     case 'any':
@@ -116,8 +121,13 @@ async function waitFor(moment: Moment, { server, disk, load, random }: Scene): P
       return { isNow: () => load.isWritingMany, isIn: always }
     case 'backup': {
       rmSync(file, { force: true })
+      // On a busy machine the cut would come when it is done.
+      const slow = await Strace.attachWith(t, server.pid, [...slowFlush, '-P', `${file}.partial/topics/data.mdb`])
       const ended = server.command('backup', file).then(requireDone)
+      void ended.finally(() => slow.detach()).catch(() => {})
       while (!existsSync(`${file}.partial`)) await new Promise((resolve) => setImmediate(resolve))
+      // Nobody has flushed its name yet, so a cut would hardly ever show it.
+      flush(disk.directory)
       return { isNow: always, isIn: (copy) => existsSync(join(copy, 'backup.mdb.partial')), ended }
     }
     case 'after a backup':
@@ -170,7 +180,7 @@ class Cuts {
       const { load } = this.#scene
       const least = load.acknowledged + writesMin
       await until('more is written', async () => load.acknowledged > least || undefined)
-      const occasion = await waitFor(moment, this.#scene)
+      const occasion = await waitFor(this.#t, moment, this.#scene)
       const made = await cut(this.#scene, occasion, isStopped)
       await this.#compare(moment, made)
       made.forget()

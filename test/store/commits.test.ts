@@ -23,6 +23,10 @@ interface Trial {
   commit(): number
   /** Calls the callbacks that wait, and fails their transactions. */
   fail(reason: Error): void
+  /** The same, but the transactions fail when the result is called. */
+  hold(): (reason: Error) => void
+  /** Fails the transactions that wait, without calling their callbacks. */
+  refuse(reason: Error): void
 }
 
 function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
@@ -45,6 +49,15 @@ function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
     },
     fail(reason) {
       for (const { reject } of take()) reject(reason)
+    },
+    hold() {
+      const taken = take()
+      return (reason) => {
+        for (const { reject } of taken) reject(reason)
+      }
+    },
+    refuse(reason) {
+      for (const { reject } of waiting.splice(0)) reject(reason)
     },
   }
 }
@@ -78,11 +91,15 @@ await t.test('writes share a transaction until its callback begins, up to a numb
       ran.push(name)
       return name
     }, size)
-  const first = [run('a'), run('b'), run('c', sized(operationsInOneCallbackMax)), run('d')]
+  const first = [run('a'), run('b'), run('c', sized(operationsInOneCallbackMax))]
+  const rest = run('d')
   t.strictSame(ran, [], 'none runs outside of a transaction')
-  t.equal(commit(), 2, 'one transaction for what fits, and one for the rest')
-  t.strictSame(ran, ['a', 'b', 'c', 'd'], 'in their order')
-  t.strictSame(await Promise.all(first), ['a', 'b', 'c', 'd'], 'each gets what its work returned')
+  t.equal(commit(), 1)
+  t.strictSame(ran, ['a', 'b', 'c'], 'in their order, up to the bound')
+  t.strictSame(await Promise.all(first), ['a', 'b', 'c'], 'each gets what its work returned')
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(commit(), 1, 'one more for the rest')
+  t.equal(await rest, 'd')
   const later = run('e')
   t.notOk(await isSettled(later), 'a later one waits for its own')
   t.equal(commit(), 1)
@@ -191,16 +208,29 @@ await t.test('a defect in a write is no failed commit, and does not touch the ot
   await commits.close()
 })
 
-await t.test("LMDB's own error of a transaction is a failed commit", async (t) => {
-  const reasons: Error[] = []
-  const { commits, fail } = trial((reason) => reasons.push(reason))
-  const write = commits.run(() => 'done')
-  const full = Object.assign(new Error('MDB_MAP_FULL'), { code: -30792 })
-  fail(full)
-  const failed = await reasonOf(write)
-  t.ok(failed instanceof CommitFailed && failed.cause === full)
-  t.equal(reasons.length, 1)
-  t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 })
+await t.test('a transaction that cannot be begun fails its writes, and later ones have another', async (t) => {
+  const { commits, commit, refuse } = trial(t.fail)
+  const refused = commits.run(() => t.fail('it was executed'))
+  const reason = new Error('cannot begin')
+  refuse(reason)
+  t.equal(await reasonOf(refused), reason)
+  t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
+  const later = commits.run(() => 'done')
+  t.equal(commit(), 1)
+  t.equal(await later, 'done')
+  await commits.close()
+})
+
+await t.test('a write that waits for its transaction when another commit fails is not executed', async (t) => {
+  const { commits, commit, hold } = trial(() => {})
+  const failing = commits.run(() => 'first')
+  const failed = hold()
+  const waiting = commits.run(() => t.fail('it was executed'))
+  failed(commitReason())
+  t.ok((await reasonOf(failing)) instanceof CommitFailed)
+  t.equal(commit(), 1)
+  t.ok((await reasonOf(waiting)) instanceof CommitFailed)
+  t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 }, 'only the first is counted')
   await commits.close()
 })
 

@@ -2,6 +2,7 @@
  * Removing every match of a plan, in bounded steps: collect matches, for one slice or until they fill a commit → remove
  * those that are still there → the next slice. No snapshot is held between slices. Also counting the matches.
  */
+import { strict as assert } from 'node:assert'
 import { removalsInOneCommitMax } from '../../limits.js'
 import type { Matcher, Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
@@ -9,7 +10,7 @@ import type { Path } from '../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import type { TopicType } from '../../topics/topic.js'
 import { isRefused } from '../batch.js'
-import { type BatchResult, type Cancellation, Cancelled, type TopicStore } from '../store.js'
+import { type Cancellation, Cancelled, type TopicStore } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
 import type { Commits } from './commits.js'
 import { smallWrite } from './disk-room.js'
@@ -79,12 +80,12 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
     return rangesFrom(from, keyAfter(encodeKey(last)))
   }
 
-  #removeAll(matches: readonly Path[]): Promise<number> {
-    const removals = matches.map((path) => [{ kind: 'remove', path, item: undefined }] as const)
-    return this.#commits.run((changes) => removals.filter((removal) => isRemoval(changes.decide(removal))).length, {
-      ...smallWrite,
-      operations: matches.length,
-    })
+  async #removeAll(matches: readonly Path[]): Promise<number> {
+    const removals = matches.map((path) => ({ kind: 'remove', path, item: undefined }) as const)
+    const size = { ...smallWrite, operations: removals.length }
+    const result = await this.#commits.run((changes) => changes.decide(removals), size)
+    assert(!isRefused(result), 'no removal without a constraint is refused')
+    return result.filter((outcome) => outcome === 'removed').length
   }
 
   /**
@@ -96,9 +97,4 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
     this.#lastBatch = removed.catch(() => 0)
     return removed
   }
-}
-
-/** Whether there was a topic to remove. */
-function isRemoval(result: BatchResult): boolean {
-  return !isRefused(result) && result[0] === 'removed'
 }

@@ -3,8 +3,8 @@
  * in flight; it is refused when the disk has none, counted while in flight, and watched.
  *
  * A write is a function that runs in the callback of a transaction, under the write lock of all processes: it reads,
- * decides and writes. Those that wait for the lock share one callback, up to a bound, since each costs two switches
- * between threads.
+ * decides and writes. Those that wait for the lock share one callback, up to a bound: lmdb would run all callbacks that
+ * wait in one go, however many they are, so there is only one.
  *
  * States: open (writes join the next transaction) → paused (writes in flight finish; later ones wait) → open again; from
  * either, closed (writes in flight finish, all others are rejected).
@@ -14,7 +14,6 @@
  * end. A defect in a write's own code is not a failed commit: the write is rejected with that error, and the store
  * continues.
  */
-import { writeSync } from 'node:fs'
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { commitDeadlineMs, operationsInOneCallbackMax } from '../../limits.js'
 import { turnMs } from '../../turn-clock.js'
@@ -32,14 +31,6 @@ interface CommitReason extends Error {
 
 function isCommitReason(reason: unknown): reason is CommitReason {
   return reason instanceof Error && 'commitError' in reason
-}
-
-/**
- * LMDB's own errors carry its numeric code: one thrown while a transaction's callback writes, such as that of a full
- * map, leaves the transaction in doubt as a failed commit does. Node's system errors have a `code` too, but a string.
- */
-function isLmdbError(reason: unknown): boolean {
-  return reason instanceof Error && 'code' in reason && typeof reason.code === 'number'
 }
 
 /**
@@ -69,7 +60,7 @@ type Room = Pick<DiskRoom, 'reserve' | 'release' | 'close'>
  */
 type Work<T> = (changes: TopicChanges) => T
 
-/** How transactions are made. */
+/** lmdb's transactions, or a test's. */
 interface Transactions {
   /** Calls `callback` in a transaction; resolves once that is on disk. */
   readonly transact: (callback: () => void) => Promise<unknown>
@@ -115,7 +106,7 @@ export class Commits {
   /** Writes that may not join a transaction yet, in their order. */
   readonly #waiting: Write[] = []
   #paused = false
-  /** Whether those that wait are looked at again in this turn. */
+  /** Whether `#admit` is scheduled. */
   #admitsSoon = false
   #waitingForDrain: (() => void)[] = []
   #closed = false
@@ -160,6 +151,8 @@ export class Commits {
     while (!this.#paused) {
       const [next] = this.#waiting
       if (next === undefined) return
+      // The group's callback will admit further ones.
+      if (this.#group !== undefined && this.#group.operations >= operationsInOneCallbackMax) return
       const reservedBytes = this.#room?.reserve(next.size) ?? 0
       if (reservedBytes === 'later') return
       this.#waiting.shift()
@@ -179,9 +172,9 @@ export class Commits {
     group.operations += operations
   }
 
-  /** A group whose callback has not been called yet, and which has room for another write. */
+  /** The group whose callback has not been called yet. */
   #openGroup(): Group {
-    if (this.#group !== undefined && this.#group.operations < operationsInOneCallbackMax) return this.#group
+    if (this.#group !== undefined) return this.#group
     const group: Group = { flights: [], operations: 0 }
     this.#group = group
     this.#transactions
@@ -195,16 +188,18 @@ export class Commits {
 
   /** Within the transaction. */
   #execute(group: Group): void {
-    if (this.#group === group) this.#group = undefined
+    this.#group = undefined
+    if (this.#waiting.length > 0) this.#admitSoon()
+    if (this.#broken) return
     const changes = this.#transactions.begin()
     for (const { write } of group.flights) write.execute(changes)
-    try {
-      changes.put()
-    } catch (error) {
-      // lmdb would commit what has been written so far, and there is no way to refuse but to end before it does.
-      writeSync(process.stderr.fd, `a transaction could not be written: ${(error as Error).stack}\n`)
-      process.abort()
-    }
+    changes.put()
+  }
+
+  #admitSoon(): void {
+    if (this.#admitsSoon) return
+    this.#admitsSoon = true
+    setImmediate(() => this.#admit())
   }
 
   /** For how long writes have been in flight without any commit completing, in ms. */
@@ -256,9 +251,12 @@ export class Commits {
     this.#batchSizes.record(flights.reduce((sum, { write }) => sum + write.size.operations, 0))
   }
 
-  #fail({ flights }: Group, cause: unknown): void {
-    const isCommit = isCommitReason(cause) || isLmdbError(cause)
-    if (isCommitReason(cause)) cause.commitError.catch(() => {})
+  #fail(group: Group, cause: unknown): void {
+    const { flights } = group
+    // lmdb may refuse a transaction before it calls anything.
+    if (this.#group === group) this.#group = undefined
+    const isCommit = isCommitReason(cause)
+    if (isCommit) cause.commitError.catch(() => {})
     const error = isCommit ? new CommitFailed('a commit failed', { cause }) : cause
     if (isCommit) this.#record(flights)
     for (const flight of flights) {
@@ -274,10 +272,7 @@ export class Commits {
   #leave({ write, reservedBytes }: Flight): void {
     this.#room?.release(reservedBytes)
     this.#stats.inFlight -= write.size.operations
-    if (this.#waiting.length > 0 && !this.#admitsSoon) {
-      this.#admitsSoon = true
-      setImmediate(() => this.#admit())
-    }
+    if (this.#waiting.length > 0) this.#admitSoon()
     if (this.#stats.inFlight > 0) return
     const waiting = this.#waitingForDrain
     this.#waitingForDrain = []
@@ -309,7 +304,7 @@ function createWrite<T>(
   resolve: (outcome: T) => void,
   reject: (reason: unknown) => void,
 ): Write {
-  let settle = (): void => reject(new Error('a transaction was committed before its writes were executed'))
+  let settle = (): void => reject(brokenError())
   let failed = true
   return {
     size,
@@ -319,6 +314,7 @@ function createWrite<T>(
         settle = () => resolve(outcome)
         failed = false
       } catch (error) {
+        // It has written nothing. After an error of LMDB's own, the commit fails as well.
         settle = () => reject(error)
       }
     },

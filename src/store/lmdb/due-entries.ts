@@ -18,7 +18,7 @@ import { type Details, dueKey, dueMsOfKey, encodeSpecification, readSpecificatio
 import type { TopicChanges } from './topic-changes.js'
 import { removal } from './topic-records.js'
 
-/** Entries examined between two turns of the event loop. */
+/** Entries that are examined, and settled, in one transaction. */
 const entriesPerSlice = 200
 
 /** An entry of `due`: its key, and the path of its topic. */
@@ -83,20 +83,30 @@ export class DueEntries {
    * Removes the topics of entries that are due and have no clause, with the entries themselves; moves every other entry
    * to the time at which it is due next, or where its clause waits. An entry that no topic owns is removed.
    *
+   * @param onDamaged called for an entry whose topic cannot be read, which is left as it is
    * @returns how many topics were removed
    */
-  settle(entries: readonly Entry[]): Promise<number> {
+  settle(entries: readonly Entry[], onDamaged: (error: unknown) => void): Promise<number> {
     const { due } = this.#environment
     return this.#commits.run((changes) => {
       changes.put()
       const present = this.#now()
-      const evaluated = entries.map((entry) => this.#evaluate(entry, present))
-      let removed = 0
-      for (const [i, found] of evaluated.entries()) {
-        if (found === undefined) void due.remove((entries[i] as Entry).key)
-        else if (this.#settleOne(found)) removed++
-      }
-      return removed
+      const found = entries.flatMap((entry) => {
+        try {
+          return [{ entry, evaluated: this.#evaluate(entry, present) }]
+        } catch (error) {
+          onDamaged(error)
+          return []
+        }
+      })
+      return changes.write(() => {
+        let removed = 0
+        for (const { entry, evaluated } of found) {
+          if (evaluated === undefined) void due.remove(entry.key)
+          else if (this.#settleOne(evaluated)) removed++
+        }
+        return removed
+      })
     }, this.#sizeOf(entries))
   }
 
@@ -110,7 +120,7 @@ export class DueEntries {
     const work = (changes: TopicChanges): void => {
       changes.put()
       const owner = this.#ownerOf(entry)
-      if (owner !== undefined) this.#putDue(entry, owner, undefined)
+      if (owner !== undefined) changes.write(() => this.#putDue(entry, owner, undefined))
     }
     await this.#commits.run(work, this.#sizeOf([entry]))
   }

@@ -9,8 +9,8 @@
  *   (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - A condition block that fails does not protect everything in it, and `transactionSync` commits an asynchronous
- *   transaction that is being gathered. So neither is used: every write is made in the callback of a transaction
- *   (commits.ts), where `put` and `remove` take effect at once.
+ *   transaction that is being gathered: neither is used, except the latter while opening. Every other write is made in
+ *   the callback of a transaction (commits.ts), where `put` and `remove` take effect at once.
  * - The same files are never opened twice in one process, nor on a network file system.
  * - The system reads far ahead on some disks, which ruins a service whose file does not fit in memory (read-ahead.ts).
  */
@@ -194,10 +194,16 @@ const formerBlockName = 'stretch'
 const formerBlockSize = 2 ** 28
 
 function takeDueNumber(meta: Table): number {
-  const former = (): number => ((meta.get(formerBlockName)?.readDoubleBE() ?? -1) + 1) * formerBlockSize
-  const number = (meta.get(dueNumberName)?.readDoubleBE() ?? former()) + 1
+  const number = (meta.get(dueNumberName)?.readDoubleBE() ?? takeBlock(meta)) + 1
   meta.putSync(dueNumberName, numberRecord(number))
   return number
+}
+
+/** Takes a block as an earlier program would, so that none takes it after a roll-back. @returns its first number */
+function takeBlock(meta: Table): number {
+  const block = (meta.get(formerBlockName)?.readDoubleBE() ?? 0) + 1
+  meta.putSync(formerBlockName, numberRecord(block))
+  return block * formerBlockSize
 }
 
 /**

@@ -95,7 +95,7 @@ export class Expiry {
     const known = this.#knownClock()
     const offset = present.wallMs - present.steadyMs
     const stepped = known?.boot === present.boot && Math.abs(known.offset - offset) > stepMs
-    this.#unreported += await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs)
+    await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs)
     if ((stepped || known?.boot !== present.boot) && !this.#closed)
       await this.#storeClock({ offset, boot: present.boot })
     const nextMs = this.#closed ? undefined : this.#entries.firstDueMs()
@@ -114,17 +114,23 @@ export class Expiry {
 
   async #storeClock(clock: KnownClock): Promise<void> {
     const record = Buffer.from(JSON.stringify(clock))
-    await this.#commits.run(() => this.#meta.putSync(clockName, record))
+    await this.#commits.run((changes) => changes.write(() => this.#meta.putSync(clockName, record)))
   }
 
-  /** Settles every entry whose time is at most `untilMs`; returns how many topics were removed. */
-  async #settleAll(untilMs: number): Promise<number> {
-    let removed = 0
+  /**
+   * Settles every entry whose time is at most `untilMs`.
+   *
+   * @throws the first error of an entry whose topic cannot be read, once all others are settled
+   */
+  async #settleAll(untilMs: number): Promise<void> {
+    const failures: unknown[] = []
     for await (const entries of this.#entries.between(clauseWaitsMs + 1, untilMs)) {
-      if (entries.length > 0) removed += await this.#entries.settle(entries)
+      const removed = entries.length > 0 ? await this.#entries.settle(entries, (error) => failures.push(error)) : 0
+      // Apart from the await, which another sweep may use to add to it.
+      this.#unreported += removed
       if (this.#closed) break
     }
-    return removed
+    if (failures.length > 0) throw failures[0]
   }
 
   async *#waitingClauses(): AsyncGenerator<Entry> {
@@ -137,7 +143,11 @@ export class Expiry {
    */
   async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number | RefusedClause> {
     const selector = this.#selectorOf(entry)
-    if (selector === undefined) return this.#entries.settle([entry])
+    if (selector === undefined) {
+      return this.#entries.settle([entry], (error) => {
+        throw error
+      })
+    }
     // Planning can exceed a slice; the pause after it is as long.
     await waitForSlice()
     const plan = planSelector(selector)

@@ -12,6 +12,7 @@ import { smallWrite } from './disk-room.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import { numberRecord } from './number-record.js'
+import type { TopicChanges } from './topic-changes.js'
 
 type KeyRecords = Pick<
   TopicStore,
@@ -27,25 +28,35 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
     return meta.get(revisionName)?.readDoubleBE() ?? 0
   }
 
-  /** Executes `change` and, if it returns true, increments the revision. */
-  function changeKeys(change: () => boolean, record?: KeyRecord): Promise<boolean> {
+  /**
+   * Changes keys, and increments the revision.
+   *
+   * @param change decides, within the transaction: returns what writes, or undefined to change nothing
+   * @returns whether anything was changed
+   */
+  function changeKeys(change: () => (() => void) | undefined, record?: KeyRecord): Promise<boolean> {
     const size = { ...smallWrite, bytes: record === undefined ? 0 : Buffer.byteLength(JSON.stringify(record)) }
-    return commits.run(() => {
-      const isChanged = change()
-      if (isChanged) meta.putSync(revisionName, numberRecord(revision() + 1))
-      return isChanged
+    return commits.run((changes) => {
+      const next = numberRecord(revision() + 1)
+      const write = change()
+      if (write === undefined) return false
+      changes.write(() => {
+        write()
+        meta.putSync(revisionName, next)
+      })
+      return true
     }, size)
   }
 
-  function put(record: KeyRecord): boolean {
-    keys.putSync(record.name, Buffer.from(JSON.stringify(record)))
-    return true
+  function put(record: KeyRecord): () => void {
+    const text = Buffer.from(JSON.stringify(record))
+    return () => keys.putSync(record.name, text)
   }
 
   return {
     readKeys: () => snapshots.alone(() => [...keys.getRange({})].map(({ value }) => recordOf(value))),
     keysRevision: () => snapshots.alone(revision),
-    addKey: (record) => changeKeys(() => keys.get(record.name) === undefined && put(record), record),
+    addKey: (record) => changeKeys(() => (keys.get(record.name) === undefined ? put(record) : undefined), record),
     async restoreKey(record) {
       await changeKeys(() => put(record), record)
     },
@@ -53,24 +64,28 @@ export function createKeyRecords(environment: Environment, snapshots: Snapshots,
       changeKeys(() => {
         const known = keys.get(rotation.name)
         const record = rotated(known && recordOf(known), rotation)
-        return record !== undefined && put(record)
+        return record && put(record)
       }),
     revokeKey: (name) =>
       changeKeys(() => {
-        keyUses.removeSync(name)
-        return keys.removeSync(name)
+        if (keys.get(name) === undefined) return undefined
+        return () => {
+          keyUses.removeSync(name)
+          keys.removeSync(name)
+        }
       }),
     keyUses: () =>
       snapshots.alone(
         () => new Map([...keyUses.getRange({})].map(({ key, value }) => [key, value.readDoubleBE()] as const)),
       ),
     async touchKeys(uses) {
-      const work = (): void => {
-        for (const [name, usedMs] of uses) {
-          const known = keyUses.get(name)?.readDoubleBE() ?? 0
-          if (usedMs <= known || keys.get(name) === undefined) continue
-          keyUses.putSync(name, numberRecord(usedMs))
-        }
+      const isNews = ([name, usedMs]: readonly [string, number]): boolean =>
+        usedMs > (keyUses.get(name)?.readDoubleBE() ?? 0) && keys.get(name) !== undefined
+      const work = (changes: TopicChanges): void => {
+        const news = [...uses].filter(isNews)
+        changes.write(() => {
+          for (const [name, usedMs] of news) keyUses.putSync(name, numberRecord(usedMs))
+        })
       }
       await commits.run(work, { ...smallWrite, operations: uses.size })
     },

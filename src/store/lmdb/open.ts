@@ -93,7 +93,8 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       const bytes = snapshots.alone(() => bytesUsed(environment))
       const done = await backup(copy, bytes, freeBytesMin, file, onProgress)
       try {
-        await commits.run(() => meta.putSync(backupName, numberRecord(clock().wallMs)))
+        const madeMs = numberRecord(clock().wallMs)
+        await commits.run((changes) => changes.write(() => meta.putSync(backupName, madeMs)))
         return done
       } catch (error) {
         return { ...done, unnoted: (error as Error).message }

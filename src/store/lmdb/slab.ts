@@ -1,7 +1,7 @@
 /**
- * Items on their way to lmdb, which reads a value's bytes at the commit, from the address that it looks up once for
- * each ArrayBuffer by a native call. So small items share one large ArrayBuffer, a slab. A slab is never reused: the
- * collector frees it when no write refers to it any more.
+ * Items on their way to lmdb, which copies a value within `put`, from an address that it looks up once for each
+ * ArrayBuffer by a native call. So small items share one large ArrayBuffer, a slab. A slab is never reused: its items
+ * wait for their transaction, and the collector frees it when no write refers to it any more.
  */
 import { itemInSlabBytesMax, slabBytes } from '../../limits.js'
 import type { Path } from '../../topics/path.js'

@@ -1,7 +1,7 @@
 /**
  * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
  * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in
- * writes.ts.
+ * store/batch.ts, and written by topic-records.ts.
  */
 import type { Path } from '../../topics/path.js'
 import type { Properties, TopicType } from '../../topics/topic.js'

@@ -3,10 +3,12 @@
  * each request in its turn, and writes only what is decided, so there is nothing to take back.
  */
 import { strict as assert } from 'node:assert'
-import { getLastVersion } from 'lmdb'
+import { writeSync } from 'node:fs'
 import { constrainedBytesKeptMax } from '../../limits.js'
 import { ValueText } from '../../topics/constraint.js'
 import type { Path } from '../../topics/path.js'
+import { removalOf } from '../../topics/properties.js'
+import type { RemovalPolicy } from '../../topics/removal-policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock } from '../clock.js'
@@ -14,7 +16,7 @@ import type { BatchResult, Creation, WriteAction, WriteOperation } from '../stor
 import type { WriteSize } from './disk-room.js'
 import { type Environment, plainVersion, type Tree } from './environment.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
-import { type Details, propertiesBytes, readSpecification } from './specification.js'
+import { type Details, propertiesBytes, readSpecification, type Specification } from './specification.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
@@ -60,13 +62,16 @@ class Stored implements StoredTopic {
   readonly type: TopicType
   /** Undefined for a plain one. */
   readonly details: Details | undefined
+  /** Parsed here, since no error may occur once writing has begun. */
+  readonly policy: RemovalPolicy | undefined
   readonly #path: Path
   readonly #items: Tree
   readonly #texts: ValueTexts
 
-  constructor(path: Path, type: TopicType, details: Details | undefined, items: Tree, texts: ValueTexts) {
+  constructor(path: Path, { type, details }: Specification, items: Tree, texts: ValueTexts) {
     this.type = type
     this.details = details
+    this.policy = details && removalOf(details.properties)
     this.#path = path
     this.#items = items
     this.#texts = texts
@@ -117,33 +122,46 @@ export class TopicChanges {
   put(): void {
     const decisions = this.#decisions
     this.#decisions = undefined
-    if (decisions !== undefined) for (const change of decisions.changes()) this.#put(change)
+    if (decisions === undefined) return
+    this.write(() => {
+      for (const change of decisions.changes()) this.#put(change)
+    })
+  }
+
+  /**
+   * Writes records by itself. An error ends the process: lmdb would commit what was written before it, and there is no
+   * way to refuse but to end first.
+   */
+  write<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      writeSync(process.stderr.fd, `a transaction could not be written: ${(error as Error).stack}\n`)
+      process.abort()
+    }
   }
 
   #begin(): BatchDecisions<Stored, Prepared> {
     const texts = new ValueTexts()
     return new BatchDecisions<Stored, Prepared>({
-      stored: (path, type) => this.#read(path, type, texts),
+      stored: (path) => this.#read(path, texts),
       valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
     })
   }
 
-  #read(path: Path, expected: TopicType | undefined, texts: ValueTexts): Stored | undefined {
+  #read(path: Path, texts: ValueTexts): Stored | undefined {
     const { specifications, items } = this.#environment
-    if (expected !== undefined && items[expected].getBinaryFast(path) !== undefined) {
-      if (getLastVersion() === plainVersion) return new Stored(path, expected, undefined, items[expected], texts)
-    }
     const stored = readSpecification(specifications, path)
-    return stored && new Stored(path, stored.type, stored.details, items[stored.type], texts)
+    return stored && new Stored(path, stored, items[stored.type], texts)
   }
 
   #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>): void {
     if (stored !== undefined && isRemoved) removal(this.#environment, path, stored)
     if (creator !== undefined) return this.#create(creator, (setter ?? creator).item)
     if (stored === undefined || setter?.item === undefined) return
-    const { type, details } = stored
+    const { type, details, policy } = stored
     if (details === undefined) putItem(this.#environment.items[type], path, setter.item, plainVersion)
-    else propertiedUpdate(this.#environment, path, type, details, setter.item, this.#now)
+    else propertiedUpdate(this.#environment, path, { type, details, policy }, setter.item, this.#now)
   }
 
   #create(creation: Creation, item: ItemBytes | undefined): void {

@@ -3,14 +3,21 @@
  * so it must be called within a transaction's callback (topic-changes.ts).
  */
 import type { Path } from '../../topics/path.js'
-import { removalOf, retainsValue } from '../../topics/properties.js'
-import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
+import { retainsValue } from '../../topics/properties.js'
+import { dueMs, type RemovalPolicy, tracksUpdates } from '../../topics/removal-policy.js'
 import type { TopicType } from '../../topics/topic.js'
 import type { Moment } from '../clock.js'
 import type { Creation } from '../store.js'
 import { type Environment, plainVersion, propertiedVersion, recordVersion } from './environment.js'
 import { type ItemBytes, putItem, type Slabs } from './slab.js'
 import { type Details, dueKey, encodeSpecification, type Specification } from './specification.js'
+
+/** A topic with properties, as it is stored; the policy is that of its properties. */
+interface Propertied {
+  readonly type: TopicType
+  readonly details: Details
+  readonly policy: RemovalPolicy | undefined
+}
 
 /** Whether a topic that is created with these properties is a plain one. */
 export function isPlainCreation({ properties }: Creation): boolean {
@@ -46,14 +53,12 @@ export function propertiedCreation(
 export function propertiedUpdate(
   environment: Environment,
   path: Path,
-  type: TopicType,
-  { properties }: Details,
+  { type, details, policy }: Propertied,
   item: ItemBytes,
   now: () => Moment,
 ): void {
   const { items, updates } = environment
-  const policy = removalOf(properties)
-  if (retainsValue(properties)) putItem(items[type], path, item, propertiedVersion)
+  if (retainsValue(details.properties)) putItem(items[type], path, item, propertiedVersion)
   if (policy && tracksUpdates(policy)) void updates.put(path, Buffer.from(JSON.stringify(now())), recordVersion)
 }
 

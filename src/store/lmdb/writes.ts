@@ -8,11 +8,11 @@ import { Slabs } from './slab.js'
 import { prepare, sizeOf, TopicChanges } from './topic-changes.js'
 
 interface Writes extends Pick<TopicStore, 'write'> {
-  /** For every other write. */
+  /** They also carry the writes that are not of topics, and removals. */
   readonly commits: Commits
 }
 
-/** The parameters are those of `Commits`, and the clock that topics' times are taken from. */
+/** @param clock what topics' times are taken from; the other parameters are those of `Commits` */
 export function createWrites(
   environment: Environment,
   clock: Clock,
@@ -21,7 +21,8 @@ export function createWrites(
 ): Writes {
   const slabs = new Slabs()
   const transactions = {
-    transact: (callback: () => void) => environment.root.transaction(callback),
+    // Asynchronous, so that what lmdb throws at once is a rejection as well.
+    transact: async (callback: () => void) => environment.root.transaction(callback),
     begin: () => new TopicChanges(environment, clock, slabs),
   }
   const commits = new Commits(transactions, onBroken, room)

@@ -6,7 +6,6 @@
  * request is rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { aloneOf } from '../batch.js'
 import { StoreError, type TopicStore } from '../store.js'
 import { explained } from './advice.js'
 import { Batches } from './batches.js'
@@ -27,7 +26,7 @@ import { requireSettings } from './server-settings.js'
 import type { Execute } from './statement.js'
 import { createStats } from './stats.js'
 import { walk } from './walk.js'
-import { Writes } from './writes.js'
+import { aloneOf, Writes } from './writes.js'
 
 /**
  * How long an engine that cannot be reached is tried for a caller that cannot wait longer, in ms: it may be restarting.

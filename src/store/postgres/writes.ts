@@ -14,7 +14,7 @@ import { conflictsMax } from '../../limits.js'
 import type { Plan } from '../../selectors/plan.js'
 import { encodeKey } from '../../topics/key.js'
 import { compatible, retainsValue } from '../../topics/properties.js'
-import { resultOfOne } from '../batch.js'
+import { isRefusal } from '../batch.js'
 import {
   type BatchResult,
   type Cancellation,
@@ -80,6 +80,12 @@ const topicsMax = 500
 const valueBatches = { inFlightMax: valueBatchesMax, groupsMax: topicsMax, waitMsMax }
 const otherBatches = { inFlightMax: otherBatchesMax, groupsMax: topicsMax, waitMsMax }
 
+/** The operation of a batch of one, if it depends on nothing but its topic's type and properties. */
+export function aloneOf(operations: readonly WriteOperation[]): WriteOperation | undefined {
+  const [operation] = operations
+  return operations.length === 1 && operation?.constraint === undefined ? operation : undefined
+}
+
 export class Writes implements Pick<TopicStore, 'removeMatches'> {
   readonly #read: Execute
   readonly #scan: Execute
@@ -118,7 +124,8 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
 
   /** Carries out one operation, which has no constraint. */
   async write(operation: WriteOperation): Promise<BatchResult> {
-    return resultOfOne(operation, await this.#outcomeOf(operation))
+    const outcome = await this.#outcomeOf(operation)
+    return isRefusal(outcome) ? { index: 0, action: operation, refusal: outcome } : [outcome]
   }
 
   async #outcomeOf(operation: WriteOperation): Promise<WriteOutcome | WriteRefusal> {
