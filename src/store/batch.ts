@@ -56,8 +56,8 @@ export interface Change<Stored, Action> {
 
 /** How an engine reads what decisions depend on. */
 interface Reader<Stored, Action> {
-  /** The topic at a path, before any of the batches. */
-  stored(path: Path): Stored | undefined
+  /** The topic at a path, before any of the batches. @param kind of the operation that asks for it */
+  stored(path: Path, kind: WriteAction['kind']): Stored | undefined
   /** The value that an operation sets; it is needed only where a constraint on it follows. */
   valueText(action: Action): Uint8Array | undefined
 }
@@ -101,8 +101,8 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
     }
   }
 
-  #unchanged({ path }: Action): Change<Stored, Action> {
-    const stored = this.#reader.stored(path)
+  #unchanged({ path, kind }: Action): Change<Stored, Action> {
+    const stored = this.#reader.stored(path, kind)
     return { path, stored, isRemoved: false, creator: undefined, setter: undefined }
   }
 

@@ -62,16 +62,22 @@ class Stored implements StoredTopic {
   readonly type: TopicType
   /** Undefined for a plain one. */
   readonly details: Details | undefined
-  /** Parsed here, since no error may occur once writing has begun. */
+  /** Parsed while deciding, since no error may occur once writing has begun. */
   readonly policy: RemovalPolicy | undefined
   readonly #path: Path
   readonly #items: Tree
   readonly #texts: ValueTexts
 
-  constructor(path: Path, { type, details }: Specification, items: Tree, texts: ValueTexts) {
+  constructor(
+    path: Path,
+    { type, details }: Specification,
+    policy: RemovalPolicy | undefined,
+    items: Tree,
+    texts: ValueTexts,
+  ) {
     this.type = type
     this.details = details
-    this.policy = details && removalOf(details.properties)
+    this.policy = policy
     this.#path = path
     this.#items = items
     this.#texts = texts
@@ -144,15 +150,18 @@ export class TopicChanges {
   #begin(): BatchDecisions<Stored, Prepared> {
     const texts = new ValueTexts()
     return new BatchDecisions<Stored, Prepared>({
-      stored: (path) => this.#read(path, texts),
+      stored: (path, kind) => this.#read(path, kind, texts),
       valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
     })
   }
 
-  #read(path: Path, texts: ValueTexts): Stored | undefined {
+  #read(path: Path, kind: WriteAction['kind'], texts: ValueTexts): Stored | undefined {
     const { specifications, items } = this.#environment
     const stored = readSpecification(specifications, path)
-    return stored && new Stored(path, stored, items[stored.type], texts)
+    if (stored === undefined) return undefined
+    // A removal needs no policy, so that a topic with a damaged one can be removed.
+    const policy = stored.details && kind !== 'remove' ? removalOf(stored.details.properties) : undefined
+    return new Stored(path, stored, policy, items[stored.type], texts)
   }
 
   #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>): void {
