@@ -184,7 +184,7 @@ export const mutants: readonly Mutant[] = [
     from: "if (begunBytes > 0 && unfinished === 'taken')",
     to: "if (begunBytes < 0 && unfinished === 'taken')",
     test: 'operate/export-import.long',
-    finds: /the last line counts/,
+    finds: /without the last line end/,
   },
   {
     fault: 'a series of backups deletes one too many',
