@@ -135,8 +135,8 @@ export class TopicChanges {
   }
 
   /**
-   * Writes records by itself. An error ends the process: lmdb would commit what was written before it, and there is no
-   * way to refuse but to end first.
+   * Runs what writes records; nothing may write outside of it. An error ends the process: lmdb would commit what was
+   * written before it, and there is no way to refuse but to end first.
    */
   write<T>(work: () => T): T {
     try {
