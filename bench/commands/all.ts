@@ -68,15 +68,6 @@ ${json}`,
     },
   ],
   [
-    'cores',
-    {
-      synopsis: '[--json]',
-      summary: 'what would a machine with more cores do? (measured costs, computed rates)',
-      details: json,
-      load: () => import('./cores.js'),
-    },
-  ],
-  [
     'profile',
     {
       synopsis: 'WORKLOAD [--output DIR]',

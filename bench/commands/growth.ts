@@ -82,7 +82,7 @@ const allSeries: readonly Series[] = [
     name: 'workers',
     title: 'CPU time of a request with more workers',
     axis: 'workers',
-    sizes: [1, 2, 4, 8],
+    sizes: [1, 2, 4, 8, 16],
     workloads: [fetchPath, page10, overwrite256],
     scale: () => ({ topics: someTopics }),
     workers: (workers) => workers,

@@ -98,7 +98,7 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
 })
 
-const commands = ['growth', 'compare', 'idle', 'cores', 'profile', 'postgres', 'fenced']
+const commands = ['growth', 'compare', 'idle', 'profile', 'postgres', 'fenced']
 
 test('help lists every command, and each command has help of its own', async (t) => {
   const overview = await help()
@@ -113,7 +113,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
     [['nothing'], 'unknown workload "nothing"'],
     [['--rounds', '0'], '--rounds must be a number above 0, not 0'],
     [['growth', 'nothing'], 'unknown series "nothing"'],
-    [['cores', 'fetch-path'], 'unexpected argument "fetch-path"'],
+    [['idle', 'fetch-path'], 'unexpected argument "fetch-path"'],
     [['compare', 'main'], 'compare needs two revisions'],
     [['profile'], 'profile needs the name of one workload'],
     [['--servers', 'bare,file,topicd', 'fetch-path'], 'file takes part in none of these workloads'],
@@ -125,7 +125,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
   }
 })
 
-test('growth measures every series, and profile, idle and cores print their figures', async (t) => {
+test('growth measures every series, and profile and idle print their figures', async (t) => {
   await t.test('growth prints every series', async (t) => {
     const stdout = await run('growth')
     t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
@@ -140,18 +140,6 @@ test('growth measures every series, and profile, idle and cores print their figu
     const stdout = await run('idle')
     t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)
     t.notMatch(stdout, 'WRONG')
-  })
-  await t.test('cores prints what it measured and what it computed', async (t) => {
-    const stdout = await run('cores')
-    t.notMatch(stdout, /NO FIGURES|WRONG/, 'every answer is right, and no acknowledged write is lost')
-    for (const row of [
-      /^\| overwrite-256 \| [\d.,]+ \([\d.]+ ×\) \|$/m,
-      /^\| 256 \| [\d.,]+ \[[\d.,]+–[\d.,]+\] \| [\d.,]+ \|$/m,
-      /^\| 1 \| 4 \| .* \| — \| [\d.,]+ \[[\d.,]+\] \|$/m,
-      /^### COMPUTED, not measured/m,
-      /^\| 32 \| .*(CPU|write lock), 8 a commit\)/m,
-    ])
-      t.match(stdout, row, String(row))
   })
 })
 
