@@ -90,6 +90,7 @@ export const rows: readonly Row[] = [
       },
       { title: 'Writes in a commit', queries: quantiles('topicd_commit_writes') },
       { title: 'Writes in flight', queries: [gauge('topicd_writes_in_flight')] },
+      { title: 'Frames from workers', queries: [rate('topicd_writer_frames_total')] },
       { title: 'Topics removed by REMOVAL', unit: 'wps', queries: [rate('topicd_topics_expired_total')] },
     ],
   },
@@ -114,6 +115,10 @@ export const rows: readonly Row[] = [
       },
       { title: 'Restarts of workers', queries: [gauge('topicd_worker_restarts_total')] },
       {
+        title: 'Writer, and its restarts',
+        queries: [as(gauge('topicd_writer_up'), 'up'), as(gauge('topicd_writer_restarts_total'), 'restarts')],
+      },
+      {
         title: 'Event loop delay of the worst worker',
         queries: ['p50', 'p99', 'max'].map((of) => as(gauge(`topicd_event_loop_delay_${of}_seconds`), of)),
       },
@@ -134,6 +139,7 @@ export const rows: readonly Row[] = [
         ],
       },
       { title: 'Memory of each worker', queries: [gauge('topicd_worker_resident_memory_bytes', 'pid')] },
+      { title: 'Memory of the writer', queries: [gauge('topicd_writer_resident_memory_bytes')] },
     ],
   },
   {
@@ -151,6 +157,7 @@ export const rows: readonly Row[] = [
         title: 'Descriptors of the primary',
         queries: [gauge('process_open_fds'), as(gauge('process_max_fds'), 'limit')],
       },
+      { title: 'Descriptors of the writer', queries: [gauge('topicd_writer_open_fds')] },
     ],
   },
   {

@@ -1,43 +1,55 @@
 /**
  * Every metric of the service with its help text, as the program itself defines them: read from its metrics with one
- * worker that has everything there is to report. No service runs.
+ * worker, and a writer, that have everything there is to report. No service runs.
  */
 import { createMetrics } from '../dist/ops/metrics.js'
 
 const histogram = { bounds: [1], counts: [0, 0], sum: 0 }
 
+const processStats = {
+  logLinesDropped: 0,
+  pid: 1,
+  descriptors: { open: 1, max: 1 },
+  cpuSeconds: { user: 0, system: 0 },
+  residentBytes: 0,
+  heapBytes: 0,
+}
+
+const commits = { writes: 0, failed: 0, inFlight: 0, seconds: histogram, batches: histogram }
+
 const stats = {
+  ...processStats,
   routes: [{ route: 'r', statuses: { 200: 1 }, bytesIn: 0, bytesOut: 0, seconds: histogram }],
   rejected: { unauthorized: 1 },
   keyRequests: [['key', 1]] as const,
   connections: 0,
   connectionsMax: 1,
   waiting: 0,
-  commits: { writes: 0, failed: 0, inFlight: 0, seconds: histogram, batches: histogram },
+  commits,
   expired: 0,
   stored: { topics: 0, bytes: 0, backupMs: 1 },
-  diskFreeBytes: 1,
-  diskFreeBytesMin: 1,
-  logLinesDropped: 0,
-  pid: 1,
-  descriptors: { open: 1, max: 1 },
   loopDelay: { median: 0, p99: 0, max: 0 },
-  cpuSeconds: { user: 0, system: 0 },
-  residentBytes: 0,
-  heapBytes: 0,
 }
+
+const writerStats = { ...processStats, commits, frames: 0, expired: 0, diskFreeBytes: 1, diskFreeBytesMin: 1 }
 
 /** What that service would answer to a scrape. */
 export async function metricsText(): Promise<string> {
-  const worker = { version: '1', stats, ended: new Promise(() => {}), requestStats: async () => true }
+  const child = { version: '1', ended: new Promise(() => {}), requestStats: async () => true }
+  const worker = { ...child, stats, writerStats: undefined }
+  const writer = { ...child, stats: undefined, writerStats }
   const metrics = createMetrics({
     serving: () => [worker],
     restarts: () => 0,
+    writer: () => writer,
+    writerRestarts: () => 0,
+    hasWriter: true,
     ready: () => true,
     certificateEndMs: () => 1,
     log: { error: (problem: object) => Promise.reject(problem) } as never,
   })
   metrics.watch(worker)
+  metrics.watch(writer)
   return metrics.read()
 }
 

@@ -133,8 +133,8 @@ export const itemInSlabBytesMax = 16 * kibibyte
 assert(itemInSlabBytesMax <= slabBytes)
 
 /**
- * A commit that has not returned after this long never will: the disk hangs, or another process died with the lock.
- * Also the deadline of a PostgreSQL statement.
+ * A commit that has not returned after this long never will: the disk hangs. So a writer that is silent for so long is
+ * killed. Also the deadline of a PostgreSQL statement.
  */
 export const commitDeadlineMs = 10_000
 
@@ -152,16 +152,16 @@ export const conflictsMax = 64
 export const diskBytesLeftMin = 1024 * kibibyte
 
 /**
- * Removals in one transaction of a bulk removal: it holds the write lock for a few ms, then lets other writes go first.
+ * Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first.
  */
 export const removalsInOneCommitMax = 500
 
 /**
- * Operations that one callback of a transaction carries out, exceeded by at most one request: meanwhile, for some ms, this
- * process does nothing else, and no other writes. More than 16 clients with batches of 100 have in flight: with 500, such
- * a batch cost a third more CPU.
+ * Operations that one transaction carries out, exceeded by at most one request: it takes some ms, during which the writer
+ * does nothing else. More than 16 clients with batches of 100 have in flight: with 500, such a batch cost a third more
+ * CPU.
  */
-export const operationsInOneCallbackMax = 2000
+export const operationsInOneCommitMax = 2000
 
 /**
  * The largest depth and the largest limit of branches: beyond every path and every store, and an integer of 32 bits, as
@@ -184,7 +184,22 @@ export const keyEndMsMax = removalTimeMsMax
  */
 export const keyNamesCountedMax = 100
 
-/** Values, in bytes, that one callback keeps for further constraints on the same topics; others are read again. */
+/** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
+export const bytesQueuedByClientMax = 64 * 1024 * kibibyte
+
+/**
+ * How long a worker waits for any answer of a writer before it gives its oldest requests up: longer than a writer may hang,
+ * so that the next one can still answer.
+ */
+export const writerAnswerMsMax = commitDeadlineMs + 2000
+
+/**
+ * Writers that a request is sent to, one after the death of the other, before its outcome is reported as unknown: it may be
+ * what they die of.
+ */
+export const writerSendsMax = 3
+
+/** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
 export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
 
 /** Results on a page when a fetch gives no size (the specification's default). */

@@ -8,6 +8,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Logger } from '../ops/log.js'
 import type { WorkerStats } from '../ops/worker-stats.js'
+import type { WriterStats } from '../ops/writer-stats.js'
 import { type FromChild, machineMs, type Question, type ToChild } from './messages.js'
 import { nativeFaults, shortage } from './native-faults.js'
 
@@ -40,25 +41,19 @@ interface Waiter {
   readonly timer: NodeJS.Timeout
 }
 
-/**
- * How long a child whose commits broke may take to end by itself: its exit waits for a thread that the disk may block
- * forever.
- */
-const brokenMsMax = 2000
-
 export class Child {
   readonly process: ChildProcess
   readonly startedMs = performance.now()
   /** When its last message came, in ms of performance.now(). */
   heardMs = performance.now()
-  /** Whether it could write, by its last heartbeat; false from the moment that its commits broke. */
+  /** Whether it could write, by its last heartbeat. */
   writable = true
-  /** Whether its writes waited long for a commit, by its last heartbeat. */
-  isHeldUp = false
   /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
   storeProblem: string | undefined
-  /** Its last statistics. */
+  /** The last statistics of a worker. */
   stats: WorkerStats | undefined
+  /** The last statistics of a writer. */
+  writerStats: WriterStats | undefined
   /** The version of its build; undefined until it has loaded. */
   version: string | undefined
   /** Resolves when the process is gone, or when it could not be started at all. */
@@ -154,7 +149,7 @@ export class Child {
    * @returns whether they have come
    */
   async requestStats(stored: boolean, withinMs: number): Promise<boolean> {
-    const received = this.#wait((message) => message.kind === 'figures', withinMs)
+    const received = this.#wait(({ kind }) => kind === 'figures' || kind === 'writerFigures', withinMs)
     this.send({ kind: 'measure', stored })
     return received.then(
       () => true,
@@ -215,20 +210,15 @@ export class Child {
       case 'heartbeat':
         this.writable = message.writable
         this.storeProblem = message.storeProblem
-        this.isHeldUp = message.isHeldUp === true
         break
       case 'figures':
         this.stats = message.figures
         break
+      case 'writerFigures':
+        this.writerStats = message.figures
+        break
       case 'failed':
         this.#failure = message.reason
-        break
-      case 'broken':
-        this.writable = false
-        setTimeout(
-          () => this.end('its commits can no longer be trusted, and it did not end by itself'),
-          brokenMsMax,
-        ).unref()
         break
     }
     for (const waiter of [...this.#waiters]) {

@@ -5,13 +5,11 @@
  * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their
  * request is complete, and in time from their answer on; the length of an answer is not limited.
  */
-import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { answerLine, errorLine } from './control-protocol.js'
+import { listenInDirectory, withSocketPath } from './socket-path.js'
 
-/** The longest path in a unix socket's address (`sun_path`, without its terminator). */
-const socketPathBytesMax = 107
+const socketName = 'control.sock'
 
 /** Enough for the longest request, a key with many subtrees. */
 const requestBytesMax = 1024 * 1024
@@ -31,24 +29,6 @@ const refusalMsMax = 1000
 /** How long a caller may take to read its answer, a few MB at most, and to close: enough even on a busy machine. */
 const replyMsMax = 10_000
 
-/** Only the owner may connect. */
-const socketUmask = 0o177
-
-/**
- * Calls `use` with a path to the socket of `directory` that fits into a socket address: if the plain path is too long,
- * one through a descriptor of the directory. `use` must not need the path after this turn of the event loop.
- */
-function withSocketPath<T>(directory: string, use: (path: string) => T): T {
-  const plain = join(directory, 'control.sock')
-  if (Buffer.byteLength(plain) <= socketPathBytesMax) return use(plain)
-  const descriptor = openSync(directory, constants.O_DIRECTORY)
-  try {
-    return use(`/proc/self/fd/${descriptor}/control.sock`)
-  } finally {
-    setImmediate(() => closeSync(descriptor))
-  }
-}
-
 export interface ControlHandlers {
   /** Receives the first line of each connection, without its end, and the connection, paused. */
   onRequest(line: Uint8Array, socket: Socket): void
@@ -57,11 +37,9 @@ export interface ControlHandlers {
 }
 
 /**
- * Listens for commands; resolves once callers can connect. This process holds the directory's lock, so an existing
- * socket file belongs to a dead service.
+ * Listens for commands; resolves once callers can connect. This process holds the directory's lock.
  */
-export function listenForControl(directory: string, handlers: ControlHandlers): Promise<Server> {
-  rmSync(join(directory, 'control.sock'), { force: true })
+export async function listenForControl(directory: string, handlers: ControlHandlers): Promise<Server> {
   let waiting = 0
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy())
@@ -79,16 +57,8 @@ export function listenForControl(directory: string, handlers: ControlHandlers): 
       )
   })
   server.maxConnections = connectionsMax
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    // `listen` creates the file before it returns, with a mode that depends on the umask.
-    const umask = process.umask(socketUmask)
-    try {
-      withSocketPath(directory, (path) => server.listen(path, () => resolve(server)))
-    } finally {
-      process.umask(umask)
-    }
-  })
+  await listenInDirectory(server, directory, socketName)
+  return server
 }
 
 /** Answers a request with one line and closes the connection, even if the caller does not read it. */
@@ -125,7 +95,7 @@ const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'E
 export async function connectToControl(directory: string): Promise<Socket | undefined> {
   try {
     return await new Promise<Socket>((resolve, reject) => {
-      withSocketPath(directory, (path) => {
+      withSocketPath(directory, socketName, (path) => {
         const socket = connect(path)
         // The listener stays: without one, a later error would end the process.
         socket.on('error', reject).once('connect', () => resolve(socket))

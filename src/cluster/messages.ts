@@ -8,6 +8,7 @@
  */
 import type { Config } from '../config.js'
 import type { WorkerStats } from '../ops/worker-stats.js'
+import type { WriterStats } from '../ops/writer-stats.js'
 import type { KeyRecord, KeyRotation } from '../store/store.js'
 
 /** From the primary to a child that may open the store. */
@@ -16,16 +17,21 @@ export type ToChild =
    * The first message, to a child that has loaded: an earlier one may get lost. The port is the real one, never 0. A
    * primary that does not announce keys sends no `keysChanged`, so its workers have to poll them.
    */
-  | { readonly kind: 'start'; readonly config: Config; readonly port: number; readonly announcesKeys?: true }
+  | {
+      readonly kind: 'start'
+      readonly config: Config
+      readonly port: number
+      readonly announcesKeys?: true
+      /** A writer serves; without one, the primary is of an earlier version, whose workers wrote themselves. */
+      readonly hasWriter?: true
+    }
   /** Open the store: no other process writes to it now. */
   | { readonly kind: 'open' }
   /** Listen, and serve. */
   | { readonly kind: 'serve' }
-  /** Pause writes: finish the commits in flight and start none until `release`. */
+  /** To the writer: pause writes, and start no commit until `release`. */
   | { readonly kind: 'hold' }
   | { readonly kind: 'release' }
-  /** From now on remove expired topics, or leave that to another worker. */
-  | { readonly kind: 'housekeep'; readonly enabled: boolean }
   /** Answer the requests in flight, close the store, and end. */
   | { readonly kind: 'drain' }
   /** A question that must not be acted on after `untilMs` of `machineMs`: another worker is asked then. */
@@ -42,26 +48,21 @@ export type FromChild =
   | { readonly kind: 'opened' }
   | { readonly kind: 'serving' }
   | { readonly kind: 'held' }
-  /** Sent every second, which shows that the event loop runs. `isHeldUp`: its writes have waited long for a commit. */
-  | {
-      readonly kind: 'heartbeat'
-      readonly writable: boolean
-      readonly storeProblem?: string | undefined
-      readonly isHeldUp?: boolean
-    }
+  /** Sent every second, which shows that the event loop runs. */
+  | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
   /** Sent on request, and once more after the drain, so that no count is lost. */
   | { readonly kind: 'figures'; readonly figures: WorkerStats }
+  /** As `figures`, from the writer. */
+  | { readonly kind: 'writerFigures'; readonly figures: WriterStats }
   /** The child cannot go on, for this reason, and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The child's commits can no longer be trusted: it sends the answers that are due, and ends. */
-  | { readonly kind: 'broken' }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'unanswered'; readonly id: number; readonly reason: string }
   /** From now on it serves by the API keys as they were when it got `keysChanged`, or later ones. */
   | { readonly kind: 'keysLoaded'; readonly id: number }
 
 /** Where the topics are stored, as settings: all that a tool needs. */
-export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin' | 'workers'>
+export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin'>
 
 /** The last message to a tool: its work, with the connection as the message's handle, or on `connectionDescriptor`. */
 export interface ToolMessage {
@@ -72,8 +73,8 @@ export interface ToolMessage {
 
 /** From a parent to a tool. */
 export type ToTool =
-  | { readonly kind: 'start'; readonly config: StoreLocation }
-  | Extract<ToChild, { kind: 'open' | 'hold' | 'release' }>
+  | { readonly kind: 'start'; readonly config: StoreLocation; readonly hasWriter?: true }
+  | Extract<ToChild, { kind: 'open' }>
   | ToolMessage
 
 /** The descriptor of a tool's connection if none comes with its message. */

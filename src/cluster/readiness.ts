@@ -11,6 +11,10 @@ interface ReadinessOptions {
   /** How many workers should serve. */
   readonly expected: () => number
   readonly serving: () => readonly Child[]
+  /** The process that writes; undefined while there is none. */
+  readonly writer: () => Child | undefined
+  /** Whether the store has a writer at all. */
+  readonly hasWriter: boolean
 }
 
 export class Readiness {
@@ -22,7 +26,7 @@ export class Readiness {
 
   /** Everything that keeps the service from being ready, one sentence each; none when it is ready. */
   notReadyReasons(): string[] {
-    const { stopping, expected, serving } = this.#options
+    const { stopping, expected, serving, hasWriter } = this.#options
     const reasons: string[] = []
     const count = serving().length
     if (stopping()) reasons.push('the service is stopping')
@@ -31,12 +35,18 @@ export class Readiness {
     if (silent.length > 0) {
       reasons.push(`${nameWorkers(silent)} ${silent.length === 1 ? 'has' : 'have'} not been heard for seconds`)
     }
-    const readOnly = serving().filter(({ writable }) => !writable)
-    if (readOnly.length > 0) {
-      reasons.push(`${nameWorkers(readOnly)} cannot write: a commit failed, or the disk is nearly full`)
-    }
+    if (hasWriter) reasons.push(...this.#writerProblems())
     const storeProblem = this.storeProblem()
     if (storeProblem !== undefined) reasons.push(`the store is unavailable: ${storeProblem}`)
+    return reasons
+  }
+
+  #writerProblems(): string[] {
+    const writer = this.#options.writer()
+    if (writer === undefined) return ['no writer runs: writes wait for it']
+    const reasons: string[] = []
+    if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has not been heard for seconds`)
+    if (!writer.writable) reasons.push('the disk is nearly full')
     return reasons
   }
 
@@ -57,9 +67,12 @@ export class Readiness {
   }
 
   #silent(): Child[] {
-    const now = performance.now()
-    return this.#options.serving().filter(({ heardMs }) => now - heardMs >= heartbeatMsMax)
+    return this.#options.serving().filter(isSilent)
   }
+}
+
+function isSilent({ heardMs }: Child): boolean {
+  return performance.now() - heardMs >= heartbeatMsMax
 }
 
 /** "worker 7", or "workers 7, 8, 9": what holds for many is said once. */

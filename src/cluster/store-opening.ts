@@ -1,39 +1,48 @@
 /**
- * The processes that have the store open, and the one rule about them: no process opens the store while another may be
- * writing, since that can lose acknowledged commits (store/lmdb/environment.ts). So one process at a time opens it, and
- * all others pause their writes meanwhile:
+ * The processes that open the store, and the one rule about them: no process opens it while another may be writing, since
+ * that can lose acknowledged commits (store/lmdb/environment.ts). One process at a time opens it, and the writer, which
+ * alone writes, pauses meanwhile:
  *
- *     all others pause → each has reported `held`, or has ended → the new one opens (milliseconds) → all others resume
+ *     the writer pauses → it has reported `held`, or has ended → the new one opens (milliseconds) → the writer resumes
  *
- * A process that does not pause in time is killed and waited for: only its end proves that it no longer writes. A worker
- * that sends no heartbeats is killed sooner, while this waits for it (workers.ts).
+ * A writer that does not pause in time is killed and waited for: only its end proves that it no longer writes.
  */
 import { commitDeadlineMs } from '../limits.js'
 import type { Child } from './child.js'
 
-/** How long a pause may take: a commit in flight that takes longer ends its process by its own deadline. */
+/** How long a pause may take: a commit in flight that takes longer ends the writer by its own deadline. */
 const pauseMsMax = commitDeadlineMs + 2000
 
 /** Opening takes milliseconds; after this long it has failed. */
 const openMsMax = 10_000
 
 export class StoreOpener {
-  /** Every process that has the store open, or may have. */
-  readonly #openers = new Set<Child>()
+  /** The process that writes, or may do so. */
+  #writer: Child | undefined
   /** Resolves after the last opening that was requested. */
   #last: Promise<unknown> = Promise.resolve()
-  /** Those that were told to pause, and have not said that they have. */
-  readonly #pausing = new Set<Child>()
-
-  /** Whether a process waits for this one to pause. */
-  waitsFor(child: Child): boolean {
-    return this.#pausing.has(child)
-  }
 
   /** Lets `child`, which has loaded, open the store. Rejects when it cannot, once its process has ended. */
-  async open(child: Child): Promise<void> {
+  open(child: Child): Promise<void> {
+    return this.#inTurn(child, () => this.#openBesideWriter(child))
+  }
+
+  /** As `open`, for one that will write. Rejects while the writer before it is not gone. */
+  openWriter(child: Child): Promise<void> {
+    return this.#inTurn(child, async () => {
+      if (this.#writer !== undefined && this.#writer.state !== 'ended')
+        throw new Error(`${this.#writer}, which writes, has not ended`)
+      this.#writer = child
+      await this.#open(child)
+    })
+  }
+
+  async #inTurn(child: Child, open: () => Promise<void>): Promise<void> {
     const turn = this.#last
-    const opened = turn.then(() => this.#openAlone(child))
+    const opened = turn.then(() => {
+      if (child.state === 'ended') throw endedTooEarly(child)
+      return open()
+    })
     this.#last = opened.catch(() => {})
     // Earlier openings may take long; a child that ends while it waits for them is reported at once.
     await Promise.race([turn, child.ended])
@@ -41,31 +50,30 @@ export class StoreOpener {
     return opened
   }
 
-  async #openAlone(child: Child): Promise<void> {
-    if (child.state === 'ended') throw endedTooEarly(child)
-    const others = [...this.#openers]
-    await Promise.all(others.map((other) => this.#pauseWrites(other)))
+  async #openBesideWriter(child: Child): Promise<void> {
+    const writer = this.#writer
+    if (writer !== undefined && writer.state !== 'ended') {
+      const held = writer.waitFor('held', pauseMsMax)
+      writer.send({ kind: 'hold' })
+      await held.catch(() => writer.ended)
+    }
+    try {
+      await this.#open(child)
+    } finally {
+      writer?.send({ kind: 'release' })
+    }
+  }
+
+  async #open(child: Child): Promise<void> {
     try {
       const opened = child.waitFor('opened', openMsMax)
-      this.#openers.add(child)
-      void child.ended.then(() => this.#openers.delete(child))
       child.send({ kind: 'open' })
       await opened
     } catch (error) {
       child.end('it could not open the store')
       await child.ended
       throw error
-    } finally {
-      for (const other of others) other.send({ kind: 'release' })
     }
-  }
-
-  async #pauseWrites(child: Child): Promise<void> {
-    const held = child.waitFor('held', pauseMsMax)
-    this.#pausing.add(child)
-    child.send({ kind: 'hold' })
-    await held.catch(() => child.ended)
-    this.#pausing.delete(child)
   }
 }
 

@@ -1,9 +1,9 @@
 /**
- * A service from its start to its stop: the workers, the admin listener, the control socket, and the signals.
+ * A service from its start to its stop: the writer, the workers, the admin listener, the control socket, and the signals.
  *
- * Start: admin listener → control socket → workers → log the addresses. Reload: read the settings again, replace the
- * workers; if anything fails, the former settings stay or are restored. Stop: workers drain and tools end → admin
- * listener and control socket close → end. Every step of a stop runs, even if an earlier one failed.
+ * Start: admin listener → control socket → writer → workers → log the addresses. Reload: read the settings again, replace
+ * the writer and the workers; if anything fails, the former settings stay or are restored. Stop: workers drain and tools
+ * end → the writer drains → admin listener and control socket close → end. Every step of a stop runs, even if an earlier one failed.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -18,7 +18,7 @@ import { createMetrics, type Metrics } from '../ops/metrics.js'
 import { print } from '../ops/output.js'
 import { notify, watchdogMs } from '../ops/systemd.js'
 import type { Certificate } from '../ops/tls.js'
-import { redactAddress } from '../store/address.js'
+import { isExclusive, redactAddress } from '../store/address.js'
 import { version } from '../version.js'
 import { Child } from './child.js'
 import type { Reloaded } from './control-messages.js'
@@ -29,8 +29,10 @@ import { KeyDesk } from './key-desk.js'
 import { bracketed, listenExitCode, listenProblem } from './listen-problem.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
+import { takeAll } from './steps.js'
 import { StoreOpener } from './store-opening.js'
 import { type Wanted, Workers } from './workers.js'
+import { Writers } from './writers.js'
 
 /** A second signal sooner than this repeats the first: GNU timeout sends two, and so does a terminal through npm. */
 const repeatedSignalMs = 1000
@@ -64,6 +66,8 @@ interface SupervisorOptions {
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #log: Logger
+  /** Undefined where the engine writes for itself. */
+  readonly #writers: Writers | undefined
   readonly #workers: Workers
   readonly #keys: KeyDesk
   readonly #requests: ControlRequests
@@ -96,8 +100,14 @@ export class Supervisor {
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc', lockDescriptor] as const
     const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
     cluster.setupPrimary({ exec: script('worker'), args: [], stdio: [...stdio] })
-    const forkTool = (): ChildProcess => fork(script('tool-process'), [], { stdio: [...stdio], serialization: 'json' })
+    const forkProgram = (name: string): ChildProcess =>
+      fork(script(name), [], { stdio: [...stdio], serialization: 'json' })
+    const forkTool = (): ChildProcess => forkProgram('tool-process')
     const opener = new StoreOpener()
+    const forkWriter = (): Child => this.#watched(new Child(forkProgram('writer'), log))
+    const hasWriter = isExclusive(config.store)
+    this.#writers = hasWriter ? new Writers({ opener, log, fork: forkWriter }) : undefined
+    const writer = (): Child | undefined => this.#writers?.current()
     this.#workers = new Workers({
       opener,
       log,
@@ -116,10 +126,15 @@ export class Supervisor {
       stopping,
       expected: () => this.#workersExpected,
       serving,
+      writer,
+      hasWriter,
     })
     this.#metrics = createMetrics({
       serving,
       restarts: () => this.#workers.restarts,
+      writer,
+      writerRestarts: () => this.#writers?.restarts ?? 0,
+      hasWriter,
       ready: () => this.#readiness.notReadyReasons().length === 0,
       certificateEndMs: options.certificateEndMs,
       log,
@@ -154,10 +169,12 @@ export class Supervisor {
     )
     try {
       this.#control = await listenForControl(data, this.#requests)
+      await this.#writers?.begin(this.#wanted(this.#config).start)
       await this.#workers.reach(this.#wanted(this.#config))
     } catch (error) {
       if (this.#stoppingSinceMs !== undefined) return undefined
       this.#workers.kill()
+      this.#writers?.kill()
       refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
     }
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
@@ -203,7 +220,7 @@ export class Supervisor {
       const next: Config = { ...read, ...kept }
       this.#workersExpected = Math.min(before.workers, next.workers)
       this.#log.info({ config: redactedConfig(next) }, 'rolling restart')
-      await this.#workers.reach(this.#wanted(next))
+      await this.#replaceAll(before, next)
       this.#config = next
       this.#options.useCertificate(certificate)
       this.#metrics.reloaded(true)
@@ -223,8 +240,20 @@ export class Supervisor {
     }
   }
 
+  /** The writer first: if the new one is of no use, the workers stay as they are. */
+  async #replaceAll(before: Config, next: Config): Promise<void> {
+    await this.#writers?.replace(this.#wanted(next).start)
+    try {
+      await this.#workers.reach(this.#wanted(next))
+    } catch (error) {
+      if (this.#stoppingSinceMs === undefined) await this.#writers?.replace(this.#wanted(before).start)
+      throw error
+    }
+  }
+
   #wanted(config: Config): Wanted {
-    return { count: config.workers, start: { kind: 'start', config, port: this.#options.port, announcesKeys: true } }
+    const start = { kind: 'start', config, port: this.#options.port, announcesKeys: true } as const
+    return { count: config.workers, start: this.#writers === undefined ? start : { ...start, hasWriter: true } }
   }
 
   #forkWorker(): Child {
@@ -232,7 +261,10 @@ export class Supervisor {
     // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end
     // the primary.
     worker.on('error', () => {})
-    const child = new Child(worker.process, this.#log)
+    return this.#watched(new Child(worker.process, this.#log))
+  }
+
+  #watched(child: Child): Child {
     this.#metrics.watch(child)
     return child
   }
@@ -260,6 +292,7 @@ export class Supervisor {
     if (this.#stoppingSinceMs === undefined) return void this.#stop(exitCodes.done, signal)
     if (performance.now() - this.#stoppingSinceMs < repeatedSignalMs) return
     this.#workers.kill()
+    this.#writers?.kill()
     this.#requests.killTools()
     this.#log.warn({ signal }, 'stopped at once')
     process.exit(exitCodes.forced)
@@ -273,16 +306,11 @@ export class Supervisor {
     process.exitCode = code
     const steps = [
       () => Promise.all([this.#workers.drain(), this.#requests.endTools()]),
+      () => this.#writers?.drain(),
       () => this.#admin?.close(),
       () => this.#control?.close(),
     ]
-    for (const step of steps) {
-      try {
-        await step()
-      } catch (error) {
-        this.#log.error({ err: error }, 'a step of the stop failed')
-      }
-    }
+    await takeAll(steps, (error) => this.#log.error({ err: error }, 'a step of the stop failed'))
     this.#log.info({ code }, 'stopped')
     process.exit()
   }

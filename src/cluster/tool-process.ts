@@ -1,8 +1,8 @@
 /**
  * The program of a tool's process. While a service runs, the primary forks it, as one more process that opens the
- * store; otherwise the command line does (commands/standalone-tool.ts). It opens the store and pauses its writes when
- * its parent says so, does one piece of work over a connection, and ends. Damaged files may kill it by a signal, which
- * its parent survives and can explain.
+ * store; otherwise the command line does (commands/standalone-tool.ts). It opens the store when its parent says so, does
+ * one piece of work over a connection, and ends. Damaged files may kill it by a signal, which its parent survives and can
+ * explain.
  *
  * Stopped work (tool-connection.ts) ends at its next step, so that no snapshot outlives it: a snapshot that stays open
  * keeps every page that is freed later from being reused.
@@ -12,7 +12,6 @@
 import { Socket } from 'node:net'
 import { exitCodes } from '../exit-codes.js'
 import { createLog, logCrashes } from '../ops/log.js'
-import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { openStore } from '../store/open.js'
 import type { TopicStore } from '../store/store.js'
 import { toolOf } from '../tools/registry.js'
@@ -23,6 +22,7 @@ import { answerQuestion } from './key-requests.js'
 import { connectionDescriptor, type Question, type StoreLocation, type ToolMessage, type ToTool } from './messages.js'
 import { sendToParent } from './parent.js'
 import { fulfilledWithin, ToolConnection } from './tool-connection.js'
+import { connectToWriter } from './writer-socket.js'
 
 /**
  * How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to
@@ -37,6 +37,8 @@ const answerTool: Tool = async (store, question, { emit }) => {
 
 class ToolProcess {
   #config: StoreLocation | undefined
+  /** Whether a service runs, whose writer writes for this process. */
+  #hasWriter = false
   #opening: Promise<TopicStore> | undefined
   #connection: ToolConnection | undefined
   /** Whether the process ends by its own decision, so that its exit needs no kill. */
@@ -55,13 +57,10 @@ class ToolProcess {
     switch (message.kind) {
       case 'start':
         this.#config = message.config
+        this.#hasWriter = message.hasWriter === true
         return
       case 'open':
         return void this.#open(this.#requireConfig())
-      case 'hold':
-        return void this.#pauseWrites()
-      case 'release':
-        return void this.#resumeWrites()
       case 'tool':
         return void this.#work(message, handle instanceof Socket ? handle : new Socket({ fd: connectionDescriptor }))
     }
@@ -82,10 +81,9 @@ class ToolProcess {
    * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
    * `#run`.
    */
-  async #open({ store, data, diskFreeBytesMin, workers }: StoreLocation): Promise<void> {
-    // A primary of an earlier version does not say how many workers there are.
-    const disk = { freeBytesMin: diskFreeBytesMin, writers: (workers ?? 1) + 1 }
-    this.#opening = openStore(store, { directory: data, readsInOrder: true, disk })
+  async #open({ store, data, diskFreeBytesMin }: StoreLocation): Promise<void> {
+    const options = { directory: data, readsInOrder: true, disk: { freeBytesMin: diskFreeBytesMin } }
+    this.#opening = openStore(store, options, this.#hasWriter ? () => connectToWriter(data) : undefined)
     await this.#openedStore()
     sendToParent({ kind: 'opened' })
   }
@@ -93,15 +91,6 @@ class ToolProcess {
   /** The store, once it is open; undefined when it could not be opened. */
   async #openedStore(): Promise<TopicStore | undefined> {
     return this.#opening?.catch(() => undefined)
-  }
-
-  async #pauseWrites(): Promise<void> {
-    await (await this.#openedStore())?.pauseWrites()
-    sendToParent({ kind: 'held' })
-  }
-
-  async #resumeWrites(): Promise<void> {
-    ;(await this.#openedStore())?.resumeWrites()
   }
 
   async #work(message: ToolMessage, socket: Socket): Promise<void> {
@@ -139,7 +128,6 @@ const program = new ToolProcess()
 // A defect ends the process with an exit code: a kill would look like the system's (see the exit listener below).
 process.on('uncaughtException', () => program.setEnding())
 logCrashes(createLog('tool'))
-ignoreUnheardCommitFailures()
 
 process.on('message', (message: ToTool, handle: unknown) => program.take(message, handle))
 process.on('SIGTERM', () => program.stop('the service is stopping'))

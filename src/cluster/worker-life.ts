@@ -2,8 +2,8 @@
  * One worker's life: load → open the store → serve → drain → end. Each step is taken when the primary says so
  * (worker.ts), and a step that fails ends the process.
  *
- * Ways to end: a drain answers what is in flight and closes the store. A broken commit ends the process once the last
- * answers have been sent. Everything else is a kill, which the store survives.
+ * Ways to end: a drain answers what is in flight and closes the store. Everything else is a kill, which the store
+ * survives.
  */
 import { createService, handlers } from '../api/service.js'
 import { Keyring } from '../auth/keyring.js'
@@ -26,25 +26,23 @@ import { answerQuestion } from './key-requests.js'
 import { bracketed } from './listen-problem.js'
 import { type FromChild, machineMs, type Question } from './messages.js'
 import { sendToParent } from './parent.js'
-
-/** A commit that takes longer holds up the writes: most take milliseconds. */
-const heldUpMs = 1000
-
-/** How long the last answers of a broken worker may take to leave. */
-const lastAnswersMs = 100
+import { takeAll } from './steps.js'
+import { connectToWriter } from './writer-socket.js'
 
 /** The settings, and the port that the primary holds. */
 interface Start {
   readonly config: Config
   readonly port: number
   readonly announcesKeys?: true
+  readonly hasWriter?: true
 }
 
 /** The open store, and what is made with it. */
 interface Opened {
   readonly store: TopicStore
   readonly keyring: Keyring
-  readonly sweeper: ExpirySweeper
+  /** Undefined where the writer sweeps. */
+  readonly sweeper: ExpirySweeper | undefined
 }
 
 /** What serves the routes. */
@@ -64,7 +62,6 @@ export class WorkerLife {
   /** Settles when the store is open and the keys have been read, or that failed. */
   #opening: Promise<void> | undefined
   #serving: Serving | undefined
-  #isBroken = false
   #isEnding = false
 
   constructor(log: Logger) {
@@ -106,17 +103,17 @@ export class WorkerLife {
     }
   }
 
-  async #open({ config, announcesKeys }: Start): Promise<void> {
-    const store = await openStore(config.store, {
+  async #open({ config, announcesKeys, hasWriter }: Start): Promise<void> {
+    if (isExclusive(config.store) && hasWriter !== true)
+      throw new Error('the service that runs is of an earlier version, which has no writer: restart it')
+    const options = {
       directory: config.data,
       socketCount: () => this.#serving?.server.connections() ?? 0,
-      onBroken: (reason) => this.#onBroken(reason),
       sharers: config.workers,
-      // One more: an import, or in a rolling restart the worker that is new.
-      disk: { freeBytesMin: config.diskFreeBytesMin, writers: config.workers + 1 },
       fencedReads: config.fencedReads,
-      onUnusable: (reason) => this.#onUnusable(reason),
-    })
+      onUnusable: (reason: Error) => this.#onUnusable(reason),
+    }
+    const store = await openStore(config.store, options, () => connectToWriter(config.data))
     this.#store = store
     // The primary asks for a first key only once it knows whether the store is available.
     this.sendHeartbeat()
@@ -124,10 +121,11 @@ export class WorkerLife {
       this.#log.error(failureMembers(error), 'API keys could not be read or written')
     const polls = announcesKeys !== true || !isExclusive(config.store)
     const keyring = await Keyring.open(store, onFailure, config.workers, polls)
-    this.#opened = { store, keyring, sweeper: new ExpirySweeper(store, this.#log) }
+    const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.#log)
+    this.#opened = { store, keyring, sweeper }
   }
 
-  async #serve({ config, port }: Start, { store, keyring }: Opened): Promise<void> {
+  async #serve({ config, port }: Start, { store, keyring, sweeper }: Opened): Promise<void> {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
     // A primary of an earlier version knows neither this setting nor the one below.
     const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
@@ -151,6 +149,7 @@ export class WorkerLife {
     const origins = config.corsOrigins ?? ''
     const options = { host, port, bodyBytesMax, timedOneIn, origins, tls }
     this.#serving = { server: await startHttpServer(service, options), counter }
+    sweeper?.enable(true)
   }
 
   #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {
@@ -159,20 +158,6 @@ export class WorkerLife {
       counter.answered(request, answer)
       logAnswer(request, answer)
     }
-  }
-
-  async pauseWrites(): Promise<void> {
-    await this.#requireStore().pauseWrites()
-    sendToParent({ kind: 'held' })
-  }
-
-  resumeWrites(): void {
-    this.#requireStore().resumeWrites()
-  }
-
-  /** From now on removes expired topics, or leaves that to another worker. */
-  sweep(enabled: boolean): void {
-    this.#requireOpened().sweeper.enable(enabled)
   }
 
   /** Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it. */
@@ -197,7 +182,7 @@ export class WorkerLife {
     if (this.#opened === undefined || this.#serving === undefined) return
     try {
       const sources = { ...this.#opened, ...this.#serving, loopDelay: this.#loopDelay }
-      const expired = this.#opened.sweeper.removed
+      const expired = this.#opened.sweeper?.removed ?? 0
       sendToParent({ kind: 'figures', figures: await readWorkerStats(sources, expired, withStore) })
     } catch (error) {
       this.#log.error({ err: error }, 'statistics could not be read')
@@ -205,9 +190,7 @@ export class WorkerLife {
   }
 
   sendHeartbeat(): void {
-    const writable = !this.#isBroken && this.#opened?.store.disk?.isNearlyFull() !== true
-    const isHeldUp = (this.#store?.commitWaitMs?.() ?? 0) > heldUpMs
-    sendToParent({ kind: 'heartbeat', writable, storeProblem: this.#storeProblem(), isHeldUp })
+    sendToParent({ kind: 'heartbeat', writable: true, storeProblem: this.#storeProblem() })
   }
 
   /** Why requests cannot be answered from the store; undefined while they can. */
@@ -217,9 +200,9 @@ export class WorkerLife {
     return this.#store?.notReady?.() ?? keysProblem()
   }
 
-  /** Answers what is in flight, closes everything, and ends. Every step runs, even if an earlier one failed. */
+  /** Answers what is in flight, closes everything, and ends. */
   async drain(): Promise<void> {
-    this.#opened?.sweeper.enable(false)
+    this.#opened?.sweeper?.enable(false)
     const steps = [
       () => this.#serving?.server.drain(this.#requireStart().config.drainMs),
       () => this.sendStats(false),
@@ -227,30 +210,11 @@ export class WorkerLife {
       () => this.#opened?.keyring.close(),
       () => this.#store?.close(),
     ]
-    for (const step of steps) {
-      try {
-        await step()
-      } catch (error) {
-        this.#log.warn(failureMembers(error), 'a step of the drain failed')
-      }
-    }
+    await takeAll(steps, (error) => this.#log.warn(failureMembers(error), 'a step of the drain failed'))
     this.#end(exitCodes.done)
   }
 
-  #onBroken(reason: Error): void {
-    if (this.#isBroken) return
-    this.#isBroken = true
-    this.#log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; this worker ends')
-    this.#opened?.sweeper.enable(false)
-    sendToParent({ kind: 'broken' })
-    // The exit may have to wait for the disk; clients need not. Each of them gets one more answer, and then connects to
-    // another worker: lmdb may refuse even reads from now on.
-    const drained = this.#serving?.server.drain(lastAnswersMs) ?? Promise.resolve()
-    // Without its last counts, no metric would ever show the writes that failed.
-    void drained.then(() => this.sendStats(false)).finally(() => this.#end(exitCodes.commitFailed))
-  }
-
-  /** The engine could not be reached before; now that it can, it turns out that this program cannot use it. */
+  /** The engine, or the writer, was not reached before; now that it is, it turns out that this program cannot use it. */
   #onUnusable(reason: Error): void {
     this.#log.fatal({ err: reason }, 'the store cannot be used')
     sendToParent({ kind: 'failed', reason: reason.message })

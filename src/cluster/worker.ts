@@ -3,17 +3,15 @@
  * without a message, and ends at once when the primary is gone.
  */
 import { createLog, logCrashes } from '../ops/log.js'
-import { ignoreUnheardCommitFailures } from '../store/lmdb/commits.js'
 import { version } from '../version.js'
 import type { ToChild } from './messages.js'
-import { sendToParent } from './parent.js'
+import { liveWithPrimary, sendToParent } from './parent.js'
 import { WorkerLife } from './worker-life.js'
 
 const heartbeatMs = 1000
 
 const log = createLog('worker')
 logCrashes(log)
-ignoreUnheardCommitFailures()
 
 const life = new WorkerLife(log)
 
@@ -25,12 +23,6 @@ function take(message: ToChild): void {
       return void life.open()
     case 'serve':
       return void life.serve()
-    case 'hold':
-      return void life.pauseWrites()
-    case 'release':
-      return life.resumeWrites()
-    case 'housekeep':
-      return life.sweep(message.enabled)
     case 'drain':
       return void life.drain()
     case 'ask':
@@ -39,22 +31,11 @@ function take(message: ToChild): void {
       return void life.loadKeys(message.id)
     case 'measure':
       return void life.sendStats(message.stored)
-    default:
-      return message satisfies never
   }
 }
 
 process.on('message', take)
 setInterval(() => life.sendHeartbeat(), heartbeatMs)
 
-// Signals are for the primary: a terminal sends them to the whole process group, and the primary sends its workers
-// messages.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-
-// Without its primary a worker must not write: the next service may open the store at any moment. Only a kill is sure.
-process.on('exit', () => {
-  if (!life.isEnding) process.kill(process.pid, 'SIGKILL')
-})
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-
+liveWithPrimary(() => life.isEnding)
 sendToParent({ kind: 'loaded', version })

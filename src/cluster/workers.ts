@@ -12,6 +12,7 @@ import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'
 import type { ToChild } from './messages.js'
 import { failedStartsMax, RestartPolicy, youngMs } from './restarts.js'
+import { watchSilence } from './silence.js'
 import type { StoreOpener } from './store-opening.js'
 
 /** How long loading a worker's code may take, on a busy machine. */
@@ -22,15 +23,6 @@ const serveMsMax = 30_000
 
 /** A heartbeat comes every second: a worker that is silent for this long hangs, and is killed and replaced. */
 const silentMsMax = 20_000
-
-/** The same while others wait for it: it may be what holds up their writes, which have to wait under 3 s. */
-const silentMsMaxHoldingUp = 2000
-
-/** Between two checks for silent workers. */
-const silenceCheckMs = 250
-
-/** A check this late means that this process was suspended or starved: heartbeats may be unread, or were not sent. */
-const lateCheckMs = 1000
 
 /** How long a new worker serves before an old one drains: if its first requests kill it, it dies within this time. */
 const trialMs = 1000
@@ -77,19 +69,19 @@ export class Workers {
   readonly #all = new Set<Worker>()
   #wanted: Wanted | undefined
   #change: Change | undefined
-  #sweeper: Child | undefined
   /** Dead workers in whose place none has been started yet. */
   #unreplaced = 0
   #restarts = 0
   #ending = false
   #delay: NodeJS.Timeout | undefined
-  #checkedAtMs = performance.now()
-  /** Silence counts from here: the last moment after which this process ran without a long break. */
-  #attentiveSinceMs = performance.now()
 
   constructor(options: WorkersOptions) {
     this.#options = options
-    setInterval(() => this.#killSilent(), silenceCheckMs).unref()
+    watchSilence(
+      () => this.serving(),
+      silentMsMax,
+      (child, silentMs) => child.end(`it hangs: nothing was heard from it for ${silentMs} ms`),
+    )
   }
 
   /**
@@ -153,7 +145,6 @@ export class Workers {
   #reconcile(): void {
     const wanted = this.#wanted
     if (this.#ending || wanted === undefined) return
-    this.#electSweeper()
     const serving = this.#inState('serving')
     const outdated = serving.filter((worker) => worker.wanted !== wanted)
     const draining = this.#inState('draining')
@@ -250,7 +241,6 @@ export class Workers {
 
   #drain(worker: Worker): void {
     void worker.child.drain(worker.wanted.start.config.drainMs + drainGraceMs)
-    if (!this.#ending) this.#electSweeper()
   }
 
   /** @param failure why it never served; undefined for one that did */
@@ -283,30 +273,5 @@ export class Workers {
     if (this.#change === undefined) return
     this.#wanted = this.#change.before
     this.#settleChange(({ reject }) => reject(reason))
-  }
-
-  /** The oldest of the serving workers removes expired topics. */
-  #electSweeper(): void {
-    const [first] = this.serving()
-    if (first === this.#sweeper) return
-    if (this.#sweeper?.state === 'serving') this.#sweeper.send({ kind: 'housekeep', enabled: false })
-    this.#sweeper = first
-    first?.send({ kind: 'housekeep', enabled: true })
-  }
-
-  #killSilent(): void {
-    const nowMs = performance.now()
-    if (nowMs - this.#checkedAtMs > lateCheckMs) this.#attentiveSinceMs = nowMs
-    this.#checkedAtMs = nowMs
-    const silentMs = (child: Child): number => nowMs - Math.max(child.heardMs, this.#attentiveSinceMs)
-    const kill = (child: Child): void =>
-      child.end(`it hangs: nothing was heard from it for ${Math.round(silentMs(child))} ms`)
-    const [silent, ...others] = [...this.serving()].sort((a, b) => a.heardMs - b.heardMs)
-    if (silent === undefined) return
-    for (const child of [silent, ...others]) if (silentMs(child) >= silentMsMax) kill(child)
-    if (silentMs(silent) < silentMsMaxHoldingUp) return
-    // One at a time, and only on the word of a worker that responds: a disk that stalls all of them proves nothing.
-    const waits = (child: Child): boolean => child.isHeldUp && silentMs(child) < silentMsMaxHoldingUp
-    if (this.#options.opener.waitsFor(silent) || others.some(waits)) kill(silent)
   }
 }

@@ -11,16 +11,20 @@ import type { Logger } from './log.js'
 import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
 import { readProcess, type WorkerStats } from './worker-stats.js'
+import { writerCountsOf, writerStateOf } from './writer-metrics.js'
+import type { WriterStats } from './writer-stats.js'
 
 /** How long a scrape waits for a worker; for a slower one, the last known statistics count. */
 const statsMsMax = 1000
 
-/** The part of a worker that the metrics need. */
+/** The part of a worker, or of the writer, that the metrics need. */
 interface Measured {
   /** The version of its build, where it is known. */
   readonly version: string | undefined
-  /** Its last statistics. */
+  /** The last statistics of a worker. */
   readonly stats: WorkerStats | undefined
+  /** The last statistics of a writer. */
+  readonly writerStats: WriterStats | undefined
   readonly ended: Promise<unknown>
   /** Requests new ones, with `stored` also the store's; resolves when they have come, or after `withinMs`. */
   requestStats(stored: boolean, withinMs: number): Promise<boolean>
@@ -30,6 +34,11 @@ interface MetricsOptions {
   /** The workers that serve now. */
   readonly serving: () => readonly Measured[]
   readonly restarts: () => number
+  /** The writer; undefined while there is none. */
+  readonly writer: () => Measured | undefined
+  readonly writerRestarts: () => number
+  /** Whether the store has a writer at all. */
+  readonly hasWriter: boolean
   readonly ready: () => boolean
   /** When the certificate in use expires, in ms since the epoch; undefined without one. */
   readonly certificateEndMs: () => number | undefined
@@ -38,7 +47,7 @@ interface MetricsOptions {
 
 export interface Metrics {
   readonly contentType: string
-  /** From now on the worker's statistics count, and its counts even after its end. */
+  /** From now on the statistics of a worker or a writer count, and its counts even after its end. */
   watch(worker: Measured): void
   /**
    * The settings were read again and the workers replaced, or not. The start counts as the first, successful reload.
@@ -60,6 +69,16 @@ function reloadState({ successful, successMs }: Reload): Metric[] {
   return [
     gauge('topicd_config_last_reload_successful', successfulHelp, one(successful ? 1 : 0)),
     gauge('topicd_config_last_reload_success_timestamp_seconds', timeHelp, one(successMs / 1000)),
+  ]
+}
+
+function writerState({ hasWriter, writer, writerRestarts }: MetricsOptions): Metric[] {
+  if (!hasWriter) return []
+  const current = writer()
+  return [
+    gauge('topicd_writer_up', 'Whether a writer runs.', one(current === undefined ? 0 : 1)),
+    counter('topicd_writer_restarts_total', 'Writers started because one died.', one(writerRestarts())),
+    ...(current?.writerStats === undefined ? [] : writerStateOf(current.writerStats)),
   ]
 }
 
@@ -108,12 +127,18 @@ export function createMetrics(options: MetricsOptions): Metrics {
     return sum as unknown as readonly Metric[]
   }
 
+  function countsOfAny({ stats, writerStats }: Measured): readonly Metric[] {
+    if (writerStats !== undefined) return writerCountsOf(writerStats)
+    return stats === undefined ? [] : countsOf(stats, keyLabels)
+  }
+
   let adding: Promise<void> = Promise.resolve()
 
   function retire(worker: Measured): void {
     adding = adding.then(async () => {
       try {
-        if (worker.stats !== undefined) endedCounts = await add(endedCounts, countsOf(worker.stats, keyLabels))
+        const counts = countsOfAny(worker)
+        if (counts.length > 0) endedCounts = await add(endedCounts, counts)
       } catch (error) {
         // A worker of another build may send statistics of another shape: only its counts are lost.
         options.log.error({ err: error }, 'the counts of a worker that ended are lost')
@@ -127,9 +152,11 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   async function readAll(): Promise<string> {
     const current = serving()
+    const ofWriter = options.writer()?.requestStats(false, statsMsMax)
     const answered = await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
+    await ofWriter
     await adding
-    const counts = [...watched].flatMap(({ stats }) => (stats === undefined ? [] : [countsOf(stats, keyLabels)]))
+    const counts = [...watched].map(countsOfAny).filter(({ length }) => length > 0)
     const states = current.flatMap(({ stats }, index) =>
       stats === undefined ? [] : [stateOf(stats, answered[index] === true)],
     )
@@ -137,7 +164,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ...counts,
       endedCounts,
       ...states,
-      [...serviceState(options), ...reloadState(reload), ...primaryState()],
+      [...serviceState(options), ...writerState(options), ...reloadState(reload), ...primaryState()],
     ]
     return AggregatorRegistry.aggregate(all as object[]).metrics()
   }

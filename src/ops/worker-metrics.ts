@@ -73,6 +73,14 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
       `Requests answered, by the name of the API key; of all but the first ${keyNamesCountedMax} keys, under "other".`,
       [...keyLabels.labelled(keyRequests)].map(([key, count]) => [{ key }, count]),
     ),
+    ...commitCounts({ commits, expired }),
+    ...processCounts(stats),
+  ]
+}
+
+/** The counts of a process that commits: of the writer or, on PostgreSQL, of each worker. */
+export function commitCounts({ commits, expired }: Pick<WorkerStats, 'commits' | 'expired'>): Metric[] {
+  return [
     counter('topicd_topics_expired_total', 'Topics removed by a REMOVAL policy.', one(expired)),
     counter('topicd_writes_total', 'Writes given to the store.', one(commits?.writes ?? 0)),
     counter('topicd_writes_failed_total', 'Writes whose commit failed.', one(commits?.failed ?? 0)),
@@ -82,13 +90,17 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
     histogram('topicd_commit_writes', 'Writes that one commit made durable together.', [
       [{}, commits?.batches ?? emptyHistogram],
     ]),
-    ...processCounts(stats),
   ]
+}
+
+/** The writes of a process that commits. */
+export function writesInFlight({ commits }: Pick<WorkerStats, 'commits'>): Metric {
+  return gauge('topicd_writes_in_flight', 'Writes that wait for their commit.', one(commits?.inFlight ?? 0))
 }
 
 /** The current state of a worker. @param isCurrent whether it answered just now */
 export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
-  const { connections, connectionsMax, waiting, commits, stored, loopDelay, pid, descriptors } = stats
+  const { connections, connectionsMax, waiting, stored, loopDelay, pid, descriptors } = stats
   // A worker of an older build does not send its pid. Of one that does not answer, nothing is known now.
   const ofWorker = (value: number | undefined): Samples =>
     value === undefined || pid === undefined || !isCurrent ? [] : [[{ pid: String(pid) }, value]]
@@ -99,8 +111,7 @@ export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
     gauge('topicd_worker_max_fds', 'File descriptors that a worker may have open.', ofWorker(descriptors?.max)),
     gauge('topicd_worker_resident_memory_bytes', 'Resident memory of a worker.', ofWorker(stats.residentBytes)),
     gauge('topicd_requests_waiting', 'Requests that wait for their answer.', one(waiting)),
-    gauge('topicd_writes_in_flight', 'Writes that wait for their commit.', one(commits?.inFlight ?? 0)),
-    ...diskState(stats),
+    writesInFlight(stats),
     gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),
     gauge('topicd_event_loop_delay_p99_seconds', loopDelayHelp('at the 99th percentile'), one(loopDelay.p99), 'max'),
     gauge('topicd_event_loop_delay_max_seconds', loopDelayHelp('at most'), one(loopDelay.max), 'max'),
@@ -118,20 +129,6 @@ const loopDelayWindow = 'over the last 15 s'
 
 function loopDelayHelp(what: string): string {
   return `How late timers were ${what} ${loopDelayWindow}, of the worker where it was worst.`
-}
-
-/** The state of the disk; none if the topics are stored elsewhere. */
-function diskState({ diskFreeBytes, diskFreeBytesMin }: WorkerStats): Metric[] {
-  if (diskFreeBytesMin === undefined) return []
-  return [
-    gauge('topicd_disk_free_bytes', "Free space of the data directory's file system.", one(diskFreeBytes), 'min'),
-    gauge(
-      'topicd_disk_free_bytes_min',
-      'With less free space, writes that add bytes are refused.',
-      one(diskFreeBytesMin),
-      'max',
-    ),
-  ]
 }
 
 function storedState({ topics, bytes, backupMs }: StoreStats): Metric[] {

@@ -25,9 +25,6 @@ export interface WorkerStats extends RequestStats {
   readonly expired: number
   /** The statistics of the store, if they were requested and it is available. */
   readonly stored: StoreStats | undefined
-  readonly diskFreeBytes: number
-  /** With less free space, writes are refused; undefined where the topics are stored elsewhere. */
-  readonly diskFreeBytesMin?: number
   /** The most connections that the worker accepts. */
   readonly connectionsMax?: number
   /** Log lines that could not be written. */
@@ -47,7 +44,7 @@ interface Descriptors {
   readonly max?: number
 }
 
-interface CommitCounts {
+export interface CommitCounts {
   readonly writes: number
   readonly failed: number
   readonly inFlight: number
@@ -55,7 +52,8 @@ interface CommitCounts {
   readonly batches: HistogramStats
 }
 
-function readCommits({ commits }: TopicStore): CommitCounts | undefined {
+/** Undefined where another process commits. */
+export function readCommits({ commits }: TopicStore): CommitCounts | undefined {
   if (commits === undefined) return undefined
   const { writes, failed, inFlight, seconds, batches } = commits
   return { writes, failed, inFlight, seconds: seconds.read(), batches: batches.read() }
@@ -91,8 +89,6 @@ export async function readWorkerStats(
     expired,
     stored: withStore ? await readStored(store) : undefined,
     connectionsMax: connectionsAllowed(),
-    diskFreeBytes: store.disk?.freeBytes() ?? 0,
-    diskFreeBytesMin: store.disk?.freeBytesMin,
     loopDelay: loopDelay(),
   }
 }
@@ -109,8 +105,10 @@ async function readStored(store: TopicStore): Promise<StoreStats | undefined> {
 
 type ProcessMember = 'pid' | 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'descriptors' | 'logLinesDropped'
 
-/** The process, and the resources that it uses. */
-export function readProcess(): Required<Pick<WorkerStats, ProcessMember>> {
+/** A process, and the resources that it uses. */
+export type ProcessStats = Required<Pick<WorkerStats, ProcessMember>>
+
+export function readProcess(): ProcessStats {
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed } = process.memoryUsage()
   return {

@@ -1,8 +1,10 @@
 /**
  * Chooses the engine from the store's address. No other file depends on more than one engine.
  */
+
+import type { Socket } from 'node:net'
 import { isExclusive, isPostgresAddress, redactAddress } from './address.js'
-import { type LmdbOptions, openLmdbStore } from './lmdb/open.js'
+import { type LmdbOptions, openLmdbReader, openLmdbStore } from './lmdb/open.js'
 import type { PostgresOptions } from './postgres/open.js'
 import type { TopicStore } from './store.js'
 
@@ -10,10 +12,17 @@ import type { TopicStore } from './store.js'
  * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The PostgreSQL
  * engine's code is loaded on demand; lmdb's is always loaded, since opening it must take milliseconds.
  *
+ * @param connectToWriter begins a connection to the writer of an lmdb store; undefined in a process that writes itself
  * @throws Error when it cannot be opened
  */
-export async function openStore(address: string, options: LmdbOptions & PostgresOptions): Promise<TopicStore> {
-  if (isExclusive(address)) return openLmdbStore(options)
+export async function openStore(
+  address: string,
+  options: LmdbOptions & PostgresOptions,
+  connectToWriter?: () => Socket,
+): Promise<TopicStore> {
+  if (isExclusive(address)) {
+    return connectToWriter === undefined ? openLmdbStore(options) : openLmdbReader(options, connectToWriter)
+  }
   requirePostgres(address)
   const { openPostgresStore } = await import('./postgres/open.js')
   return openPostgresStore(address, options)

@@ -309,23 +309,12 @@ export interface TopicStore {
     onProgress: (step: string, done: number, total: number) => void,
   ): Promise<BackupDone>
   stats(): Awaitable<StoreStats>
-  /** Absent where the topics are stored elsewhere, which reports by itself that it is full. */
+  /** Absent where another process writes the topics, which reports by itself that its disk is full. */
   readonly disk?: StoreDisk | undefined
   /** Why the store is unavailable now, for a person; undefined while it is available. Absent if it always is. */
   notReady?(): string | undefined
   readonly commits?: CommitStats
-  /**
-   * For how long writes have been waiting without any commit completing, in ms. Absent if no other process of this
-   * machine can hold up a commit.
-   */
-  commitWaitMs?(): number
 
-  /**
-   * Later writes wait until `resumeWrites`; resolves once no write is in flight. See cluster/store-opening.ts for why.
-   * An engine that any number of processes may open at any time does nothing here.
-   */
-  pauseWrites(): Promise<void>
-  resumeWrites(): void
   /**
    * Waits for the writes in flight, then releases everything.
    *

@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { patchedProgram } from '../support/faults/patched.js'
+import { patchedProgram, replaceModule } from '../support/faults/patched.js'
 import { cleanEnv, mainFile, runCommand, type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
@@ -108,6 +108,57 @@ await t.test('with another build on disk', async (t) => {
     t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21 before it opened the store\n$/)
     t.strictSame(server.workerPids(), before, 'the same workers')
     t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
+  })
+})
+
+/** A writer that ends soon after it has opened the store. */
+const shortLived = `
+export * from './sound-writer-life.js'
+import { WriterLife as SoundLife } from './sound-writer-life.js'
+export class WriterLife extends SoundLife {
+  async open() {
+    await super.open()
+    setTimeout(() => process.exit(33), 50)
+  }
+}
+`
+
+await t.test('with another build of the writer on disk', async (t) => {
+  const directory = t.testdir()
+  const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
+  const { server } = await start(t, directory, program)
+  const writes = async (t: Test): Promise<void> => {
+    t.equal((await server.post('addAndSet', { path: 'a', value: 1 })).status, 200, 'it writes')
+  }
+  const writerFile = join(dirname(program), 'cluster/writer.js')
+  const sound = readFileSync(writerFile)
+
+  await t.test('it fails if the new writer does not start, and the old one writes', async (t) => {
+    const before = server.writerPid()
+    const workers = server.workerPids()
+    writeFileSync(writerFile, 'process.exit(21)\n')
+    const { code, stderr } = await server.command('reload')
+    t.equal(code, 1)
+    t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21 before it opened the store\n$/)
+    t.equal(server.writerPid(), before, 'the same writer')
+    t.strictSame(server.workerPids(), workers, 'the same workers')
+    await writes(t)
+    writeFileSync(writerFile, sound)
+  })
+
+  await t.test('it fails if the new writer ends soon, and one of the former build writes', async (t) => {
+    replaceModule(program, 'cluster/writer-life.js', shortLived)
+    const workers = server.workerPids()
+    const { code, stderr } = await server.command('reload')
+    t.equal(code, 1)
+    t.match(stderr, /^topicd: not reloaded: process \d+ ended soon after it began to write\n$/)
+    await server.logged('writer replaced')
+    const writer = server.writerPid()
+    await writes(t)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    t.equal(server.writerPid(), writer, 'it lives')
+    t.strictSame(server.workerPids(), workers, 'the same workers')
+    await writes(t)
   })
 })
 

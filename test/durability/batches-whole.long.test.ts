@@ -26,7 +26,7 @@ const batchesMin = 30
 
 t.setTimeout((seconds * 10 + cuts * 20 + 300) * 1000)
 
-const halved = patchedProgram(join(t.testdir(), 'halved'), 'store/lmdb/writes.js', halvedWrites)
+const halved = patchedProgram(join(t.testdir(), 'halved'), 'store/lmdb/write/link.js', halvedWrites)
 
 t.test('readers on all workers see whole batches', async (t) => {
   const server = await startServer(t, { workers })

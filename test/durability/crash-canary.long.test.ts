@@ -4,32 +4,14 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
+import { hastyCommits } from '../support/faults/hasty-commits.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { torture } from '../support/faults/torture.js'
 import type { Load } from '../support/load/load.js'
 
 t.setTimeout(120_000)
 
-/** Single writes of topics only: of an API key, the workers are told once, and would miss it. */
-const program = patchedProgram(
-  join(t.testdir(), 'faulty'),
-  'store/lmdb/commits.js',
-  `import { Commits as SoundCommits } from './sound-commits.js'
-export * from './sound-commits.js'
-
-export class Commits extends SoundCommits {
-  constructor(transactions, ...rest) {
-    super(transactions, ...rest)
-    this.begin = transactions.begin
-  }
-
-  run(work, size) {
-    const committed = super.run(work, size)
-    return size?.grows ? Promise.resolve(work(this.begin())) : committed
-  }
-}
-`,
-)
+const program = patchedProgram(join(t.testdir(), 'faulty'), 'store/lmdb/commits.js', hastyCommits)
 
 await t.test('a build that acknowledges writes before they are committed is caught', async (t) => {
   const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000

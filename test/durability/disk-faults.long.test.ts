@@ -50,7 +50,7 @@ interface Outcome {
   readonly token: string | undefined
   readonly isStarted: boolean
   readonly startMs: number
-  /** The primary and its worker, whose main threads have the same numbers. */
+  /** The primary, the writer and the worker, whose main threads have the same numbers. */
   readonly pids: readonly number[]
   /** Everything that the service printed. */
   readonly output: string
@@ -84,7 +84,7 @@ async function play(t: Test, { scene, file }: DiskFaultCase, directory: string, 
     return { scenario, token, isStarted: false, startMs: startMs(), pids: [], output: message, calls: callsIn(log) }
   }
   const tookMs = startMs()
-  const pids = [server.pid, only(server.workerPids())]
+  const pids = [server.pid, Number(server.writerPid()), only(server.workerPids())]
   if (scene === 'service') await Strace.attachWith(t, at(pids, 1), options)
   await scenario.run(server, 'during')
   await server.stop()

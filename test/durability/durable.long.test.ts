@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
-import { startServer } from '../support/service/server.js'
+import { startServer, until } from '../support/service/server.js'
 
 const slowMs = 800
 
@@ -13,7 +13,8 @@ for (const workers of [1, 3]) {
   t.test(name, { skip: whyNoStrace() }, async (t) => {
     const server = await startServer(t, { workers })
     await server.post('addAndSet', { path: 'durable', value: 'old' })
-    for (const pid of server.workerPids()) await Strace.attach(t, pid, `fdatasync:delay_enter=${slowMs}ms`)
+    const writer = await until('the writer', async () => server.writerPid())
+    await Strace.attach(t, writer, `fdatasync:delay_enter=${slowMs}ms`)
 
     for (const [route, value] of [
       ['set', 'first'],

@@ -5,12 +5,14 @@
  * was a moment too early shows; at the others it goes on, so that a flush is cut. Two controls must lose something: a
  * build that does not wait for the disk, and one that acknowledges before it commits. POWER_CUTS=20 cuts more often.
  */
+
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { flush } from '../../dist/store/lmdb/files.js'
 import { at } from '../support/elements.js'
+import { hastyCommits } from '../support/faults/hasty-commits.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { type Disk, makeDisk, whyNoPowerCuts } from '../support/faults/power.js'
 import { Strace } from '../support/faults/strace.js'
@@ -258,25 +260,7 @@ export function openEnvironment(directory) {
 }
 `,
   ],
-  'acknowledges before it commits': [
-    'store/lmdb/commits.js',
-    `import { Commits as SoundCommits } from './sound-commits.js'
-export * from './sound-commits.js'
-
-export class Commits extends SoundCommits {
-  constructor(transactions, ...rest) {
-    super(transactions, ...rest)
-    this.begin = transactions.begin
-  }
-
-  run(work, size) {
-    const committed = super.run(work, size)
-    // Not of many topics: one of their removals would miss those that are not there yet.
-    return size?.grows && size.operations === 1 ? Promise.resolve(work(this.begin())) : committed
-  }
-}
-`,
-  ],
+  'acknowledges before it commits': ['store/lmdb/commits.js', hastyCommits],
 }
 
 for (const [what, [file, code]] of Object.entries(hasty)) {

@@ -97,6 +97,9 @@ const openingWithoutPause = `export class StoreOpener {
     child.send({ kind: 'open' })
     await opened
   }
+  openWriter(child) {
+    return this.open(child)
+  }
 }
 `
 

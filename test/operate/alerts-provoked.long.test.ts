@@ -155,6 +155,18 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdVersionsMixed', 'crew')
   })
 
+  await t.test('writers that are killed', async (t) => {
+    let killed = 0
+    for (let i = 0; i < 3; i++) {
+      killed = await until('a writer to kill', async () => {
+        const writer = crew.writerPid()
+        return writer === killed ? undefined : writer
+      })
+      process.kill(killed, 'SIGKILL')
+    }
+    await see(t, 'TopicdWritersDie', 'crew')
+  })
+
   await t.test('connections and descriptors near their limits', async (t) => {
     const client = crowd.connect(38)
     let crowded = true
@@ -174,7 +186,8 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
 
   await t.test('a disk that is slow, then one that fails', async (t) => {
     await slow.post('add', { path: 'a' })
-    const strace = await Strace.attach(t, first(slow.workerPids()), 'fdatasync:delay_enter=200000')
+    const writer = await until('the writer', async () => slow.writerPid())
+    const strace = await Strace.attach(t, writer, 'fdatasync:delay_enter=200000')
     let writing = true
     const writes = (async () => {
       for (let value = 0; writing; value++) await slow.connect().post('set', { path: 'a', value })
@@ -183,8 +196,8 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     writing = false
     await writes
     await strace.detach()
-    await Strace.attach(t, first(slow.workerPids()), 'fdatasync:error=EIO')
-    t.equal((await slow.connect().post('set', { path: 'a', value: 'lost' })).status, 500)
+    await Strace.attach(t, writer, 'fdatasync:error=EIO')
+    t.equal((await slow.connect().post('set', { path: 'a', value: 'kept' })).status, 200, 'by the next writer')
     await see(t, 'TopicdWritesFailed', 'slow')
   })
 

@@ -21,7 +21,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
   let token = ''
   // Never 0, which to kill(1) is the caller's own process group.
   const mainPid = (): string => machine.run('pid=$(systemctl show -P MainPID topicd); [ "$pid" -gt 1 ]; echo "$pid"')
-  const workers = (): string[] => machine.run(`pgrep -P ${mainPid()} node`).split('\n')
+  const workers = (): string[] => machine.run(`pgrep -P ${mainPid()} -f cluster/worker`).split('\n')
   const isWhole = (): void => {
     machine.run('curl -sSf http://127.0.0.1:8081/readyz')
     t.match(post(machine, token, 'fetch', { path: 'rooms/1/celsius' }), value, 'the value is there')

@@ -1,76 +1,60 @@
 /**
  * How writes share transactions, and are counted, paused and failed on their way to disk. Most tests have transactions
- * of their own in place of lmdb's, which end when the test decides.
+ * of their own in place of lmdb's, which fail when the test says so.
  */
-
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { operationsInOneCallbackMax } from '../../dist/limits.js'
+import { operationsInOneCommitMax } from '../../dist/limits.js'
 import { now } from '../../dist/store/clock.js'
 import { Commits } from '../../dist/store/lmdb/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/disk-room.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import type { TopicChanges } from '../../dist/store/lmdb/topic-changes.js'
-import { createWrites } from '../../dist/store/lmdb/writes.js'
+import { createWriting } from '../../dist/store/lmdb/writes.js'
 import { CommitFailed, StoreError } from '../../dist/store/store.js'
 
 type Room = ConstructorParameters<typeof Commits>[2]
 
 interface Trial {
   readonly commits: Commits
-  /** Calls the callbacks that wait, and completes their transactions. @returns how many there were */
-  commit(): number
-  /** Calls the callbacks that wait, and fails their transactions. */
-  fail(reason: Error): void
-  /** The same, but the transactions fail when the result is called. */
-  hold(): (reason: Error) => void
-  /** Fails the transactions that wait, without calling their callbacks. */
-  refuse(reason: Error): void
+  /** What the transactions did, in order. */
+  readonly steps: string[]
+  /** Fails every transaction from now on: instead of its callback, or after it. */
+  fail(when: 'at its beginning' | 'at its end', reason: Error): void
 }
 
 function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
-  let waiting: { callback: () => void; resolve: () => void; reject: (reason: Error) => void }[] = []
-  const transact = (callback: () => void): Promise<void> =>
-    new Promise((resolve, reject) => waiting.push({ callback, resolve, reject }))
-  const begin = (): TopicChanges => ({ put: () => {} }) as TopicChanges
-  const take = (): typeof waiting => {
-    const taken = waiting
-    waiting = []
-    for (const { callback } of taken) callback()
-    return taken
+  const steps: string[] = []
+  let failure: { readonly when: string; readonly reason: Error } | undefined
+  const transactions = {
+    transact(callback: () => void) {
+      if (failure?.when === 'at its beginning') throw failure.reason
+      callback()
+      if (failure !== undefined) throw failure.reason
+      steps.push('on disk')
+    },
+    begin() {
+      steps.push('begin')
+      return { put: () => void steps.push('put') } as unknown as TopicChanges
+    },
+    end: () => void steps.push('end'),
+    committed: () => void steps.push('committed'),
   }
   return {
-    commits: new Commits({ transact, begin }, onBroken, room),
-    commit() {
-      const taken = take()
-      for (const { resolve } of taken) resolve()
-      return taken.length
-    },
-    fail(reason) {
-      for (const { reject } of take()) reject(reason)
-    },
-    hold() {
-      const taken = take()
-      return (reason) => {
-        for (const { reject } of taken) reject(reason)
-      }
-    },
-    refuse(reason) {
-      for (const { reject } of waiting.splice(0)) reject(reason)
+    commits: new Commits(transactions, onBroken, room),
+    steps,
+    fail(when, reason) {
+      failure = { when, reason }
     },
   }
 }
 
 const sized = (operations: number): WriteSize => ({ ...smallWrite, operations })
 
-/** The error with which lmdb rejects a transaction whose commit failed. */
-function commitReason(): Error {
-  return Object.assign(new Error('Commit failed'), { commitError: Promise.reject(new Error('EIO')) })
-}
-
 const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
 const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
+
+/** Lets everything run that a turn of the event loop brings. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** Whether the promise is settled once everything that can run has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -79,69 +63,119 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
     () => (settled = true),
     () => (settled = true),
   )
-  await new Promise((resolve) => setImmediate(resolve))
+  for (let turns = 0; turns < 3; turns++) await turn()
   return settled
 }
 
-await t.test('writes share a transaction until its callback begins, up to a number of operations', async (t) => {
-  const { commits, commit } = trial(t.fail)
-  const ran: string[] = []
+/** How many operations the commits that were counted had. */
+function committedOperations(commits: Commits): number {
+  return commits.stats.batches.read().sum
+}
+
+function commitCount(commits: Commits): number {
+  return commits.stats.batches.read().counts.reduce((sum, count) => sum + count, 0)
+}
+
+await t.test('writes of one turn share a transaction, up to a number of operations', async (t) => {
+  const { commits, steps } = trial(t.fail)
   const run = (name: string, size?: WriteSize): Promise<string> =>
     commits.run(() => {
-      ran.push(name)
+      steps.push(name)
       return name
     }, size)
-  const first = [run('a'), run('b'), run('c', sized(operationsInOneCallbackMax))]
-  const rest = run('d')
-  t.strictSame(ran, [], 'none runs outside of a transaction')
-  t.equal(commit(), 1)
-  t.strictSame(ran, ['a', 'b', 'c'], 'in their order, up to the bound')
-  t.strictSame(await Promise.all(first), ['a', 'b', 'c'], 'each gets what its work returned')
-  await new Promise((resolve) => setImmediate(resolve))
-  t.equal(commit(), 1, 'one more for the rest')
-  t.equal(await rest, 'd')
-  const later = run('e')
-  t.notOk(await isSettled(later), 'a later one waits for its own')
-  t.equal(commit(), 1)
-  t.equal(await later, 'e')
-  t.match(commits.stats, { inFlight: 0, writes: operationsInOneCallbackMax + 4, failed: 0 })
-  t.equal(
-    commits.stats.batches.read().counts.reduce((sum, count) => sum + count, 0),
-    3,
+  const all = [run('a'), run('b'), run('c', sized(operationsInOneCommitMax)), run('d')]
+  t.strictSame(steps, [], 'none runs at once')
+  t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each gets what its work returned')
+  const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
+  t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in their order; one more transaction for the rest')
+  steps.length = 0
+  t.equal(await run('e'), 'e')
+  t.strictSame(steps, whole('e'), 'a later one has its own')
+  t.match(commits.stats, { inFlight: 0, writes: operationsInOneCommitMax + 4, failed: 0 })
+  t.equal(commitCount(commits), 3)
+  t.equal(committedOperations(commits), operationsInOneCommitMax + 4)
+  await commits.close()
+})
+
+await t.test('a transaction ends with the first write that reaches the bound, and begins with any', async (t) => {
+  const { commits, steps } = trial(t.fail)
+  const sizes = [operationsInOneCommitMax - 1, 1, 1, operationsInOneCommitMax + 1, 1]
+  await Promise.all(sizes.map((size, i) => commits.run(() => void steps.push(`${i}`), sized(size))))
+  const groups = steps.join(' ').split(' put end on disk committed')
+  t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
+  await commits.close()
+})
+
+await t.test('writes are settled in their order, after their transaction and before the next one', async (t) => {
+  const { commits, steps } = trial(t.fail)
+  const submit = (name: string, size = smallWrite): void =>
+    commits.submit({ size, execute: () => {}, settle: (failure) => void steps.push(`${name} ${failure ?? 'done'}`) })
+  submit('a')
+  submit('b', sized(operationsInOneCommitMax))
+  submit('c')
+  await commits.run(() => {})
+  const whole = ['begin', 'put', 'end', 'on disk', 'committed']
+  t.strictSame(steps, [...whole, 'a done', 'b done', ...whole, 'c done'])
+  await commits.close()
+})
+
+await t.test('a write that is begun by the end of another is not lost', async (t) => {
+  const { commits, steps } = trial(t.fail)
+  const second = new Promise<void>((resolve) => {
+    const later = { size: smallWrite, execute: () => void steps.push('second'), settle: () => resolve() }
+    commits.submit({ size: smallWrite, execute: () => void steps.push('first'), settle: () => commits.submit(later) })
+  })
+  await second
+  t.strictSame(
+    steps.filter((step) => /first|second/.test(step)),
+    ['first', 'second'],
   )
   await commits.close()
 })
 
-await t.test('concurrent pauses and a close all resolve once the last write in flight completes', async (t) => {
-  const { commits, commit } = trial(t.fail)
-  const written = commits.run(() => 'done')
-  const pauses = [commits.pauseWrites(), commits.pauseWrites()]
-  const closed = commits.close()
-  t.notOk(await isSettled(Promise.race([...pauses, closed])), 'a write is in flight')
-  commit()
-  t.equal(await written, 'done')
-  for (const promise of [...pauses, closed]) t.ok(await isSettled(promise))
-})
-
-await t.test('a write that waits during a pause is executed on resume, and rejected on close', async (t) => {
-  const { commits, commit } = trial(t.fail)
-  await commits.pauseWrites()
-  const first = commits.run(() => 'done')
-  t.equal(commit(), 0)
+await t.test('during a pause writes wait, and they are carried out on resume', async (t) => {
+  const { commits, steps } = trial(t.fail)
+  const before = commits.run(() => 'before')
+  commits.pauseWrites()
+  const during = commits.run(() => 'during')
+  t.notOk(await isSettled(Promise.race([before, during])), 'one that waited when the pause began, and a later one')
+  t.strictSame(steps, [], 'there is no transaction')
+  t.match(commits.stats, { inFlight: 2, writes: 2 })
   commits.resumeWrites()
-  t.equal(commit(), 1)
-  t.equal(await first, 'done')
-  await commits.pauseWrites()
-  const second = commits.run(() => t.fail('it was executed'))
+  t.strictSame(await Promise.all([before, during]), ['before', 'during'])
+  t.equal(commitCount(commits), 1, 'together')
   await commits.close()
-  t.equal(await second.catch(kindOf), 'unavailable', 'a write that waited')
-  t.equal(await commits.run(() => t.fail('it was executed')).catch(kindOf), 'unavailable', 'a later write')
-  t.equal(commit(), 0, 'neither reached the store')
 })
 
-await t.test('a write for which the disk has no room waits for those in flight, or is refused', async (t) => {
+await t.test('closing waits for what was begun, and refuses what comes later', async (t) => {
+  const { commits, steps } = trial(t.fail)
+  const size = sized(operationsInOneCommitMax)
+  const begun = [commits.run(() => 'first', size), commits.run(() => 'second', size)]
+  const closed = [commits.close(), commits.close()]
+  t.equal(await commits.run(() => t.fail('it was executed')).catch(kindOf), 'unavailable')
+  await Promise.all(closed)
+  t.equal(steps.filter((step) => step === 'committed').length, 2, 'closed only when both are on disk')
+  t.strictSame(await Promise.all(begun), ['first', 'second'])
+  t.match(commits.stats, { inFlight: 0, writes: 2 * operationsInOneCommitMax, failed: 0 })
+})
+
+await t.test('closing during a pause refuses what waits', async (t) => {
+  const { commits, steps } = trial(t.fail)
+  commits.pauseWrites()
+  const waiting = commits.run(() => t.fail('it was executed'))
+  await commits.close()
+  t.equal(await waiting.catch(kindOf), 'unavailable', 'a write that waited')
+  t.equal(await commits.run(() => t.fail('it was executed')).catch(kindOf), 'unavailable', 'a later write')
+  commits.resumeWrites()
+  await turn()
+  t.strictSame(steps, [], 'neither reached the store')
+  t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 }, 'nor is either counted')
+})
+
+await t.test('a write for which the disk has no room waits for those before it, or is refused', async (t) => {
   const writesAtOnce = 2
   let reserved = 0
+  let isClosed = false
   const room = {
     reserve: ({ operations }: WriteSize) => {
       if (operations > writesAtOnce) return 'full'
@@ -150,93 +184,111 @@ await t.test('a write for which the disk has no room waits for those in flight, 
       return operations
     },
     release: (operations: number) => (reserved -= operations),
-    close: () => {},
+    close: () => (isClosed = true),
   } as const
-  const { commits, commit } = trial(t.fail, room)
+  const { commits, steps } = trial(t.fail, room)
   const mistake = new Error('mistake')
-  const first = commits.run(() => 'first')
+  const step = (name: string) => () => {
+    steps.push(name)
+    return name
+  }
+  const first = commits.run(step('first'))
+  const refused = commits.run(() => t.fail('it was executed'), sized(writesAtOnce + 1))
   const second = commits.run(() => {
     throw mistake
   })
-  const large = commits.run(() => 'large', sized(writesAtOnce))
-  const small = commits.run(() => 'small')
-  t.equal(commit(), 1)
-  t.equal(await first, 'first')
-  await t.rejects(second, mistake)
-  await new Promise((resolve) => setImmediate(resolve))
-  t.equal(commit(), 1)
-  t.equal(await large, 'large', 'carried out once there is room')
-  t.notOk(await isSettled(small), 'and no later one passes it')
-  t.equal(commit(), 1)
-  t.equal(await small, 'small')
-  const refused = commits.run(() => 'too large', sized(writesAtOnce + 1))
+  const large = commits.run(step('large'), sized(writesAtOnce))
+  const small = commits.run(step('small'))
   await t.rejects(refused, new StoreError('full', 'the disk is nearly full'))
+  await t.rejects(second, mistake)
+  t.strictSame(await Promise.all([first, large, small]), ['first', 'large', 'small'])
+  const order = steps.filter((each) => /begin|first|large|small/.test(each))
+  t.strictSame(order, ['begin', 'first', 'begin', 'large', 'begin', 'small'], 'none passes one that waits')
   t.equal(reserved, 0, 'everything is released')
-  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 0 })
+  t.match(commits.stats, { inFlight: 0, writes: 5, failed: 0 }, 'the refused one is not counted')
   await commits.close()
+  t.ok(isClosed)
 })
 
-await t.test('a failed commit fails all its writes, is reported once, and ends all writing', async (t) => {
-  const reasons: Error[] = []
-  const { commits, commit, fail } = trial((reason) => reasons.push(reason))
-  const done = commits.run(() => 'done')
-  commit()
-  t.equal(await done, 'done')
-  const failed = [commits.run(() => 'first'), commits.run(() => 'second', sized(2))]
-  fail(commitReason())
-  for (const promise of failed) t.ok((await reasonOf(promise)) instanceof CommitFailed)
-  t.equal(reasons.length, 1)
-  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 3 })
-  t.ok((await reasonOf(commits.run(() => t.fail('it was executed')))) instanceof CommitFailed, 'a later one')
-  t.equal(commit(), 0, 'it never reaches lmdb')
-  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 3 }, 'nor is it counted')
-  await commits.close()
+await t.test('closing waits for a write that has no room yet, and not for one that is refused', async (t) => {
+  let answer: 'later' | 'full' | 0 = 'later'
+  const room = { reserve: () => answer, release: () => {}, close: () => {} }
+  const { commits } = trial(t.fail, room)
+  const waiting = commits.run(() => 'done')
+  const closed = commits.close()
+  t.notOk(await isSettled(Promise.race([waiting, closed])))
+  answer = 'full'
+  await closed
+  t.equal(await waiting.catch(kindOf), 'full')
 })
+
+for (const when of ['at its beginning', 'at its end'] as const) {
+  await t.test(`a transaction that fails ${when} fails all its writes, once, and ends all writing`, async (t) => {
+    const reasons: Error[] = []
+    const { commits, steps, fail } = trial((reason) => reasons.push(reason))
+    t.equal(await commits.run(() => 'done'), 'done')
+    steps.length = 0
+    const cause = new Error('EIO')
+    fail(when, cause)
+    const failed = [commits.run(() => 'first'), commits.run(() => 'second', sized(operationsInOneCommitMax))]
+    const waiting = commits.run(() => t.fail('it was executed'))
+    for (const promise of failed) {
+      const reason = await reasonOf(promise)
+      t.ok(reason instanceof CommitFailed)
+      t.equal((reason as Error).cause, cause)
+    }
+    t.ok((await reasonOf(waiting)) instanceof CommitFailed, 'one that waited for the next transaction')
+    t.equal(reasons.length, 1)
+    t.notOk(steps.includes('committed'))
+    const counts = { inFlight: 0, writes: operationsInOneCommitMax + 2, failed: operationsInOneCommitMax + 1 }
+    t.match(commits.stats, counts, 'only those of the transaction are counted')
+    steps.length = 0
+    t.ok((await reasonOf(commits.run(() => t.fail('it was executed')))) instanceof CommitFailed, 'a later one')
+    await turn()
+    t.strictSame(steps, [], 'it never reaches lmdb')
+    t.match(commits.stats, counts, 'nor is it counted')
+    await commits.close()
+  })
+}
 
 await t.test('a defect in a write is no failed commit, and does not touch the others of its transaction', async (t) => {
-  const { commits, commit } = trial(t.fail)
+  const { commits } = trial(t.fail)
   const defect = new TypeError('ours')
   const written = commits.run(() => 'done')
   const failed = commits.run(() => {
     throw defect
   })
   t.match(commits.stats, { inFlight: 2, writes: 2 })
-  commit()
   t.equal(await reasonOf(failed), defect, 'its caller gets the defect itself')
   t.equal(await written, 'done')
-  t.match(commits.stats, { inFlight: 0, writes: 1, failed: 0 }, 'the write is no longer counted')
+  t.match(commits.stats, { inFlight: 0, writes: 2, failed: 0 })
+  t.equal(committedOperations(commits), 2, 'it is counted with its transaction')
   await commits.close()
 })
 
-await t.test('a transaction that cannot be begun fails its writes, and later ones have another', async (t) => {
-  const { commits, commit, refuse } = trial(t.fail)
-  const refused = commits.run(() => t.fail('it was executed'))
-  const reason = new Error('cannot begin')
-  refuse(reason)
-  t.equal(await reasonOf(refused), reason)
-  t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
-  const later = commits.run(() => 'done')
-  t.equal(commit(), 1)
-  t.equal(await later, 'done')
+await t.test('at any moment, the writes are those in commits and those in flight', async (t) => {
+  const { commits, fail } = trial(() => {})
+  const isTrue = (when: string): void => {
+    const { writes, inFlight } = commits.stats
+    t.equal(writes, committedOperations(commits) + inFlight, when)
+  }
+  const submit = (operations: number): Promise<void> => {
+    const written = commits.run(() => isTrue('in a transaction'), sized(operations))
+    return written.catch(() => {}).then(() => isTrue('once a write is settled'))
+  }
+  const first = [submit(3), submit(operationsInOneCommitMax), submit(5)]
+  isTrue('before')
+  await Promise.all(first)
+  isTrue('after')
+  fail('at its end', new Error('EIO'))
+  await Promise.all([submit(3), submit(operationsInOneCommitMax), submit(5)])
+  isTrue('after a failure')
   await commits.close()
 })
 
-await t.test('a write that waits for its transaction when another commit fails is not executed', async (t) => {
-  const { commits, commit, hold } = trial(() => {})
-  const failing = commits.run(() => 'first')
-  const failed = hold()
-  const waiting = commits.run(() => t.fail('it was executed'))
-  failed(commitReason())
-  t.ok((await reasonOf(failing)) instanceof CommitFailed)
-  t.equal(commit(), 1)
-  t.ok((await reasonOf(waiting)) instanceof CommitFailed)
-  t.match(commits.stats, { inFlight: 0, writes: 1, failed: 1 }, 'only the first is counted')
-  await commits.close()
-})
-
-async function openWrites(t: Test) {
+async function openWriting(t: Test) {
   const environment = openEnvironment(t.testdir())
-  const { commits } = createWrites(environment, now, t.fail)
+  const { commits } = createWriting(environment, now, t.fail)
   t.teardown(async () => {
     await commits.close()
     await environment.root.close()
@@ -245,7 +297,7 @@ async function openWrites(t: Test) {
 }
 
 await t.test('in a transaction of lmdb, a write sees those before it, and nobody else does', async (t) => {
-  const { environment, commits } = await openWrites(t)
+  const { environment, commits } = await openWriting(t)
   const { meta } = environment
   const seen: (string | undefined)[] = []
   const text = (): string | undefined => meta.get('a')?.toString()
@@ -259,7 +311,7 @@ await t.test('in a transaction of lmdb, a write sees those before it, and nobody
 })
 
 await t.test('a write that throws in a transaction of lmdb leaves the others, and later ones succeed', async (t) => {
-  const { environment, commits } = await openWrites(t)
+  const { environment, commits } = await openWriting(t)
   const defect = new TypeError('ours')
   const before = commits.run(() => environment.meta.putSync('a', Buffer.from('1')))
   const failed = commits.run(() => {
@@ -270,27 +322,22 @@ await t.test('a write that throws in a transaction of lmdb leaves the others, an
   t.equal(await commits.run(() => environment.meta.get('a')?.toString()), '1')
 })
 
-await t.test(
-  'unhandled rejections of a failed commit are ignored, others are not, and only after ignoreUnheardCommitFailures',
-  (t) => {
-    const commits = join(import.meta.dirname, '../../dist/store/lmdb/commits.js')
-    const log = join(import.meta.dirname, '../../dist/ops/log.js')
-    const run = (script: string): { readonly status: number | null; readonly stdout: string } =>
-      spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
-    const setUp = `
-    import { ignoreUnheardCommitFailures } from ${JSON.stringify(commits)}
-    import { createLog, logCrashes } from ${JSON.stringify(log)}
-    logCrashes(createLog('test'))
-    ignoreUnheardCommitFailures()
-    setTimeout(() => console.log('continued'), 50)`
-    const unheard =
-      "Promise.reject(Object.assign(new Error('EIO'), { commitError: Promise.reject(Object.assign(new Error('EIO'), { commitError: 1 })) }))"
-    t.match(run(`${setUp}; ${unheard}`), { status: 0, stdout: 'continued\n' })
-    t.match(run(`${setUp}; Promise.reject(new Error('ours'))`), { status: 1, stdout: /"crashed"/ })
-    t.match(run(`import ${JSON.stringify(commits)}; console.log(process.listenerCount('unhandledRejection'))`), {
-      status: 0,
-      stdout: '0\n',
-    })
-    t.end()
-  },
-)
+await t.test('a transaction of lmdb whose end throws changes nothing', async (t) => {
+  const environment = openEnvironment(t.testdir())
+  t.teardown(() => environment.root.close())
+  const cause = new Error('ours')
+  const reasons: Error[] = []
+  const hooks = {
+    end() {
+      throw cause
+    },
+    committed: () => t.fail('it is on disk'),
+  }
+  const { commits } = createWriting(environment, now, (reason) => reasons.push(reason), undefined, hooks)
+  const written = commits.run(() => environment.meta.putSync('a', Buffer.from('1')))
+  t.ok((await reasonOf(written)) instanceof CommitFailed)
+  t.equal(reasons[0]?.cause, cause)
+  environment.freshen()
+  t.equal(environment.meta.get('a'), undefined)
+  await commits.close()
+})

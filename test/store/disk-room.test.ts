@@ -7,7 +7,7 @@ import { DiskRoom, smallWrite, type TreePages } from '../../dist/store/lmdb/disk
 const directory = t.testdir()
 const pageBytes = 4096
 const growing = { ...smallWrite, grows: true }
-const none = { freeBytesMin: 0, writers: 1 }
+const none = { freeBytesMin: 0 }
 
 function freeBytes(): number {
   const { bavail, bsize } = statfsSync(directory)
@@ -38,12 +38,6 @@ t.test('what is in flight counts until it is released', (t) => {
   t.end()
 })
 
-t.test('each process counts its own writes for all', (t) => {
-  const room = openRoom(t, directory, { ...none, writers: 2 }, () => treesTaking(0.6))
-  t.equal(room.reserve(smallWrite), 'full')
-  t.end()
-})
-
 t.test('the bytes of items count, in whole pages', (t) => {
   const room = openRoom(t, directory, none, () => smallTrees)
   t.equal(room.reserve({ ...growing, bytes: Math.ceil(0.6 * freeBytes()) }), 'full')
@@ -52,7 +46,7 @@ t.test('the bytes of items count, in whole pages', (t) => {
 })
 
 t.test('with less free than the least, only writes that grow are refused', (t) => {
-  const room = openRoom(t, directory, { ...none, freeBytesMin: 2 * freeBytes() }, () => smallTrees)
+  const room = openRoom(t, directory, { freeBytesMin: 2 * freeBytes() }, () => smallTrees)
   t.ok(room.isNearlyFull())
   t.equal(room.reserve(growing), 'full')
   t.type(room.reserve(smallWrite), 'number')
@@ -60,7 +54,7 @@ t.test('with less free than the least, only writes that grow are refused', (t) =
 })
 
 t.test('writes that grow leave half of the least', (t) => {
-  const room = openRoom(t, directory, { ...none, freeBytesMin: 0.8 * freeBytes() }, () => treesTaking(0.7))
+  const room = openRoom(t, directory, { freeBytesMin: 0.8 * freeBytes() }, () => treesTaking(0.7))
   t.notOk(room.isNearlyFull())
   t.equal(room.reserve(growing), 'full')
   t.type(room.reserve(smallWrite), 'number')

@@ -13,7 +13,7 @@ import { PageScan } from '../../dist/store/lmdb/page-scan.js'
 import { Reads } from '../../dist/store/lmdb/reads.js'
 import { Scans } from '../../dist/store/lmdb/scans.js'
 import { walk } from '../../dist/store/lmdb/walk.js'
-import { createWrites } from '../../dist/store/lmdb/writes.js'
+import { createWriting } from '../../dist/store/lmdb/writes.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
@@ -97,13 +97,13 @@ function openParts(t: Test) {
   const environment = openEnvironment(directory)
   const pageScan = new PageScan(environment)
   const snapshots = createSnapshots(environment.freshen, () => 0)
-  const { commits, write } = createWrites(environment, now, t.fail)
+  const { commits, write } = createWriting(environment, now, t.fail)
   t.teardown(async () => {
     await commits.close()
     await environment.root.close()
   })
   const { readPage } = new Reads(environment, snapshots, pageScan, new Scans(snapshots))
-  const { removeMatches } = new BulkRemoval(environment, snapshots, commits)
+  const { removeMatches } = new BulkRemoval(environment, snapshots, write)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
   const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
   return { environment, readPage, write, removeMatches, holdsSnapshot }

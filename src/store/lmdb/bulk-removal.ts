@@ -12,24 +12,23 @@ import type { TopicType } from '../../topics/topic.js'
 import { isRefused } from '../batch.js'
 import { type Cancellation, Cancelled, type TopicStore } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
-import type { Commits } from './commits.js'
-import { smallWrite } from './disk-room.js'
 import type { Environment, Tree } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import { walkKeys } from './scan.js'
+import type { Writing } from './writes.js'
 
 export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMatches'> {
   readonly #specifications: Tree
   readonly #items: Environment['items']
   readonly #snapshots: Snapshots
-  readonly #commits: Commits
+  readonly #write: Writing['write']
   #lastBatch: Promise<unknown> = Promise.resolve()
 
-  constructor({ specifications, items }: Environment, snapshots: Snapshots, commits: Commits) {
+  constructor({ specifications, items }: Environment, snapshots: Snapshots, write: Writing['write']) {
     this.#specifications = specifications
     this.#items = items
     this.#snapshots = snapshots
-    this.#commits = commits
+    this.#write = write
   }
 
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
@@ -81,9 +80,7 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
   }
 
   async #removeAll(matches: readonly Path[]): Promise<number> {
-    const removals = matches.map((path) => ({ kind: 'remove', path, item: undefined }) as const)
-    const size = { ...smallWrite, operations: removals.length }
-    const result = await this.#commits.run((changes) => changes.decide(removals), size)
+    const result = await this.#write(matches.map((path) => ({ kind: 'remove', path, valueText: undefined })))
     assert(!isRefused(result), 'no removal without a constraint is refused')
     return result.filter((outcome) => outcome === 'removed').length
   }

@@ -6,8 +6,6 @@
  * there are any, and the pages that it replaced become free only later. So even a removal may need space: for each
  * operation, one page on each level of each tree that it changes. All operations share the root, so it is the page of a
  * split leaf that counts instead. No operation copies more pages than there are.
- *
- * Each process knows only its own writes, so they count for all the processes that may write.
  */
 import { statfsSync } from 'node:fs'
 import { diskBytesLeftMin } from '../../limits.js'
@@ -27,8 +25,6 @@ export const smallWrite: WriteSize = { operations: 1, bytes: 0, grows: false }
 export interface DiskRoomOptions {
   /** With less free space, in bytes, writes that grow are refused. The writes in flight may use half of it. */
   readonly freeBytesMin: number
-  /** How many processes like this one write to the file. */
-  readonly writers: number
 }
 
 /** Between two measurements, while there is room. */
@@ -53,7 +49,6 @@ type Admission = number | 'later' | 'full'
 export class DiskRoom {
   readonly freeBytesMin: number
   readonly #directory: string
-  readonly #writers: number
   readonly #readTrees: () => TreePages
   readonly #timer: NodeJS.Timeout
   #freeBytes = 0
@@ -63,10 +58,9 @@ export class DiskRoom {
   /** Reserved when the free space was measured, or since: the measurement may not show these. */
   #unmeasuredBytes = 0
 
-  constructor(directory: string, { freeBytesMin, writers }: DiskRoomOptions, readTrees: () => TreePages) {
+  constructor(directory: string, { freeBytesMin }: DiskRoomOptions, readTrees: () => TreePages) {
     this.freeBytesMin = freeBytesMin
     this.#directory = directory
-    this.#writers = writers
     this.#readTrees = readTrees
     this.#measureAll()
     this.#timer = setInterval(() => this.#measureAll(), intervalMs)
@@ -103,7 +97,7 @@ export class DiskRoom {
 
   #fits({ grows }: WriteSize, bytes: number): boolean {
     if (grows && this.isNearlyFull()) return false
-    return this.#freeBytes - this.#writers * bytes >= (grows ? this.freeBytesMin / 2 : diskBytesLeftMin)
+    return this.#freeBytes - bytes >= (grows ? this.freeBytesMin / 2 : diskBytesLeftMin)
   }
 
   #measureAll(): void {

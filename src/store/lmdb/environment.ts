@@ -47,6 +47,7 @@ export type Table = Database<Buffer, string>
  *     updates          path → time of the last update, where tracked
  *     due              time and number → path of the topic that is due     (expiry.ts)   time: 0 while its clause waits
  *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
+ *     receipts         client of the writer → outcomes that it may not have yet (write/receipts.ts)
  *     meta             counters, the clock, and the version of this format
  */
 export interface Environment {
@@ -57,11 +58,18 @@ export interface Environment {
   readonly due: Database<Buffer, Buffer>
   readonly keys: Table
   readonly keyUses: Table
+  readonly receipts: Table
   readonly meta: Table
   /** A number for an entry in `due`, within a transaction's callback; no call in any process returns it twice. */
   nextDueNumber(): number
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
   freshen(): void
+  /**
+   * Calls `callback` in a transaction, where reads see what was put before; returns once it is on disk.
+   *
+   * @throws Error when it is not on disk, or may not be; what `callback` throws, with nothing changed
+   */
+  transact(callback: () => void): void
 }
 
 interface TreeStats {
@@ -73,9 +81,21 @@ interface TreeStats {
 }
 
 /** The size of all pages in use, in bytes: about the size of a compacted copy. */
-export function bytesUsed({ root, specifications, items, updates, due, keys, keyUses, meta }: Environment): number {
+export function bytesUsed(environment: Environment): number {
+  const { root, specifications, items, updates, due, keys, keyUses, receipts, meta } = environment
   let bytes = 0
-  for (const database of [root, specifications, items.json, items.string, updates, due, keys, keyUses, meta]) {
+  for (const database of [
+    root,
+    specifications,
+    items.json,
+    items.string,
+    updates,
+    due,
+    keys,
+    keyUses,
+    receipts,
+    meta,
+  ]) {
     const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = database.getStats() as TreeStats
     bytes += pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
   }
@@ -112,6 +132,8 @@ interface MissingOptions {
 }
 
 interface EnvironmentOptions {
+  /** Whether this process only reads: another one has created whatever is needed, and writes. */
+  readonly readOnly?: boolean
   /**
    * Whether the file is read in the tree's order, as tools do, not a page here and there, as requests do. What follows
    * from it is decided once, for as long as the environment is open.
@@ -129,12 +151,12 @@ interface EnvironmentOptions {
  */
 export function openEnvironment(
   directory: string,
-  { readsInOrder = false, noSync = false }: EnvironmentOptions = {},
+  { readOnly = false, readsInOrder = false, noSync = false }: EnvironmentOptions = {},
 ): Environment {
   const file = dataFile(directory)
   const path = dirname(file)
   mkdirSync(path, { recursive: true, mode: 0o700 })
-  if (examine(file)) beginCreation(file)
+  if (examine(file) && !readOnly) beginCreation(file)
   const options: RootDatabaseOptionsWithPath & MissingOptions = {
     path,
     overlappingSync: false,
@@ -142,6 +164,7 @@ export function openEnvironment(
     noReadAhead: !readsInOrder && isReadAheadHarmful(circumstancesOf(file)),
     mapSize: mapBytes,
     maxDbs: 16,
+    readOnly,
     encoding: 'binary',
   }
   const root = open<Buffer, string>(options) as RootDatabase
@@ -153,7 +176,7 @@ export function openEnvironment(
   const meta = table('meta')
   try {
     requireFormat(meta, file)
-    if (isUnfinished(file)) endCreation(file)
+    if (!readOnly && isUnfinished(file)) endCreation(file)
   } catch (error) {
     void root.close()
     throw error
@@ -167,10 +190,26 @@ export function openEnvironment(
     due: root.openDB<Buffer, Buffer>({ name: 'due', encoding: 'binary', keyEncoding: 'binary' }),
     keys: table('keys'),
     keyUses: table('keyUses'),
+    receipts: table('receipts'),
     meta,
     nextDueNumber: () => takeDueNumber(meta),
+    transact: (callback) => transact(root, callback),
     freshen: () => specifications.resetReadTxn(),
   }
+}
+
+/** What lmdb knows but does not declare. */
+interface MissingMethods {
+  readonly env: { getWriteTxnId(): number }
+}
+
+function transact(root: RootDatabase, callback: () => void): void {
+  root.transactionSync(() => {
+    // lmdb ignores that a transaction could not be begun, and would go on without one.
+    const { env } = root as unknown as MissingMethods
+    if (env.getWriteTxnId() === 0) throw new Error('no transaction could be begun')
+    callback()
+  })
 }
 
 /** Ensures that the store has this program's format, before anything else in it is read or written. */

@@ -1,8 +1,14 @@
 /**
- * Opens the LMDB engine: assembles the parts of this folder into a `TopicStore`. No other process may be writing while
- * it opens; environment.ts says why.
+ * Opens the LMDB engine: assembles the parts of this folder into a `TopicStore`, in one of three arrangements:
+ *
+ * - alone: this process reads and writes, and no other has the store open (a tool without a service, a test)
+ * - the writer: as alone, and it does what others request
+ * - beside a writer: this process only reads, and has the writer write
+ *
+ * No process may be writing while another opens; environment.ts says why.
  */
 import { statSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { type Clock, now } from '../clock.js'
 import type { TopicStore } from '../store.js'
 import { backup } from './backup.js'
@@ -10,10 +16,10 @@ import { BulkRemoval } from './bulk-removal.js'
 import { check } from './check.js'
 import { clearDeadReaders } from './dead-readers.js'
 import { DiskRoom, type DiskRoomOptions } from './disk-room.js'
-import { bytesUsed, openEnvironment, treePages } from './environment.js'
+import { bytesUsed, type Environment, openEnvironment, treePages } from './environment.js'
 import { Expiry } from './expiry.js'
 import { dataFile } from './files.js'
-import { createSnapshots } from './fresh-snapshots.js'
+import { createSnapshots, type Snapshots } from './fresh-snapshots.js'
 import { createKeyRecords } from './key-records.js'
 import { Listings } from './listings.js'
 import { numberRecord } from './number-record.js'
@@ -22,46 +28,149 @@ import { Reads } from './reads.js'
 import { Scans } from './scans.js'
 import { entryCount } from './snapshot.js'
 import { walk } from './walk.js'
-import { createWrites } from './writes.js'
+import { Desk } from './write/desk.js'
+import { WriterLink } from './write/link.js'
+import { Receipts } from './write/receipts.js'
+import { backupName } from './write/small-changes.js'
+import { type CommitHooks, createWriting, type LocalWriting, type Writing } from './writes.js'
 
-export interface LmdbOptions {
+/** How a process reads the store. */
+interface LmdbReadOptions {
   /** The data directory. */
   readonly directory: string
   /** Whether the store is read in the tree's order, as tools do; see read-ahead.ts. */
   readonly readsInOrder?: boolean
   /** The number of sockets that this process polls; 0 by default. See fresh-snapshots.ts. */
   readonly socketCount?: () => number
-  /** Called once when commits can no longer be trusted; the process is expected to end. */
-  readonly onBroken?: (reason: Error) => void
-  /** Without it, writes do not look at the disk's free space. */
-  readonly disk?: DiskRoomOptions
+  /** Called when the writer is of a build that cannot serve this process, which is expected to end. */
+  readonly onUnusable?: (reason: Error) => void
   /** The machine's by default. Tests give another, which can step or skip time. */
   readonly clock?: Clock
 }
 
-/** In `meta`: when the last backup was completed, in ms since the epoch. */
-const backupName = 'backup'
+export interface LmdbOptions extends LmdbReadOptions {
+  /** Called once when commits can no longer be trusted; the process is expected to end. */
+  readonly onBroken?: (reason: Error) => void
+  /** Without it, writes do not look at the disk's free space. */
+  readonly disk?: DiskRoomOptions
+}
+
+/** The store in the process that writes for all others. */
+export interface LmdbWriter {
+  readonly store: TopicStore
+  /** Serves a connection of another process. */
+  accept(socket: Socket): void
+  /** Frames that other processes have sent since the start. */
+  frames(): number
+  /** No write is in flight until `resumeWrites`. */
+  pauseWrites(): void
+  resumeWrites(): void
+  /** Takes no more requests, answers those that were taken, and releases everything. */
+  close(): Promise<void>
+}
+
+/** The store in a process that writes itself, and what only such a process has. */
+interface OpenedHere {
+  readonly store: TopicStore
+  readonly writing: LocalWriting
+  readonly expiry: Expiry
+}
+
+/** In `meta`: when a writer last opened the store, in ms since the epoch. */
+const openedName = 'opened'
 
 /**
- * Opens the store in a data directory, creating it on first use. No other process may be writing to it meanwhile.
+ * Opens the store in a data directory, creating it on first use. No other process may have it open.
  *
  * @throws StoreUnusable as `openEnvironment` does
  */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
-  const { directory, readsInOrder, socketCount = () => 0, onBroken = () => {}, clock = now } = options
-  const environment = openEnvironment(directory, { readsInOrder })
-  const pageScan = new PageScan(environment)
-  const { root, specifications, meta, freshen } = environment
+  return openHere(options, openEnvironment(options.directory, options)).store
+}
+
+/**
+ * Opens the store as `openLmdbStore` does, to write for other processes too.
+ *
+ * @throws also Error when the disk refuses a first commit
+ */
+export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
+  const environment = openEnvironment(options.directory, options)
+  // What the last writer was committing when it died is on disk from here on, so that its receipts can be relied on.
+  environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
+  const receipts = new Receipts(environment.receipts)
+  let desk: Desk | undefined
+  const hooks = { end: () => receipts.put(), committed: () => desk?.answerAll() }
+  const { store, writing, expiry } = openHere(options, environment, hooks)
+  const { commits, taskOf } = writing
+  const served = new Desk({ commits, receipts, taskOf })
+  desk = served
+  return {
+    store,
+    accept: (socket) => served.accept(socket),
+    frames: () => served.frames,
+    pauseWrites: () => commits.pauseWrites(),
+    resumeWrites: () => commits.resumeWrites(),
+    async close() {
+      // Before the commits, so that a clause that was just executed can still end its policy.
+      await expiry.close()
+      await served.stop()
+      await store.close()
+    },
+  }
+}
+
+/**
+ * Opens the store beside a writer, which has created it.
+ *
+ * @param connect begins a connection to the writer
+ * @throws StoreUnusable as `openEnvironment` does
+ */
+export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket): TopicStore {
+  const environment = openEnvironment(options.directory, { ...options, readOnly: true })
+  const link = new WriterLink(connect, options.onUnusable ?? (() => {}))
+  // The writer removes what is due.
+  const removeDue = (): ReturnType<TopicStore['removeDue']> =>
+    Promise.resolve({ removed: 0, refused: [], nextMs: undefined })
+  const snapshots = snapshotsOf(environment, options)
+  const bulk = new BulkRemoval(environment, snapshots, link.write)
+  return { ...assemble(environment, snapshots, link, bulk, options, () => Promise.resolve()), removeDue }
+}
+
+function openHere(options: LmdbOptions, environment: Environment, hooks?: CommitHooks): OpenedHere {
+  const { directory, onBroken = () => {}, clock = now, disk } = options
+  const snapshots = snapshotsOf(environment, options)
+  const room = disk && new DiskRoom(directory, disk, () => snapshots.alone(() => treePages(environment)))
+  const writing = createWriting(environment, clock, onBroken, room, hooks)
+  const { commits } = writing
+  const bulk = new BulkRemoval(environment, snapshots, writing.write)
+  const expiry = new Expiry(environment, snapshots, commits, bulk.removeMatches, clock)
+  // Before the commits, so that a clause that was just executed can still end its policy.
+  const store = assemble(environment, snapshots, writing, bulk, options, () => expiry.close())
+  return {
+    store: { ...store, removeDue: () => expiry.removeDue(), disk: room, commits: commits.stats },
+    writing,
+    expiry,
+  }
+}
+
+function snapshotsOf({ freshen }: Environment, { socketCount = () => 0 }: LmdbReadOptions): Snapshots {
+  return createSnapshots(freshen, socketCount)
+}
+
+/** @param onClose is called before the store closes, and waited for */
+function assemble(
+  environment: Environment,
+  snapshots: Snapshots,
+  writing: Writing,
+  { removeMatches, countMatches }: BulkRemoval,
+  { directory, clock = now }: LmdbReadOptions,
+  onClose: () => Promise<void>,
+): Omit<TopicStore, 'removeDue'> {
+  const { root, specifications, meta } = environment
   const stopClearing = clearDeadReaders(root)
-  const snapshots = createSnapshots(freshen, socketCount)
-  const room =
-    options.disk && new DiskRoom(directory, options.disk, () => snapshots.alone(() => treePages(environment)))
-  const { commits, write } = createWrites(environment, clock, onBroken, room)
   const scans = new Scans(snapshots)
-  const { readTopic, readPage } = new Reads(environment, snapshots, pageScan, scans)
+  const { readTopic, readPage } = new Reads(environment, snapshots, new PageScan(environment), scans)
   const { readTopicAs, readListing } = new Listings(environment, snapshots, scans)
-  const { removeMatches, countMatches } = new BulkRemoval(environment, snapshots, commits)
-  const expiry = new Expiry(environment, snapshots, commits, removeMatches, clock)
   let copying = false
   const copy = async (to: string): Promise<void> => {
     copying = true
@@ -72,11 +181,10 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     readPage,
     readTopicAs,
     readListing,
-    write,
+    write: writing.write,
     removeMatches,
     countMatches,
-    ...createKeyRecords(environment, snapshots, commits),
-    removeDue: () => expiry.removeDue(),
+    ...createKeyRecords(environment, snapshots, writing),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
     check: (report, onProgress) => check(environment, report, onProgress, report),
     stats: () => ({
@@ -84,17 +192,11 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
       bytes: statSync(dataFile(directory)).size,
       backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
     }),
-    disk: room,
-    commits: commits.stats,
-    commitWaitMs: commits.waitMs,
-    pauseWrites: () => commits.pauseWrites(),
-    resumeWrites: () => commits.resumeWrites(),
     async backup(file, freeBytesMin, onProgress) {
       const bytes = snapshots.alone(() => bytesUsed(environment))
       const done = await backup(copy, bytes, freeBytesMin, file, onProgress)
       try {
-        const madeMs = numberRecord(clock().wallMs)
-        await commits.run((changes) => changes.write(() => meta.putSync(backupName, madeMs)))
+        await writing.change({ about: 'noteBackup', madeMs: clock().wallMs })
         return done
       } catch (error) {
         return { ...done, unnoted: (error as Error).message }
@@ -103,9 +205,8 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
-      // Before the commits, so that a clause that was just executed can still end its policy.
-      await expiry.close()
-      await commits.close()
+      await onClose()
+      await writing.close()
       await root.close()
     },
   }

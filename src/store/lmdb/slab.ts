@@ -42,6 +42,11 @@ export class Slabs {
   }
 }
 
+/** The whole memory that a buffer is a part of, so that items in it can be passed to lmdb without a copy. */
+export function slabOf({ buffer }: Buffer): Slab {
+  return Object.assign(Buffer.from(buffer as ArrayBuffer), { start: 0, end: 0 })
+}
+
 /** The bytes of an item, as a view. */
 export function bytesOf({ slab, start, end }: ItemBytes): Uint8Array {
   return slab.subarray(start, end)

@@ -3,7 +3,6 @@
  * each request in its turn, and writes only what is decided, so there is nothing to take back.
  */
 import { strict as assert } from 'node:assert'
-import { writeSync } from 'node:fs'
 import { constrainedBytesKeptMax } from '../../limits.js'
 import { ValueText } from '../../topics/constraint.js'
 import type { Path } from '../../topics/path.js'
@@ -20,7 +19,7 @@ import { type Details, propertiesBytes, readSpecification, type Specification } 
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
-type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
+export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
 
 const noProperties: Properties = {}
 
@@ -108,6 +107,7 @@ export class TopicChanges {
   readonly #slabs: Slabs
   /** Undefined while nothing is decided that has not been written. */
   #decisions: BatchDecisions<Stored, Prepared> | undefined
+  #failure: Error | undefined
 
   constructor(environment: Environment, now: Clock, slabs: Slabs) {
     this.#environment = environment
@@ -134,17 +134,19 @@ export class TopicChanges {
     })
   }
 
-  /**
-   * Runs what writes records; nothing may write outside of it. An error ends the process: lmdb would commit what was
-   * written before it, and there is no way to refuse but to end first.
-   */
+  /** Runs what writes records; nothing may write outside of it. An error in it undoes the whole transaction. */
   write<T>(work: () => T): T {
     try {
       return work()
     } catch (error) {
-      writeSync(process.stderr.fd, `a transaction could not be written: ${(error as Error).stack}\n`)
-      process.abort()
+      this.#failure = error as Error
+      throw error
     }
+  }
+
+  /** Why the transaction must not be committed: something was written in part. */
+  get failure(): Error | undefined {
+    return this.#failure
   }
 
   #begin(): BatchDecisions<Stored, Prepared> {

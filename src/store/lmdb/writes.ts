@@ -1,36 +1,68 @@
-/** The write half of the engine: transactions of lmdb, what is committed in them, and the writes of topics. */
+/** The write half of the engine, in the process that writes: transactions of lmdb, and what is done in them. */
 import type { Clock } from '../clock.js'
-import type { TopicStore } from '../store.js'
-import { Commits } from './commits.js'
+import type { BatchResult, TopicStore } from '../store.js'
+import { Commits, type Task } from './commits.js'
 import type { DiskRoom } from './disk-room.js'
 import type { Environment } from './environment.js'
 import { Slabs } from './slab.js'
 import { prepare, sizeOf, TopicChanges } from './topic-changes.js'
+import { taskOfChange } from './write/small-changes.js'
+import type { Request, SmallChange } from './write/wire.js'
 
-interface Writes extends Pick<TopicStore, 'write'> {
-  /** They also carry the writes that are not of topics, and removals. */
+/** Whatever writes: this process, or the writer on its behalf. */
+export interface Writing extends Pick<TopicStore, 'write'> {
+  /** Makes a change. @returns whether it changed anything */
+  change(change: SmallChange): Promise<boolean>
+  /** Refuses further writes; resolves once all others are done. */
+  close(): Promise<void>
+}
+
+export interface LocalWriting extends Writing {
+  /** They also carry the writes that are not of topics. */
   readonly commits: Commits
+  /** What a request of another process does. */
+  readonly taskOf: (request: Request) => Task<BatchResult | boolean>
+}
+
+/** What belongs to each transaction as a whole. */
+export interface CommitHooks {
+  /** Called last in it. */
+  readonly end: () => void
+  /** Called once it is on disk. */
+  readonly committed: () => void
 }
 
 /** @param clock what topics' times are taken from; the other parameters are those of `Commits` */
-export function createWrites(
+export function createWriting(
   environment: Environment,
   clock: Clock,
   onBroken: (reason: Error) => void,
   room?: DiskRoom,
-): Writes {
+  hooks?: CommitHooks,
+): LocalWriting {
   const slabs = new Slabs()
   const transactions = {
-    // Asynchronous, so that what lmdb throws at once is a rejection as well.
-    transact: async (callback: () => void) => environment.root.transaction(callback),
+    transact: environment.transact,
     begin: () => new TopicChanges(environment, clock, slabs),
+    ...hooks,
   }
   const commits = new Commits(transactions, onBroken, room)
+  const taskOf = (request: Request): Task<BatchResult | boolean> => {
+    if ('change' in request) return taskOfChange(environment, request.change)
+    const { operations } = request
+    return { work: (changes) => changes.decide(operations), size: sizeOf(operations) }
+  }
   return {
     commits,
+    taskOf,
     write(operations) {
       const prepared = operations.map((operation) => prepare(operation, slabs))
       return commits.run((changes) => changes.decide(prepared), sizeOf(prepared))
     },
+    change(change) {
+      const { work, size } = taskOfChange(environment, change)
+      return commits.run(work, size)
+    },
+    close: () => commits.close(),
   }
 }

@@ -170,8 +170,6 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
     check: (report) => check(connections, report),
     stats: createStats(read),
     notReady: () => (gate.refusal ?? connections.failure)?.message,
-    pauseWrites: () => Promise.resolve(),
-    resumeWrites() {},
     async close() {
       gate.close()
       await expiry.close()

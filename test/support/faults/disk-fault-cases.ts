@@ -28,7 +28,7 @@ const callsOf: Readonly<Record<Scene, Partial<Record<DiskFile, readonly DiskCall
   },
   start: {
     lock: ['openat'],
-    'topics/data.mdb': ['openat'],
+    'topics/data.mdb': ['openat', 'pwrite64', 'fdatasync'],
     'topics/lock.mdb': ['openat'],
   },
   service: { 'topics/data.mdb': ['pwrite64', 'writev', 'fdatasync'] },

@@ -14,6 +14,7 @@ export class KilledService {
   /** Where clients go; undefined while there is no service. */
   running: Server | undefined
   workersKilled = 0
+  writersKilled = 0
   primariesKilled = 0
   /** Between two answers, while at least one worker served. */
   readonly silence = new Silence()
@@ -50,7 +51,7 @@ export class KilledService {
   }
 
   /**
-   * Kills workers, then the primary, and so on.
+   * Kills workers and writers, then the primary, and so on.
    *
    * @param onDeath called when all processes of a service are dead and no request has been sent to the next
    */
@@ -72,7 +73,8 @@ export class KilledService {
 
   figures(): Figures {
     return {
-      kills: this.workersKilled + this.primariesKilled,
+      kills: this.workersKilled + this.writersKilled + this.primariesKilled,
+      writers: this.writersKilled,
       primaries: this.primariesKilled,
       restartsDone: this.#restartsDone,
       restartsBrokenOff: this.#restartsBrokenOff,
@@ -97,6 +99,11 @@ export class KilledService {
     // Fewer than the failed starts in a row after which a service gives up.
     for (let left = 2 + random.below(6); left > 0 && !isOver(); left--) {
       await new Promise((resolve) => setTimeout(resolve, 50 + random.below(600)))
+      const writer = this.service.writerPid()
+      if (writer !== undefined && random.oneIn(3)) {
+        if (this.#kill(writer)) this.writersKilled++
+        continue
+      }
       const pids = this.service.workerPids()
       if (pids.length > 0 && this.#kill(random.pick(pids))) this.workersKilled++
     }

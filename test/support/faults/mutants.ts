@@ -20,11 +20,18 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a write is acknowledged before its commit',
     file: 'store/lmdb/commits.js',
-    from: 'this.#waiting.push(createWrite(work, size, resolve, reject));',
-    // Not for API keys: a worker that is told of a new one reads it once.
-    to: 'this.#waiting.push(createWrite(work, size, resolve, reject)); if (size.grows) resolve(work(this.#transactions.begin()));',
+    from: 'this.#transactions.end?.();',
+    to: 'this.#transactions.end?.(); this.#transactions.committed?.();',
     test: 'durability/durable.long',
     finds: /it was answered only after it was on disk|before it was on disk/,
+  },
+  {
+    fault: 'the outcomes of requests are not stored with what they did',
+    file: 'store/lmdb/write/receipts.js',
+    from: 'this.#table.putSync(receipt.name, receipt.record());',
+    to: '',
+    test: 'durability/commit-failure.long',
+    finds: /the next writer knows from the receipt/,
   },
   {
     fault: 'commits are visible before they are on disk',
@@ -37,8 +44,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a store is opened while others write',
     file: 'cluster/store-opening.js',
-    from: 'await Promise.all(others.map((other) => this.#pauseWrites(other)));',
-    to: '',
+    from: "if (writer !== undefined && writer.state !== 'ended') {",
+    to: 'if (false) {',
     test: 'durability/replacement.long',
     finds: /no other process committed during any of them/,
   },
@@ -197,8 +204,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a worker that hangs counts as ready',
     file: 'cluster/readiness.js',
-    from: 'now - heardMs >= heartbeatMsMax',
-    to: 'now - heardMs >= 1000 * heartbeatMsMax',
+    from: 'performance.now() - heardMs >= heartbeatMsMax',
+    to: 'performance.now() - heardMs >= 1000 * heartbeatMsMax',
     test: 'operate/systemd-notify.long',
     finds: /no ping is sent while a worker hangs/,
   },

@@ -124,7 +124,7 @@ export async function torture(
     directory: join(directory, 'tools'),
     store,
     server: target as () => Server | undefined,
-    kills: () => killedService.workersKilled + killedService.primariesKilled,
+    kills: () => killedService.workersKilled + killedService.writersKilled + killedService.primariesKilled,
     isWhole: () => killedService.isWhole,
     constant: { under: constantUnder, count: constantTopics },
     subtrees: subtreeWriters.subtrees,

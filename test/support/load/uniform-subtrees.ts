@@ -40,14 +40,16 @@ export class Batches extends SoundBatches {
 }
 `
 
-/** The same on LMDB, in place of its module of writes. */
+/** The same on LMDB, in place of a worker's module that sends the writer what is to be written. */
 export const halvedWrites = `${halving}
-import { createWrites as createSoundWrites } from './sound-writes.js'
-export * from './sound-writes.js'
+import { WriterLink as SoundLink } from './sound-link.js'
+export * from './sound-link.js'
 
-export function createWrites(...parts) {
-  const { commits, write } = createSoundWrites(...parts)
-  return { commits, write: halving(write) }
+export class WriterLink extends SoundLink {
+  constructor(...parts) {
+    super(...parts)
+    this.write = halving(this.write)
+  }
 }
 `
 

@@ -24,6 +24,15 @@ export function commandLine(pid: number): string {
   }
 }
 
+/** Whether a living process has mapped a file of that name. */
+export function maps(pid: number, file: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/maps`, 'latin1').includes(`/${file}\n`)
+  } catch {
+    return false
+  }
+}
+
 /** The processor time that a process has used, in ms. */
 export function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []

@@ -78,6 +78,19 @@ export const proofs: Readonly<Record<string, Proof>> = {
       `and ${number(f.excusedCommands)} ended by a kill. While a worker served, the longest time without an answer was ` +
       `${number(f.silenceMsMax)} ms; the longest answer took ${number(f.slowestMsMax)} ms`,
   },
+  'writer-kills': {
+    claim: 'when the process that writes is killed under load, no request fails, is carried out twice, or is lost',
+    test: 'durability/writer-kills.long',
+    environment: (left) => ({ KILLS: String(Math.min(left, 100)) }),
+    counted: 'kills',
+    goal: 300,
+    roundSeconds: 120,
+    roundSecondsMax: 900,
+    summary: (f) =>
+      `${number(f.kills)} kills; ${number(f.requests)} creations, settings and removals, ${number(f.transfers)} transfers in batches ` +
+      `and ${number(f.added)} additions to one number: ${number(f.wrong)} failed or carried out twice. The longest answer took ` +
+      `${number(f.slowestMsMax)} ms`,
+  },
   'power-cuts': {
     claim:
       'power cuts under writes, batches and removals by selector lose nothing that was acknowledged and leave a sound store',

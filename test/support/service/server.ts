@@ -22,7 +22,7 @@ import { ask } from '../../../dist/commands/store-client.js'
 import { openStore } from '../../../dist/store/open.js'
 import type { Operation, TopicStore } from '../../../dist/store/store.js'
 import { type Path, parsePath } from '../../../dist/topics/path.js'
-import { childrenOf, commandLine } from '../machines/processes.js'
+import { childrenOf, commandLine, maps } from '../machines/processes.js'
 import { checkStore } from '../stores/store.js'
 import type { StoreAddress } from '../stores/stores.js'
 import { tied } from '../tied.js'
@@ -260,6 +260,11 @@ export class Server {
     return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/worker.js'))
   }
 
+  /** The process id of the writer; undefined while there is none. The spare has not opened the store. */
+  writerPid(): number | undefined {
+    return childrenOf(this.pid).find((pid) => commandLine(pid).includes('/cluster/writer.js') && maps(pid, 'data.mdb'))
+  }
+
   /** A client with its own connections, by default one, which its requests use in turn. */
   connect(connections = 1, token = this.token): Client {
     const client = new Client(this.url, token, connections)
@@ -298,7 +303,7 @@ export class Server {
   /** Asks about API keys: on LMDB as the command line does, of a database directly, without a tool's process. */
   async ask(question: Question): Promise<unknown> {
     const { store = 'lmdb' } = this.#options
-    if (store === 'lmdb') return ask({ store, data: this.dataDir, diskFreeBytesMin: 0, workers: 1 }, question)
+    if (store === 'lmdb') return ask({ store, data: this.dataDir, diskFreeBytesMin: 0 }, question)
     this.#database ??= openStore(store, { directory: this.dataDir })
     const answer = await answerQuestion(await this.#database, question)
     const control = await connectToControl(this.dataDir)

@@ -1,0 +1,43 @@
+/** Sockets in the data directory: their addresses, and who may connect. */
+import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import type { Server } from 'node:net'
+import { join } from 'node:path'
+
+/** The longest path in a unix socket's address (`sun_path`, without its terminator). */
+const socketPathBytesMax = 107
+
+/** Only the owner may connect. */
+const socketUmask = 0o177
+
+/**
+ * Calls `use` with a path to a socket of `directory` that fits into a socket address: if the plain path is too long, one
+ * through a descriptor of the directory. `use` must not need the path after this turn of the event loop.
+ */
+export function withSocketPath<T>(directory: string, name: string, use: (path: string) => T): T {
+  const plain = join(directory, name)
+  if (Buffer.byteLength(plain) <= socketPathBytesMax) return use(plain)
+  const descriptor = openSync(directory, constants.O_DIRECTORY)
+  try {
+    return use(`/proc/self/fd/${descriptor}/${name}`)
+  } finally {
+    setImmediate(() => closeSync(descriptor))
+  }
+}
+
+/**
+ * Listens on a socket of the directory; resolves once the owner's processes can connect. The caller must be the only one
+ * who uses that name: an existing file is that of a process that has died, and is replaced.
+ */
+export function listenInDirectory(server: Server, directory: string, name: string): Promise<void> {
+  rmSync(join(directory, name), { force: true })
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    // `listen` creates the file before it returns, with a mode that depends on the umask.
+    const umask = process.umask(socketUmask)
+    try {
+      withSocketPath(directory, name, (path) => server.listen(path, resolve))
+    } finally {
+      process.umask(umask)
+    }
+  })
+}

@@ -1,0 +1,213 @@
+/**
+ * The writer as the primary keeps it: one process that writes, and a spare that has loaded its code and takes over when
+ * that one dies. What a writer does is in writer-life.ts; workers keep what is not answered, and send it to the next one.
+ *
+ *     the writer dies → its process is gone → the spare opens the store (milliseconds) → a new spare is loaded
+ *
+ * A replacement, for new settings or a new build: load the new one → the old one drains → the new one opens. If it cannot,
+ * or dies within its trial, the spare takes over, which has the code and the settings of the old one.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { commitDeadlineMs } from '../limits.js'
+import type { Logger } from '../ops/log.js'
+import type { Child } from './child.js'
+import type { ToChild } from './messages.js'
+import { RestartPolicy } from './restarts.js'
+import { watchSilence } from './silence.js'
+import type { StoreOpener } from './store-opening.js'
+
+/** How long loading the code may take, on a busy machine. */
+const loadMsMax = 60_000
+
+/** How long a drain may take: it commits what was taken, and the disk may be slow. */
+const drainMsMax = commitDeadlineMs
+
+/** A heartbeat comes every second, unless the disk hangs. */
+const silentMsMax = commitDeadlineMs
+
+/** Between the end of a spare and the start of another. */
+const spareDelayMs = 1000
+
+/** How long a new writer works before its predecessor's spare is given up. */
+const trialMs = 1000
+
+/** The settings that a writer is started with. */
+type Start = Extract<ToChild, { kind: 'start' }>
+
+/** A writer, and what it was, or will be, started with. */
+interface Writer {
+  readonly child: Child
+  readonly start: Start
+  /** Resolves once its code is loaded. */
+  readonly loaded: Promise<void>
+}
+
+interface WritersOptions {
+  readonly opener: StoreOpener
+  readonly log: Logger
+  /** Forks a writer. */
+  readonly fork: () => Child
+}
+
+export class Writers {
+  readonly #options: WritersOptions
+  readonly #policy = new RestartPolicy()
+  readonly #all = new Set<Writer>()
+  #current: Writer | undefined
+  #spare: Writer | undefined
+  /** Resolves after the last replacement or take-over that was begun. */
+  #lastChange: Promise<void> = Promise.resolve()
+  #isReplacing = false
+  #isEnding = false
+  #restarts = 0
+
+  constructor(options: WritersOptions) {
+    this.#options = options
+    const watched = (): readonly Child[] => (this.#current?.child.state === 'serving' ? [this.#current.child] : [])
+    watchSilence(watched, silentMsMax, (child, silentMs) =>
+      child.end(`it hangs, or its disk does: nothing was heard from it for ${silentMs} ms`),
+    )
+  }
+
+  /** The process that writes; undefined while there is none. */
+  current(): Child | undefined {
+    return this.#current?.child
+  }
+
+  /** Writers started because one died, since the start. */
+  get restarts(): number {
+    return this.#restarts
+  }
+
+  /** Starts the first writer. @throws Error when it cannot open the store */
+  async begin(start: Start): Promise<void> {
+    await this.#open(this.#load(start))
+    this.#loadSpare(start)
+  }
+
+  /**
+   * Replaces the writer, for new settings or a new build.
+   *
+   * @throws Error when the new one cannot take over; one with the former code and settings writes then
+   */
+  async replace(start: Start): Promise<void> {
+    const next = this.#load(start)
+    await next.loaded
+    await this.#inTurn(() => this.#replaceBy(next))
+  }
+
+  /** Commits what workers have sent, and ends. To be called when all of them have ended. */
+  async drain(): Promise<void> {
+    this.#isEnding = true
+    this.#spare?.child.discard('the service is stopping')
+    const { child } = this.#current ?? {}
+    if (child?.state === 'serving') await child.drain(drainMsMax)
+    for (const { child } of this.#all) child.discard('the service is stopping')
+    await Promise.all([...this.#all].map(({ child }) => child.ended))
+  }
+
+  /** Kills all of them at once. */
+  kill(): void {
+    this.#isEnding = true
+    for (const { child } of this.#all) child.discard('the service is stopped at once')
+  }
+
+  /** Replacements and take-overs come one after the other: there is at most one writer. */
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const changed = this.#lastChange.then(change)
+    this.#lastChange = changed.catch(() => {})
+    return changed
+  }
+
+  async #replaceBy(next: Writer): Promise<void> {
+    const former = this.#current
+    this.#isReplacing = true
+    try {
+      await former?.child.drain(drainMsMax)
+      await this.#open(next)
+      await Promise.race([sleep(trialMs), next.child.ended])
+      if (next.child.state === 'ended') throw new Error(`${next.child} ended soon after it began to write`)
+    } catch (error) {
+      this.#isReplacing = false
+      await this.#takeOver(former?.start ?? next.start)
+      throw this.#isEnding ? new Error('the service is stopping') : error
+    }
+    this.#isReplacing = false
+    this.#spare?.child.discard('its successor is loaded')
+    this.#loadSpare(next.start)
+  }
+
+  #load(start: Start): Writer {
+    const child = this.#options.fork()
+    const writer: Writer = { child, start, loaded: child.waitFor('loaded', loadMsMax) }
+    this.#all.add(writer)
+    writer.loaded.then(
+      () => child.send(start),
+      () => {},
+    )
+    void child.ended.then(({ code, signal }) => this.#onEnd(writer, signal ?? code))
+    return writer
+  }
+
+  #loadSpare(start: Start): void {
+    if (this.#isEnding) return
+    try {
+      this.#spare = this.#load(start)
+    } catch (error) {
+      this.#options.log.error({ reason: (error as Error).message }, 'no spare writer could be started')
+      this.#loadSpareLater(start)
+    }
+  }
+
+  #loadSpareLater(start: Start): void {
+    setTimeout(() => this.#spare ?? this.#loadSpare(start), spareDelayMs).unref()
+  }
+
+  async #open(writer: Writer): Promise<void> {
+    await writer.loaded
+    await this.#options.opener.openWriter(writer.child)
+    if (!writer.child.enter('serving')) throw new Error(`${writer.child} ended when it had opened the store`)
+    this.#current = writer
+    this.#policy.onServing()
+  }
+
+  #onEnd(writer: Writer, how: string | number | null): void {
+    this.#all.delete(writer)
+    if (this.#spare === writer) this.#onSpareEnd(writer)
+    if (this.#current !== writer) return
+    this.#current = undefined
+    if (this.#isEnding || this.#isReplacing) return
+    const { child, start } = writer
+    const livedMs = Math.round(performance.now() - child.startedMs)
+    this.#options.log.error({ writer: child.process.pid, how, livedMs }, 'writer died')
+    this.#policy.onDeath({ nowMs: performance.now(), livedMs, served: true })
+    void this.#inTurn(() => this.#takeOver(start))
+  }
+
+  #onSpareEnd({ start }: Writer): void {
+    this.#spare = undefined
+    if (this.#isEnding || this.#isReplacing || this.#current === undefined) return
+    this.#loadSpareLater(start)
+  }
+
+  /** Has the spare, or a new process, write; tries until one does, since reads go on meanwhile. */
+  async #takeOver(start: Start): Promise<void> {
+    while (!this.#isEnding && this.#current === undefined) {
+      const delayMs = this.#policy.notBeforeMs - performance.now()
+      const spare = this.#spare
+      this.#spare = undefined
+      if (spare === undefined && delayMs > 0) await sleep(delayMs)
+      try {
+        const writer = spare ?? this.#load(start)
+        this.#restarts++
+        await this.#open(writer)
+        this.#options.log.info({ writer: writer.child.process.pid }, 'writer replaced')
+      } catch (error) {
+        if (this.#isEnding) return
+        this.#options.log.error({ reason: (error as Error).message }, 'writer failed to start')
+        this.#policy.onDeath({ nowMs: performance.now(), livedMs: 0, served: false })
+      }
+    }
+    if (this.#spare === undefined) this.#loadSpare(start)
+  }
+}

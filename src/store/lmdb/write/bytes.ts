@@ -1,0 +1,146 @@
+/** Numbers, texts and bytes one after the other in a buffer: little-endian, each text and byte string after its length. */
+
+/** The least buffer that is allocated: room for the small frames of many turns. */
+const bufferBytesMin = 64 * 1024
+
+const doubleBytes = 8
+const lengthBytes = 4
+
+/** Appends to a buffer, which grows. What was taken from it stays as it is. */
+export class ByteWriter {
+  #buffer: Buffer
+  #start = 0
+  #end = 0
+
+  constructor(bytesMin = bufferBytesMin) {
+    this.#buffer = Buffer.allocUnsafeSlow(bytesMin)
+  }
+
+  /** The bytes appended since the last `take`. */
+  get length(): number {
+    return this.#end - this.#start
+  }
+
+  byte(value: number): void {
+    this.#ensure(1)
+    this.#buffer[this.#end++] = value
+  }
+
+  uint32(value: number): void {
+    this.#ensure(lengthBytes)
+    this.#end = this.#buffer.writeUInt32LE(value, this.#end)
+  }
+
+  double(value: number): void {
+    this.#ensure(doubleBytes)
+    this.#end = this.#buffer.writeDoubleLE(value, this.#end)
+  }
+
+  text(value: string): void {
+    this.sized(3 * value.length, (buffer, start) => start + buffer.write(value, start))
+  }
+
+  bytes(value: Uint8Array): void {
+    this.sized(value.length, (buffer, start) => {
+      buffer.set(value, start)
+      return start + value.length
+    })
+  }
+
+  /** Appends bytes without their length. */
+  raw(value: Uint8Array): void {
+    this.#ensure(value.length)
+    this.#buffer.set(value, this.#end)
+    this.#end += value.length
+  }
+
+  /**
+   * Appends a byte string that is written in place.
+   *
+   * @param bytesMax the most bytes that it may have
+   * @param write writes it at `start` of `buffer`, and returns the position after it
+   */
+  sized(bytesMax: number, write: (buffer: Buffer, start: number) => number): void {
+    this.#ensure(lengthBytes + bytesMax)
+    const start = this.#end + lengthBytes
+    const end = write(this.#buffer, start)
+    this.#buffer.writeUInt32LE(end - start, this.#end)
+    this.#end = end
+  }
+
+  /** Takes back what was appended after the first `length` bytes since the last `take`. */
+  cut(length: number): void {
+    this.#end = this.#start + length
+  }
+
+  /** The bytes appended since the last call, as a view that nothing changes any more. */
+  take(): Buffer {
+    const taken = this.#buffer.subarray(this.#start, this.#end)
+    this.#start = this.#end
+    return taken
+  }
+
+  #ensure(bytes: number): void {
+    if (this.#end + bytes <= this.#buffer.length) return
+    const kept = this.#buffer.subarray(this.#start, this.#end)
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytesMin, 2 * kept.length + bytes))
+    this.#buffer.set(kept)
+    this.#start = 0
+    this.#end = kept.length
+  }
+}
+
+/** Reads what a `ByteWriter` has written. @throws RangeError when the bytes end too early */
+export class ByteReader {
+  readonly #buffer: Buffer
+  #at = 0
+
+  constructor(buffer: Buffer) {
+    this.#buffer = buffer
+  }
+
+  get hasMore(): boolean {
+    return this.#at < this.#buffer.length
+  }
+
+  /** How many bytes have been read. */
+  get position(): number {
+    return this.#at
+  }
+
+  byte(): number {
+    return this.#buffer.readUInt8(this.#at++)
+  }
+
+  uint32(): number {
+    const value = this.#buffer.readUInt32LE(this.#at)
+    this.#at += lengthBytes
+    return value
+  }
+
+  double(): number {
+    const value = this.#buffer.readDoubleLE(this.#at)
+    this.#at += doubleBytes
+    return value
+  }
+
+  text(): string {
+    const [start, end] = this.range()
+    return this.#buffer.toString('utf8', start, end)
+  }
+
+  /** A view. */
+  bytes(): Buffer {
+    const [start, end] = this.range()
+    return this.#buffer.subarray(start, end)
+  }
+
+  /** Where the next byte string begins and ends in the buffer. */
+  range(): readonly [number, number] {
+    const start = this.#at + lengthBytes
+    const end = start + this.uint32()
+    if (end > this.#buffer.length) throw new RangeError('a byte string ends after its frame')
+    this.#at = end
+    return [start, end]
+  }
+}

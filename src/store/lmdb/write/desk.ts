@@ -1,0 +1,225 @@
+/**
+ * The writer's end of the connections: takes the requests of workers and tools, has each carried out in the next
+ * transaction, and answers when that is on disk. What a request does is decided elsewhere (store/lmdb/topic-changes.ts,
+ * small-changes.ts); that it is done once, by receipts.ts.
+ */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { bytesQueuedByClientMax, operationsInOneCommitMax } from '../../../limits.js'
+import type { BatchResult, StoreError } from '../../store.js'
+import type { Commits, Task } from '../commits.js'
+import { smallWrite } from '../disk-room.js'
+import { ByteReader, ByteWriter } from './bytes.js'
+import { frameHeadBytes, readFrames } from './frames.js'
+import type { Receipt, Receipts } from './receipts.js'
+import { protocolVersion, type Request, readRequest } from './wire.js'
+
+/** The receipts of a client that has not come back for so long are dropped: it ended, or was replaced. */
+const clientGoneMs = 30_000
+
+/** How long the last answers of a writer that ends may take to leave. */
+const lastAnswersMs = 1000
+
+/** Names of clients are keys of lmdb, which would fail a whole transaction for the sake of one. */
+const clientName = /^[\w-]{1,64}$/
+
+/** Room for the numbers of a greeting. */
+const headBytes = 32
+
+/** One client's connection, and what is queued from it. */
+interface Connection {
+  readonly socket: Socket
+  readonly receipt: Receipt
+  operations: number
+  bytes: number
+}
+
+interface DeskOptions {
+  readonly commits: Commits
+  readonly receipts: Receipts
+  /** What a request does in a transaction. */
+  readonly taskOf: (request: Request) => Task<BatchResult | boolean>
+}
+
+export class Desk {
+  readonly #options: DeskOptions
+  readonly #connections = new Map<string, Connection>()
+  /** When the clients without a connection were last seen, in ms of performance.now(). */
+  readonly #gone = new Map<string, number>()
+  readonly #forgetting: NodeJS.Timeout
+  #isStopped = false
+  #frames = 0
+
+  constructor(options: DeskOptions) {
+    this.#options = options
+    for (const name of options.receipts.names()) this.#gone.set(name, performance.now())
+    this.#forgetting = setInterval(() => this.#forgetGone(), clientGoneMs / 3)
+    this.#forgetting.unref()
+  }
+
+  /** Frames taken since the start. */
+  get frames(): number {
+    return this.#frames
+  }
+
+  /** Serves a connection until it ends. */
+  accept(socket: Socket): void {
+    let connection: Connection | undefined
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => connection && this.#onClosed(connection))
+    readFrames(socket, (frame) => {
+      if (this.#isStopped) return
+      if (connection === undefined) connection = this.#greet(socket, new ByteReader(frame))
+      else this.#take(connection, frame)
+    })
+  }
+
+  /** Takes no more requests, answers those that were taken, and closes the connections. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearInterval(this.#forgetting)
+    await this.#options.commits.close()
+    const ends = [...this.#connections.values()].map(async ({ socket }) => {
+      socket.end()
+      if (!socket.writableFinished) await once(socket, 'finish').catch(() => {})
+    })
+    await Promise.race([Promise.all(ends), sleep(lastAnswersMs, undefined, { ref: false })])
+    for (const { socket } of this.#connections.values()) socket.destroy()
+  }
+
+  /** To be called when a transaction is on disk: sends what came of its requests. */
+  readonly answerAll = (): void => {
+    for (const receipt of this.#options.receipts.takeChanged()) this.#answer(receipt)
+  }
+
+  #greet(socket: Socket, from: ByteReader): Connection | undefined {
+    const version = from.uint32()
+    if (version !== protocolVersion) {
+      const out = new ByteWriter(headBytes)
+      out.uint32(Uint32Array.BYTES_PER_ELEMENT)
+      out.uint32(protocolVersion)
+      socket.end(out.take())
+      return undefined
+    }
+    const name = from.text()
+    if (!clientName.test(name)) throw new RangeError('a client has no such name')
+    const receipt = this.#options.receipts.of(name)
+    receipt.acknowledge(from.double())
+    this.#connections.get(name)?.socket.destroy()
+    const connection = { socket, receipt, operations: 0, bytes: 0 }
+    this.#connections.set(name, connection)
+    this.#gone.delete(name)
+    receipt.takeUnsent()
+    const record = receipt.record()
+    const out = new ByteWriter(headBytes + record.length)
+    out.uint32(0)
+    out.uint32(protocolVersion)
+    out.double(receipt.lastTaken)
+    out.raw(record)
+    const frame = out.take()
+    frame.writeUInt32LE(frame.length - frameHeadBytes)
+    socket.write(frame)
+    return connection
+  }
+
+  #take(connection: Connection, frame: Buffer): void {
+    this.#frames++
+    const { receipt } = connection
+    const from = new ByteReader(frame)
+    receipt.acknowledge(from.double())
+    let number = from.double()
+    if (number <= receipt.lastTaken) throw new RangeError('a request was sent twice')
+    while (from.hasMore) {
+      const start = from.position
+      const request = readRequest(from, frame)
+      this.#submit(connection, number, request, from.position - start)
+      receipt.lastTaken = number++
+    }
+    this.#regulate(connection)
+  }
+
+  /** @param bytes those of the request in its frame, which also has constraints, unlike what is written */
+  #submit(connection: Connection, number: number, request: Request, bytes: number): void {
+    const { commits, receipts, taskOf } = this.#options
+    const { receipt } = connection
+    const { work, size } = taskOf(request)
+    connection.operations += size.operations
+    connection.bytes += bytes
+    commits.submit({
+      size,
+      execute: (changes) => {
+        receipts.add(
+          receipt,
+          number,
+          resultOf(() => work(changes)),
+        )
+      },
+      settle: (failure) => {
+        connection.operations -= size.operations
+        connection.bytes -= bytes
+        this.#regulate(connection)
+        if (failure !== undefined) this.#onRefused(receipt, number, failure)
+      },
+    })
+  }
+
+  /** Any other failure means that this process ends, and that its successor will know what became of the request. */
+  #onRefused(receipt: Receipt, number: number, failure: StoreError): void {
+    if (failure.kind === 'unknown_outcome') this.#onBroken()
+    if (failure.kind !== 'full') return
+    receipt.add(number, failure)
+    process.nextTick(() => this.#answer(receipt))
+  }
+
+  /** The receipts hold outcomes of a transaction that is not on disk: nothing may leave this process any more. */
+  #onBroken(): void {
+    this.#isStopped = true
+    for (const { socket } of this.#connections.values()) socket.destroy()
+    this.#connections.clear()
+  }
+
+  /** Stops reading from a client of which much is queued, so that the others get their turn and memory is bounded. */
+  #regulate({ socket, operations, bytes }: Connection): void {
+    const isMuch = operations > operationsInOneCommitMax || bytes > bytesQueuedByClientMax
+    if (isMuch) socket.pause()
+    else if (socket.isPaused()) socket.resume()
+  }
+
+  #answer(receipt: Receipt): void {
+    const socket = this.#connections.get(receipt.name)?.socket
+    for (const frame of receipt.takeUnsent()) socket?.write(frame)
+  }
+
+  #onClosed({ socket, receipt: { name } }: Connection): void {
+    if (this.#connections.get(name)?.socket !== socket) return
+    this.#connections.delete(name)
+    this.#gone.set(name, performance.now())
+  }
+
+  #forgetGone(): void {
+    const { commits, receipts } = this.#options
+    const names = [...this.#gone].flatMap(([name, sinceMs]) =>
+      performance.now() - sinceMs > clientGoneMs ? [name] : [],
+    )
+    if (names.length === 0) return
+    for (const name of names) this.#gone.delete(name)
+    commits
+      .run(
+        () => {
+          // Not those that came back meanwhile.
+          for (const name of names) if (!this.#connections.has(name)) receipts.remove(name)
+        },
+        { ...smallWrite, operations: names.length },
+      )
+      .catch(() => {})
+  }
+}
+
+function resultOf(work: () => BatchResult | boolean): BatchResult | boolean | Error {
+  try {
+    return work()
+  } catch (error) {
+    return error as Error
+  }
+}

@@ -1,0 +1,49 @@
+/** Frames on the writer's socket: four bytes with the length of the rest, little-endian, and the rest. */
+import type { Socket } from 'node:net'
+
+const lengthBytes = 4
+
+/** More than the largest body, encoded; what claims to be longer is no frame. */
+const frameBytesMax = 512 * 1024 * 1024
+
+/** Begins a frame whose length is not known yet: the place of its length. */
+export const frameHeadBytes = lengthBytes
+
+/**
+ * Cuts what arrives on a connection into frames, and ends the connection at what is none.
+ *
+ * @param onFrame receives the rest of each frame, in order: a view into memory that nothing changes any more. If it
+ *   throws, the frame is none
+ */
+export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void): void {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  /** How many bytes are needed before something can be done. */
+  let needed = lengthBytes
+
+  socket.on('data', (chunk: Buffer) => {
+    pieces.push(chunk)
+    bytes += chunk.length
+    if (bytes < needed) return
+    const buffer = pieces.length === 1 ? chunk : Buffer.concat(pieces, bytes)
+    pieces.length = 0
+    let at = 0
+    for (;;) {
+      needed = lengthBytes
+      if (buffer.length - at < lengthBytes) break
+      needed += buffer.readUInt32LE(at)
+      if (needed > frameBytesMax) return void socket.destroy()
+      if (buffer.length - at < needed) break
+      try {
+        onFrame(buffer.subarray(at + lengthBytes, at + needed))
+      } catch {
+        return void socket.destroy()
+      }
+      // The rest of a connection that was just closed is sent again over the next.
+      if (socket.destroyed) return
+      at += needed
+    }
+    bytes = buffer.length - at
+    if (bytes > 0) pieces.push(buffer.subarray(at))
+  })
+}

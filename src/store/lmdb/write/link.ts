@@ -1,0 +1,305 @@
+/**
+ * A worker's, or a tool's, end of the connection to the writer. It lasts as long as the process, across the ends of
+ * writers: requests are numbered and kept until they are answered, and a new writer first says which of them its
+ * predecessor has committed. So each is carried out exactly once, and a caller only notices a slower answer.
+ *
+ * The requests of one turn of the event loop share a frame.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { writerAnswerMsMax, writerSendsMax } from '../../../limits.js'
+import { turnMs } from '../../../turn-clock.js'
+import { type BatchResult, StoreError, type TopicStore, type WriteOperation } from '../../store.js'
+import { ByteReader, ByteWriter } from './bytes.js'
+import { readFrames } from './frames.js'
+import {
+  type Outcome,
+  protocolVersion,
+  readOutcome,
+  resultOf,
+  type SmallChange,
+  writeChange,
+  writeOperations,
+} from './wire.js'
+
+/** Between two attempts to connect: a writer that ended is replaced within some 50 ms. */
+const reconnectMs = 10
+
+/** Between two checks for requests that nobody answers. */
+const deadlineCheckMs = 500
+
+/** Bytes of the random name of this end, which receipts are kept under. */
+const clientBytes = 8
+
+/** A frame of so many bytes is sent before the end of its turn. */
+const frameBytesFull = 1024 * 1024
+
+/** Room for the numbers that begin a frame, and for the client's name. */
+const headBytes = 64
+
+/** Who waits for the answer to a request. */
+type Caller =
+  | { readonly operations: readonly WriteOperation[]; readonly resolve: (result: BatchResult) => void }
+  | { readonly operations: undefined; readonly resolve: (hasChanged: boolean) => void }
+
+/** A request without an answer. */
+interface Pending {
+  readonly number: number
+  readonly sinceMs: number
+  readonly caller: Caller
+  readonly reject: (reason: Error) => void
+  /** Its bytes in `frame`. */
+  readonly start: number
+  readonly end: number
+  /** Undefined until the end of its turn. */
+  frame: Buffer | undefined
+  /** How many writers it was sent to. */
+  sends: number
+}
+
+export class WriterLink implements Pick<TopicStore, 'write'> {
+  readonly #connect: () => Socket
+  readonly #onUnusable: (reason: Error) => void
+  readonly #client = randomBytes(clientBytes).toString('hex')
+  readonly #out = new ByteWriter()
+  /** In the order of their numbers. */
+  readonly #pending = new Map<number, Pending>()
+  /** Those of this turn, whose frame is still growing. */
+  #turn: Pending[] = []
+  #lastNumber = 0
+  #socket: Socket | undefined
+  /** Whether the writer has said what it knows of this end, so that requests can be sent. */
+  #isGreeted = false
+  #isClosed = false
+  /** Whether the end of this turn will send its frame. */
+  #endsSoon = false
+  #progressAtMs = 0
+  #onDrained: (() => void)[] = []
+  readonly #watch: NodeJS.Timeout
+
+  /**
+   * Connects, now and whenever the connection ends.
+   *
+   * @param connect begins a connection to the writer's socket
+   * @param onUnusable called when the writer is of a build that cannot serve this process
+   */
+  constructor(connect: () => Socket, onUnusable: (reason: Error) => void) {
+    this.#connect = connect
+    this.#onUnusable = onUnusable
+    this.#watch = setInterval(() => this.#rejectLate(), deadlineCheckMs)
+    this.#watch.unref()
+    this.#reconnect()
+  }
+
+  /** Requests without an answer. */
+  get waiting(): number {
+    return this.#pending.size
+  }
+
+  /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
+  readonly write = (operations: readonly WriteOperation[]): Promise<BatchResult> =>
+    new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(closedError())
+      const start = this.#append((out) => writeOperations(out, operations))
+      this.#keep(start, { operations, resolve }, reject)
+    })
+
+  /** Has a change made. @returns whether it changed anything */
+  change(change: SmallChange): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(closedError())
+      const start = this.#append((out) => writeChange(out, change))
+      this.#keep(start, { operations: undefined, resolve }, reject)
+    })
+  }
+
+  /** Refuses further requests; resolves once all others are answered. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    if (this.#pending.size > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve))
+    clearInterval(this.#watch)
+    this.#socket?.destroy()
+  }
+
+  /** Appends a request to the frame of this turn. @returns where it begins there */
+  #append(encode: (out: ByteWriter) => void): number {
+    const out = this.#out
+    if (out.length > frameBytesFull) this.#endFrame()
+    if (out.length === 0) {
+      const number = this.#lastNumber + 1
+      writeHead(out, this.#answeredBelow(number), number)
+      this.#endSoon()
+    }
+    const start = out.length
+    try {
+      encode(out)
+    } catch (error) {
+      // A defect of the caller, which must not reach the requests of others.
+      out.cut(start)
+      throw error
+    }
+    return start
+  }
+
+  #endSoon(): void {
+    if (this.#endsSoon) return
+    this.#endsSoon = true
+    setImmediate(() => {
+      this.#endsSoon = false
+      if (this.#out.length > 0) this.#endFrame()
+    })
+  }
+
+  #keep(start: number, caller: Caller, reject: (reason: Error) => void): void {
+    const number = ++this.#lastNumber
+    const sinceMs = turnMs()
+    if (this.#pending.size === 0) this.#progressAtMs = sinceMs
+    const pending = { number, sinceMs, caller, reject, start, end: this.#out.length, frame: undefined, sends: 0 }
+    this.#pending.set(number, pending)
+    this.#turn.push(pending)
+  }
+
+  /** The number of the last request of which it and all before it are answered. */
+  #answeredBelow(next: number): number {
+    const [oldest = next] = this.#pending.keys()
+    return oldest - 1
+  }
+
+  #endFrame(): void {
+    const frame = takeFrame(this.#out)
+    const turn = this.#turn
+    this.#turn = []
+    for (const pending of turn) {
+      pending.frame = frame
+      if (this.#isGreeted) pending.sends++
+    }
+    if (this.#isGreeted) this.#socket?.write(frame)
+  }
+
+  #reconnect(): void {
+    if (this.#isClosed && this.#pending.size === 0) return
+    this.#isGreeted = false
+    let socket: Socket
+    try {
+      socket = this.#connect()
+    } catch {
+      // No descriptor is free, or the directory is missing for a moment.
+      setTimeout(() => this.#reconnect(), reconnectMs)
+      return
+    }
+    this.#socket = socket
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      this.#isGreeted = false
+      setTimeout(() => this.#reconnect(), reconnectMs)
+    })
+    socket.on('connect', () => this.#greet(socket))
+    let isFirst = true
+    readFrames(socket, (frame) => {
+      if (!isFirst) return this.#takeOutcomes(new ByteReader(frame))
+      isFirst = false
+      this.#onGreeting(socket, new ByteReader(frame))
+    })
+  }
+
+  #greet(socket: Socket): void {
+    const out = new ByteWriter(headBytes)
+    out.uint32(0)
+    out.uint32(protocolVersion)
+    out.text(this.#client)
+    out.double(this.#answeredBelow(this.#lastNumber + 1))
+    socket.write(takeFrame(out))
+  }
+
+  /** The writer's first frame: what it has taken from this end, and the outcomes that may not have arrived. */
+  #onGreeting(socket: Socket, from: ByteReader): void {
+    const version = from.uint32()
+    if (version !== protocolVersion) {
+      socket.destroy()
+      return this.#giveUp(`the writer speaks version ${version} of their protocol, and this process ${protocolVersion}`)
+    }
+    const lastTaken = from.double()
+    this.#takeOutcomes(from)
+    this.#isGreeted = true
+    this.#sendAgain(lastTaken)
+  }
+
+  /** Ends for good: no writer of this build is to be expected. */
+  #giveUp(problem: string): void {
+    const reason = `${problem}: restart the service`
+    this.#isClosed = true
+    for (const pending of [...this.#pending.values()]) this.#settle(pending, new StoreError('unavailable', reason))
+    this.#onUnusable(new Error(reason))
+  }
+
+  /** Sends every request that the writer has not taken, each in a frame of its own. */
+  #sendAgain(lastTaken: number): void {
+    for (const pending of [...this.#pending.values()]) {
+      const { number, frame, start, end } = pending
+      if (number <= lastTaken || frame === undefined) continue
+      if (pending.sends >= writerSendsMax) {
+        this.#settle(pending, new StoreError('unknown_outcome', `${pending.sends} writers ended before they answered`))
+        continue
+      }
+      pending.sends++
+      const out = new ByteWriter(headBytes + end - start)
+      writeHead(out, this.#answeredBelow(number), number)
+      out.raw(frame.subarray(start, end))
+      this.#socket?.write(takeFrame(out))
+    }
+  }
+
+  #takeOutcomes(from: ByteReader): void {
+    this.#progressAtMs = performance.now()
+    while (from.hasMore) {
+      const { number, outcome } = readOutcome(from)
+      const pending = this.#pending.get(number)
+      // One that was given up, or whose outcome comes a second time.
+      if (pending !== undefined) this.#settle(pending, outcome)
+    }
+  }
+
+  #settle(pending: Pending, outcome: Outcome): void {
+    this.#pending.delete(pending.number)
+    answer(pending, outcome)
+    if (this.#pending.size > 0) return
+    for (const resolve of this.#onDrained.splice(0)) resolve()
+  }
+
+  /** Gives up the requests that have waited long while no writer has answered any. */
+  #rejectLate(): void {
+    const lateMs = performance.now() - writerAnswerMsMax
+    if (this.#pending.size === 0 || this.#progressAtMs > lateMs) return
+    for (const pending of [...this.#pending.values()]) {
+      if (pending.sinceMs > lateMs) break
+      const unanswered = `no writer answered within ${writerAnswerMsMax} ms`
+      this.#settle(pending, new StoreError(pending.sends > 0 ? 'unknown_outcome' : 'unavailable', unanswered))
+    }
+  }
+}
+
+function answer({ caller, reject }: Pending, outcome: Outcome): void {
+  if (outcome instanceof Error) reject(outcome)
+  else if (typeof outcome === 'boolean' && caller.operations === undefined) caller.resolve(outcome)
+  else if (typeof outcome !== 'boolean' && caller.operations !== undefined) {
+    caller.resolve(resultOf(outcome, caller.operations))
+  } else reject(new Error('the writer answered another request'))
+}
+
+function closedError(): StoreError {
+  return new StoreError('unavailable', 'the store is closed')
+}
+
+/** Begins a frame of requests. */
+function writeHead(out: ByteWriter, answered: number, first: number): void {
+  out.uint32(0)
+  out.double(answered)
+  out.double(first)
+}
+
+/** Ends a frame, whose first four bytes are the place for its length. */
+function takeFrame(out: ByteWriter): Buffer {
+  const frame = out.take()
+  frame.writeUInt32LE(frame.length - Uint32Array.BYTES_PER_ELEMENT)
+  return frame
+}

@@ -1,0 +1,126 @@
+/**
+ * Receipts: the outcomes of each client's last requests, stored in the same transaction as what they did. After the
+ * writer's death its successor knows from them what was carried out, so that nothing is done twice.
+ *
+ * A client is one end of a connection that outlives writers: a worker, or a tool. An outcome is kept until the client has
+ * said that it has it; all outcomes of a client disappear some time after it has gone.
+ */
+import type { BatchResult } from '../../store.js'
+import type { Table } from '../environment.js'
+import { ByteReader, ByteWriter } from './bytes.js'
+import { frameHeadBytes } from './frames.js'
+import { readOutcome, writeOutcome } from './wire.js'
+
+/** Outcomes that are sent in one frame. */
+interface Outcomes {
+  /** The frame, whose first bytes are its length. */
+  readonly frame: Buffer
+  /** The highest number among them. */
+  readonly lastNumber: number
+}
+
+/** What is known of one client. */
+export class Receipt {
+  readonly name: string
+  /** The number of the last request that this process has taken from it. */
+  lastTaken = 0
+  readonly #out = new ByteWriter()
+  /** Of those in `#out`. */
+  #lastNumber = 0
+  #kept: Outcomes[] = []
+  #unsent: Buffer[] = []
+
+  constructor(name: string, stored?: Buffer) {
+    this.name = name
+    if (stored === undefined) return
+    const from = new ByteReader(stored)
+    let lastNumber = 0
+    while (from.hasMore) lastNumber = Math.max(lastNumber, readOutcome(from).number)
+    this.#kept.push({ frame: Buffer.concat([Buffer.alloc(frameHeadBytes), stored]), lastNumber })
+  }
+
+  /** Adds what came of a request. */
+  add(number: number, outcome: BatchResult | boolean | Error): void {
+    if (this.#out.length === 0) this.#out.uint32(0)
+    writeOutcome(this.#out, number, outcome)
+    this.#lastNumber = Math.max(this.#lastNumber, number)
+  }
+
+  /** The client has every outcome up to this number. */
+  acknowledge(number: number): void {
+    let known = 0
+    while ((this.#kept[known]?.lastNumber ?? Infinity) <= number) known++
+    if (known > 0) this.#kept.splice(0, known)
+  }
+
+  /** All outcomes that the client may not have. */
+  record(): Buffer {
+    this.#gather()
+    return Buffer.concat(this.#kept.map(({ frame }) => frame.subarray(frameHeadBytes)))
+  }
+
+  /** The frames that have not been sent yet. */
+  takeUnsent(): readonly Buffer[] {
+    this.#gather()
+    const unsent = this.#unsent
+    this.#unsent = []
+    return unsent
+  }
+
+  #gather(): void {
+    if (this.#out.length === 0) return
+    const frame = this.#out.take()
+    frame.writeUInt32LE(frame.length - frameHeadBytes)
+    this.#kept.push({ frame, lastNumber: this.#lastNumber })
+    this.#unsent.push(frame)
+  }
+}
+
+/** The receipts of all clients, in a table of their own. */
+export class Receipts {
+  readonly #table: Table
+  readonly #all = new Map<string, Receipt>()
+  readonly #changed = new Set<Receipt>()
+
+  /** Reads those that an earlier writer has left. */
+  constructor(table: Table) {
+    this.#table = table
+    for (const { key, value } of table.getRange({})) this.#all.set(key, new Receipt(key, value))
+  }
+
+  /** The names of all clients. */
+  names(): readonly string[] {
+    return [...this.#all.keys()]
+  }
+
+  /** That of a client, which may be new. */
+  of(name: string): Receipt {
+    const known = this.#all.get(name) ?? new Receipt(name)
+    this.#all.set(name, known)
+    return known
+  }
+
+  /** To be called within a transaction, with what came of a request in it. */
+  add(receipt: Receipt, number: number, outcome: BatchResult | boolean | Error): void {
+    receipt.add(number, outcome)
+    this.#changed.add(receipt)
+  }
+
+  /** To be called last in each transaction: stores what was added. */
+  put(): void {
+    for (const receipt of this.#changed) this.#table.putSync(receipt.name, receipt.record())
+  }
+
+  /** Those that `put` has stored since the last call. */
+  takeChanged(): readonly Receipt[] {
+    const changed = [...this.#changed]
+    this.#changed.clear()
+    return changed
+  }
+
+  /** To be called within a transaction: forgets a client for good. */
+  remove(name: string): void {
+    this.#all.delete(name)
+    this.#table.removeSync(name)
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The changes of records that are not topics, each as what it does in a transaction: API keys, when they were last used,
+ * and the time of the last backup. Every change of a key also increments the revision, so that a process can tell by one
+ * small read whether the keys that it holds are current.
+ */
+import { rotated } from '../../key-rotation.js'
+import type { KeyRecord } from '../../store.js'
+import type { Task } from '../commits.js'
+import { smallWrite } from '../disk-room.js'
+import type { Environment } from '../environment.js'
+import { numberRecord } from '../number-record.js'
+import type { TopicChanges } from '../topic-changes.js'
+import type { SmallChange } from './wire.js'
+
+/** In `meta`: a number that changes with every change of a key. */
+export const keysRevisionName = 'keysRevision'
+
+/** In `meta`: when the last backup was completed, in ms since the epoch. */
+export const backupName = 'backup'
+
+/** What a change does, and whether that is anything. */
+export function taskOfChange(environment: Environment, change: SmallChange): Task<boolean> {
+  const record = 'record' in change ? change.record : undefined
+  const bytes = record === undefined ? 0 : Buffer.byteLength(JSON.stringify(record))
+  const operations = change.about === 'touchKeys' ? change.uses.length : 1
+  return {
+    size: { ...smallWrite, operations, bytes },
+    work(changes: TopicChanges) {
+      const write = decide(environment, change)
+      if (write === undefined) return false
+      changes.write(write)
+      return true
+    },
+  }
+}
+
+/** What has to be written; undefined for nothing. */
+function decide(environment: Environment, change: SmallChange): (() => void) | undefined {
+  const { keys, keyUses, meta } = environment
+  switch (change.about) {
+    case 'addKey':
+      return keys.get(change.record.name) === undefined ? putKey(environment, change.record) : undefined
+    case 'restoreKey':
+      return putKey(environment, change.record)
+    case 'rotateKey': {
+      const known = keys.get(change.rotation.name)
+      const record = rotated(known && keyRecordOf(known), change.rotation)
+      return record && putKey(environment, record)
+    }
+    case 'revokeKey':
+      if (keys.get(change.name) === undefined) return undefined
+      return changingKeys(environment, () => {
+        keyUses.removeSync(change.name)
+        keys.removeSync(change.name)
+      })
+    case 'touchKeys': {
+      const news = change.uses.filter(
+        ([name, usedMs]) => usedMs > (keyUses.get(name)?.readDoubleBE() ?? 0) && keys.get(name) !== undefined,
+      )
+      return () => {
+        for (const [name, usedMs] of news) keyUses.putSync(name, numberRecord(usedMs))
+      }
+    }
+    case 'noteBackup':
+      return () => void meta.putSync(backupName, numberRecord(change.madeMs))
+    default:
+      return change satisfies never
+  }
+}
+
+function putKey(environment: Environment, record: KeyRecord): () => void {
+  const text = Buffer.from(JSON.stringify(record))
+  return changingKeys(environment, () => environment.keys.putSync(record.name, text))
+}
+
+function changingKeys({ meta }: Environment, write: () => void): () => void {
+  const next = numberRecord((meta.get(keysRevisionName)?.readDoubleBE() ?? 0) + 1)
+  return () => {
+    write()
+    meta.putSync(keysRevisionName, next)
+  }
+}
+
+/** A key as it is stored. */
+export function keyRecordOf(value: Buffer): KeyRecord {
+  return JSON.parse(value.toString()) as KeyRecord
+}

@@ -1,0 +1,210 @@
+/**
+ * What a process asks of the writer, and what the writer answers, as bytes. What is asked has a meaning (operations,
+ * changes of API keys), never keys and records: what follows from it is decided by the writer. What it means that a
+ * request is numbered, and answered once, is in link.ts and receipts.ts.
+ *
+ *     to the writer      hello:     protocol, client, last number answered
+ *                        requests:  last number below which all are answered, number of the first, requests
+ *     from the writer    hello:     protocol, last number taken, outcomes
+ *                        outcomes:  each its number, its kind, and the rest
+ */
+import { removalOf } from '../../../topics/properties.js'
+import { itemBytesMax, type Properties, writeItem } from '../../../topics/topic.js'
+import {
+  type BatchResult,
+  type KeyRecord,
+  type KeyRotation,
+  StoreError,
+  type WriteAction,
+  type WriteOperation,
+  type WriteOutcome,
+  type WriteRefusal,
+} from '../../store.js'
+import { slabOf } from '../slab.js'
+import type { Prepared } from '../topic-changes.js'
+import type { ByteReader, ByteWriter } from './bytes.js'
+
+/** Of this format. A process of another build is refused if its number differs. */
+export const protocolVersion = 1
+
+/** A change of small records that are not topics. */
+export type SmallChange =
+  | { readonly about: 'addKey'; readonly record: KeyRecord }
+  | { readonly about: 'restoreKey'; readonly record: KeyRecord }
+  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
+  | { readonly about: 'revokeKey'; readonly name: string }
+  /** When keys were last used, in ms since the epoch, by their names. */
+  | { readonly about: 'touchKeys'; readonly uses: readonly (readonly [string, number])[] }
+  /** When the last backup was completed, in ms since the epoch. */
+  | { readonly about: 'noteBackup'; readonly madeMs: number }
+
+/** What the writer is asked to do, at once or not at all. */
+export type Request = { readonly operations: readonly Prepared[] } | { readonly change: SmallChange }
+
+/** What came of a request: of operations, their result; of a change, whether anything changed. */
+export type Outcome = BatchOutcome | boolean | Error
+
+/** As `BatchResult`, without the operation itself, which the other end knows. */
+type BatchOutcome = readonly WriteOutcome[] | RefusedAt
+
+interface RefusedAt {
+  readonly index: number
+  readonly refusal: WriteRefusal
+}
+
+const requestKinds = { operations: 1, change: 2 } as const
+
+const kinds: readonly WriteAction['kind'][] = ['set', 'addAndSet', 'add', 'remove']
+const kindBits = 0b11
+const isString = 0b100
+const hasProperties = 0b1000
+const hasConstraint = 0b1_0000
+const hasConstraintText = 0b10_0000
+
+const noProperties: Properties = {}
+
+/** Appends a request for operations; copies everything of them. */
+export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[]): void {
+  out.byte(requestKinds.operations)
+  out.uint32(operations.length)
+  for (const operation of operations) writeOperation(out, operation)
+}
+
+function writeOperation(out: ByteWriter, operation: WriteOperation): void {
+  const { kind, path, type, properties = noProperties, valueText, constraint } = operation
+  const isPropertied = Object.keys(properties).length > 0
+  const text = constraint?.kind === 'value' ? constraint.text : undefined
+  let flags = kinds.indexOf(kind)
+  if (type === 'string') flags |= isString
+  if (isPropertied) flags |= hasProperties
+  if (constraint !== undefined) flags |= text === undefined ? hasConstraint : hasConstraint | hasConstraintText
+  out.byte(flags)
+  out.text(path)
+  if (type !== undefined) {
+    out.sized(itemBytesMax(path, valueText), (buffer, start) => writeItem(buffer, start, path, type, valueText))
+  }
+  if (isPropertied) out.text(JSON.stringify(properties))
+  if (constraint === undefined) return
+  if (text === undefined) out.text(JSON.stringify(constraint))
+  else out.bytes(text)
+}
+
+/** Appends a request for a change. */
+export function writeChange(out: ByteWriter, change: SmallChange): void {
+  out.byte(requestKinds.change)
+  out.text(JSON.stringify(change))
+}
+
+/** Reads the next request of `frame`, into which its items are views. */
+export function readRequest(from: ByteReader, frame: Buffer): Request {
+  const kind = from.byte()
+  if (kind === requestKinds.change) return { change: JSON.parse(from.text()) as SmallChange }
+  if (kind !== requestKinds.operations) throw new Error(`a request has the unknown kind ${kind}`)
+  const slab = slabOf(frame)
+  const operations: Prepared[] = []
+  for (let left = from.uint32(); left > 0; left--) operations.push(readOperation(from, frame, slab))
+  return { operations }
+}
+
+function readOperation(from: ByteReader, frame: Buffer, slab: ReturnType<typeof slabOf>): Prepared {
+  const flags = from.byte()
+  const kind = kinds[flags & kindBits]
+  const path = from.text()
+  if (kind === 'remove') return { kind, path, item: undefined, constraint: readConstraint(from, flags) } as Prepared
+  const [start, end] = from.range()
+  const item = { slab, start: frame.byteOffset + start, end: frame.byteOffset + end }
+  const type = (flags & isString) === 0 ? 'json' : 'string'
+  const properties = (flags & hasProperties) === 0 ? noProperties : (JSON.parse(from.text()) as Properties)
+  const constraint = readConstraint(from, flags)
+  if (kind === 'set') return { kind, path, type, item, constraint } as Prepared
+  const removal = properties === noProperties ? undefined : removalOf(properties)
+  return { kind, path, type, properties, removal, item, constraint } as Prepared
+}
+
+function readConstraint(from: ByteReader, flags: number): WriteAction['constraint'] {
+  if ((flags & hasConstraint) === 0) return undefined
+  if ((flags & hasConstraintText) !== 0) return { kind: 'value', text: from.bytes() }
+  return JSON.parse(from.text()) as WriteAction['constraint']
+}
+
+const outcomes: readonly WriteOutcome[] = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed']
+
+const refusals: readonly WriteRefusal[] = [
+  'no_such_topic',
+  'incompatible_type',
+  'incompatible_properties',
+  'unsatisfied_constraint',
+]
+
+const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
+
+/** The kinds of outcomes. Lower ones are that of a single operation, as its index in `outcomes`. */
+const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
+
+/** Appends what came of the request with this number. */
+export function writeOutcome(
+  out: ByteWriter,
+  number: number,
+  outcome: BatchResult | BatchOutcome | boolean | Error,
+): void {
+  out.double(number)
+  if (typeof outcome === 'boolean') return out.byte(outcome ? outcomeKinds.changed : outcomeKinds.unchanged)
+  if (outcome instanceof Error) return writeFailure(out, outcome)
+  if ('refusal' in outcome) {
+    out.byte(outcomeKinds.refused)
+    out.uint32(outcome.index)
+    return out.byte(refusals.indexOf(outcome.refusal))
+  }
+  const [first, second] = outcome
+  if (first !== undefined && second === undefined) return out.byte(outcomes.indexOf(first))
+  out.byte(outcomeKinds.operations)
+  out.uint32(outcome.length)
+  for (const each of outcome) out.byte(outcomes.indexOf(each))
+}
+
+function writeFailure(out: ByteWriter, error: Error): void {
+  if (error instanceof StoreError) {
+    out.byte(outcomeKinds.storeError)
+    out.byte(failures.indexOf(error.kind))
+  } else out.byte(outcomeKinds.error)
+  out.text(error.message)
+}
+
+/** Reads the next outcome, with the number of its request. */
+export function readOutcome(from: ByteReader): { readonly number: number; readonly outcome: Outcome } {
+  const number = from.double()
+  return { number, outcome: readRest(from, from.byte()) }
+}
+
+function readRest(from: ByteReader, kind: number): Outcome {
+  switch (kind) {
+    case outcomeKinds.changed:
+      return true
+    case outcomeKinds.unchanged:
+      return false
+    case outcomeKinds.storeError:
+      return new StoreError(member(failures, from.byte()), from.text())
+    case outcomeKinds.error:
+      return new Error(from.text())
+    case outcomeKinds.refused:
+      return { index: from.uint32(), refusal: member(refusals, from.byte()) }
+    case outcomeKinds.operations:
+      return Array.from({ length: from.uint32() }, () => member(outcomes, from.byte()))
+    default:
+      return [member(outcomes, kind)]
+  }
+}
+
+function member<T>(all: readonly T[], index: number): T {
+  const found = all[index]
+  if (found === undefined) throw new RangeError(`an outcome has the unknown number ${index}`)
+  return found
+}
+
+/** The result with the operation that was refused, if one was. */
+export function resultOf(outcome: BatchOutcome, operations: readonly WriteAction[]): BatchResult {
+  if (!('refusal' in outcome)) return outcome
+  const action = operations[outcome.index]
+  if (action === undefined) throw new RangeError('a refused operation is not one of those that were sent')
+  return { ...outcome, action }
+}

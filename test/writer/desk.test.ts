@@ -1,0 +1,403 @@
+/**
+ * The writer's end of connections: what it does with clients that send garbage, are of another build, come back, or are
+ * gone, with writes that the disk has no room for, and after a failed commit.
+ */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { connectToWriter, listenForWorkers } from '../../dist/cluster/writer-socket.js'
+import { now } from '../../dist/store/clock.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
+import { Desk } from '../../dist/store/lmdb/write/desk.js'
+import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
+import { Receipts } from '../../dist/store/lmdb/write/receipts.js'
+import { protocolVersion, readOutcome, writeOperations } from '../../dist/store/lmdb/write/wire.js'
+import { createWriting } from '../../dist/store/lmdb/writes.js'
+import { StoreError, type WriteOperation } from '../../dist/store/store.js'
+import type { Path } from '../../dist/topics/path.js'
+import { only } from '../support/elements.js'
+import { skippableTime } from '../support/skipped-time.js'
+import { WriterHost } from '../support/stores/lmdb-writer.js'
+import { creation, single } from '../support/stores/store.js'
+
+/** Longer than the writer remembers a client that is gone. */
+const goneMs = 31_000
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Fails after a time that only a defect takes. */
+async function until(holds: () => boolean): Promise<void> {
+  const endMs = Date.now() + 60_000
+  while (!holds()) {
+    if (Date.now() > endMs) throw new Error(`it never happened that ${holds}`)
+    await turn()
+  }
+}
+
+/** A client that a test writes byte by byte. */
+class RawClient {
+  readonly socket: Socket
+  /** What the writer said it has taken, once it has. */
+  lastTaken: number | undefined
+  readonly outcomes: (readonly [number, unknown])[] = []
+  isClosed = false
+
+  constructor(t: Test, connect: () => Socket) {
+    this.socket = connect()
+    this.socket.on('error', () => {})
+    this.socket.on('close', () => (this.isClosed = true))
+    t.teardown(() => this.socket.destroy())
+    readFrames(this.socket, (frame) => {
+      const from = new ByteReader(frame)
+      if (this.lastTaken === undefined) {
+        t.equal(from.uint32(), protocolVersion)
+        if (from.hasMore) this.lastTaken = from.double()
+      }
+      while (from.hasMore) {
+        const { number, outcome } = readOutcome(from)
+        this.outcomes.push([number, outcome instanceof StoreError ? outcome.kind : outcome])
+      }
+    })
+  }
+
+  /** Connects, and waits for the greeting. */
+  static async greeted(t: Test, connect: () => Socket, name: string, answered = 0): Promise<RawClient> {
+    const client = new RawClient(t, connect)
+    client.socket.write(hello(name, answered))
+    await until(() => client.lastTaken !== undefined)
+    return client
+  }
+
+  async answers(count: number): Promise<readonly (readonly [number, unknown])[]> {
+    await until(() => this.outcomes.length >= count)
+    return this.outcomes
+  }
+}
+
+function framed(write: (out: ByteWriter) => void): Buffer {
+  const out = new ByteWriter()
+  out.uint32(0)
+  write(out)
+  const frame = out.take()
+  frame.writeUInt32LE(frame.length - frameHeadBytes)
+  return frame
+}
+
+const hello = (name: string, answered = 0, version = protocolVersion): Buffer =>
+  framed((out) => {
+    out.uint32(version)
+    out.text(name)
+    out.double(answered)
+  })
+
+const requests = (first: number, ...operations: WriteOperation[]): Buffer =>
+  framed((out) => {
+    out.double(0)
+    out.double(first)
+    for (const operation of operations) writeOperations(out, [operation])
+  })
+
+const garbled = (first: number): Buffer =>
+  framed((out) => {
+    out.double(0)
+    out.double(first)
+    out.byte(77)
+  })
+
+const created = (path: string): WriteOperation => ({ kind: 'add', ...creation(path), valueText: undefined })
+
+const set = (path: string): WriteOperation => ({
+  kind: 'addAndSet',
+  ...creation(path),
+  valueText: Buffer.from('1'),
+})
+
+const removed = (path: string): WriteOperation => ({ kind: 'remove', path: path as Path, valueText: undefined })
+
+const garbage: Readonly<Record<string, Buffer>> = {
+  'a request of an unknown kind': garbled(1),
+  'an empty frame': Buffer.alloc(frameHeadBytes),
+  'a frame that ends too early': framed((out) => out.double(0)),
+  'a request that ends too early': framed((out) => {
+    out.double(0)
+    out.double(1)
+    out.byte(1)
+    out.uint32(1000)
+  }),
+  'a change that is no JSON': framed((out) => {
+    out.double(0)
+    out.double(1)
+    out.byte(2)
+    out.text('{"about":')
+  }),
+}
+
+await t.test('a client that sends garbage is disconnected, and the others go on', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const link = host.link(t)
+  t.equal(await single.addAndSet(link, creation('n'), Buffer.from('1')), 'created')
+  for (const [what, bytes] of Object.entries(garbage)) {
+    const client = await RawClient.greeted(t, host.connect, 'client')
+    client.socket.write(Buffer.concat([bytes, bytes]))
+    await until(() => client.isClosed)
+    t.pass(`${what} after the greeting`)
+    const first = new RawClient(t, host.connect)
+    first.socket.write(bytes)
+    await until(() => first.isClosed)
+    t.pass(`${what} instead of a greeting`)
+    t.equal(await single.addAndSet(link, creation('n'), Buffer.from('1')), 'updated')
+  }
+  for (const name of ['', 'x'.repeat(2000), 'a b']) {
+    const client = new RawClient(t, host.connect)
+    client.socket.write(Buffer.concat([hello(name), requests(1, set('n'))]))
+    await until(() => client.isClosed)
+    t.pass('a name that no client has')
+  }
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  t.equal(client.lastTaken, 0, 'nothing was taken')
+  client.socket.write(requests(1, set('n')))
+  t.strictSame(await client.answers(1), [[1, ['updated']]], 'and it may come back')
+})
+
+await t.test('of what is sent with garbage, only what comes before it is taken', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  client.socket.write(Buffer.concat([requests(1, created('a')), garbled(2), requests(3, created('c'))]))
+  await until(() => client.isClosed)
+  const again = await RawClient.greeted(t, host.connect, 'client')
+  t.equal(again.lastTaken, 1, 'so that the others are sent again')
+  t.strictSame(await again.answers(1), [[1, ['created']]])
+  again.socket.write(requests(2, created('b'), created('c')))
+  t.strictSame((await again.answers(3)).slice(1), [
+    [2, ['created']],
+    [3, ['created']],
+  ])
+})
+
+await t.test('a request that was taken is not taken again', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  client.socket.write(requests(1, created('a'), created('b')))
+  await client.answers(2)
+  client.socket.write(requests(2, removed('b')))
+  await until(() => client.isClosed)
+  t.not(await host.store.readTopic('b' as Path, 'json'), 'no_such_topic')
+})
+
+await t.test('a client of another build is told the version, and disconnected', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const socket = host.connect()
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  socket.write(hello('client', 0, protocolVersion + 1))
+  await once(socket, 'close')
+  const [frame, ...others] = [...framesOf(Buffer.concat(chunks))]
+  t.strictSame(others, [])
+  t.equal(frame?.readUInt32LE(), protocolVersion)
+  t.equal(frame?.length, Uint32Array.BYTES_PER_ELEMENT)
+})
+
+function* framesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + frameHeadBytes + bytes.readUInt32LE(at)
+    yield bytes.subarray(at + frameHeadBytes, end)
+    at = end
+  }
+}
+
+await t.test('a client that comes back has one connection, and gets the answers there', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const first = await RawClient.greeted(t, host.connect, 'client')
+  host.writer.pauseWrites()
+  first.socket.write(requests(1, created('a'), created('b')))
+  await until(() => host.store.commits?.inFlight === 2)
+  const second = await RawClient.greeted(t, host.connect, 'client')
+  t.equal(second.lastTaken, 2)
+  await until(() => first.isClosed)
+  host.writer.resumeWrites()
+  t.strictSame(await second.answers(2), [
+    [1, ['created']],
+    [2, ['created']],
+  ])
+  t.strictSame(first.outcomes, [])
+  const third = await RawClient.greeted(t, host.connect, 'client', 1)
+  t.strictSame(
+    await third.answers(2),
+    [
+      [1, ['created']],
+      [2, ['created']],
+    ],
+    'what is not acknowledged as a whole comes with the greeting',
+  )
+  const fourth = await RawClient.greeted(t, host.connect, 'client', 2)
+  fourth.socket.write(requests(3, removed('a')))
+  t.strictSame(await fourth.answers(1), [[3, ['removed']]], 'what is acknowledged does not')
+})
+
+await t.test('bytes that wait on a connection that was replaced are not taken', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const first = await RawClient.greeted(t, host.connect, 'client')
+  const served = only([...host.sockets])
+  host.writer.pauseWrites()
+  // So many operations that the writer stops reading.
+  const many = Array.from({ length: 2001 }, (_, i) => removed(`r${i}`))
+  first.socket.write(requests(1, ...many))
+  await until(() => host.store.commits?.inFlight === many.length)
+  first.socket.write(requests(many.length + 1, created('a')))
+  for (let turns = 0; turns < 20; turns++) await turn()
+  t.equal(host.store.commits?.inFlight, many.length, 'it waits in the socket')
+  const second = new RawClient(t, host.connect)
+  second.socket.write(hello('client'))
+  await until(() => served.destroyed)
+  // What is carried out resumes the first connection.
+  host.writer.resumeWrites()
+  await second.answers(many.length)
+  t.equal(second.lastTaken, many.length)
+  second.socket.write(requests(many.length + 1, created('a')))
+  t.strictSame((await second.answers(many.length + 1)).at(-1), [many.length + 1, ['created']])
+})
+
+await t.test(
+  'writes that the disk has no room for are refused, and others of the same frame carried out',
+  async (t) => {
+    const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+    const link = host.link(t)
+    await Promise.all(['a', 'b', 'c'].map((path) => single.addAndSet(link, creation(path), Buffer.from('1'))))
+    await host.drain()
+    await host.start({ disk: { freeBytesMin: Number.MAX_SAFE_INTEGER } })
+    const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
+    for (const path of ['a', 'b']) {
+      const results = await Promise.all([
+        single.addAndSet(link, creation(path), Buffer.from('2')).catch(kindOf),
+        single.remove(link, path as Path),
+        single.addAndSet(link, creation('new'), Buffer.from('2')).catch(kindOf),
+        link.change({ about: 'revokeKey', name: 'none' }),
+      ])
+      t.strictSame(results, ['full', true, 'full', false])
+    }
+    t.equal(await single.addAndSet(link, creation('c'), Buffer.from('2')).catch(kindOf), 'full', 'one alone, too')
+    t.equal(link.waiting, 0)
+    await host.drain()
+    await host.start({})
+    t.equal(await single.addAndSet(link, creation('c'), Buffer.from('2')), 'updated')
+    t.equal(await host.store.readTopic('new' as Path, 'json'), 'no_such_topic')
+  },
+)
+
+/** The names of the clients whose receipts are stored. */
+async function storedClients(host: WriterHost): Promise<string[]> {
+  await host.drain()
+  const environment = openEnvironment(host.directory)
+  const names = [...environment.receipts.getRange({})].map(({ key }) => key)
+  await environment.root.close()
+  await host.start()
+  return names.sort()
+}
+
+await t.test('the receipts of a client that is gone are removed after a while, and only those', async (t) => {
+  const time = skippableTime(t)
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const [stays, goes] = [
+    await RawClient.greeted(t, host.connect, 'stays'),
+    await RawClient.greeted(t, host.connect, 'goes'),
+  ]
+  stays.socket.write(requests(1, created('a')))
+  goes.socket.write(requests(1, created('b')))
+  await Promise.all([stays.answers(1), goes.answers(1)])
+  goes.socket.destroy()
+  await until(() => host.sockets.size === 1)
+  time.pass(goneMs / 2)
+  await turn()
+  const back = await RawClient.greeted(t, host.connect, 'goes')
+  t.equal(back.lastTaken, 1, 'not at once')
+  back.socket.destroy()
+  await until(() => host.sockets.size === 1)
+  time.pass(goneMs / 2)
+  await turn()
+  t.equal((await RawClient.greeted(t, host.connect, 'goes')).lastTaken, 1, 'the time begins with the last connection')
+  ;[...host.sockets].at(-1)?.destroy()
+  await until(() => host.sockets.size === 1)
+  time.pass(goneMs)
+  await turn()
+  await turn()
+  t.strictSame(await storedClients(host), ['stays'])
+
+  await t.test('also those that an earlier writer has left', async (t) => {
+    time.pass(goneMs / 2)
+    await turn()
+    t.strictSame(await storedClients(host), ['stays'], 'not at once')
+    time.pass(goneMs)
+    await turn()
+    await turn()
+    t.strictSame(await storedClients(host), [])
+  })
+})
+
+await t.test('a client that comes back while its receipts are about to be removed keeps them', async (t) => {
+  const time = skippableTime(t)
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const first = await RawClient.greeted(t, host.connect, 'client')
+  first.socket.write(requests(1, created('a')))
+  await first.answers(1)
+  first.socket.destroy()
+  await until(() => host.sockets.size === 0)
+  host.writer.pauseWrites()
+  time.pass(goneMs)
+  const second = await RawClient.greeted(t, host.connect, 'client')
+  t.equal(second.lastTaken, 1)
+  host.writer.resumeWrites()
+  second.socket.write(requests(2, removed('a')))
+  await second.answers(2)
+  const third = await RawClient.greeted(t, host.connect, 'client')
+  t.equal(third.lastTaken, 2)
+  t.strictSame(await third.answers(2), [
+    [1, ['created']],
+    [2, ['removed']],
+  ])
+})
+
+await t.test(
+  'after a failed commit no outcome leaves the writer, and every request can be sent to the next',
+  async (t) => {
+    const environment = openEnvironment(t.testdir({ db: {} }))
+    const receipts = new Receipts(environment.receipts)
+    let fails = false
+    const hooks = {
+      end() {
+        receipts.put()
+        if (fails) throw new Error('EIO')
+      },
+      committed: () => desk.answerAll(),
+    }
+    const broken: Error[] = []
+    // Some writes of the same frame are refused, which are answered apart from the transaction.
+    const room = {
+      reserve: ({ grows }: { grows: boolean }) => (grows ? ('full' as const) : 0),
+      release: () => {},
+      close: () => {},
+    }
+    const writing = createWriting(environment, now, (reason) => broken.push(reason), room as never, hooks)
+    const desk: Desk = new Desk({ commits: writing.commits, receipts, taskOf: writing.taskOf })
+    const server = await listenForWorkers(t.testdirName, (socket) => desk.accept(socket))
+    t.teardown(async () => {
+      server.close()
+      await desk.stop()
+      await environment.root.close()
+    })
+    const connect = (): Socket => connectToWriter(t.testdirName)
+    const client = await RawClient.greeted(t, connect, 'client')
+    client.socket.write(requests(1, removed('a')))
+    t.strictSame(await client.answers(1), [[1, ['nothing_removed']]])
+    fails = true
+    client.socket.write(requests(2, removed('a'), set('b'), removed('c')))
+    await until(() => broken.length > 0)
+    for (let turns = 0; turns < 20; turns++) await turn()
+    t.strictSame(client.outcomes.slice(1), [], 'nothing is sent')
+    const again = new RawClient(t, connect)
+    again.socket.write(hello('client', 1))
+    for (let turns = 0; turns < 20; turns++) await turn()
+    t.strictSame(again.outcomes, [], 'nor with a greeting')
+  },
+)

@@ -1,0 +1,358 @@
+/**
+ * Processes that have a writer write for them, over its socket: outcomes and contents are as in a store that is written
+ * directly. Random operations (SEED=… replays them).
+ */
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { bytesQueuedByClientMax } from '../../dist/limits.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { WriterLink } from '../../dist/store/lmdb/write/link.js'
+import type { BatchResult, KeyRecord, TopicStore, WriteOperation } from '../../dist/store/store.js'
+import type { Constraint } from '../../dist/topics/constraint.js'
+import type { Path } from '../../dist/topics/path.js'
+import { everyTopic } from '../../dist/topics/range.js'
+import type { Properties, TopicType } from '../../dist/topics/topic.js'
+import { type Random, seededRandom } from '../support/random.js'
+import { WriterHost } from '../support/stores/lmdb-writer.js'
+import { creation, openStore, single, waiting } from '../support/stores/store.js'
+
+const paths = ['a', 'a/b', 'ä/€', '𝄞', 'z/"'] as readonly string[] as readonly Path[]
+const values = ['1', '1.0', '{"x": 1}', '"text"', JSON.stringify('€'.repeat(30_000))] as const
+const someProperties: readonly Properties[] = [
+  {},
+  {},
+  { note: 'x' },
+  JSON.parse('{"__proto__": "own"}') as Properties,
+  { DONT_RETAIN_VALUE: 'true' },
+  { REMOVAL: 'when no updates for 1d' },
+]
+
+function randomOperation(random: Random): WriteOperation {
+  const path = random.pick(paths)
+  const type: TopicType = random.oneIn(10) ? 'string' : 'json'
+  const valueText = Buffer.from(type === 'string' ? '"text"' : random.pick(values))
+  const constraints: readonly Constraint[] = [
+    { kind: 'no_topic' },
+    { kind: 'no_value' },
+    { kind: 'value', text: Buffer.from(random.pick(values)) },
+  ]
+  const constraint = random.oneIn(3) ? random.pick(constraints) : undefined
+  const created = creation(path, type, random.pick(someProperties))
+  switch (random.below(6)) {
+    case 0:
+      return { kind: 'remove', path, valueText: undefined, constraint }
+    case 1:
+      return { kind: 'add', ...created, valueText: undefined, constraint }
+    case 2:
+      return { kind: 'set', path, type, valueText, constraint }
+    default:
+      return { kind: 'addAndSet', ...created, valueText, constraint }
+  }
+}
+
+const comparable = (result: BatchResult): unknown =>
+  'refusal' in result ? { index: result.index, refusal: result.refusal } : result
+
+async function contentsOf(store: TopicStore): Promise<unknown[]> {
+  const topics: unknown[] = []
+  for await (const { path, type, properties, valueText } of store.walk(
+    { ranges: [everyTopic], matcher: undefined },
+    waiting,
+  )) {
+    topics.push([path, type, Object.entries(properties), valueText && Buffer.from(valueText).toString()])
+  }
+  return topics
+}
+
+await t.test(
+  'random operations have the outcomes, and leave the topics, of a store that is written directly',
+  async (t) => {
+    const random = seededRandom(t)
+    const host = await WriterHost.open(t, join(t.testdir(), 'writer'))
+    const link = host.link(t)
+    const direct = openStore(t, join(t.testdirName, 'direct'))
+    const seen = new Set<string>()
+    for (let round = 0; round < 60; round++) {
+      // Those of one round are sent in one frame.
+      const requests = Array.from({ length: 1 + random.below(8) }, () =>
+        Array.from({ length: random.oneIn(20) ? 0 : 1 + random.below(random.oneIn(4) ? 12 : 1) }, () =>
+          randomOperation(random),
+        ),
+      )
+      const send = (to: Pick<TopicStore, 'write'>) => Promise.all(requests.map((operations) => to.write(operations)))
+      const [outcomes, wanted] = await Promise.all([send(link), send(direct)])
+      if (!t.strictSame(outcomes.map(comparable), wanted.map(comparable))) break
+      for (const [i, outcome] of outcomes.entries()) {
+        if ('refusal' in outcome && outcome.action !== requests[i]?.[outcome.index])
+          t.fail('another operation is returned')
+      }
+      for (const outcome of outcomes) seen.add('refusal' in outcome ? outcome.refusal : (outcome[0] ?? 'none'))
+    }
+    t.strictSame(await contentsOf(host.store), await contentsOf(direct))
+    t.strictSame(
+      [...seen].sort(),
+      [
+        'created',
+        'incompatible_properties',
+        'incompatible_type',
+        'no_such_topic',
+        'none',
+        'nothing_removed',
+        'present',
+        'removed',
+        'set',
+        'unsatisfied_constraint',
+        'updated',
+      ],
+      'every outcome occurred',
+    )
+  },
+)
+
+await t.test('many requests in flight are carried out and answered in order, among those of others', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const links = [host.link(t), host.link(t), host.link(t)]
+  const inFlight = 3000
+  await Promise.all(
+    links.map(async (link, i) => {
+      const path = `counter${i}` as Path
+      const answered: number[] = []
+      const write = (number: number): Promise<void> => {
+        const constraint: Constraint =
+          number === 0 ? { kind: 'no_topic' } : { kind: 'value', text: Buffer.from(`${number - 1}`) }
+        const operation = { kind: 'addAndSet', ...creation(path), valueText: Buffer.from(`${number}`) } as const
+        return link.write([{ ...operation, constraint }]).then((outcome) => {
+          if ('refusal' in outcome) t.fail(`request ${number} was refused: ${outcome.refusal}`)
+          answered.push(number)
+        })
+      }
+      const written: Promise<void>[] = []
+      for (let number = 0; number < inFlight; number++) {
+        written.push(write(number))
+        if (number % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+      await Promise.all(written)
+      t.strictSame(
+        answered,
+        Array.from({ length: inFlight }, (_, number) => number),
+      )
+      t.equal(link.waiting, 0)
+    }),
+  )
+  t.ok(host.writer.frames() < links.length * inFlight, 'the requests of a turn share a frame')
+  t.match(host.store.commits, { writes: links.length * inFlight, failed: 0, inFlight: 0 })
+})
+
+await t.test('more than a client may have queued, in bytes, is carried out too', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const link = host.link(t)
+  const other = host.link(t)
+  const text = Buffer.from(JSON.stringify('x'.repeat(3_000_000)))
+  host.writer.pauseWrites()
+  const large = Array.from({ length: 30 }, (_, i) => single.addAndSet(link, creation(`large/${i % 3}`), text))
+  const small = single.addAndSet(other, creation('small'), Buffer.from('1'))
+  while (host.store.commits?.inFlight === 0) await new Promise((resolve) => setImmediate(resolve))
+  host.writer.resumeWrites()
+  const outcomes = await Promise.all(large)
+  t.equal(await small, 'created')
+  t.strictSame([...new Set(outcomes.slice(0, 3))], ['created'])
+  t.strictSame([...new Set(outcomes.slice(3))], ['updated'])
+})
+
+await t.test('what is answered is forgotten, here and in the store', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  const host = await WriterHost.open(t, directory)
+  const link = host.link(t)
+  const operation: WriteOperation = { kind: 'addAndSet', ...creation('a'), valueText: Buffer.from('1') }
+  for (let round = 0; round < 50; round++) await Promise.all(Array.from({ length: 10 }, () => link.write([operation])))
+  await link.close()
+  await host.drain()
+  const environment = openEnvironment(directory)
+  const stored = [...environment.receipts.getRange({})].map(({ value }) => value.length)
+  await environment.root.close()
+  const outcomeBytes = 9
+  t.equal(stored.length, 1)
+  t.ok((stored[0] ?? 0) <= 10 * outcomeBytes, `${stored[0]} bytes of outcomes are kept, those of one turn`)
+})
+
+const tokenHash = (digit: string): string => digit.repeat(64)
+
+function key(name: string, digit: string): KeyRecord {
+  return { name, tokenHash: tokenHash(digit), allow: ['fetch'], under: ['a/ä' as Path], madeMs: 1000 }
+}
+
+await t.test(
+  'API keys, their uses, and the time of a backup are changed as in a store that is written directly',
+  async (t) => {
+    const host = await WriterHost.open(t, join(t.testdir(), 'writer'))
+    const link = host.link(t)
+    const { store } = host
+    const revision = await store.keysRevision()
+    const added = [
+      link.change({ about: 'addKey', record: key('k', '1') }),
+      link.change({ about: 'addKey', record: key('k', '2') }),
+    ]
+    t.strictSame(await Promise.all(added), [true, false], 'a name is taken by the first of one frame')
+    t.strictSame(await store.readKeys(), [key('k', '1')])
+    t.equal(await store.keysRevision(), revision + 1)
+
+    const rotation = { name: 'k', formerHash: tokenHash('1'), formerUntilMs: 2000, tokenHash: tokenHash('3') }
+    t.equal(await link.change({ about: 'rotateKey', rotation: { ...rotation, formerHash: tokenHash('9') } }), false)
+    t.equal(await link.change({ about: 'rotateKey', rotation: { ...rotation, name: 'none' } }), false)
+    t.equal(await store.keysRevision(), revision + 1, 'nothing was changed')
+    t.equal(await link.change({ about: 'rotateKey', rotation }), true)
+    t.equal(await link.change({ about: 'rotateKey', rotation }), true, 'repeated')
+    const former = { tokenHash: tokenHash('1'), untilMs: 2000 }
+    t.strictSame(await store.readKeys(), [{ ...key('k', '3'), former }])
+
+    t.equal(await link.change({ about: 'restoreKey', record: key('k', '4') }), true)
+    t.equal(await link.change({ about: 'restoreKey', record: key('l', '5') }), true)
+    t.strictSame(await store.readKeys(), [key('k', '4'), key('l', '5')])
+
+    const uses = [
+      ['k', 5000],
+      ['l', 6000],
+      ['none', 7000],
+    ] as const
+    await link.change({ about: 'touchKeys', uses })
+    await link.change({ about: 'touchKeys', uses: [['k', 4000]] })
+    await link.change({ about: 'touchKeys', uses: [] })
+    t.strictSame(
+      await store.keyUses(),
+      new Map([
+        ['k', 5000],
+        ['l', 6000],
+      ]),
+      'never earlier, and only of keys that exist',
+    )
+
+    t.equal(await link.change({ about: 'revokeKey', name: 'none' }), false)
+    t.equal(await link.change({ about: 'revokeKey', name: 'k' }), true)
+    t.strictSame(await store.readKeys(), [key('l', '5')])
+    t.strictSame(await store.keyUses(), new Map([['l', 6000]]))
+
+    t.equal((await store.stats()).backupMs, undefined)
+    t.equal(await link.change({ about: 'noteBackup', madeMs: 123_456 }), true)
+    t.equal((await store.stats()).backupMs, 123_456)
+  },
+)
+
+await t.test('a link that is closed refuses requests, once those before are answered', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const link = host.link(t)
+  const operation: WriteOperation = { kind: 'addAndSet', ...creation('a'), valueText: Buffer.from('1') }
+  const written = link.write([operation])
+  const closed = Promise.all([link.close(), link.close()])
+  t.match(await failedWith(link.write([operation])), { kind: 'unavailable' })
+  await closed
+  t.equal(link.waiting, 0)
+  t.strictSame(await written, ['created'])
+})
+
+await t.test('a link that is closed does not connect again', async (t) => {
+  const socketPath = join(t.testdir(), 's')
+  let connections = 0
+  const server = createServer((socket) => {
+    connections++
+    socket.resume()
+  })
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve))
+  const link = new WriterLink(() => connect(socketPath), t.fail)
+  while (connections === 0) await new Promise((resolve) => setImmediate(resolve))
+  await link.close()
+  // Closed once every connection has ended.
+  await new Promise((resolve) => server.close(resolve))
+  let attempts = 0
+  const second = new WriterLink(() => {
+    attempts++
+    return connect(socketPath)
+  }, t.fail)
+  while (attempts < 3) await new Promise((resolve) => setTimeout(resolve, 5))
+  await second.close()
+  const made = attempts
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.equal(attempts, made)
+})
+
+async function failedWith(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => 'no failure',
+    (error: unknown) => error,
+  )
+}
+
+await t.test('an error of the work itself reaches its caller, and nobody else', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  const host = await WriterHost.open(t, directory)
+  await host.drain()
+  const environment = openEnvironment(directory)
+  await environment.keys.put('damaged', Buffer.from('{'))
+  await environment.root.close()
+  await host.start()
+  const link = host.link(t)
+  const rotation = { name: 'damaged', formerHash: tokenHash('1'), tokenHash: tokenHash('2') }
+  const results = await Promise.all([
+    single.addAndSet(link, creation('a'), Buffer.from('1')),
+    failedWith(link.change({ about: 'rotateKey', rotation })),
+    single.addAndSet(link, creation('b'), Buffer.from('1')),
+  ])
+  t.equal(results[0], 'created')
+  t.match(results[1], { message: /JSON/ })
+  t.equal(results[2], 'created')
+  t.equal(await link.change({ about: 'revokeKey', name: 'damaged' }), true)
+})
+
+const set: WriteOperation = { kind: 'addAndSet', ...creation('b'), valueText: Buffer.from('1') }
+
+await t.test('a request that cannot be encoded fails alone', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const link = host.link(t)
+  const broken = { kind: 'remove', valueText: undefined } as unknown as WriteOperation
+  for (const order of [
+    [0, 1, 0, 1, 1],
+    [1, 0, 0, 1],
+    [0, 0],
+  ]) {
+    const sent = order.map((isGood) =>
+      isGood === 1 ? single.addAndSet(link, creation('a'), Buffer.from('1')) : failedWith(link.write([set, broken])),
+    )
+    for (const [i, outcome] of (await Promise.all(sent)).entries()) {
+      if (order[i] === 1) t.match(outcome, /created|updated/)
+      else t.type(outcome, TypeError)
+    }
+  }
+  t.equal(await host.store.readTopic('b' as Path, 'json'), 'no_such_topic')
+})
+
+await t.test('a connection that cannot even be begun is begun again', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  let attempts = 0
+  const link = host.link(t, () => {
+    if (attempts++ < 3) throw new Error('EMFILE')
+    return host.connect()
+  })
+  t.equal(await single.addAndSet(link, creation('a'), Buffer.from('1')), 'created')
+})
+
+await t.test('constraints count among the bytes that a client may have queued', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const link = host.link(t)
+  const text = Buffer.from(JSON.stringify('x'.repeat(4_000_000)))
+  host.writer.pauseWrites()
+  const count = 40
+  const sent = Array.from({ length: count }, () =>
+    link.write([{ kind: 'remove', path: 'a' as Path, valueText: undefined, constraint: { kind: 'value', text } }]),
+  )
+  const other = host.link(t)
+  await new Promise((resolve) => setImmediate(resolve))
+  // The writer has read whatever it reads once it has taken this many small requests, each after a turn.
+  for (let i = 0; i < 200; i++) {
+    void other.write([{ kind: 'remove', path: 'b' as Path, valueText: undefined }])
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  const queued = (host.store.commits?.inFlight ?? 0) - 200
+  host.writer.resumeWrites()
+  await Promise.all(sent)
+  t.ok(queued * text.length <= bytesQueuedByClientMax + 2 * text.length, `${queued} of ${count} were read`)
+})

@@ -1,0 +1,367 @@
+/**
+ * Writers that are replaced, or die, while requests are in flight: each request is carried out exactly once, and its
+ * outcome is what it did. SEED=… replays the moments.
+ */
+import { once } from 'node:events'
+import type { Server, Socket } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { connectToWriter, listenForWorkers } from '../../dist/cluster/writer-socket.js'
+import { commitDeadlineMs, writerSendsMax } from '../../dist/limits.js'
+import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
+import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
+import { WriterLink } from '../../dist/store/lmdb/write/link.js'
+import { protocolVersion } from '../../dist/store/lmdb/write/wire.js'
+import { type BatchResult, StoreError, type WriteOperation } from '../../dist/store/store.js'
+import type { Path } from '../../dist/topics/path.js'
+import { type Random, seededRandom } from '../support/random.js'
+import { type SkippedTime, skippableTime } from '../support/skipped-time.js'
+import { WriterHost } from '../support/stores/lmdb-writer.js'
+import { creation } from '../support/stores/store.js'
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await turn()
+}
+
+const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
+
+/** The outcome of a write, or the kind of its error. */
+const outcomeOf = (written: Promise<BatchResult>): Promise<unknown> =>
+  written.then((result) => ('refusal' in result ? result.refusal : result), kindOf)
+
+/** Sets the next value of a counter, from 0 on: refused if it is carried out twice, or out of order. */
+function counted(path: string, number: number): WriteOperation {
+  const constraint =
+    number === 0 ? ({ kind: 'no_topic' } as const) : ({ kind: 'value', text: Buffer.from(`${number - 1}`) } as const)
+  return { kind: 'addAndSet', ...creation(path), valueText: Buffer.from(`${number}`), constraint }
+}
+
+const created = (path: string): WriteOperation => ({ kind: 'add', ...creation(path), valueText: undefined })
+const removed = (path: string): WriteOperation => ({ kind: 'remove', path: path as Path, valueText: undefined })
+
+/** Requests of a client that go on until `stop`, each of which can be carried out only once. */
+function keepWriting(t: Test, link: WriterLink, name: string, random: Random) {
+  let stopped = false
+  let count = 0
+  let operations = 0
+  let answered = 0
+  const wrong: string[] = []
+  const inFlight = new Set<Promise<void>>()
+  const begin = (number: number): void => {
+    const request = [counted(`counter/${name}`, number), created(`${name}/${number}`)]
+    if (number % 7 === 6) request.push(removed(`${name}/${number - 3}`))
+    const wanted = ['created', 'created', 'removed'].slice(0, request.length)
+    if (number > 0) wanted[0] = 'updated'
+    operations += request.length
+    const written = outcomeOf(link.write(request)).then((outcome) => {
+      answered++
+      if (`${outcome}` !== `${wanted}`) wrong.push(`request ${number}: ${outcome}`)
+    })
+    inFlight.add(written)
+    void written.then(() => inFlight.delete(written))
+  }
+  const going = (async () => {
+    while (!stopped) {
+      for (let left = random.below(6); left > 0 && inFlight.size < 100; left--) begin(count++)
+      await turn()
+    }
+    await Promise.all(inFlight)
+  })()
+  return {
+    count: () => count,
+    operations: () => operations,
+    /** Resolves once all that was begun before is answered, so that no request sees the ends of three writers. */
+    async caughtUp() {
+      const before = count + 20
+      while (answered < before) await turn()
+    },
+    async stop() {
+      stopped = true
+      await going
+      t.strictSame(wrong, [], `each of ${count} requests of ${name} was carried out once, in order`)
+    },
+  }
+}
+
+for (const end of ['drain', 'die'] as const) {
+  await t.test(
+    `requests that are in flight when a writer has to ${end} are carried out once, by it or the next`,
+    async (t) => {
+      const random = seededRandom(t)
+      const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+      const names = ['a', 'b', 'c']
+      const clients = names.map((name) => keepWriting(t, host.link(t), name, random))
+      for (let round = 0; round < 7; round++) {
+        for (const client of clients) await client.caughtUp()
+        await turns(random.below(8))
+        await host[end]()
+        await turns(random.below(20))
+        await host.start()
+      }
+      for (const client of clients) await client.stop()
+      for (const [i, name] of names.entries()) {
+        const value = await host.store.readTopic(`counter/${name}` as Path, 'json')
+        t.match(Buffer.from(value as Uint8Array).toString(), `"value":${(clients[i]?.count() ?? 0) - 1}}`)
+      }
+    },
+  )
+}
+
+/** A link's connection to the writer, through a proxy that a test can make drop what the writer sends. */
+class AnswerProxy {
+  dropsAnswers = false
+  #ends: Socket[] = []
+  #onDropped: (() => void)[] = []
+
+  private constructor(
+    readonly directory: string,
+    readonly server: Server,
+  ) {}
+
+  static async open(t: Test, host: WriterHost, directory: string): Promise<AnswerProxy> {
+    const server = await listenForWorkers(directory, (client) => proxy.#serve(client, host.connect()))
+    const proxy = new AnswerProxy(directory, server)
+    t.teardown(() => {
+      server.close()
+      proxy.cut()
+    })
+    return proxy
+  }
+
+  readonly connect = (): Socket => connectToWriter(this.directory)
+
+  /** Closes the connections; the link then makes a new one, through which everything passes. */
+  cut(): void {
+    this.dropsAnswers = false
+    for (const socket of this.#ends.splice(0)) socket.destroy()
+  }
+
+  /** Resolves when the next bytes of the writer have been dropped. */
+  dropped(): Promise<void> {
+    return new Promise((resolve) => this.#onDropped.push(resolve))
+  }
+
+  #serve(client: Socket, writer: Socket): void {
+    const end = (): void => {
+      client.destroy()
+      writer.destroy()
+    }
+    this.#ends.push(client, writer)
+    for (const socket of [client, writer]) socket.on('error', end).on('close', end)
+    client.on('data', (bytes) => writer.write(bytes))
+    writer.on('data', (bytes) => {
+      if (!this.dropsAnswers) return void client.write(bytes)
+      for (const resolve of this.#onDropped.splice(0)) resolve()
+    })
+  }
+}
+
+for (const successor of ['the same writer', 'the next writer, after a drain', 'the next writer, after a death']) {
+  await t.test(`a request that was committed, but not answered, gets its outcome from ${successor}`, async (t) => {
+    const host = await WriterHost.open(t, join(t.testdir({ proxy: {} }), 'db'))
+    const proxy = await AnswerProxy.open(t, host, join(t.testdirName, 'proxy'))
+    const link = host.link(t, proxy.connect)
+    t.strictSame(await link.write([counted('n', 0)]), ['created'])
+    for (let round = 1; round < 6; round++) {
+      proxy.dropsAnswers = true
+      const dropped = proxy.dropped()
+      const written = [
+        outcomeOf(link.write([counted('n', 2 * round - 1)])),
+        outcomeOf(link.write([created('a')])),
+        outcomeOf(link.write([removed('a')])),
+        outcomeOf(link.write([counted('missing', 1)])),
+      ]
+      const key = { name: `k${round}`, tokenHash: '', allow: [], under: [], madeMs: 0 }
+      const changed = link.change({ about: 'addKey', record: key })
+      await dropped
+      t.equal(link.waiting, 5)
+      // Another, which does not arrive before the end.
+      const later = outcomeOf(link.write([counted('n', 2 * round)]))
+      if (successor.endsWith('drain')) await host.drain()
+      if (successor.endsWith('death')) await host.die()
+      proxy.cut()
+      if (successor !== 'the same writer') await host.start()
+      t.strictSame(await Promise.all(written), [['updated'], ['created'], ['removed'], 'unsatisfied_constraint'])
+      t.equal(await changed, true)
+      t.strictSame(await later, ['updated'])
+    }
+  })
+}
+
+for (const lives of [true, false]) {
+  const what = lives ? 'while the writer lives' : 'beside the ends of writers'
+  await t.test(`connections that end at any moment, ${what}, lose and repeat nothing`, async (t) => {
+    const random = seededRandom(t)
+    const host = await WriterHost.open(t, join(t.testdir({ proxy: {} }), 'db'))
+    const proxy = await AnswerProxy.open(t, host, join(t.testdirName, 'proxy'))
+    const client = keepWriting(t, host.link(t, proxy.connect), 'a', random)
+    const other = keepWriting(t, host.link(t), 'b', random)
+    for (let round = 0; round < 10; round++) {
+      await client.caughtUp()
+      await other.caughtUp()
+      if (random.oneIn(2)) proxy.dropsAnswers = true
+      await turns(random.below(10))
+      if (random.oneIn(3)) {
+        host.writer.pauseWrites()
+        while (host.store.commits?.inFlight === 0) await turn()
+      }
+      if (!lives && random.oneIn(2)) await host.die()
+      proxy.cut()
+      await turns(random.below(100))
+      if (lives || host.isRunning) host.writer.resumeWrites()
+      else await host.start()
+    }
+    await client.stop()
+    await other.stop()
+    t.equal(host.carriedOut, client.operations() + other.operations(), 'nothing was carried out twice')
+  })
+}
+
+/** Something that speaks as a writer, until it does what a test wants. */
+async function stubWriter(t: Test, onConnection: (socket: Socket, greet: () => void) => void): Promise<() => Socket> {
+  const directory = t.testdir()
+  const sockets = new Set<Socket>()
+  const server = await listenForWorkers(directory, (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    const greet = (): void => {
+      const out = new ByteWriter()
+      out.uint32(Uint32Array.BYTES_PER_ELEMENT + Float64Array.BYTES_PER_ELEMENT)
+      out.uint32(protocolVersion)
+      out.double(0)
+      socket.write(out.take())
+    }
+    onConnection(socket, greet)
+  })
+  t.teardown(async () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await once(server, 'close')
+  })
+  return () => connectToWriter(directory)
+}
+
+await t.test(`a request of which ${writerSendsMax} writers die has an unknown outcome; later ones go on`, async (t) => {
+  let requests = 0
+  const connect = await stubWriter(t, (socket, greet) => {
+    let isGreeted = false
+    readFrames(socket, () => {
+      if (isGreeted) {
+        requests++
+        return void socket.destroy()
+      }
+      isGreeted = true
+      greet()
+    })
+  })
+  const link = new WriterLink(connect, (reason) => t.fail(reason.message))
+  const outcome = await outcomeOf(link.write([counted('n', 0)]))
+  t.equal(outcome, 'unknown_outcome')
+  t.equal(requests, writerSendsMax)
+  t.equal(link.waiting, 0)
+  t.equal(await outcomeOf(link.write([counted('n', 0)])), 'unknown_outcome', 'a later one is tried as often')
+  t.equal(requests, 2 * writerSendsMax)
+  await link.close()
+})
+
+await t.test('a request that is sent again has its number, and says what was answered', async (t) => {
+  const seen: { answered: number; first: number }[] = []
+  const hellos: number[] = []
+  const connect = await stubWriter(t, (socket, greet) => {
+    let isGreeted = false
+    readFrames(socket, (frame) => {
+      const from = new ByteReader(frame)
+      if (!isGreeted) {
+        isGreeted = true
+        t.equal(from.uint32(), protocolVersion)
+        from.text()
+        hellos.push(from.double())
+        return greet()
+      }
+      const [answered, first] = [from.double(), from.double()]
+      seen.push({ answered, first })
+      if (seen.length === 2) return void socket.destroy()
+      if (seen.length < 3) return
+      const out = new ByteWriter()
+      out.uint32(0)
+      out.double(first)
+      out.byte(1)
+      const answer = out.take()
+      answer.writeUInt32LE(answer.length - frameHeadBytes)
+      socket.write(answer)
+    })
+  })
+  const link = new WriterLink(connect, (reason) => t.fail(reason.message))
+  const first = link.write([created('a')])
+  await turns(2)
+  const second = link.write([created('b')])
+  t.strictSame(await Promise.all([first, second]), [['created'], ['created']])
+  await link.write([created('c')])
+  t.strictSame(hellos.slice(0, 2), [0, 0])
+  t.strictSame(seen.slice(-3), [
+    { answered: 0, first: 1 },
+    { answered: 0, first: 2 },
+    { answered: 2, first: 3 },
+  ])
+  await link.close()
+})
+
+await t.test('a writer that speaks another version of the protocol is reported', async (t) => {
+  const connect = await stubWriter(t, (socket) => {
+    const out = new ByteWriter()
+    out.uint32(Uint32Array.BYTES_PER_ELEMENT)
+    out.uint32(protocolVersion + 1)
+    socket.end(out.take())
+  })
+  const reason = await new Promise<Error>((resolve) => {
+    const link = new WriterLink(connect, resolve)
+    t.teardown(() => link.close())
+  })
+  t.match(reason.message, `the writer speaks version ${protocolVersion + 1} of their protocol`)
+})
+
+/** Turns until the link has called back for the writer's answers, or is known not to. */
+async function skipToDeadline(time: SkippedTime): Promise<void> {
+  await turns(3)
+  time.pass(commitDeadlineMs + 1)
+}
+
+await t.test('without a writer, requests are given up at the deadline, as not carried out', async (t) => {
+  const time = skippableTime(t)
+  const directory = t.testdir()
+  const link = new WriterLink(
+    () => connectToWriter(directory),
+    (reason) => t.fail(reason.message),
+  )
+  const given = outcomeOf(link.write([counted('n', 0)]))
+  const second = outcomeOf(link.write([counted('n', 1)]))
+  await turns(2)
+  time.pass(commitDeadlineMs / 2)
+  const later = outcomeOf(link.write([counted('n', 2)]))
+  await turns(2)
+  t.equal(link.waiting, 3, 'not before')
+  time.pass(commitDeadlineMs / 2 + 1000)
+  t.equal(await given, 'unavailable')
+  t.equal(await second, 'unavailable')
+  t.equal(link.waiting, 1, 'a later one still waits')
+  const host = await WriterHost.open(t, directory)
+  t.equal(await later, 'unsatisfied_constraint', 'and is carried out; the others are not')
+  t.equal(await host.store.readTopic('n' as Path, 'json'), 'no_such_topic')
+  await link.close()
+})
+
+await t.test('requests that were sent, and that nobody answers, are given up with an unknown outcome', async (t) => {
+  const time = skippableTime(t)
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const link = host.link(t)
+  t.strictSame(await link.write([counted('n', 0)]), ['created'])
+  host.writer.pauseWrites()
+  const sent = outcomeOf(link.write([counted('n', 1)]))
+  while (host.store.commits?.inFlight === 0) await turn()
+  await skipToDeadline(time)
+  t.equal(await sent, 'unknown_outcome')
+  host.writer.resumeWrites()
+  t.strictSame(await link.write([counted('n', 2)]), ['updated'], 'it was carried out, and its answer is ignored')
+})
