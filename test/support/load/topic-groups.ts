@@ -23,6 +23,8 @@ export interface Found {
 export class GroupWriter {
   readonly #name: string
   readonly #stages: Stage[] = []
+  /** Removals that were answered with another number. */
+  readonly #wrong: string[] = []
 
   constructor(name: string) {
     this.#name = name
@@ -60,7 +62,7 @@ export class GroupWriter {
     if ((await step('adding', 'added', 'batch', { operations })) === undefined) return false
     const text = await step('removing', 'removed', 'remove', { selector: `*${path}//` })
     if (text !== undefined && text !== `{"removed":${topics}}`)
-      throw new Error(`a removal of ${topics} topics was answered ${text}`)
+      this.#wrong.push(`a removal of ${topics} topics was answered ${text}`)
     return text !== undefined
   }
 
@@ -73,7 +75,7 @@ export class GroupWriter {
    */
   async found(client: Client, before: readonly Stage[], after: readonly Stage[]): Promise<Found> {
     const groups = new Map<number, string[]>()
-    const faults: string[] = []
+    const faults = [...this.#wrong]
     for (const { results } of await client.walk(`*groups/${this.#name}//`, { size: topics })) {
       for (const { path, value } of results) {
         const [, , group, topic = ''] = path.split('/')
