@@ -14,9 +14,10 @@ import { type TopicType, topicTypes, valueOfItem } from '../../topics/topic.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
 import { Cancelled, type Finding } from '../store.js'
 import { sliceMs, waitForSlice } from '../time-slices.js'
-import { type Environment, plainVersion, propertiedVersion, type Tree } from './environment.js'
+import type { Environment, Tree } from './environment.js'
 import { createOrder, type Entries, openSnapshot, type Snapshot } from './snapshot.js'
 import { type Details, decodeSpecification, type Specification } from './specification.js'
+import { readVersionRules, type VersionRules } from './versions.js'
 
 type Report = (finding: Finding) => void
 
@@ -57,6 +58,7 @@ class Checker {
   readonly #report: Report
   readonly #onRecord: () => void
   readonly #reportRefused: Report | undefined
+  readonly #versions: VersionRules
   /** How many records of each database the specifications require. */
   readonly #expected = { json: 0, string: 0, updates: 0, due: 0 }
 
@@ -74,10 +76,12 @@ class Checker {
     this.#report = report
     this.#onRecord = onRecord
     this.#reportRefused = reportRefused
+    this.#versions = readVersionRules(environment.meta, snapshot)
   }
 
   /** Examines everything; returns the number of records. */
   async run(): Promise<number> {
+    if (this.#versions.problem !== undefined) this.#report(this.#versions.problem)
     const specifications = await this.#checkSpecifications()
     let items = 0
     for (const type of topicTypes) items += await this.#checkItems(type)
@@ -141,8 +145,8 @@ class Checker {
     const record = this.#environment.specifications.get(path, this.#snapshot)
     const specification = record && readable(record)
     if (specification?.type !== type) this.#report(`item of type ${type} at "${path}": there is no such specification`)
-    const expected = specification?.details === undefined ? plainVersion : propertiedVersion
-    if (version !== expected) this.#report(`item at "${path}": its version is ${version}, not ${expected}`)
+    const wrong = this.#versions.problemOf(version)
+    if (wrong !== undefined) this.#report(`item at "${path}": ${wrong}`)
     const problem = itemProblem(path, type, item.toString())
     if (problem !== undefined) this.#report(`item at "${path}": ${problem}`)
   }

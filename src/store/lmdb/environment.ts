@@ -21,6 +21,7 @@ import { keyBytesMax, mapBytes } from '../../limits.js'
 import { decodeKey, writeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
+import { now } from '../clock.js'
 import { StoreUnusable } from '../store.js'
 import { beginCreation, endCreation, isUnfinished } from './creation.js'
 import type { TreePages } from './disk-room.js'
@@ -28,6 +29,7 @@ import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
+import { beginVersions } from './versions.js'
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
@@ -42,13 +44,13 @@ export type Table = Database<Buffer, string>
  * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
  *
  *     specifications   path → type, properties, times (specification.ts)
- *     items.json       path → fetch result item                            version: plain or propertied
+ *     items.json       path → fetch result item                            version: of the topic (versions.ts)
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where tracked
  *     due              time and number → path of the topic that is due     (expiry.ts)   time: 0 while its clause waits
  *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
  *     receipts         client of the writer → outcomes that it may not have yet (write/receipts.ts)
- *     meta             counters, the clock, and the version of this format
+ *     meta             counters, the clock, the last version of a topic, and the version of this format
  */
 export interface Environment {
   readonly root: RootDatabase
@@ -112,19 +114,13 @@ export function treePages({ specifications, items, updates, due }: Environment):
   return [item, ...others].reduce((all, tree) => ({ levels: all.levels + tree.levels, pages: all.pages + tree.pages }))
 }
 
-/** The version of the stored format; a store without one has version 1. */
-const formatVersion = 1
+/** The version of the stored format; a store without one has version 1, in which topics had no versions. */
+const formatVersion = 2
 
 const formatName = 'format'
 
-/** The version of a record whose version says nothing. */
+/** The version of a record, other than an item, whose version says nothing. */
 export const recordVersion = 1
-
-/** The version of an item whose topic has no properties: a write of it needs only its type and existence. */
-export const plainVersion = 1
-
-/** The version of an item whose topic has properties: a write of it must read the specification. */
-export const propertiedVersion = 2
 
 /** What lmdb knows but does not declare. */
 interface MissingOptions {
@@ -175,7 +171,7 @@ export function openEnvironment(
   const table = (name: string): Table => root.openDB<Buffer, string>({ name, encoding: 'binary' })
   const meta = table('meta')
   try {
-    requireFormat(meta, file)
+    requireFormat(meta, file, readOnly)
     if (!readOnly && isUnfinished(file)) endCreation(file)
   } catch (error) {
     void root.close()
@@ -212,11 +208,18 @@ function transact(root: RootDatabase, callback: () => void): void {
   })
 }
 
-/** Ensures that the store has this program's format, before anything else in it is read or written. */
-function requireFormat(meta: Table, file: string): void {
-  const version = meta.get(formatName)?.readDoubleBE()
-  if (version === undefined) {
-    meta.transactionSync(() => meta.putSync(formatName, numberRecord(formatVersion)))
+/**
+ * Ensures that the store has this program's format, before anything else in it is read or written. An earlier one is
+ * converted by one transaction, so a process that is killed leaves it either as it was or converted.
+ */
+function requireFormat(meta: Table, file: string, readOnly: boolean): void {
+  const version = meta.get(formatName)?.readDoubleBE() ?? 0
+  if (version < formatVersion) {
+    if (readOnly) throw new StoreUnusable(`${file} has the format ${version}, and no writer has converted it`)
+    meta.transactionSync(() => {
+      beginVersions(meta, now().wallMs)
+      meta.putSync(formatName, numberRecord(formatVersion))
+    })
   } else if (version > formatVersion) {
     throw new StoreUnusable(
       `${file} has the format ${version} of a newer topicd, and this one knows formats up to ${formatVersion}: ` +

@@ -10,13 +10,14 @@ import { removalOf } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal-policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../topics/topic.js'
 import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
-import type { Clock } from '../clock.js'
+import type { Clock, Moment } from '../clock.js'
 import type { BatchResult, Creation, WriteAction, WriteOperation } from '../store.js'
 import type { WriteSize } from './disk-room.js'
-import { type Environment, plainVersion, type Tree } from './environment.js'
+import type { Environment, Tree } from './environment.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
 import { type Details, propertiesBytes, readSpecification, type Specification } from './specification.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
+import { NextVersions } from './versions.js'
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
@@ -129,8 +130,15 @@ export class TopicChanges {
     const decisions = this.#decisions
     this.#decisions = undefined
     if (decisions === undefined) return
+    const moment = this.#now()
     this.write(() => {
-      for (const change of decisions.changes()) this.#put(change)
+      const versions = new NextVersions(this.#environment.meta, moment.wallMs)
+      let hasChanged = false
+      for (const change of decisions.changes()) {
+        this.#put(change, moment, versions.next())
+        hasChanged = true
+      }
+      if (hasChanged) versions.keep()
     })
   }
 
@@ -166,19 +174,22 @@ export class TopicChanges {
     return new Stored(path, stored, policy, items[stored.type], texts)
   }
 
-  #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>): void {
+  #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>, moment: Moment, version: number): void {
     if (stored !== undefined && isRemoved) removal(this.#environment, path, stored)
-    if (creator !== undefined) return this.#create(creator, (setter ?? creator).item)
+    if (creator !== undefined) return this.#create(creator, (setter ?? creator).item, moment, version)
     if (stored === undefined || setter?.item === undefined) return
     const { type, details, policy } = stored
-    if (details === undefined) putItem(this.#environment.items[type], path, setter.item, plainVersion)
-    else propertiedUpdate(this.#environment, path, { type, details, policy }, setter.item, this.#now)
+    if (details === undefined) putItem(this.#environment.items[type], path, setter.item, version)
+    else {
+      const topic = { type, details, policy }
+      propertiedUpdate(this.#environment, path, topic, setter.item, this.#slabs, moment, version)
+    }
   }
 
-  #create(creation: Creation, item: ItemBytes | undefined): void {
+  #create(creation: Creation, item: ItemBytes | undefined, created: Moment, version: number): void {
     assert(item !== undefined, 'a creation has an item')
     const { path, type } = creation
-    if (isPlainCreation(creation)) plainCreation(this.#environment, path, type, item)
-    else propertiedCreation(this.#environment, creation, item, this.#slabs, this.#now())
+    if (isPlainCreation(creation)) plainCreation(this.#environment, path, type, item, version)
+    else propertiedCreation(this.#environment, creation, item, this.#slabs, created, version)
   }
 }

@@ -8,7 +8,7 @@ import { dueMs, type RemovalPolicy, tracksUpdates } from '../../topics/removal-p
 import type { TopicType } from '../../topics/topic.js'
 import type { Moment } from '../clock.js'
 import type { Creation } from '../store.js'
-import { type Environment, plainVersion, propertiedVersion, recordVersion } from './environment.js'
+import { type Environment, recordVersion } from './environment.js'
 import { type ItemBytes, putItem, type Slabs } from './slab.js'
 import { type Details, dueKey, encodeSpecification, type Specification } from './specification.js'
 
@@ -25,10 +25,16 @@ export function isPlainCreation({ properties }: Creation): boolean {
 }
 
 /** A new topic without properties. */
-export function plainCreation(environment: Environment, path: Path, type: TopicType, item: ItemBytes): void {
+export function plainCreation(
+  environment: Environment,
+  path: Path,
+  type: TopicType,
+  item: ItemBytes,
+  version: number,
+): void {
   const { specifications, items } = environment
   void specifications.put(path, encodeSpecification({ type, details: undefined }), recordVersion)
-  putItem(items[type], path, item, plainVersion)
+  putItem(items[type], path, item, version)
 }
 
 /** A new topic with properties, created at this moment. */
@@ -38,28 +44,32 @@ export function propertiedCreation(
   item: ItemBytes,
   slabs: Slabs,
   created: Moment,
+  version: number,
 ): void {
   const { specifications, items, updates, due, nextDueNumber } = environment
   const key = policy && dueKey(dueMs(policy, created.wallMs, created.wallMs), nextDueNumber())
   const details: Details = { properties, created, due: key?.toString('hex') }
   const kept = retainsValue(properties) ? item : slabs.item(path, type, undefined)
   void specifications.put(path, encodeSpecification({ type, details }), recordVersion)
-  putItem(items[type], path, kept, propertiedVersion)
+  putItem(items[type], path, kept, version)
   if (policy && tracksUpdates(policy)) void updates.put(path, Buffer.from(JSON.stringify(created)), recordVersion)
   if (key !== undefined) void due.put(key, Buffer.from(path))
 }
 
-/** A value for a topic with these properties, set at this moment. */
+/** A value for a topic with these properties, set at this moment. One that is not retained still gives it a version. */
 export function propertiedUpdate(
   environment: Environment,
   path: Path,
   { type, details, policy }: Propertied,
   item: ItemBytes,
-  now: () => Moment,
+  slabs: Slabs,
+  updated: Moment,
+  version: number,
 ): void {
   const { items, updates } = environment
-  if (retainsValue(details.properties)) putItem(items[type], path, item, propertiedVersion)
-  if (policy && tracksUpdates(policy)) void updates.put(path, Buffer.from(JSON.stringify(now())), recordVersion)
+  const kept = retainsValue(details.properties) ? item : slabs.item(path, type, undefined)
+  putItem(items[type], path, kept, version)
+  if (policy && tracksUpdates(policy)) void updates.put(path, Buffer.from(JSON.stringify(updated)), recordVersion)
 }
 
 /** The removal of a topic that was read as `stored`. */

@@ -1,0 +1,18 @@
+/**
+ * Versions: one number for each change of a topic, in the order of the changes. A version is the millisecond of its
+ * change × 1,024, plus a counter, so it also says when a topic was last updated. It stays below 2^53, where numbers are
+ * exact; that holds moments until the year 2248, and a later one only counts on. With 4,096, it would end in 2039.
+ */
+
+/** How many versions a millisecond has. A change beyond them takes one of the next millisecond. */
+const versionsPerMs = 1024
+
+/**
+ * The version of a change at `nowMs`, a whole number of milliseconds since the epoch: the first one of that millisecond
+ * or, if that is not greater than `last` or would not be exact, the one after `last`. So versions go on from the last
+ * one when the clock steps back.
+ */
+export function nextVersion(last: number, nowMs: number): number {
+  const first = nowMs * versionsPerMs
+  return first > last && first <= Number.MAX_SAFE_INTEGER ? first : last + 1
+}

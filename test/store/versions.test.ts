@@ -1,0 +1,174 @@
+/**
+ * Versions of topics in LMDB: every change has a new one, greater than all before it, whatever the clock does; a store of
+ * the format without versions is converted when it is opened, by a transaction that rewrites no topic; and a check finds
+ * versions that cannot be.
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import type { Path } from '../../dist/topics/path.js'
+import { creation, single } from '../support/stores/store.js'
+
+/** Later than the machine's, so that the store's own times play no part. */
+const startMs = Date.parse('2035-01-01T00:00:00Z')
+
+const path = (text: string): Path => text as Path
+
+async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
+  const environment = openEnvironment(directory)
+  try {
+    return work(environment)
+  } finally {
+    await environment.root.close()
+  }
+}
+
+function record(value: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeDoubleBE(value)
+  return bytes
+}
+
+const number = ({ meta }: Environment, name: string): number | undefined => meta.get(name)?.readDoubleBE()
+
+const versionOf = ({ items }: Environment, topic: string): number | undefined =>
+  items.json.getEntry(path(topic))?.version
+
+async function findings(directory: string): Promise<readonly string[]> {
+  const store = openLmdbStore({ directory })
+  const found: string[] = []
+  try {
+    await store.check((finding) => found.push(finding))
+  } finally {
+    await store.close()
+  }
+  return found
+}
+
+/** Does `work` with a store whose clock can be set. */
+async function withStore(
+  directory: string,
+  work: (store: ReturnType<typeof openLmdbStore>, clock: { wallMs: number }) => Promise<void>,
+): Promise<void> {
+  const clock = { wallMs: startMs }
+  const store = openLmdbStore({ directory, clock: () => ({ wallMs: clock.wallMs, steadyMs: clock.wallMs, boot: 'b' }) })
+  try {
+    await work(store, clock)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Makes a store of the format without versions, in which `plain` and `propertied` are topics. */
+async function makeFormer(directory: string): Promise<void> {
+  await withStore(directory, async (store) => {
+    await single.add(store, creation(path('plain'), 'json'))
+    await single.add(store, creation(path('propertied'), 'json', { note: 'x' }))
+  })
+  await inside(directory, ({ meta, items, root }) =>
+    root.transactionSync(() => {
+      for (const [topic, version] of [
+        ['plain', 1],
+        ['propertied', 2],
+      ] as const) {
+        const item = items.json.get(path(topic))
+        if (item === undefined) throw new Error(`${topic} is missing`)
+        void items.json.put(path(topic), Buffer.from(item), version)
+      }
+      for (const name of ['lastVersion', 'conversionVersion']) meta.removeSync(name)
+      meta.putSync('format', record(1))
+    }),
+  )
+}
+
+await t.test('every change of a topic has a greater version than all before it', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  const value = Buffer.from('1')
+  await withStore(directory, async (store, clock) => {
+    await single.add(store, creation(path('a'), 'json'))
+    await single.add(store, creation(path('b'), 'json', { DONT_RETAIN_VALUE: 'true' }))
+    clock.wallMs -= 3_600_000
+    await store.write([{ kind: 'set', path: path('a'), type: 'json', valueText: value }])
+    await store.write([{ kind: 'set', path: path('b'), type: 'json', valueText: value }])
+  })
+  const first = startMs * 1024
+  await inside(directory, (environment) => {
+    t.equal(versionOf(environment, 'a'), first + 2, 'the clock stepped back')
+    t.equal(versionOf(environment, 'b'), first + 3, 'its value is not retained')
+    t.equal(number(environment, 'lastVersion'), first + 3)
+  })
+  await withStore(directory, async (store, clock) => {
+    clock.wallMs += 1
+    await store.write([
+      { kind: 'set', path: path('a'), type: 'json', valueText: value },
+      { kind: 'set', path: path('b'), type: 'json', valueText: value },
+    ])
+    await single.remove(store, path('a'))
+    await single.remove(store, path('a'))
+    await single.add(store, creation(path('a'), 'json'))
+  })
+  await inside(directory, (environment) => {
+    t.equal(versionOf(environment, 'b'), first + 1024 + 1, 'each topic of a transaction has its own')
+    t.equal(versionOf(environment, 'a'), first + 1024 + 3, 'a removal has one, and one of nothing has none')
+  })
+  t.strictSame(await findings(directory), [])
+})
+
+await t.test('a store of the format without versions is converted once, and no topic is rewritten', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await makeFormer(directory)
+  const beforeMs = Date.now()
+  const conversion = await inside(directory, (environment) => {
+    t.equal(number(environment, 'format'), 2)
+    t.equal(versionOf(environment, 'plain'), 1)
+    t.equal(versionOf(environment, 'propertied'), 2)
+    t.equal(number(environment, 'lastVersion'), number(environment, 'conversionVersion'))
+    return number(environment, 'conversionVersion') ?? 0
+  })
+  t.ok(conversion >= beforeMs * 1024 && conversion <= (Date.now() + 1) * 1024, 'its moment is that of the conversion')
+  t.equal(await inside(directory, (environment) => number(environment, 'conversionVersion')), conversion, 'it stays')
+  t.strictSame(await findings(directory), [])
+})
+
+await t.test('a conversion that did not commit is made by the next opening', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await makeFormer(directory)
+  await inside(directory, ({ meta, root }) =>
+    root.transactionSync(() => {
+      // What a process that was killed before its commit leaves: nothing of its transaction.
+      meta.putSync('format', record(1))
+      for (const name of ['lastVersion', 'conversionVersion']) meta.removeSync(name)
+    }),
+  )
+  t.equal(await inside(directory, (environment) => number(environment, 'format')), 2)
+  t.strictSame(await findings(directory), [])
+})
+
+await t.test('a check finds versions that cannot be', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await withStore(directory, async (store) => {
+    await single.add(store, creation(path('a'), 'json'))
+  })
+  const last = startMs * 1024
+  const plant = (version: number): Promise<void> =>
+    inside(directory, ({ items, root }) => {
+      const item = Buffer.from(items.json.get(path('a')) as Buffer)
+      root.transactionSync(() => void items.json.put(path('a'), item, version))
+    })
+  const conversion = await inside(directory, (environment) => number(environment, 'conversionVersion'))
+  for (const [version, finding] of [
+    [last + 1, `item at "a": its version is ${last + 1}, but the last one is ${last}`],
+    [1.5, 'item at "a": its version is 1.5, not a positive integer'],
+  ] as const) {
+    await plant(version)
+    t.strictSame(await findings(directory), [finding])
+  }
+  await plant(last)
+  t.strictSame(await findings(directory), [])
+  await inside(directory, ({ meta }) => meta.putSync('lastVersion', record(1)))
+  t.match(await findings(directory), [
+    `the last version, 1, is less than that of the conversion, ${conversion}`,
+    `item at "a": its version is ${last}, but the last one is 1`,
+  ])
+})

@@ -1,0 +1,36 @@
+/** Versions increase strictly, whatever the clock does, and name the millisecond of their change. */
+import t from 'tap'
+import { nextVersion } from '../../dist/topics/version.js'
+
+const nowMs = Date.parse('2026-11-24T16:04:05.123Z')
+
+await t.test('the first change of a millisecond has its first version', async (t) => {
+  t.equal(nextVersion(0, nowMs), nowMs * 1024)
+  t.equal(nextVersion(nowMs * 1024 - 1, nowMs), nowMs * 1024)
+})
+
+await t.test('further changes of a millisecond count on, into the next one if they are many', async (t) => {
+  let version = nextVersion(0, nowMs)
+  for (let count = 1; count < 1500; count++) {
+    const next = nextVersion(version, nowMs)
+    if (next !== version + 1) t.equal(next, version + 1)
+    version = next
+  }
+  t.equal(Math.floor(version / 1024), nowMs + 1)
+  t.equal(nextVersion(version, nowMs + 1), version + 1, 'and so do those of the next one')
+  t.equal(nextVersion(version, nowMs + 2), (nowMs + 2) * 1024)
+})
+
+await t.test('a clock that steps back does not lead to an earlier version', async (t) => {
+  const last = nextVersion(0, nowMs)
+  t.equal(nextVersion(last, nowMs - 3_600_000), last + 1)
+  t.equal(nextVersion(last, 0), last + 1)
+})
+
+await t.test('a moment whose versions would not be exact only counts on', async (t) => {
+  const lastMs = Math.floor(Number.MAX_SAFE_INTEGER / 1024)
+  t.equal(new Date(lastMs).toISOString().slice(0, 7), '2248-09')
+  t.equal(nextVersion(1, lastMs), lastMs * 1024)
+  t.equal(nextVersion(1, lastMs + 1), 2)
+  t.equal(nextVersion(1, Date.parse('2300-01-01')), 2)
+})
