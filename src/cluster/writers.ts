@@ -12,7 +12,6 @@ import { commitDeadlineMs } from '../limits.js'
 import type { Logger } from '../ops/log.js'
 import type { Child } from './child.js'
 import type { ToChild } from './messages.js'
-import { RestartPolicy } from './restarts.js'
 import { watchSilence } from './silence.js'
 import type { StoreOpener } from './store-opening.js'
 
@@ -24,6 +23,10 @@ const drainMsMax = commitDeadlineMs
 
 /** A heartbeat comes every second, unless the disk hangs. */
 const silentMsMax = commitDeadlineMs
+
+/** Before another attempt when a writer could not open the store; doubled for each further one, up to the second. */
+const startDelayMs = 100
+const startDelayMsMax = 5000
 
 /** Between the end of a spare and the start of another. */
 const spareDelayMs = 1000
@@ -51,7 +54,6 @@ interface WritersOptions {
 
 export class Writers {
   readonly #options: WritersOptions
-  readonly #policy = new RestartPolicy()
   readonly #all = new Set<Writer>()
   #current: Writer | undefined
   #spare: Writer | undefined
@@ -60,6 +62,8 @@ export class Writers {
   #isReplacing = false
   #isEnding = false
   #restarts = 0
+  /** Writers that could not open the store, in a row. */
+  #failedStarts = 0
 
   constructor(options: WritersOptions) {
     this.#options = options
@@ -168,7 +172,7 @@ export class Writers {
     await this.#options.opener.openWriter(writer.child)
     if (!writer.child.enter('serving')) throw new Error(`${writer.child} ended when it had opened the store`)
     this.#current = writer
-    this.#policy.onServing()
+    this.#failedStarts = 0
   }
 
   #onEnd(writer: Writer, how: string | number | null): void {
@@ -180,7 +184,6 @@ export class Writers {
     const { child, start } = writer
     const livedMs = Math.round(performance.now() - child.startedMs)
     this.#options.log.error({ writer: child.process.pid, how, livedMs }, 'writer died')
-    this.#policy.onDeath({ nowMs: performance.now(), livedMs, served: true })
     void this.#inTurn(() => this.#takeOver(start))
   }
 
@@ -193,19 +196,18 @@ export class Writers {
   /** Has the spare, or a new process, write; tries until one does, since reads go on meanwhile. */
   async #takeOver(start: Start): Promise<void> {
     while (!this.#isEnding && this.#current === undefined) {
-      const delayMs = this.#policy.notBeforeMs - performance.now()
       const spare = this.#spare
       this.#spare = undefined
-      if (spare === undefined && delayMs > 0) await sleep(delayMs)
+      if (this.#failedStarts > 0) await sleep(Math.min(startDelayMs * 2 ** (this.#failedStarts - 1), startDelayMsMax))
       try {
-        const writer = spare ?? this.#load(start)
         this.#restarts++
+        const writer = spare ?? this.#load(start)
         await this.#open(writer)
         this.#options.log.info({ writer: writer.child.process.pid }, 'writer replaced')
       } catch (error) {
         if (this.#isEnding) return
         this.#options.log.error({ reason: (error as Error).message }, 'writer failed to start')
-        this.#policy.onDeath({ nowMs: performance.now(), livedMs: 0, served: false })
+        this.#failedStarts++
       }
     }
     if (this.#spare === undefined) this.#loadSpare(start)

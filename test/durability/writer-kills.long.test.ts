@@ -69,6 +69,9 @@ t.test('no request fails, is carried out twice, or is lost when the writer is ki
   const added = Array.from({ length: adders }, () => addUntil(server, loop))
   const creations = new Creators(server)
   for (let killed = 0; killed < kills; killed++) {
+    // One that is killed while it opens the store leaves no spare, so the writes wait for the start of another.
+    const replaced = (): number => server.log.filter(({ msg }) => msg === 'writer replaced').length
+    await until('the next writer', async () => replaced() === killed || undefined)
     const writer = await until('a writer', async () => server.writerPid())
     await new Promise((resolve) => setTimeout(resolve, random.below(300)))
     const before = transfers.done
