@@ -69,10 +69,6 @@ const table = {
       'This API key has made more requests than its rate allows; try again after as many seconds as the header "retry-after" says.',
   },
   internal_error: { status: 500, wording: 'An unexpected error occurred in the service; its log says more.' },
-  commit_failed: {
-    status: 500,
-    wording: 'The write could not be committed, so it may or may not have happened; repeating it is safe.',
-  },
   draining: { status: 503, wording: 'This worker is stopping; connect again.' },
   overloaded: { status: 503, wording: 'The service has too much to do at the moment; try again later.' },
   store_unavailable: {

@@ -7,7 +7,7 @@ import type { Access } from '../auth/access.js'
 import { describeAuthorization } from '../auth/authorization.js'
 import type { Keyring } from '../auth/keyring.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
-import { Cancelled, CommitFailed, StoreError } from '../store/store.js'
+import { Cancelled, StoreError } from '../store/store.js'
 import { handleBatch } from './batch.js'
 import { createClientFiles } from './client-files.js'
 import { createConsole } from './console.js'
@@ -144,14 +144,12 @@ function createTooManyRequests(): (seconds: number) => Answer {
   }
 }
 
-function codeOf(
-  error: StoreError,
-): 'write_conflict' | 'commit_failed' | 'unknown_outcome' | 'disk_nearly_full' | 'store_unavailable' {
+function codeOf(error: StoreError): 'write_conflict' | 'unknown_outcome' | 'disk_nearly_full' | 'store_unavailable' {
   switch (error.kind) {
     case 'retry':
       return 'write_conflict'
     case 'unknown_outcome':
-      return error instanceof CommitFailed ? 'commit_failed' : 'unknown_outcome'
+      return 'unknown_outcome'
     case 'full':
       return 'disk_nearly_full'
     case 'unavailable':

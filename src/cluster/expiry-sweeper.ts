@@ -1,6 +1,6 @@
 /**
- * Removes expired topics, in the one worker that the primary has elected for it: one sweep after another, with a pause
- * between two. A worker that is not elected, or that drains, does not sweep.
+ * Removes expired topics, in the writer or, on PostgreSQL, in every worker, of which one has the lease: one sweep after
+ * another, with a pause between two.
  */
 import { failureMembers, type Logger } from '../ops/log.js'
 import { StoreError, type TopicStore } from '../store/store.js'

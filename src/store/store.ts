@@ -345,13 +345,6 @@ export class StoreError extends Error {
   }
 }
 
-/** An `unknown_outcome` after which the engine in this process can no longer be trusted; the process is ending. */
-export class CommitFailed extends StoreError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('unknown_outcome', message, options)
-  }
-}
-
 /**
  * The store cannot be used in its present state. The message says which file or record is wrong, how, and what to do.
  */

@@ -10,7 +10,7 @@ import { smallWrite, type WriteSize } from '../../dist/store/lmdb/disk-room.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment.js'
 import type { TopicChanges } from '../../dist/store/lmdb/topic-changes.js'
 import { createWriting } from '../../dist/store/lmdb/writes.js'
-import { CommitFailed, StoreError } from '../../dist/store/store.js'
+import { StoreError } from '../../dist/store/store.js'
 
 type Room = ConstructorParameters<typeof Commits>[2]
 
@@ -234,16 +234,16 @@ for (const when of ['at its beginning', 'at its end'] as const) {
     const waiting = commits.run(() => t.fail('it was executed'))
     for (const promise of failed) {
       const reason = await reasonOf(promise)
-      t.ok(reason instanceof CommitFailed)
+      t.equal(kindOf(reason), 'unknown_outcome')
       t.equal((reason as Error).cause, cause)
     }
-    t.ok((await reasonOf(waiting)) instanceof CommitFailed, 'one that waited for the next transaction')
+    t.equal(kindOf(await reasonOf(waiting)), 'unknown_outcome', 'one that waited for the next transaction')
     t.equal(reasons.length, 1)
     t.notOk(steps.includes('committed'))
     const counts = { inFlight: 0, writes: operationsInOneCommitMax + 2, failed: operationsInOneCommitMax + 1 }
     t.match(commits.stats, counts, 'only those of the transaction are counted')
     steps.length = 0
-    t.ok((await reasonOf(commits.run(() => t.fail('it was executed')))) instanceof CommitFailed, 'a later one')
+    t.equal(kindOf(await reasonOf(commits.run(() => t.fail('it was executed')))), 'unknown_outcome', 'a later one')
     await turn()
     t.strictSame(steps, [], 'it never reaches lmdb')
     t.match(commits.stats, counts, 'nor is it counted')
@@ -335,7 +335,7 @@ await t.test('a transaction of lmdb whose end throws changes nothing', async (t)
   }
   const { commits } = createWriting(environment, now, (reason) => reasons.push(reason), undefined, hooks)
   const written = commits.run(() => environment.meta.putSync('a', Buffer.from('1')))
-  t.ok((await reasonOf(written)) instanceof CommitFailed)
+  t.equal(kindOf(await reasonOf(written)), 'unknown_outcome')
   t.equal(reasons[0]?.cause, cause)
   environment.freshen()
   t.equal(environment.meta.get('a'), undefined)

@@ -12,7 +12,7 @@
 import { createHistogram, secondsBounds } from '../../histogram.js'
 import { operationsInOneCommitMax } from '../../limits.js'
 import { turnMs } from '../../turn-clock.js'
-import { batchBounds, CommitFailed, type CommitStats, StoreError } from '../store.js'
+import { batchBounds, type CommitStats, StoreError } from '../store.js'
 import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
 import type { TopicChanges } from './topic-changes.js'
 
@@ -97,7 +97,7 @@ export class Commits {
    * Has the work done in a later transaction.
    *
    * @returns what the work returned, once its transaction is on disk
-   * @throws CommitFailed when the commit failed; StoreError of the kind `full` when the disk has no room for the write,
+   * @throws StoreError of the kind `unknown_outcome` when the commit failed, `full` when the disk has no room for the write,
    *   or `unavailable` when the store has been closed; an error of the work itself, unchanged
    */
   run<T>(work: Work<T>, size = smallWrite): Promise<T> {
@@ -210,14 +210,14 @@ export class Commits {
         this.#transactions.end?.()
       })
     } catch (cause) {
-      return this.#break(group, new CommitFailed('a commit failed', { cause }))
+      return this.#break(group, new StoreError('unknown_outcome', 'a commit failed', { cause }))
     }
     this.#record(group)
     this.#transactions.committed?.()
     for (const { write } of group) this.#leave(write)
   }
 
-  #break(group: readonly Waiting[], reason: CommitFailed): void {
+  #break(group: readonly Waiting[], reason: StoreError): void {
     this.#broken = true
     this.#record(group)
     for (const { write } of group) {
@@ -256,6 +256,6 @@ function closedError(): StoreError {
   return new StoreError('unavailable', 'the store is closed')
 }
 
-function brokenError(): CommitFailed {
-  return new CommitFailed('the store no longer commits')
+function brokenError(): StoreError {
+  return new StoreError('unknown_outcome', 'the store no longer commits')
 }

@@ -9,8 +9,9 @@
  *   (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - A condition block that fails does not protect everything in it, and `transactionSync` commits an asynchronous
- *   transaction that is being gathered: neither is used, except the latter while opening. Every other write is made in
- *   the callback of a transaction (commits.ts), where `put` and `remove` take effect at once.
+ *   transaction that is being gathered. So every write is made in the callback of a synchronous transaction (commits.ts),
+ *   where `put` and `remove` take effect at once, and there is no other kind.
+ * - A transaction that could not be begun is not reported: see `transact`.
  * - The same files are never opened twice in one process, nor on a network file system.
  * - The system reads far ahead on some disks, which ruins a service whose file does not fit in memory (read-ahead.ts).
  */

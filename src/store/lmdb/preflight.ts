@@ -1,7 +1,7 @@
 /**
  * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it ends the process with
  * SIGBUS, and on a zeroed page, a foreign file or one that it may not open with SIGSEGV, without a message. A sound
- * store costs only a few reads here, since all other workers pause their writes while one opens. Not every damage is
+ * store costs only a few reads here, since the writer pauses while a worker opens the store. Not every damage is
  * found here: LMDB has no checksums, and a full examination is what `check` is for. What would prevent `check` from
  * running at all is found.
  *
