@@ -5,7 +5,7 @@
  */
 
 /** How many versions a millisecond has. A change beyond them takes one of the next millisecond. */
-const versionsPerMs = 1024
+export const versionsPerMs = 1024
 
 /**
  * The version of a change at `nowMs`, a whole number of milliseconds since the epoch: the first one of that millisecond

@@ -3,7 +3,7 @@
  * (write-statements.ts).
  */
 import { clockMs, inTime, type Statement } from './statement.js'
-import type { KeyRow, Specification } from './write-statements.js'
+import { firstVersion, type KeyRow, type Specification } from './write-statements.js'
 
 /**
  * Locks the rows of these keys, in their order, and inserts one where there is none; returns the keys of those. A row
@@ -12,17 +12,17 @@ import type { KeyRow, Specification } from './write-statements.js'
 export const lockKeys: Statement<KeyRow> = {
   name: 'lock_keys',
   text: `
-    insert into topicd.topics as t (key, type, retains, item, life, created, updated)
-    select v.key, 0, false, '', $2::bigint, 0, 0 from unnest($1::bytea[]) as v (key) where ${inTime(3)}
+    insert into topicd.topics as t (key, type, retains, item, life, created, updated, version)
+    select v.key, 0, false, '', $2::bigint, 0, 0, 0 from unnest($1::bytea[]) as v (key) where ${inTime(3)}
     on conflict (key) do update set item = t.item where false
     returning t.key`,
 }
 
 /** Topics whose rows are locked. The size of an item is known without reading it. */
-export const readTopics: Statement<Specification & { readonly bytes: string }> = {
+export const readTopics: Statement<Specification & { readonly version: string; readonly bytes: string }> = {
   name: 'read_topics',
   text: `
-    select key, type, properties, life, octet_length(item) as bytes
+    select key, type, properties, life, version, octet_length(item) as bytes
     from topicd.topics where key = any($1::bytea[])`,
 }
 
@@ -41,7 +41,8 @@ export const changeTopics: Statement<KeyRow> = {
   text: `
     update topicd.topics t
     set type = v.type, retains = v.retains, properties = v.properties, item = v.item, life = $7::bigint,
-      created = ${clockMs}, updated = ${clockMs}, due = case when v.removal then ${clockMs} end
+      created = ${clockMs}, updated = ${clockMs}, due = case when v.removal then ${clockMs} end,
+      version = greatest(t.version + 1, ${firstVersion})
     from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
       as v (key, type, retains, properties, item, removal)
     where t.key = v.key and ${inTime(8)}

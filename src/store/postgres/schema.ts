@@ -10,9 +10,10 @@
  *     leases     name → holder, and when the lease expires by the engine's clock
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { versionsPerMs } from '../../topics/version.js'
 import type { Connections } from './connections.js'
 import { stateOf } from './session.js'
-import { inTime, type Statement } from './statement.js'
+import { inTime, type Statement, startMs } from './statement.js'
 
 /**
  * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that
@@ -22,7 +23,8 @@ import { inTime, type Statement } from './statement.js'
  * `properties` is JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms
  * since the epoch by the engine's clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its
  * clause waits, null for none. `life` is the generation: a random number that distinguishes a topic from earlier and
- * later ones at the same path.
+ * later ones at the same path. `version` is that of the last change (topics/version.ts); topics from before the step that
+ * adds it have the version of its moment, which the engine computes once and keeps with the column: no row is rewritten.
  *
  * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a
  * primary key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index:
@@ -46,6 +48,7 @@ const steps: readonly string[] = [
    create table if not exists topicd.leases (name text primary key, holder text not null, expires bigint not null);
    insert into topicd.leases (name, holder, expires) values ('removals', '', 0) on conflict (name) do nothing;
    insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`,
+  `alter table topicd.topics add column if not exists version bigint not null default (${startMs} * ${versionsPerMs})`,
 ]
 
 /** The version that this program migrates to. */
@@ -54,9 +57,9 @@ const schemaVersion = steps.length
 /**
  * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only
  * adds what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema
- * is migrated.
+ * is migrated. A program that does not know versions leaves them as they are when it sets a value.
  */
-const oldestProgram = 1
+const oldestProgram = 2
 
 const readVersion: Statement<{ value: string }> = {
   name: 'read_version',

@@ -3,6 +3,8 @@
  * limit on writes. No statement is executed here.
  */
 
+import { versionsPerMs } from '../../topics/version.js'
+
 /** A statement, prepared under its name. Each column of a `Row` is text or null. */
 export interface Statement<Row> {
   readonly name: string
@@ -29,6 +31,12 @@ export const readsInFlightMax = 2
  * upsert's time.
  */
 export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
+
+/**
+ * The version of a topic `t` that is changed: that of the engine's clock, but greater than the one before
+ * (topics/version.ts).
+ */
+export const nextVersion = `greatest(t.version + 1, ${clockMs} * ${versionsPerMs})`
 
 /** The engine's clock when the statement began, in whole ms since the epoch: an index can be searched with it. */
 export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`

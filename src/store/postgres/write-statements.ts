@@ -2,7 +2,8 @@
  * The statements of set, add, addAndSet and remove. Each decides and writes, and returns the keys that it changed. All
  * have the condition `inTime` (statement.ts), except the read. What their results mean is decided in writes.ts.
  */
-import { clockMs, inTime, type Statement } from './statement.js'
+import { versionsPerMs } from '../../topics/version.js'
+import { clockMs, inTime, nextVersion, type Statement } from './statement.js'
 
 export type KeyRow = { readonly key: string }
 
@@ -11,7 +12,8 @@ export const overwrite: Statement<KeyRow> = {
   name: 'overwrite',
   text: `
     update topicd.topics t
-    set item = case when t.retains then v.item else t.item end, updated = ${clockMs}
+    set item = case when t.retains then v.item else t.item end, updated = ${clockMs},
+      version = ${nextVersion}
     from unnest($1::bytea[], $2::smallint[], $3::text[]) as v (key, type, item)
     where t.key = v.key and t.type = v.type and ${inTime(4)}
     returning t.key`,
@@ -22,7 +24,8 @@ export const overwriteOne: Statement<KeyRow> = {
   name: 'overwrite_one',
   text: `
     update topicd.topics t
-    set item = case when t.retains then $3::text else t.item end, updated = ${clockMs}
+    set item = case when t.retains then $3::text else t.item end, updated = ${clockMs},
+      version = ${nextVersion}
     where t.key = $1::bytea and t.type = $2::smallint and ${inTime(4)}
     returning t.key`,
 }
@@ -34,19 +37,27 @@ export const overwriteSame: Statement<KeyRow> = {
   name: 'overwrite_same',
   text: `
     update topicd.topics t
-    set item = case when t.retains then v.item else t.item end, updated = ${clockMs}
+    set item = case when t.retains then v.item else t.item end, updated = ${clockMs},
+      version = ${nextVersion}
     from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, life, item)
     where t.key = v.key and t.life = v.life and ${inTime(4)}
     returning t.key`,
 }
 
 /**
+ * The version of a new topic, whose generation is `$7`: that of the engine's clock, with a counter from the generation.
+ * So a topic that is removed and created again hardly ever has the version that it had, whatever the clock does.
+ */
+export const firstVersion = `${clockMs} * ${versionsPerMs} + ($7::bigint & ${versionsPerMs - 1})`
+
+/**
  * Its parameters come from `creationParameters`. A new topic with a REMOVAL policy is due at once: it is evaluated
  * then.
  */
 const insertTopics = `
-    insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due)
-    select v.key, v.type, v.retains, v.properties, v.item, $7::bigint, ${clockMs}, ${clockMs}, case when v.removal then ${clockMs} end
+    insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due, version)
+    select v.key, v.type, v.retains, v.properties, v.item, $7::bigint, ${clockMs}, ${clockMs},
+      case when v.removal then ${clockMs} end, ${firstVersion}
     from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
       as v (key, type, retains, properties, item, removal)
     where ${inTime(8)}`
@@ -60,7 +71,8 @@ export const createOrOverwrite: Statement<KeyRow & { readonly life: string }> = 
   name: 'create_or_overwrite',
   text: `${insertTopics}
     on conflict (key) do update
-    set item = case when t.retains then excluded.item else t.item end, updated = ${clockMs}
+    set item = case when t.retains then excluded.item else t.item end, updated = ${clockMs},
+      version = ${nextVersion}
     where t.type = excluded.type and (excluded.properties is null or excluded.properties = t.properties) and ${inTime(8)}
     returning key, life`,
 }
@@ -70,7 +82,8 @@ export const overwriteLike: Statement<KeyRow> = {
   name: 'overwrite_like',
   text: `
     update topicd.topics t
-    set item = case when t.retains then $4::text else t.item end, updated = ${clockMs}
+    set item = case when t.retains then $4::text else t.item end, updated = ${clockMs},
+      version = ${nextVersion}
     where t.key = $1::bytea and t.type = $2::smallint and ($3::text is null or t.properties = $3::text) and ${inTime(5)}
     returning t.key`,
 }
