@@ -10,6 +10,19 @@ import type { ProblemCode } from './problems.js'
 export interface FetchItem {
   readonly path: string
   readonly type: TopicType
+  /**
+   * Of its last change: greater than those of the changes before; only with with_version.
+   *
+   * @type uint64
+   * @maximum 9007199254740991
+   */
+  readonly version?: number
+  /**
+   * When that change was made; only with with_version.
+   *
+   * @format date-time
+   */
+  readonly updated?: string
   /** Exactly as it was sent; absent while the topic has no value, or without with_values. */
   readonly value?: unknown
   /** Those given at creation; only with with_properties. */

@@ -15,6 +15,8 @@ export interface FetchByPath {
   readonly with_values?: boolean
   /** Whether the result shows the properties given at creation; false when absent. */
   readonly with_properties?: boolean
+  /** Whether the result shows the topic's version, and when it was last updated; false when absent. */
+  readonly with_version?: boolean
 }
 
 /** The body of POST /topics/fetch for a page of topics. */
@@ -51,6 +53,8 @@ export interface FetchBySelector {
   readonly with_values?: boolean
   /** Whether results show the properties given at creation; false when absent. */
   readonly with_properties?: boolean
+  /** Whether results show the topics' versions, and when they were last updated; false when absent. */
+  readonly with_version?: boolean
 }
 
 /** The body of POST /topics/fetch: one of the two, which parse-fetch.ts distinguishes. */
@@ -60,6 +64,13 @@ export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySel
 export interface ConstraintBody {
   /** The topic has this value, white space between tokens aside. Needs the right to fetch. */
   readonly value?: unknown
+  /**
+   * The topic's last change has this version, as a fetch shows it. Needs the right to fetch.
+   *
+   * @type uint64
+   * @maximum 9007199254740991
+   */
+  readonly version?: number
   /** The topic exists and has no value. */
   readonly no_value?: true
   /** There is no topic. */

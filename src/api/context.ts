@@ -52,9 +52,12 @@ export function pathProblem(access: Access, path: Path): Problem | undefined {
   return mayTouch(access, path) ? undefined : problem('forbidden_path')
 }
 
-/** Why this key may not make a write depend on this; undefined when it may. The answer tells whether a value is right. */
+/**
+ * Why this key may not make a write depend on this; undefined when it may. The answer tells whether a value, or
+ * a version, is right.
+ */
 export function constraintProblem(access: Access, constraint: Constraint | undefined): Problem | undefined {
-  return constraint?.kind === 'value' ? operationProblem(access, 'fetch') : undefined
+  return constraint?.kind === 'value' || constraint?.kind === 'version' ? operationProblem(access, 'fetch') : undefined
 }
 
 /**

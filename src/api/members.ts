@@ -21,6 +21,8 @@ export interface Members {
   start: number
   end: number
   value: Uint8Array | undefined
+  /** Of a constraint only. */
+  version: Uint8Array | undefined
   size: Uint8Array | undefined
   deepBranchDepth: Uint8Array | undefined
   deepBranchLimit: Uint8Array | undefined
@@ -118,6 +120,7 @@ function noMembers(start: number): Members {
     start,
     end: start,
     value: undefined,
+    version: undefined,
     size: undefined,
     deepBranchDepth: undefined,
     deepBranchLimit: undefined,
@@ -189,7 +192,7 @@ function scanProperties(
   return end
 }
 
-/** The members of a constraint, of which only `value` is kept. */
+/** The members of a constraint, of which `value` and `version` are kept. */
 function scanConstraint(body: Buffer, start: number, end: number, cuts: Cuts): Members {
   const members = noMembers(start)
   members.end = end
@@ -206,6 +209,7 @@ function scanConstraint(body: Buffer, start: number, end: number, cuts: Cuts): M
     members.count++
     kept = skipValue(body, start, Infinity)
     if (knownName(body, nameStart, nameEnd) === 'value') members.value = withoutSpace(body.subarray(start, kept))
+    else if (spells(body, nameStart, nameEnd, versionName)) members.version = body.subarray(start, kept)
     cutContents(body, start, kept, cuts)
     return kept
   })
@@ -366,6 +370,9 @@ function knownName(body: Uint8Array, start: number, end: number): KeptName | und
   for (const { member, name } of candidates) if (spells(body, start, end, name)) return member
   return undefined
 }
+
+/** Known in a constraint alone. */
+const versionName = Buffer.from('version')
 
 const letterU = 0x75
 

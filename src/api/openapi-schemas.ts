@@ -82,6 +82,7 @@ function boundsByName({
     count: { description: 'Only "type" can be given with it.' },
     with_values: none,
     with_properties: none,
+    with_version: none,
     value: {
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
     },
@@ -91,6 +92,7 @@ function boundsByName({
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
     dry_run: none,
     constraint: none,
+    version: none,
     no_value: none,
     no_topic: none,
     op: none,

@@ -75,6 +75,7 @@ export function refusalProblem({ action, refusal }: Pick<RefusedOperation, 'acti
 /** What is the case where a constraint does not hold. */
 const contraries: Readonly<Record<Constraint['kind'], string>> = {
   value: 'no topic with that value',
+  version: 'no topic with that version',
   no_value: 'no topic without a value',
   no_topic: 'a topic',
 }

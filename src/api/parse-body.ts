@@ -197,8 +197,10 @@ const allowedByName: Readonly<Record<string, string>> = {
   count: 'true or false',
   with_values: 'true or false',
   with_properties: 'true or false',
+  with_version: 'true or false',
   properties: 'an object whose members are strings',
   value: 'any JSON value',
+  'constraint.version': `an integer from 0 to ${Number.MAX_SAFE_INTEGER}`,
   'constraint.no_value': 'true',
   'constraint.no_topic': 'true',
   dry_run: 'true or false',
@@ -213,7 +215,9 @@ const allowedByName: Readonly<Record<string, string>> = {
 }
 
 /** The members of a constraint. */
-const constraintNames: readonly string[] = ['value', 'no_value', 'no_topic'].map((name) => `constraint.${name}`)
+const constraintNames: readonly string[] = ['value', 'version', 'no_value', 'no_topic'].map(
+  (name) => `constraint.${name}`,
+)
 
 /** What a message needs besides a validator's error. */
 interface Expected {
@@ -234,6 +238,8 @@ function problemOf(error: ValidationError, input: object, { names, sizeMax, memb
   if (isIntegerName(name) && members[textOf[name]] !== undefined) {
     return integerProblem(name, typeof error.value === 'number' ? members[textOf[name]] : error.value, sizeMax)
   }
+  const version = name === 'constraint.version' ? members.constraint?.version : undefined
+  if (version !== undefined && typeof error.value === 'number') return versionProblem(version)
   const allowed = own === name ? allowedOf(name, error) : (allowedByName[name] ?? 'a string')
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
 }
@@ -285,12 +291,20 @@ function isInexact(members: Members, name: IntegerName, sizeMax: number): boolea
  * @param sizeMax the upper bound of `size`
  */
 export function integerProblem(name: IntegerName, found: unknown, sizeMax: number): Problem {
-  const quoted =
-    found instanceof Uint8Array
-      ? `the number ${shorten(Buffer.from(found.subarray(0, repeatedMax + 1)).toString('latin1'), repeatedMax)}`
-      : describe(found)
+  const quoted = found instanceof Uint8Array ? quotedNumber(found) : describe(found)
   const { min, max } = boundsOf(name, sizeMax)
   return problem('invalid_parameter', { name, found: quoted, allowed: `an integer from ${min} to ${max}` })
+}
+
+/** The problem of a constraint's version, a number, that is not written as its digits or is too large. */
+export function versionProblem(number: Uint8Array): Problem {
+  const name = 'constraint.version'
+  return problem('invalid_parameter', { name, found: quotedNumber(number), allowed: allowedByName[name] ?? '' })
+}
+
+/** A number as it was sent, for a message. */
+function quotedNumber(text: Uint8Array): string {
+  return `the number ${shorten(Buffer.from(text.subarray(0, repeatedMax + 1)).toString('latin1'), repeatedMax)}`
 }
 
 const zero = 0x30

@@ -73,7 +73,7 @@ export function parseFetch(
   if (isProblem(branches)) return branches
   if (isForm(form)) return { plan, after: start, size, form, branches }
   if (branches === undefined) return { plan, type: form, after: start, size }
-  return { plan, after: start, size, form: { type: form, values: true, properties: false }, branches }
+  return { plan, after: start, size, form: { type: form, values: true, properties: false, versions: false }, branches }
 }
 
 /** The members that a count does not have: it is of all matches, and shows none. */
@@ -84,6 +84,7 @@ const membersOfPages = [
   'deep_branch_limit',
   'with_values',
   'with_properties',
+  'with_version',
 ] as const satisfies readonly (keyof FetchBody)[]
 
 function parseCount(body: FetchBody, type: TopicType | 'any'): CountRequest | Problem {
@@ -105,8 +106,8 @@ const countOfOneProblem = problem('invalid_parameter', {
 
 /** The form of the items; their type alone where they are simply the stored ones. */
 function formOf(body: FetchBody, type: TopicType | 'any'): ItemForm | TopicType {
-  const { with_values: values = true, with_properties: properties = false } = body
-  return type !== 'any' && values && !properties ? type : { type, values, properties }
+  const { with_values: values = true, with_properties: properties = false, with_version: versions = false } = body
+  return type !== 'any' && values && !properties && !versions ? type : { type, values, properties, versions }
 }
 
 function isForm(form: ItemForm | TopicType): form is ItemForm {

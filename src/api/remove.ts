@@ -41,9 +41,10 @@ async function tryRemoval({ store }: ApiContext, { path, constraint: requested }
   // Its text is a view into the body, which is gone once an engine has made this wait.
   const constraint: Constraint | undefined =
     requested?.kind === 'value' ? { kind: 'value', text: Buffer.from(requested.text) } : requested
-  const form = { type: 'any', values: constraint !== undefined, properties: false } as const
+  const versions = constraint?.kind === 'version'
+  const form = { type: 'any', values: constraint !== undefined && !versions, properties: false, versions } as const
   return whenKnown(store.readTopicAs(path, form), (item) => {
-    const topic = typeof item === 'string' ? undefined : constrained(item, path)
+    const topic = typeof item === 'string' ? undefined : versions ? versioned(item) : constrained(item, path)
     if (constraint === undefined || holds(constraint, topic)) {
       return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))
     }
@@ -56,5 +57,12 @@ function constrained(item: Uint8Array, path: Path): Constrained {
   return {
     hasValue: () => value !== undefined,
     hasText: (text) => value !== undefined && new ValueText(value).is(text),
+    hasVersion: () => false,
   }
+}
+
+/** @param item one that shows the version, for a constraint on it */
+function versioned(item: Uint8Array): Constrained {
+  const { version } = JSON.parse(Buffer.from(item).toString()) as { readonly version: number }
+  return { hasValue: () => false, hasText: () => false, hasVersion: (wanted) => wanted === version }
 }

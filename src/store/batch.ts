@@ -133,7 +133,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   #constrained({ stored, creator, setter }: Change<Stored, Action>): Constrained {
     if (setter === undefined) return creator === undefined && stored !== undefined ? stored : withoutValue
     if (!retainsValue((creator ?? stored)?.properties ?? {})) return withoutValue
-    return { hasValue: () => true, hasText: (text) => this.#textOf(setter)?.is(text) === true }
+    return { ...withoutValue, hasValue: () => true, hasText: (text) => this.#textOf(setter)?.is(text) === true }
   }
 
   /** The value that an operation sets. */
@@ -149,8 +149,8 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   }
 }
 
-/** A topic without a value. */
-const withoutValue: Constrained = { hasValue: () => false, hasText: () => false }
+/** A topic without a value that the batches have changed: it gets its version when that is written. */
+const withoutValue: Constrained = { hasValue: () => false, hasText: () => false, hasVersion: () => false }
 
 /** The change after one more operation. */
 function after<Stored, Action extends WriteAction>(

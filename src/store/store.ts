@@ -48,6 +48,8 @@ export interface ItemForm {
   readonly type: TopicType | 'any'
   readonly values: boolean
   readonly properties: boolean
+  /** Whether items say the version of their topic, and when it was last updated. */
+  readonly versions: boolean
 }
 
 /**

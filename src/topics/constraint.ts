@@ -4,11 +4,12 @@
  */
 
 /**
- * One of three requirements: the topic has exactly this value; the topic exists and has no value; there is no topic.
- * `text` is JSON, UTF-8.
+ * One of four requirements: the topic has exactly this value; it has this version; it exists and has no value; there is
+ * no topic. `text` is JSON, UTF-8; a version is an integer that a number can hold exactly.
  */
 export type Constraint =
   | { readonly kind: 'value'; readonly text: Uint8Array }
+  | { readonly kind: 'version'; readonly version: number }
   | { readonly kind: 'no_value' }
   | { readonly kind: 'no_topic' }
 
@@ -17,6 +18,8 @@ export interface Constrained {
   hasValue(): boolean
   /** Whether its value is this text: JSON, UTF-8, white space between tokens aside. */
   hasText(text: Uint8Array): boolean
+  /** Whether its last change has this version: false where that change is not written yet, so that none is known. */
+  hasVersion(version: number): boolean
 }
 
 /** Whether a constraint holds for a topic; undefined where there is none. */
@@ -26,6 +29,8 @@ export function holds(constraint: Constraint, topic: Constrained | undefined): b
       return topic === undefined
     case 'no_value':
       return topic !== undefined && !topic.hasValue()
+    case 'version':
+      return topic?.hasVersion(constraint.version) === true
     case 'value':
       return topic?.hasText(constraint.text) === true
     default:

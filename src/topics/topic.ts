@@ -68,6 +68,11 @@ export function propertiesMember(propertiesText: string): string {
   return `,"properties":${propertiesText}}`
 }
 
+/** How many bytes come before the value in an item of a topic: its path and type. */
+export function headBytes(path: Path, type: TopicType): number {
+  return Buffer.byteLength(bareItem(path, type)) - 1
+}
+
 /** The type in an item that `encodeItem` made. */
 export function typeOfItem(item: Uint8Array, path: Path): TopicType {
   const at = Buffer.byteLength(`{"path":${JSON.stringify(path)},"type":"`)
@@ -76,7 +81,7 @@ export function typeOfItem(item: Uint8Array, path: Path): TopicType {
 
 /** The value's JSON text in an item that `encodeItem` made, as a view; undefined if the item has no value. */
 export function valueOfItem(item: Uint8Array, path: Path, type: TopicType): Uint8Array | undefined {
-  const headBytes = Buffer.byteLength(`{"path":${JSON.stringify(path)},"type":"${type}"`)
-  if (item.length === headBytes + 1) return undefined
-  return item.subarray(headBytes + valueMember.length, item.length - 1)
+  const head = headBytes(path, type)
+  if (item.length === head + 1) return undefined
+  return item.subarray(head + valueMember.length, item.length - 1)
 }

@@ -16,3 +16,13 @@ export function nextVersion(last: number, nowMs: number): number {
   const first = nowMs * versionsPerMs
   return first > last && first <= Number.MAX_SAFE_INTEGER ? first : last + 1
 }
+
+/** When the change that has this version was made, in whole milliseconds since the epoch. */
+function updatedMs(version: number): number {
+  return Math.floor(version / versionsPerMs)
+}
+
+/** The members of a fetch result item that say a topic's version, and when it was last updated: a comma before each. */
+export function versionMembers(version: number): string {
+  return `,"version":${version},"updated":"${new Date(updatedMs(version)).toISOString()}"`
+}

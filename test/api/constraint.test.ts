@@ -152,9 +152,84 @@ await overStores(t, async (t, server) => {
     }
   })
 
+  await t.test('a version is that of the last change, as a fetch shows it', async (t) => {
+    const versionOf = async (path: string): Promise<number> => {
+      const { text } = await post('fetch', { path, type: 'any', with_version: true })
+      return (JSON.parse(text) as { version: number }).version
+    }
+    const unsatisfied = (answer: Awaited<ReturnType<typeof post>>, claim: string) =>
+      refuses(
+        t,
+        answer,
+        409,
+        'unsatisfied_constraint',
+        claim,
+        'there is no topic with that version; nothing was changed',
+      )
+    for (const properties of [{}, { DONT_RETAIN_VALUE: 'true' }, { REMOVAL: 'when no updates for 1d' }]) {
+      await post('remove', { path: 'n' })
+      for (const version of [0, 1, Number.MAX_SAFE_INTEGER]) {
+        for (const { route, members } of requests) {
+          const body = `{"path":"n","constraint":{"version":${version}}${members && `,${members}`}}`
+          unsatisfied(await post(route, body), `${route} ${members} without a topic`)
+        }
+      }
+      await post('add', { path: 'n', properties })
+      const created = await versionOf('n')
+      gives(t, await post('set', { path: 'n', value: 1, constraint: { version: created } }), '{"path":"n"}', 'set')
+      unsatisfied(await post('set', { path: 'n', value: 2, constraint: { version: created } }), 'set again')
+      const set = await versionOf('n')
+      t.ok(set > created, 'a change has a greater version')
+      for (const version of [set - 1, set + 1]) {
+        for (const { route, members } of requests) {
+          const body = `{"path":"n","constraint":{"version":${version}}${members && `,${members}`}}`
+          unsatisfied(await post(route, body), `${route} ${members} beside it`)
+        }
+      }
+      const constraint = { version: set }
+      const added = await post('add', { path: 'n', constraint })
+      gives(t, added, '{"path":"n","created":false}', 'what changes nothing')
+      t.equal(await versionOf('n'), set, 'leaves the version')
+      gives(t, await post('remove', { path: 'n', constraint, dry_run: true }), '{"removed":1}', 'a dry run')
+      const batch = (...operations: readonly object[]) => post('batch', { operations })
+      const twice = await batch(
+        { op: 'addAndSet', path: 'n', value: 3, constraint },
+        { op: 'set', path: 'n', value: 4, constraint },
+      )
+      refusesOperation(t, twice, 409, 'unsatisfied_constraint', 1, 'changed by the same batch', 'that version')
+      const recreated = await batch(
+        { op: 'remove', path: 'n' },
+        { op: 'add', path: 'n' },
+        { op: 'remove', path: 'n', constraint },
+      )
+      refusesOperation(t, recreated, 409, 'unsatisfied_constraint', 2, 'created by the same batch', 'that version')
+      t.equal(await versionOf('n'), set, 'nothing was done')
+      const updated = await batch(
+        { op: 'add', path: 'n', constraint },
+        { op: 'addAndSet', path: 'n', value: 5, constraint },
+      )
+      gives(t, updated, '{"results":[{"path":"n","created":false},{"path":"n","created":false}]}', 'in a batch')
+      unsatisfied(await post('remove', { path: 'n', constraint }), 'after it')
+      const last = { version: await versionOf('n') }
+      gives(t, await post('remove', { path: 'n', constraint: last }), '{"removed":1}', 'removed')
+      await post('addAndSet', { path: 'n', value: 5, properties })
+      unsatisfied(await post('remove', { path: 'n', constraint: last }), 'created again')
+    }
+  })
+
+  await t.test('of many writes that depend on one version, one is carried out', async (t) => {
+    await post('addAndSet', { path: 'n/once', value: 0 })
+    const { text } = await post('fetch', { path: 'n/once', with_version: true })
+    const { version } = JSON.parse(text) as { version: number }
+    const body = { path: 'n/once', value: 1, constraint: { version } }
+    const answers = await Promise.all(Array.from({ length: 50 }, () => post('set', body)))
+    t.equal(answers.filter(({ status }) => status === 200).length, 1, 'one is answered 200')
+    t.equal(answers.filter(({ code }) => code === 'unsatisfied_constraint').length, 49, 'and the others 409')
+  })
+
   await t.test('a malformed constraint is refused on every route, and nothing is done', async (t) => {
-    const only = 'exactly one of "value", "no_value" and "no_topic"'
-    const members = '"constraint.no_topic", "constraint.no_value", "constraint.value"'
+    const only = 'exactly one of "value", "version", "no_value" and "no_topic"'
+    const members = '"constraint.no_topic", "constraint.no_value", "constraint.value", "constraint.version"'
     const malformed: readonly (readonly [constraint: string, code: string, ...mentions: readonly string[]])[] = [
       ['{}', 'invalid_parameter', '"constraint"', 'an object with 0 members', only],
       ['{"value":1,"no_value":true}', 'invalid_parameter', '"constraint"', 'an object with 2 members', only],
@@ -164,6 +239,16 @@ await overStores(t, async (t, server) => {
       ['{"no_value":false}', 'invalid_parameter', '"constraint.no_value"', 'the boolean false'],
       ['{"no_value":null}', 'invalid_parameter', '"constraint.no_value"', 'null'],
       ['{"no_topic":1}', 'invalid_parameter', '"constraint.no_topic"', 'the number 1'],
+      ['{"version":1,"no_value":true}', 'invalid_parameter', 'an object with 2 members', only],
+      ...['1.0', '1e3', '1E0', '-1', '-0', '0.5', '9007199254740992', '12345678901234567890', '1e400'].map(
+        (number) =>
+          [`{"version":${number}}`, 'invalid_parameter', '"constraint.version"', `the number ${number}`] as const,
+      ),
+      ['{"version":"1"}', 'invalid_parameter', '"constraint.version"', 'the string "1"', 'from 0 to 9007199254740991'],
+      ['{"version":null}', 'invalid_parameter', '"constraint.version"', 'null'],
+      ['{"version":[1]}', 'invalid_parameter', '"constraint.version"', 'an array'],
+      ['{"v\\u0065rsion":1.0}', 'invalid_parameter', '"constraint.version"', 'the number 1.0'],
+      ['{"version":1,"version":1}', 'duplicate_parameter', '"constraint.version"'],
       ['null', 'invalid_parameter', '"constraint"', 'null', 'an object'],
       ['true', 'invalid_parameter', '"constraint"', 'the boolean true'],
       ['"no_topic"', 'invalid_parameter', '"constraint"', 'the string "no_topic"'],

@@ -52,6 +52,7 @@ await overStores(t, async (t, server) => {
       ['deep_branch_limit', 1],
       ['with_values', true],
       ['with_properties', false],
+      ['with_version', true],
     ] as const) {
       const answer = await post('fetch', { selector: '*a//', count: true, [name]: value })
       refuses(t, answer, 400, 'invalid_parameter', name, `"${name}" is given with "count"`)

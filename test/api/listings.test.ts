@@ -151,6 +151,43 @@ async function forms(t: Test, { post }: Server): Promise<void> {
     )
   })
 
+  await t.test('with_version shows the version of the last change and its time, after the type', async (t) => {
+    const members = /,"version":(\d+),"updated":"([^"]+)"/g
+    const of = (body: object) => post('fetch', { type: 'any', with_version: true, ...body })
+    const versions: number[] = []
+    for (const more of [
+      { path: 'f' },
+      { path: 'f/p', with_properties: true },
+      { path: 'f/q' },
+      { path: 'f/r', with_values: false },
+      { selector: '*f//' },
+      { selector: '?f/[pq]//' },
+      { selector: '*f//', with_properties: true },
+      { selector: '*f//', with_values: false },
+      { selector: '?f/[pq]//', type: 'json', with_values: false },
+      { selector: '*f//', type: 'string' },
+      { selector: '*f//', deep_branch_depth: 2, deep_branch_limit: 1 },
+      { selector: '*f//', size: 2 },
+    ]) {
+      const [shown, plain] = [await of(more), await of({ ...more, with_version: false })]
+      t.equal(shown.text.replaceAll(members, ''), plain.text, `${JSON.stringify(more)} shows nothing else`)
+      t.notMatch(plain.text, /"version"/, 'without it, none is shown')
+      const found = [...shown.text.matchAll(members)]
+      t.equal(found.length, plain.text.split('"type":').length - 1, 'each item has a version')
+      t.match(shown.text, /"type":"(json|string)","version":\d+,"updated":"[^"]+Z"[,}]/, 'after the type')
+      for (const [, version, updated] of found) {
+        versions.push(Number(version))
+        t.equal(updated, new Date(Math.floor(Number(version) / 1024)).toISOString(), 'its time is that of the version')
+        t.ok(Math.abs(Date.parse(updated ?? '') - Date.now()) < 600_000, 'which is now')
+      }
+    }
+    t.equal(new Set(versions.slice(4, 8)).size, new Set(versions.slice(0, 4)).size, 'a page shows those of the topics')
+    t.strictSame(versions.slice(4, 8), versions.slice(0, 4), 'in its order')
+    await post('set', { path: 'f/q', value: 1 })
+    const [[, later] = []] = (await of({ path: 'f/q' })).text.matchAll(members)
+    t.ok(Number(later) > (versions[2] ?? 0), 'a value that is not retained gives a version, too')
+  })
+
   await t.test('with_values: false leaves the values out', async (t) => {
     const f = '{"path":"f","type":"json"}'
     gives(t, await post('fetch', { path: 'f', with_values: false }), f, 'by path')
@@ -190,7 +227,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
   })
 
   await t.test('what is refused about them', async (t) => {
-    for (const name of ['with_values', 'with_properties']) {
+    for (const name of ['with_values', 'with_properties', 'with_version']) {
       for (const value of [1, 'true', null, []]) {
         for (const start of [{ path: 'f' }, { selector: '*f//' }]) {
           const answer = await post('fetch', { ...start, [name]: value })

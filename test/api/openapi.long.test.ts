@@ -23,8 +23,10 @@ function inside(json: Json, ...names: readonly string[]): Json {
   return names.reduce((member, name) => present(member[name]), json)
 }
 
+const formats = { 'date-time': (text: string) => new Date(text).toISOString() === text }
+
 // Keywords of OpenAPI that JSON Schema does not have are not errors.
-const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).addVocabulary([
+const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, formats }).addVocabulary([
   'openapi',
   'info',
   'paths',
@@ -222,6 +224,7 @@ const accepted: readonly (readonly [route: string, body: object])[] = [
   ['fetch', { selector: '>nothing' }],
   ['fetch', { path: 'a/p', type: 'any', with_values: false, with_properties: true }],
   ['fetch', { selector: '?.*//', type: 'any', with_values: true, with_properties: true }],
+  ['fetch', { selector: '?.*//', type: 'any', with_version: true }],
   ['fetch', { selector: '?.*//', deep_branch_depth: 1, deep_branch_limit: 0 }],
   ['fetch', { selector: '?.*//', deep_branch_depth: 4294967295, deep_branch_limit: 4294967295, with_values: false }],
   ['remove', { path: 'nothing' }],
@@ -259,6 +262,10 @@ const refused: readonly (readonly [route: string, body: object])[] = [
   ['fetch', { selector: '>a', deep_branch_depth: 1, deep_branch_limit: -1 }],
   ['fetch', { selector: '>a', with_values: 'no' }],
   ['fetch', { path: 'a', with_properties: 1 }],
+  ['fetch', { path: 'a', with_version: 1 }],
+  ['remove', { path: 'a', constraint: { version: -1 } }],
+  ['remove', { path: 'a', constraint: { version: 1.5 } }],
+  ['remove', { path: 'a', constraint: { version: 9007199254740992 } }],
   ['add', { path: 'a', type: 'any' }],
   ['set', { path: 'a', type: 'any', value: 1 }],
   ['set', { path: 'a' }],

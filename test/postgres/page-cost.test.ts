@@ -160,7 +160,7 @@ await t.test(
           const plan = planSelector('?a//')
           if ('problem' in plan) throw new Error(plan.problem)
           const query = { plan, branches: { depth: 2, limit }, size, bytesMax: 2 ** 30 } as const
-          const form = { type, values, properties: false }
+          const form = { type, values, properties: false, versions: false }
           let results = 0
           for (let after: Path | undefined; ; ) {
             const page = await opened.readListing({ ...query, form, after }, { cancelled: false })

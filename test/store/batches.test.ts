@@ -42,7 +42,10 @@ function randomConstraint(random: Random): Constraint | undefined {
     case 1:
       return { kind: 'no_value' }
     case 2:
+      // That of no topic: those that hold are in store/contract.
+      return { kind: 'version', version: random.below(2) }
     case 3:
+    case 4:
       return { kind: 'value', text: Buffer.from(random.pick(values).replaceAll(' ', random.pick(['', ' ']))) }
     default:
       return undefined
@@ -80,6 +83,7 @@ function randomOperation(random: Random): WriteOperation {
 function holdsIn(topic: ModelTopic | undefined, constraint: Constraint): boolean {
   if (constraint.kind === 'no_topic') return topic === undefined
   if (constraint.kind === 'no_value') return topic !== undefined && topic.value === undefined
+  if (constraint.kind === 'version') return false
   return topic?.value?.replaceAll(' ', '') === Buffer.from(constraint.text).toString().replaceAll(' ', '')
 }
 

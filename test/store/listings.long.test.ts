@@ -58,7 +58,7 @@ function randomMembers(random: Random): Members {
 }
 
 function formOf({ type = 'json', with_values = true, with_properties = false }: Members): ItemForm {
-  return { type, values: with_values, properties: with_properties }
+  return { type, values: with_values, properties: with_properties, versions: false }
 }
 
 /** The items of which a page consists, and whether it is the last. */

@@ -88,7 +88,7 @@ t.test('a listing of children looks at fewer than 4 keys per result, however man
     branches: BranchLimit | undefined,
     size: number,
   ): Promise<[number, number]> {
-    const form = { type, values: false, properties: false } as const
+    const form = { type, values: false, properties: false, versions: false } as const
     const plan = planned('?a//')
     visits = 0
     let results = 0

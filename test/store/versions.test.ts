@@ -131,6 +131,42 @@ await t.test('a store of the format without versions is converted once, and no t
   t.strictSame(await findings(directory), [])
 })
 
+await t.test('topics from before the conversion show its version, and a constraint can name it', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await makeFormer(directory)
+  await withStore(directory, async (store) => {
+    const shown = async (topic: string, values: boolean): Promise<number> => {
+      const form = { type: 'json', values, properties: true, versions: true } as const
+      const item = await store.readTopicAs(path(topic), form)
+      return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
+    }
+    const conversion = await shown('plain', true)
+    t.ok(Math.abs(conversion / 1024 - Date.now()) < 600_000, 'it is that of the conversion')
+    for (const topic of ['plain', 'propertied']) {
+      for (const values of [true, false]) t.equal(await shown(topic, values), conversion)
+      const set = { kind: 'set', path: path(topic), type: 'json', valueText: Buffer.from('1') } as const
+      for (const version of [1, 2, conversion - 1]) {
+        const refused = await store.write([{ ...set, constraint: { kind: 'version', version } }])
+        t.match(refused, { refusal: 'unsatisfied_constraint' }, `${topic} does not have the version ${version}`)
+      }
+      const constraint = { kind: 'version', version: conversion } as const
+      t.strictSame(await store.write([{ ...set, constraint }]), ['set'])
+      t.match(await store.write([{ ...set, constraint }]), { refusal: 'unsatisfied_constraint' }, 'it was changed')
+      t.ok((await shown(topic, true)) > conversion)
+    }
+  })
+})
+
+await t.test('of requests that share a commit, one finds the version that they name', async (t) => {
+  await withStore(join(t.testdir(), 'db'), async (store) => {
+    await single.add(store, creation(path('a'), 'json'))
+    const constraint = { kind: 'version', version: startMs * 1024 } as const
+    const set = { kind: 'set', path: path('a'), type: 'json', valueText: Buffer.from('1'), constraint } as const
+    const results = await Promise.all(Array.from({ length: 20 }, () => store.write([set])))
+    t.equal(results.filter((result) => !('refusal' in result)).length, 1)
+  })
+})
+
 await t.test('a conversion that did not commit is made by the next opening', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeFormer(directory)

@@ -1,6 +1,6 @@
 /** Versions increase strictly, whatever the clock does, and name the millisecond of their change. */
 import t from 'tap'
-import { nextVersion } from '../../dist/topics/version.js'
+import { nextVersion, versionMembers } from '../../dist/topics/version.js'
 
 const nowMs = Date.parse('2026-11-24T16:04:05.123Z')
 
@@ -33,4 +33,14 @@ await t.test('a moment whose versions would not be exact only counts on', async 
   t.equal(nextVersion(1, lastMs), lastMs * 1024)
   t.equal(nextVersion(1, lastMs + 1), 2)
   t.equal(nextVersion(1, Date.parse('2300-01-01')), 2)
+})
+
+await t.test('an item says the version and the time of its millisecond', async (t) => {
+  const first = nowMs * 1024
+  const updated = '"updated":"2026-11-24T16:04:05.123Z"'
+  for (const version of [first, first + 1023]) t.equal(versionMembers(version), `,"version":${version},${updated}`)
+  t.match(versionMembers(first + 1024), /:05\.124Z"$/)
+  t.match(versionMembers(first - 1), /:05\.122Z"$/)
+  const last = Number.MAX_SAFE_INTEGER
+  t.match(versionMembers(last), new RegExp(`^,"version":${last},"updated":"2248-.*Z"$`), 'the last one, too')
 })

@@ -84,6 +84,7 @@ const constraints: readonly (Constraint | undefined)[] = [
   undefined,
   { kind: 'no_topic' },
   { kind: 'no_value' },
+  { kind: 'version', version: Number.MAX_SAFE_INTEGER },
   { kind: 'value', text: Buffer.from('{"x": "ä"}') },
   { kind: 'value', text: Buffer.from('') },
 ]

@@ -30,7 +30,7 @@ import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
-import { beginVersions } from './versions.js'
+import { beginVersions, readConversionVersion } from './versions.js'
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
@@ -63,6 +63,8 @@ export interface Environment {
   readonly keyUses: Table
   readonly receipts: Table
   readonly meta: Table
+  /** The version of every topic that has not changed since the store had no versions (versions.ts). */
+  readonly conversionVersion: number
   /** A number for an entry in `due`, within a transaction's callback; no call in any process returns it twice. */
   nextDueNumber(): number
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
@@ -189,6 +191,7 @@ export function openEnvironment(
     keyUses: table('keyUses'),
     receipts: table('receipts'),
     meta,
+    conversionVersion: readConversionVersion(meta),
     nextDueNumber: () => takeDueNumber(meta),
     transact: (callback) => transact(root, callback),
     freshen: () => specifications.resetReadTxn(),

@@ -1,12 +1,13 @@
 /**
- * Fetching in other forms: with properties, without values, of both types, with a limit for each branch. The keys of a
+ * Fetching in other forms: with properties or versions, without values, of both types, with a limit for each branch. The keys of a
  * type are those of its items, the keys of both those of the specifications; what an item shows beside its stored form
  * is read from there, topic by topic. Every page is a scan of keys (scans.ts).
  */
 import { encodeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import { keyAfter, rangesFrom } from '../../topics/range.js'
-import { bareItem, propertiesMember } from '../../topics/topic.js'
+import { bareItem, headBytes, propertiesMember, type TopicType } from '../../topics/topic.js'
+import { versionMembers } from '../../topics/version.js'
 import { limitBranches } from '../branches.js'
 import type { Absent, Awaitable, Cancellation, ItemForm, ListingQuery, Page, TopicStore } from '../store.js'
 import type { Environment } from './environment.js'
@@ -14,12 +15,14 @@ import type { Snapshots } from './fresh-snapshots.js'
 import type { ScanSource } from './scan.js'
 import type { Scans } from './scans.js'
 import { readSpecification, readType } from './specification.js'
+import { versionOfLastRead } from './versions.js'
 import { createView } from './views.js'
 
 /** Its operations are arrow functions in fields, as those of `Reads`. */
 export class Listings implements Pick<TopicStore, 'readTopicAs' | 'readListing'> {
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
+  readonly #conversionVersion: number
   readonly #snapshots: Snapshots
   readonly #scans: Scans
   readonly #view = createView()
@@ -27,6 +30,7 @@ export class Listings implements Pick<TopicStore, 'readTopicAs' | 'readListing'>
   constructor(environment: Environment, snapshots: Snapshots, scans: Scans) {
     this.#items = environment.items
     this.#specifications = environment.specifications
+    this.#conversionVersion = environment.conversionVersion
     this.#snapshots = snapshots
     this.#scans = scans
   }
@@ -59,10 +63,22 @@ export class Listings implements Pick<TopicStore, 'readTopicAs' | 'readListing'>
     const properties = form.properties ? this.#propertiesText(path) : undefined
     const type = form.type === 'any' ? readType(this.#specifications, path) : form.type
     if (type === undefined) return undefined
-    const item = form.values ? this.#items[type].getBinaryFast(path) : Buffer.from(bareItem(path, type))
+    const item = form.versions ? this.#versionedItem(path, type, form.values) : this.#plainItem(path, type, form.values)
     if (item === undefined || properties === undefined) return item
     const head = new Uint8Array(item.buffer, item.byteOffset, item.length - 1)
     return Buffer.concat([head, Buffer.from(propertiesMember(properties))])
+  }
+
+  #plainItem(path: Path, type: TopicType, hasValue: boolean): Buffer | undefined {
+    return hasValue ? this.#items[type].getBinaryFast(path) : Buffer.from(bareItem(path, type))
+  }
+
+  #versionedItem(path: Path, type: TopicType, hasValue: boolean): Buffer | undefined {
+    const item = this.#items[type].getBinaryFast(path)
+    if (item === undefined) return undefined
+    const members = Buffer.from(versionMembers(versionOfLastRead(this.#conversionVersion)))
+    const head = headBytes(path, type)
+    return Buffer.concat([item.subarray(0, head), members, item.subarray(hasValue ? head : item.length - 1)])
   }
 
   #propertiesText(path: Path): string {

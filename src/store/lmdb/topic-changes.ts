@@ -13,11 +13,11 @@ import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock, Moment } from '../clock.js'
 import type { BatchResult, Creation, WriteAction, WriteOperation } from '../store.js'
 import type { WriteSize } from './disk-room.js'
-import type { Environment, Tree } from './environment.js'
+import type { Environment } from './environment.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
 import { type Details, propertiesBytes, readSpecification, type Specification } from './specification.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
-import { NextVersions } from './versions.js'
+import { NextVersions, versionOfLastRead } from './versions.js'
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
@@ -65,21 +65,21 @@ class Stored implements StoredTopic {
   /** Parsed while deciding, since no error may occur once writing has begun. */
   readonly policy: RemovalPolicy | undefined
   readonly #path: Path
-  readonly #items: Tree
+  readonly #environment: Environment
   readonly #texts: ValueTexts
 
   constructor(
     path: Path,
     { type, details }: Specification,
     policy: RemovalPolicy | undefined,
-    items: Tree,
+    environment: Environment,
     texts: ValueTexts,
   ) {
     this.type = type
     this.details = details
     this.policy = policy
     this.#path = path
-    this.#items = items
+    this.#environment = environment
     this.#texts = texts
   }
 
@@ -95,8 +95,14 @@ class Stored implements StoredTopic {
     return this.#texts.of(this.#path, () => this.#readValue())?.is(text) === true
   }
 
+  hasVersion(version: number): boolean {
+    const { items, conversionVersion } = this.#environment
+    const item = items[this.type].getBinaryFast(this.#path)
+    return item !== undefined && versionOfLastRead(conversionVersion) === version
+  }
+
   #readValue(): Uint8Array | undefined {
-    const item = this.#items.getBinary(this.#path)
+    const item = this.#environment.items[this.type].getBinary(this.#path)
     return item && valueOfItem(item, this.#path, this.type)
   }
 }
@@ -166,12 +172,11 @@ export class TopicChanges {
   }
 
   #read(path: Path, kind: WriteAction['kind'], texts: ValueTexts): Stored | undefined {
-    const { specifications, items } = this.#environment
-    const stored = readSpecification(specifications, path)
+    const stored = readSpecification(this.#environment.specifications, path)
     if (stored === undefined) return undefined
     // A removal needs no policy, so that a topic with a damaged one can be removed.
     const policy = stored.details && kind !== 'remove' ? removalOf(stored.details.properties) : undefined
-    return new Stored(path, stored, policy, items[stored.type], texts)
+    return new Stored(path, stored, policy, this.#environment, texts)
   }
 
   #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>, moment: Moment, version: number): void {

@@ -3,7 +3,7 @@
  * topic's item, and in `meta` the last one that was taken, and that of the conversion from the format without them. An
  * item of that format says 1 or 2 there, and has the conversion's version, so that no item needs to be rewritten.
  */
-import type { Database, Transaction } from 'lmdb'
+import { type Database, getLastVersion, type Transaction } from 'lmdb'
 import { nextVersion } from '../../topics/version.js'
 import { numberRecord } from './number-record.js'
 
@@ -52,6 +52,24 @@ export class NextVersions {
   keep(): void {
     this.#meta.putSync(lastName, numberRecord(this.#last))
   }
+}
+
+/** The greatest number that the format without versions has beside an item. */
+const formerVersionMax = 2
+
+/** The version that an item of the format without versions has. */
+export function readConversionVersion(meta: Meta): number {
+  return meta.get(conversionName)?.readDoubleBE() ?? 0
+}
+
+/**
+ * The version of the topic whose item was the last record that this process has read.
+ *
+ * @param conversionVersion what `readConversionVersion` returned: to read it here could overwrite the item
+ */
+export function versionOfLastRead(conversionVersion: number): number {
+  const stored = getLastVersion()
+  return stored <= formerVersionMax ? conversionVersion : stored
 }
 
 /** The rules that the versions in one snapshot follow, for a check of the store. */

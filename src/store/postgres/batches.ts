@@ -156,6 +156,7 @@ async function readStored(
     const bytes = Number(row.bytes)
     const hasValue = (): boolean => bytes > encodeItem(path, type, undefined).length
     const hasText = (text: Uint8Array): boolean => held.has(text)
+    const version = Number(row.version)
     stored.set(path, {
       key,
       generation: row.life,
@@ -164,6 +165,7 @@ async function readStored(
       bytes,
       hasValue,
       hasText,
+      hasVersion: (wanted) => wanted === version,
     })
   }
   let slice: Path[] = []

@@ -1,5 +1,5 @@
 /**
- * Fetching in other forms: with properties, without values, of both types, with a limit for each branch. A page of a
+ * Fetching in other forms: with properties or versions, without values, of both types, with a limit for each branch. A page of a
  * plan without a matcher reads its ranges; with a limit for branches, it first reads the keys of what the limit allows
  * (branch-keys.ts). With a matcher, only keys are scanned (scan.ts). Keys of both types are those of the primary key.
  */
@@ -7,6 +7,7 @@ import { pathBytesMax } from '../../limits.js'
 import { decodeKey, encodeKey } from '../../topics/key.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../topics/range.js'
 import { bareItem, propertiesMember, type TopicType } from '../../topics/topic.js'
+import { versionMembers } from '../../topics/version.js'
 import { limitBranches } from '../branches.js'
 import { type Cancellation, Cancelled, type ItemForm, type ListingQuery, type Page, type TopicStore } from '../store.js'
 import { bytesArray, bytesOf } from './arrays.js'
@@ -23,11 +24,12 @@ interface FormRow {
   readonly type: string
   readonly item: string | null
   readonly properties: string | null
+  readonly version: string | null
 }
 
 /**
- * Topics in order: with their items if `$1`, with their properties if `$2`, up to the first that certainly makes a page
- * exceed `$3` bytes, and two at least. An item without its value has more bytes than its key.
+ * Topics in order: with their items if `$1`, with their properties if `$2`, with their versions if `$3`, up to the first that certainly makes a page
+ * exceed `$4` bytes, and two at least. An item without its value has more bytes than its key.
  *
  * @param topics selects rows of topics
  */
@@ -35,7 +37,7 @@ function formStatement(name: string, topics: string): Statement<FormRow> {
   return {
     name,
     text: `
-      select p.key, p.type, p.item, p.properties
+      select p.key, p.type, p.item, p.properties, p.version
       from (
         select t.*, row_number() over w as number,
           sum(bytes) over w - bytes - 1 as before
@@ -43,46 +45,48 @@ function formStatement(name: string, topics: string): Statement<FormRow> {
           select f.*, coalesce(octet_length(f.item), octet_length(f.key)) + coalesce(octet_length(f.properties), 0) + 1 as bytes
           from (
             select s.key, s.type, case when $1::boolean then s.item end as item,
-              case when $2::boolean then coalesce(s.properties, '{}') end as properties
+              case when $2::boolean then coalesce(s.properties, '{}') end as properties,
+              case when $3::boolean then s.version end as version
             from (${topics}) s
           ) f
         ) t
         window w as (order by t.key rows unbounded preceding)
       ) p
-      where p.number <= 2 or p.before <= $3::bigint order by p.key`,
+      where p.number <= 2 or p.before <= $4::bigint order by p.key`,
   }
 }
 
-/** The first `$6` topics of each range. */
+/** The first `$7` topics of each range. */
 const readForms = formStatement(
   'read_forms',
-  `select l.* from unnest($4::bytea[], $5::bytea[]) q (start, stop)
+  `select l.* from unnest($5::bytea[], $6::bytea[]) q (start, stop)
    cross join lateral (
-     select key, type, item, properties from topicd.topics where key >= q.start and key < q.stop order by key limit $6::int
+     select key, type, item, properties, version from topicd.topics where key >= q.start and key < q.stop order by key limit $7::int
    ) l`,
 )
 
 /** The same of one type. As in scan.ts, only the index by type and key can serve it. */
 const readFormsOfType = formStatement(
   'read_forms_of_type',
-  `select l.* from unnest($4::bytea[], $5::bytea[]) q (start, stop)
+  `select l.* from unnest($5::bytea[], $6::bytea[]) q (start, stop)
    cross join lateral (
-     select key, type, item, properties from topicd.topics
-     where (type, key) >= ($7::smallint, q.start) and (type, key) < ($7::smallint, q.stop) order by type, key limit $6::int
+     select key, type, item, properties, version from topicd.topics
+     where (type, key) >= ($8::smallint, q.start) and (type, key) < ($8::smallint, q.stop) order by type, key limit $7::int
    ) l`,
 )
 
 const readFormsOfKeys = formStatement(
   'read_forms_of_keys',
-  `select key, type, item, properties from topicd.topics
-   where key = any($4::bytea[]) and ($5::smallint is null or type = $5::smallint)`,
+  `select key, type, item, properties, version from topicd.topics
+   where key = any($5::bytea[]) and ($6::smallint is null or type = $6::smallint)`,
 )
 
 const readForm: Statement<FormRow> = {
   name: 'read_form',
   text: `
     select key, type, case when $2::boolean then item end as item,
-      case when $3::boolean then coalesce(properties, '{}') end as properties
+      case when $3::boolean then coalesce(properties, '{}') end as properties,
+      case when $4::boolean then version end as version
     from topicd.topics where key = $1::bytea`,
 }
 
@@ -147,7 +151,8 @@ function readKeysPage(read: Execute, query: ListingQuery, cancellation: Cancella
 /** The items of these keys, in order, up to the first that makes a page exceed `bytesMax`, and two at least. */
 async function readItems(read: Execute, keys: readonly Buffer[], form: ItemForm, bytesMax: number): Promise<string[]> {
   const type: TopicType | undefined = form.type === 'any' ? undefined : form.type
-  if (type !== undefined && !form.values && !form.properties) return keys.map((key) => bareItem(decodeKey(key), type))
+  if (type !== undefined && !form.values && !form.properties && !form.versions)
+    return keys.map((key) => bareItem(decodeKey(key), type))
   const number = type === undefined ? null : typeNumbers[type]
   const rows = await read(readFormsOfKeys, [...columnsOf(form), bytesMax, bytesArray(keys), number])
   return rows.map(itemOf)
@@ -159,11 +164,16 @@ function rangesAfter({ plan, after }: ListingQuery): readonly KeyRange[] {
 }
 
 /** The parameters that say what of a topic is read. */
-function columnsOf({ values, properties }: ItemForm): readonly [Parameter, Parameter] {
-  return [String(values), String(properties)]
+function columnsOf({ values, properties, versions }: ItemForm): readonly [Parameter, Parameter, Parameter] {
+  return [String(values), String(properties), String(versions)]
 }
 
-function itemOf({ key, type, item, properties }: FormRow): string {
-  const stored = item ?? bareItem(decodeKey(bytesOf(key)), typeOfColumn(type))
-  return properties === null ? stored : stored.slice(0, -1) + propertiesMember(properties)
+function itemOf({ key, type, item, properties, version }: FormRow): string {
+  const bare = item === null || version !== null ? bareItem(decodeKey(bytesOf(key)), typeOfColumn(type)) : ''
+  let shown = item ?? bare
+  if (version !== null) {
+    const head = bare.length - 1
+    shown = shown.slice(0, head) + versionMembers(Number(version)) + shown.slice(head)
+  }
+  return properties === null ? shown : shown.slice(0, -1) + propertiesMember(properties)
 }

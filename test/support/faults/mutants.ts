@@ -114,6 +114,14 @@ export const mutants: readonly Mutant[] = [
     finds: /no_topic set/,
   },
   {
+    fault: 'a constraint on a version holds for a topic that the same batch has changed',
+    file: 'store/batch.js',
+    from: 'hasVersion: () => false',
+    to: 'hasVersion: () => true',
+    test: 'api/constraint',
+    finds: /changed by the same batch/,
+  },
+  {
     fault: 'a constraint holds for a topic whose value only begins like it',
     file: 'topics/constraint.js',
     from: 'if (byte === undefined)\n            return true;',
