@@ -6,6 +6,13 @@ import type { FetchItem, FetchPage } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { elementsOf, membersOf } from './json-slices.js'
 
+/** What an item has only on request. */
+interface Requested {
+  readonly properties?: Properties | undefined
+  readonly version?: number | undefined
+  readonly updated?: string | undefined
+}
+
 /** One topic. */
 export class Item implements FetchItem {
   readonly path: string
@@ -16,20 +23,31 @@ export class Item implements FetchItem {
   readonly text: string | undefined
   /** Undefined unless the request asked for them. */
   readonly properties: Properties | undefined
+  /** That of the topic's last change; undefined unless the request asked for it. */
+  readonly version: number | undefined
+  /** When that change was made, as an ISO 8601 text; undefined unless the request asked for it. */
+  readonly updated: string | undefined
 
   /** @throws SyntaxError for a text that is not JSON */
-  constructor(path: string, type: TopicType, text: string | undefined, properties: Properties | undefined) {
+  constructor(
+    path: string,
+    type: TopicType,
+    text: string | undefined,
+    { properties, version, updated }: Requested = {},
+  ) {
     this.path = path
     this.type = type
     this.value = text === undefined ? undefined : JSON.parse(text)
     this.text = text
     this.properties = properties
+    this.version = version
+    this.updated = updated
   }
 
   /** For JSON.stringify, with the value as it is parsed: `text` alone has every digit. */
-  toJSON(): FetchItem & { readonly properties?: Properties | undefined } {
-    const { path, type, value, properties } = this
-    return { path, type, value, properties }
+  toJSON(): FetchItem & Requested {
+    const { path, type, version, updated, value, properties } = this
+    return { path, type, version, updated, value, properties }
   }
 }
 
@@ -53,7 +71,11 @@ export function itemOf(text: string): Item {
   const path = parsed(members, 'path')
   const type = parsed(members, 'type')
   if (typeof path !== 'string' || (type !== 'json' && type !== 'string')) throw new SyntaxError('not a topic')
-  return new Item(path, type, members.get('value'), parsed(members, 'properties') as Properties | undefined)
+  return new Item(path, type, members.get('value'), {
+    properties: parsed(members, 'properties') as Properties | undefined,
+    version: parsed(members, 'version') as number | undefined,
+    updated: parsed(members, 'updated') as string | undefined,
+  })
 }
 
 /** @throws SyntaxError for a text that is not a page */

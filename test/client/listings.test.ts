@@ -62,6 +62,19 @@ t.test('members that a fetch can have are sent, and what they add to items is re
   t.strictSame([results[0]?.text, results[0]?.value], ['"x"', 'x'])
 })
 
+t.test('the version of an item is read where it was asked for', async (t) => {
+  const [version, updated] = [Number.MAX_SAFE_INTEGER, '2248-01-01T00:00:00.000Z']
+  const text = `{"path":"a","type":"json","version":${version},"updated":"${updated}","value":1.0}`
+  const stub = await startStub(t, () => ({ text }))
+  const topics = connect(stub.url, { key: 'k' })
+  const item = await topics.get('a', { with_version: true })
+  t.strictSame(JSON.parse(at(stub.requests, 0).text), { path: 'a', with_version: true })
+  t.strictSame([item?.version, item?.updated, item?.text], [version, updated, '1.0'])
+  t.equal(JSON.stringify(item), text.replace('1.0', '1'), 'JSON has it, too')
+  await topics.set('a', 2, { constraint: { version } })
+  t.strictSame(JSON.parse(at(stub.requests, 1).text), { path: 'a', value: 2, constraint: { version } })
+})
+
 t.test('dry runs, by path and by selector, and counts are sent as such', async (t) => {
   const stub = await startStub(t, () => ({ text: '{"removed":7,"count":8}' }))
   const topics = connect(stub.url, { key: 'k' })
