@@ -184,6 +184,12 @@ export const keyEndMsMax = removalTimeMsMax
  */
 export const keyNamesCountedMax = 100
 
+/**
+ * Bytes of operations that one transaction carries out, exceeded by at most one request: a slow disk writes them well within
+ * the time after which a writer counts as hanging.
+ */
+export const bytesInOneCommitMax = 32 * 1024 * kibibyte
+
 /** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
 export const bytesQueuedByClientMax = 64 * 1024 * kibibyte
 
@@ -192,6 +198,14 @@ export const bytesQueuedByClientMax = 64 * 1024 * kibibyte
  * so that the next one can still answer.
  */
 export const writerAnswerMsMax = commitDeadlineMs + 2000
+
+/**
+ * The writer forgets a worker, or a tool, that has not been connected for so long, and with it the outcomes of its last
+ * requests: it ended, or was replaced. So a request that is older has an unknown outcome.
+ */
+export const writerClientGoneMs = 30_000
+
+assert(writerClientGoneMs > writerAnswerMsMax)
 
 /**
  * Writers that a request is sent to, one after the death of the other, before its outcome is reported as unknown: it may be

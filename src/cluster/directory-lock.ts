@@ -2,7 +2,7 @@
  * The lock on a data directory: one service, or one tool, uses it at a time. It is a lock on the file `lock` in the
  * directory (flock, through util-linux's program of that name), held by an open file description that every process
  * that may open the store inherits. So the kernel releases it when the last of them is gone, however it died: a new
- * service cannot open the store while an orphaned worker of the last one may still be writing.
+ * service cannot open the store while an orphaned writer of the last one may still be at work.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'

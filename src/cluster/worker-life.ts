@@ -190,6 +190,7 @@ export class WorkerLife {
   }
 
   sendHeartbeat(): void {
+    // Whether anything can be written, the writer says.
     sendToParent({ kind: 'heartbeat', writable: true, storeProblem: this.#storeProblem() })
   }
 

@@ -5,8 +5,7 @@
  * a signal during a start, is not a special case.
  *
  * Workers are replaced one at a time, and a new one serves for a moment before an old one drains. If it dies before it
- * serves, or young while the replacement is in progress, the former desired state is restored. Exactly one of the
- * serving workers removes expired topics.
+ * serves, or young while the replacement is in progress, the former desired state is restored.
  */
 import type { Logger } from '../ops/log.js'
 import type { Child, End } from './child.js'

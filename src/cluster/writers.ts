@@ -67,10 +67,19 @@ export class Writers {
 
   constructor(options: WritersOptions) {
     this.#options = options
-    const watched = (): readonly Child[] => (this.#current?.child.state === 'serving' ? [this.#current.child] : [])
-    watchSilence(watched, silentMsMax, (child, silentMs) =>
-      child.end(`it hangs, or its disk does: nothing was heard from it for ${silentMs} ms`),
+    watchSilence(
+      () => this.#loaded(),
+      silentMsMax,
+      (child, silentMs) => child.end(`it hangs, or its disk does: nothing was heard from it for ${silentMs} ms`),
     )
+  }
+
+  /** The writer, and its spare once that has loaded: those that send heartbeats. */
+  #loaded(): readonly Child[] {
+    const [writer, spare] = [this.#current?.child, this.#spare?.child]
+    const loaded = (child: Child | undefined, is: boolean): readonly Child[] =>
+      child !== undefined && is ? [child] : []
+    return [...loaded(writer, writer?.state === 'serving'), ...loaded(spare, spare?.version !== undefined)]
   }
 
   /** The process that writes; undefined while there is none. */
@@ -95,6 +104,7 @@ export class Writers {
    * @throws Error when the new one cannot take over; one with the former code and settings writes then
    */
   async replace(start: Start): Promise<void> {
+    if (this.#failedStarts > 0) throw new Error('no writer can open the store at the moment: see the log')
     const next = this.#load(start)
     await next.loaded
     await this.#inTurn(() => this.#replaceBy(next))
@@ -187,9 +197,10 @@ export class Writers {
     void this.#inTurn(() => this.#takeOver(start))
   }
 
-  #onSpareEnd({ start }: Writer): void {
+  #onSpareEnd({ child, start }: Writer): void {
     this.#spare = undefined
     if (this.#isEnding || this.#isReplacing || this.#current === undefined) return
+    this.#options.log.warn({ writer: child.process.pid }, 'the spare writer ended; another one is started')
     this.#loadSpareLater(start)
   }
 
@@ -199,6 +210,7 @@ export class Writers {
       const spare = this.#spare
       this.#spare = undefined
       if (this.#failedStarts > 0) await sleep(Math.min(startDelayMs * 2 ** (this.#failedStarts - 1), startDelayMsMax))
+      if (this.#isEnding) return
       try {
         this.#restarts++
         const writer = spare ?? this.#load(start)

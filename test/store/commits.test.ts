@@ -3,7 +3,7 @@
  * of their own in place of lmdb's, which fail when the test says so.
  */
 import t, { type Test } from 'tap'
-import { operationsInOneCommitMax } from '../../dist/limits.js'
+import { bytesInOneCommitMax, operationsInOneCommitMax } from '../../dist/limits.js'
 import { now } from '../../dist/store/clock.js'
 import { Commits } from '../../dist/store/lmdb/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/disk-room.js'
@@ -106,6 +106,17 @@ await t.test('a transaction ends with the first write that reaches the bound, an
   await commits.close()
 })
 
+await t.test('a transaction ends with the first write that reaches the bound in bytes', async (t) => {
+  const { commits, steps } = trial(t.fail)
+  const sizes = [bytesInOneCommitMax - 1, 1, 1, bytesInOneCommitMax + 1, 1]
+  await Promise.all(
+    sizes.map((bytes, i) => commits.run(() => void steps.push(`${i}`), { ...smallWrite, bytes, grows: true })),
+  )
+  const groups = steps.join(' ').split(' put end on disk committed')
+  t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
+  await commits.close()
+})
+
 await t.test('writes are settled in their order, after their transaction and before the next one', async (t) => {
   const { commits, steps } = trial(t.fail)
   const submit = (name: string, size = smallWrite): void =>
@@ -137,13 +148,22 @@ await t.test('during a pause writes wait, and they are carried out on resume', a
   const { commits, steps } = trial(t.fail)
   const before = commits.run(() => 'before')
   commits.pauseWrites()
+  t.equal(steps.at(-1), 'committed', 'what waited has been carried out when the pause begins')
+  t.equal(await before, 'before')
   const during = commits.run(() => 'during')
-  t.notOk(await isSettled(Promise.race([before, during])), 'one that waited when the pause began, and a later one')
-  t.strictSame(steps, [], 'there is no transaction')
-  t.match(commits.stats, { inFlight: 2, writes: 2 })
+  t.notOk(await isSettled(during), 'a later one waits')
+  t.equal(commitCount(commits), 1, 'there is no other transaction')
+  t.match(commits.stats, { inFlight: 1, writes: 2 })
   commits.resumeWrites()
-  t.strictSame(await Promise.all([before, during]), ['before', 'during'])
-  t.equal(commitCount(commits), 1, 'together')
+  t.equal(await during, 'during')
+  for (let pause = 0; pause < 3; pause++) {
+    const waiting = commits.run(() => pause)
+    commits.pauseWrites()
+    commits.resumeWrites()
+    commits.pauseWrites()
+    t.equal(await waiting, pause, 'pauses in succession do not hold writes up')
+    commits.resumeWrites()
+  }
   await commits.close()
 })
 

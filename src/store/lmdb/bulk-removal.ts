@@ -86,8 +86,8 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
   }
 
   /**
-   * Runs the batches of this process one after the other: a commit holds only one, however many bulk removals there
-   * are.
+   * Runs the batches of this process one after the other, so that they do not fill a commit, however many bulk removals
+   * there are.
    */
   #afterLastBatch(batch: () => Promise<number>): Promise<number> {
     const removed = this.#lastBatch.then(batch)

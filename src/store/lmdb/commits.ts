@@ -10,7 +10,7 @@
  * once, every write is rejected, and the process is expected to end.
  */
 import { createHistogram, secondsBounds } from '../../histogram.js'
-import { operationsInOneCommitMax } from '../../limits.js'
+import { bytesInOneCommitMax, operationsInOneCommitMax } from '../../limits.js'
 import { turnMs } from '../../turn-clock.js'
 import { batchBounds, type CommitStats, StoreError } from '../store.js'
 import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
@@ -128,8 +128,12 @@ export class Commits {
     this.#schedule()
   }
 
-  /** Later writes, and those that wait, wait until `resumeWrites`. No write is in flight then. */
+  /**
+   * Carries out what waits, as far as one transaction does, so that pauses in quick succession do not hold writes up. Later
+   * writes wait until `resumeWrites`; no transaction is open meanwhile.
+   */
   pauseWrites(): void {
+    this.#commitNext()
     this.#isPaused = true
   }
 
@@ -177,10 +181,11 @@ export class Commits {
     const group: Waiting[] = []
     const refused: Waiting[] = []
     let operations = 0
+    let sizeBytes = 0
     let reservedBytes = 0
     let taken = 0
     for (const waiting of this.#waiting) {
-      if (operations >= operationsInOneCommitMax) break
+      if (operations >= operationsInOneCommitMax || sizeBytes >= bytesInOneCommitMax) break
       const { size } = waiting.write
       const bytes = this.#room?.reserve(size) ?? 0
       if (bytes === 'later') break
@@ -191,6 +196,7 @@ export class Commits {
       }
       group.push(waiting)
       operations += size.operations
+      sizeBytes += size.bytes
       reservedBytes += bytes
     }
     if (taken === this.#waiting.length) this.#waiting = []

@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bytesQueuedByClientMax, operationsInOneCommitMax } from '../../../limits.js'
+import { bytesQueuedByClientMax, operationsInOneCommitMax, writerClientGoneMs } from '../../../limits.js'
 import type { BatchResult, StoreError } from '../../store.js'
 import type { Commits, Task } from '../commits.js'
 import { smallWrite } from '../disk-room.js'
@@ -14,9 +14,6 @@ import { ByteReader, ByteWriter } from './bytes.js'
 import { frameHeadBytes, readFrames } from './frames.js'
 import type { Receipt, Receipts } from './receipts.js'
 import { protocolVersion, type Request, readRequest } from './wire.js'
-
-/** The receipts of a client that has not come back for so long are dropped: it ended, or was replaced. */
-const clientGoneMs = 30_000
 
 /** How long the last answers of a writer that ends may take to leave. */
 const lastAnswersMs = 1000
@@ -54,7 +51,7 @@ export class Desk {
   constructor(options: DeskOptions) {
     this.#options = options
     for (const name of options.receipts.names()) this.#gone.set(name, performance.now())
-    this.#forgetting = setInterval(() => this.#forgetGone(), clientGoneMs / 3)
+    this.#forgetting = setInterval(() => this.#forgetGone(), writerClientGoneMs / 3)
     this.#forgetting.unref()
   }
 
@@ -200,7 +197,7 @@ export class Desk {
   #forgetGone(): void {
     const { commits, receipts } = this.#options
     const names = [...this.#gone].flatMap(([name, sinceMs]) =>
-      performance.now() - sinceMs > clientGoneMs ? [name] : [],
+      performance.now() - sinceMs > writerClientGoneMs ? [name] : [],
     )
     if (names.length === 0) return
     for (const name of names) this.#gone.delete(name)
@@ -212,7 +209,9 @@ export class Desk {
         },
         { ...smallWrite, operations: names.length },
       )
-      .catch(() => {})
+      .catch(() => {
+        for (const name of names) if (!this.#connections.has(name)) this.#gone.set(name, performance.now())
+      })
   }
 }
 

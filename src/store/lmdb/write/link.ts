@@ -7,7 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { writerAnswerMsMax, writerSendsMax } from '../../../limits.js'
+import { writerAnswerMsMax, writerClientGoneMs, writerSendsMax } from '../../../limits.js'
 import { turnMs } from '../../../turn-clock.js'
 import { type BatchResult, StoreError, type TopicStore, type WriteOperation } from '../../store.js'
 import { ByteReader, ByteWriter } from './bytes.js'
@@ -228,7 +228,7 @@ export class WriterLink implements Pick<TopicStore, 'write'> {
   #giveUp(problem: string): void {
     const reason = `${problem}: restart the service`
     this.#isClosed = true
-    for (const pending of [...this.#pending.values()]) this.#settle(pending, new StoreError('unavailable', reason))
+    for (const pending of [...this.#pending.values()]) this.#settle(pending, unanswered(pending, reason))
     this.#onUnusable(new Error(reason))
   }
 
@@ -237,6 +237,10 @@ export class WriterLink implements Pick<TopicStore, 'write'> {
     for (const pending of [...this.#pending.values()]) {
       const { number, frame, start, end } = pending
       if (number <= lastTaken || frame === undefined) continue
+      if (pending.sends > 0 && performance.now() - pending.sinceMs > writerClientGoneMs) {
+        this.#settle(pending, unanswered(pending, 'the writer may have forgotten what came of it'))
+        continue
+      }
       if (pending.sends >= writerSendsMax) {
         this.#settle(pending, new StoreError('unknown_outcome', `${pending.sends} writers ended before they answered`))
         continue
@@ -272,8 +276,9 @@ export class WriterLink implements Pick<TopicStore, 'write'> {
     if (this.#pending.size === 0 || this.#progressAtMs > lateMs) return
     for (const pending of [...this.#pending.values()]) {
       if (pending.sinceMs > lateMs) break
-      const unanswered = `no writer answered within ${writerAnswerMsMax} ms`
-      this.#settle(pending, new StoreError(pending.sends > 0 ? 'unknown_outcome' : 'unavailable', unanswered))
+      // The frame of this turn may still be sent.
+      if (pending.frame === undefined) break
+      this.#settle(pending, unanswered(pending, `no writer answered within ${writerAnswerMsMax} ms`))
     }
   }
 }
@@ -284,6 +289,11 @@ function answer({ caller, reject }: Pending, outcome: Outcome): void {
   else if (typeof outcome !== 'boolean' && caller.operations !== undefined) {
     caller.resolve(resultOf(outcome, caller.operations))
   } else reject(new Error('the writer answered another request'))
+}
+
+/** What is known of a request that nobody has answered. */
+function unanswered({ sends }: Pending, reason: string): StoreError {
+  return new StoreError(sends > 0 ? 'unknown_outcome' : 'unavailable', reason)
 }
 
 function closedError(): StoreError {
