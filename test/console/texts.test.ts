@@ -110,6 +110,16 @@ t.test('workers that died are bad news for ten minutes', (t) => {
   t.end()
 })
 
+t.test('the writer, and those that died; nothing where the engine has none', (t) => {
+  t.match(facts('topicd_writer_up 1\ntopicd_writer_restarts_total 0'), {
+    Writer: 'runs',
+    'Writers replaced after they died': '0',
+  })
+  t.match(facts('topicd_writer_up 0'), { Writer: 'none runs: writes wait for it!' })
+  t.notMatch(Object.keys(facts()).join(), /Writer/)
+  t.end()
+})
+
 t.test('the last reload, with its time by the clock of the service', (t) => {
   const reload = (successful: number, startedS = 1): string =>
     facts(

@@ -31,7 +31,8 @@ export function factsOf(basis: FactsBasis): Fact[] {
     versionFact(basis),
     { name: 'Node.js', text: node?.replace(/^v/, '') ?? unknown },
     workersFact(reading),
-    restartsFact(basis),
+    restartsFact('Workers replaced after they died', ({ restarts }) => restarts, basis),
+    ...writerFacts(basis),
     { name: 'Started', text: startedS === undefined ? unknown : ago(startedS, reading) },
     reloadFact(reading),
     ...backupFact(reading),
@@ -57,14 +58,29 @@ function versionFact({ reading: { version }, pageVersion }: FactsBasis): Fact {
 }
 
 /** Bad only for as long as charts are kept: one that died a year ago needs nobody. */
-function restartsFact({ reading, first }: FactsBasis): Fact {
-  const { restarts, startedS, serviceS } = reading
-  const name = 'Workers replaced after they died'
+function restartsFact(
+  name: string,
+  restartsIn: (reading: Reading) => number | undefined,
+  { reading, first }: FactsBasis,
+): Fact {
+  const { startedS, serviceS } = reading
+  const restarts = restartsIn(reading)
   if (restarts === undefined) return { name, text: unknown }
   const isYoung = startedS !== undefined && serviceS - startedS < historyS
-  const lately = isYoung ? restarts : restarts - (first.restarts ?? restarts)
+  const lately = isYoung ? restarts : restarts - (restartsIn(first) ?? restarts)
   if (lately <= 0) return { name, text: whole(restarts) }
   return { name, text: `${whole(restarts)}, ${whole(lately)} of them lately`, isBad: true }
+}
+
+/** None where the engine has no writer. */
+function writerFacts(basis: FactsBasis): Fact[] {
+  const { writerUp } = basis.reading
+  if (writerUp === undefined) return []
+  const name = 'Writer'
+  return [
+    writerUp > 0 ? { name, text: 'runs' } : { name, text: 'none runs: writes wait for it', isBad: true },
+    restartsFact('Writers replaced after they died', ({ writerRestarts }) => writerRestarts, basis),
+  ]
 }
 
 /** The primary's version is a fact of its own, so the workers' are named where they differ. */

@@ -29,6 +29,9 @@ export interface Reading {
   readonly workers: number | undefined
   readonly workerVersions: readonly { readonly version: string; readonly workers: number }[]
   readonly restarts: number | undefined
+  /** Whether a writer runs, 1 or 0; undefined where the engine has none. */
+  readonly writerUp: number | undefined
+  readonly writerRestarts: number | undefined
   readonly reload: { readonly successful: boolean; readonly successS: number } | undefined
   readonly backupS: number | undefined
   readonly certificateEndS: number | undefined
@@ -62,6 +65,8 @@ export function readingOf(text: string, times: Pick<Reading, 'atS' | 'tookS' | '
       .samples('topicd_workers_by_version')
       .map(({ labels: { version = 'unknown' }, value }) => ({ version, workers: value })),
     restarts: sum('topicd_worker_restarts_total'),
+    writerUp: sum('topicd_writer_up'),
+    writerRestarts: sum('topicd_writer_restarts_total'),
     reload: reloadOf(metrics),
     backupS: sum('topicd_last_backup_timestamp_seconds'),
     certificateEndS: sum('topicd_certificate_end_timestamp_seconds'),

@@ -62,7 +62,7 @@ function beforeAndAfter(figures: Figures, early: string, late: string): string {
 export const proofs: Readonly<Record<string, Proof>> = {
   kills: {
     claim:
-      'SIGKILLs of workers and primaries under load lose no acknowledged write, and show no stale read and no part of a batch',
+      'SIGKILLs of workers, writers and primaries under load lose no acknowledged write, and show no stale read and no part of a batch',
     test: 'durability/crash.long',
     environment: () => ({ TORTURE_SECONDS: '120', SILENCE_MS_MAX: '1000' }),
     counted: 'kills',
@@ -70,7 +70,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     roundSeconds: 130,
     roundSecondsMax: 600,
     summary: (f) =>
-      `${number(f.kills)} kills, ${number(f.primaries)} of them of primaries; ${number(f.restartsDone)} rolling restarts completed ` +
+      `${number(f.kills)} kills, ${number(f.writers)} of them of writers and ${number(f.primaries)} of primaries; ${number(f.restartsDone)} rolling restarts completed ` +
       `and ${number(f.restartsBrokenOff)} broken off; ${number(f.acknowledged)} acknowledged writes, ${number(f.batches)} batches, ` +
       `${number(f.groups)} removals by selector, ${number(f.reads)} reads and ${number(f.pages)} pages: ${number(f.violations)} writes ` +
       `lost or reads stale, ${number(f.parts)} parts of batches, ${number(f.refused)} refusals. Beside: keys ${number(f.keys)}, check ` +
