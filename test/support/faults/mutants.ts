@@ -29,7 +29,7 @@ export const mutants: readonly Mutant[] = [
     fault: 'the outcomes of requests are not stored with what they did',
     file: 'store/lmdb/write/receipts.js',
     from: 'this.#table.putSync(receipt.name, receipt.record());',
-    to: '',
+    to: ';',
     test: 'durability/commit-failure.long',
     finds: /the next writer knows from the receipt/,
   },
