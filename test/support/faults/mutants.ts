@@ -222,8 +222,8 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/disk-room.js',
     from: '#fits({ grows }, bytes) {',
     to: '#fits({ grows }, bytes) { if (bytes > 0) return true;',
-    test: 'durability/full-disk.long',
-    finds: /then they are answered/,
+    test: 'store/disk-room',
+    finds: /not even alone/,
   },
 ]
 
