@@ -216,6 +216,12 @@ export const writerSendsMax = 3
 /** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
 export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
 
+/**
+ * Changes that the log keeps: some 50 MB, and at 1,000 changes a second a quarter of an hour, in which a client can be
+ * away without starting over.
+ */
+export const changesKeptDefault = 1_000_000
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { originsOf, originsProblem } from './http/origins.js'
-import { pageBytesMaxMax } from './limits.js'
+import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
 import { quoted } from './quoted.js'
 import { addressProblem, redactAddress } from './store/address.js'
 
@@ -112,6 +112,13 @@ export const settingTable = {
     min: 1,
     max: 10_000,
     help: 'most operations in a batch; a worker does nothing else for some µs each',
+  },
+  'changes-kept': {
+    kind: 'number',
+    default: String(changesKeptDefault),
+    min: 0,
+    max: 1_000_000_000,
+    help: 'changes of topics that the log keeps, some 50 bytes each; 0 turns it off',
   },
   'disk-free-bytes-min': {
     kind: 'number',

@@ -62,7 +62,7 @@ export type FromChild =
   | { readonly kind: 'keysLoaded'; readonly id: number }
 
 /** Where the topics are stored, as settings: all that a tool needs. */
-export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin'>
+export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin' | 'changesKept'>
 
 /** The last message to a tool: its work, with the connection as the message's handle, or on `connectionDescriptor`. */
 export interface ToolMessage {

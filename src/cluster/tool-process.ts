@@ -81,8 +81,8 @@ class ToolProcess {
    * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
    * `#run`.
    */
-  async #open({ store, data, diskFreeBytesMin }: StoreLocation): Promise<void> {
-    const options = { directory: data, readsInOrder: true, disk: { freeBytesMin: diskFreeBytesMin } }
+  async #open({ store, data, diskFreeBytesMin, changesKept }: StoreLocation): Promise<void> {
+    const options = { directory: data, readsInOrder: true, disk: { freeBytesMin: diskFreeBytesMin }, changesKept }
     this.#opening = openStore(store, options, this.#hasWriter ? () => connectToWriter(data) : undefined)
     await this.#openedStore()
     sendToParent({ kind: 'opened' })

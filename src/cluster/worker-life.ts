@@ -111,6 +111,7 @@ export class WorkerLife {
       socketCount: () => this.#serving?.server.connections() ?? 0,
       sharers: config.workers,
       fencedReads: config.fencedReads,
+      changesKept: config.changesKept,
       onUnusable: (reason: Error) => this.#onUnusable(reason),
     }
     const store = await openStore(config.store, options, () => connectToWriter(config.data))

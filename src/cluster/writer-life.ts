@@ -58,11 +58,12 @@ export class WriterLife {
 
   async #open(): Promise<Opened> {
     if (this.#config === undefined) throw new Error('the primary has sent no settings')
-    const { data, diskFreeBytesMin } = this.#config
+    const { data, diskFreeBytesMin, changesKept } = this.#config
     const writer = openLmdbWriter({
       directory: data,
       onBroken: (reason) => this.#onBroken(reason),
       disk: { freeBytesMin: diskFreeBytesMin },
+      changesKept,
     })
     const server = await listenForWorkers(data, (socket) => writer.accept(socket))
     return { writer, server, sweeper: new ExpirySweeper(writer.store, this.#log) }

@@ -17,7 +17,7 @@ export const importTopics: Command = {
   details:
     'It reads standard input. Importing a line again changes nothing. A wrong line is named, with what is wrong, and ends the import with 1; so does an export that was cut off.',
   operands: [],
-  settings: storeSettings,
+  settings: [...storeSettings, 'changes-kept'],
   flags: {
     'from-line': { kind: 'number', default: '1', min: 1, max: Number.MAX_SAFE_INTEGER, help: 'first line to import' },
     'with-keys': { kind: 'switch', default: 'false', help: 'API keys as well' },

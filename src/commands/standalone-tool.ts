@@ -54,7 +54,7 @@ function endOf(child: ChildProcess): Promise<End> {
  * @param lock the lock on the data directory, which is released at the end; undefined for a store that needs none
  */
 export function runAlone(
-  { data, store, diskFreeBytesMin }: StoreLocation,
+  { data, store, diskFreeBytesMin, changesKept }: StoreLocation,
   lock: DirectoryLock | undefined,
   tool: string,
   options: unknown,
@@ -68,7 +68,7 @@ export function runAlone(
   const stream = (child.stdio as readonly unknown[])[connectionDescriptor] as Socket
   stream.on('error', () => {})
   const messages: readonly ToTool[] = [
-    { kind: 'start', config: { data, store, diskFreeBytesMin } },
+    { kind: 'start', config: { data, store, diskFreeBytesMin, changesKept } },
     { kind: 'open' },
     { kind: 'tool', tool, options },
   ]

@@ -118,9 +118,12 @@ async function reloadUnderLoad(server: Server, proxy: RunningProxy): Promise<Loa
   return load
 }
 
+/** Kills after which a worker must have had requests. */
+const killsMax = 5
+
 /**
- * Stops a worker until it has requests that it cannot answer, and kills it then. If the worker holds the lock of the
- * store's writers, all writes wait; if none of its connections is used, the service kills it after a while.
+ * Stops a worker until it has requests that it cannot answer, and kills it then. If none of its connections is used, the
+ * service kills it after a while.
  */
 async function killUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
   await until('both workers serve', async () => ((await isReady(server)) ? true : undefined))
@@ -181,7 +184,11 @@ for (const name of proxyNames) {
     })
 
     await t.test('what fails of a worker that dies is what the page says', { timeout: hangMs }, async (t) => {
-      const { answered, failures } = await killUnderLoad(server, proxy)
+      let { answered, failures } = await killUnderLoad(server, proxy)
+      // The proxy may have used the connections of the other worker alone.
+      for (let kills = 1; failures.length === 0 && kills < killsMax; kills++) {
+        ;({ answered, failures } = await killUnderLoad(server, proxy))
+      }
       t.comment(`${answered} requests, ${failures.length} failed, as ${failures[0]}`)
       t.ok(failures.length > 0, 'it had some')
       t.ok(failures.length <= clients, 'each client lost one at most')

@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
+import { logPositionOf } from '../../dist/store/lmdb/change-log.js'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -31,6 +32,10 @@ function record(value: number): Buffer {
 }
 
 const number = ({ meta }: Environment, name: string): number | undefined => meta.get(name)?.readDoubleBE()
+
+function lastVersion({ changes }: Environment): number | undefined {
+  return [...changes.getKeys({ reverse: true, limit: 1 })].map(logPositionOf)[0]?.version
+}
 
 const versionOf = ({ items }: Environment, topic: string): number | undefined =>
   items.json.getEntry(path(topic))?.version
@@ -66,8 +71,9 @@ async function makeFormer(directory: string): Promise<void> {
     await single.add(store, creation(path('plain'), 'json'))
     await single.add(store, creation(path('propertied'), 'json', { note: 'x' }))
   })
-  await inside(directory, ({ meta, items, root }) =>
-    root.transactionSync(() => {
+  await inside(directory, (environment) =>
+    environment.root.transactionSync(() => {
+      const { meta, items } = environment
       for (const [topic, version] of [
         ['plain', 1],
         ['propertied', 2],
@@ -76,10 +82,16 @@ async function makeFormer(directory: string): Promise<void> {
         if (item === undefined) throw new Error(`${topic} is missing`)
         void items.json.put(path(topic), Buffer.from(item), version)
       }
-      for (const name of ['lastVersion', 'conversionVersion']) meta.removeSync(name)
+      meta.removeSync('conversionVersion')
+      forgetLog(environment)
       meta.putSync('format', record(1))
     }),
   )
+}
+
+/** Within a transaction: as a program does that writes no log. */
+function forgetLog({ changes }: Environment): void {
+  for (const key of [...changes.getKeys({})]) changes.removeSync(key)
 }
 
 await t.test('every change of a topic has a greater version than all before it', async (t) => {
@@ -96,7 +108,7 @@ await t.test('every change of a topic has a greater version than all before it',
   await inside(directory, (environment) => {
     t.equal(versionOf(environment, 'a'), first + 2, 'the clock stepped back')
     t.equal(versionOf(environment, 'b'), first + 3, 'its value is not retained')
-    t.equal(number(environment, 'lastVersion'), first + 3)
+    t.equal(lastVersion(environment), first + 3)
   })
   await withStore(directory, async (store, clock) => {
     clock.wallMs += 1
@@ -120,10 +132,10 @@ await t.test('a store of the format without versions is converted once, and no t
   await makeFormer(directory)
   const beforeMs = Date.now()
   const conversion = await inside(directory, (environment) => {
-    t.equal(number(environment, 'format'), 2)
+    t.equal(number(environment, 'format'), 3)
     t.equal(versionOf(environment, 'plain'), 1)
     t.equal(versionOf(environment, 'propertied'), 2)
-    t.equal(number(environment, 'lastVersion'), number(environment, 'conversionVersion'))
+    t.equal(lastVersion(environment), number(environment, 'conversionVersion'))
     return number(environment, 'conversionVersion') ?? 0
   })
   t.ok(conversion >= beforeMs * 1024 && conversion <= (Date.now() + 1) * 1024, 'its moment is that of the conversion')
@@ -170,14 +182,15 @@ await t.test('of requests that share a commit, one finds the version that they n
 await t.test('a conversion that did not commit is made by the next opening', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeFormer(directory)
-  await inside(directory, ({ meta, root }) =>
-    root.transactionSync(() => {
+  await inside(directory, (environment) =>
+    environment.root.transactionSync(() => {
       // What a process that was killed before its commit leaves: nothing of its transaction.
-      meta.putSync('format', record(1))
-      for (const name of ['lastVersion', 'conversionVersion']) meta.removeSync(name)
+      environment.meta.putSync('format', record(1))
+      environment.meta.removeSync('conversionVersion')
+      forgetLog(environment)
     }),
   )
-  t.equal(await inside(directory, (environment) => number(environment, 'format')), 2)
+  t.equal(await inside(directory, (environment) => number(environment, 'format')), 3)
   t.strictSame(await findings(directory), [])
 })
 
@@ -202,9 +215,38 @@ await t.test('a check finds versions that cannot be', async (t) => {
   }
   await plant(last)
   t.strictSame(await findings(directory), [])
-  await inside(directory, ({ meta }) => meta.putSync('lastVersion', record(1)))
+  await inside(directory, (environment) =>
+    environment.root.transactionSync(() => {
+      forgetLog(environment)
+      environment.changes.putSync(Buffer.concat([record(1), record(0)]), Buffer.alloc(0))
+    }),
+  )
   t.match(await findings(directory), [
     `the last version, 1, is less than that of the conversion, ${conversion}`,
     `item at "a": its version is ${last}, but the last one is 1`,
   ])
+})
+
+await t.test('a store of the format without a log goes on from its last version', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  await withStore(directory, async (store) => {
+    await single.add(store, creation(path('a'), 'json'))
+  })
+  const last = startMs * 1024
+  const conversion = await inside(directory, (environment) =>
+    environment.root.transactionSync(() => {
+      forgetLog(environment)
+      environment.meta.putSync('lastVersion', record(last))
+      environment.meta.putSync('format', record(2))
+      return number(environment, 'conversionVersion')
+    }),
+  )
+  await inside(directory, (environment) => {
+    t.equal(number(environment, 'format'), 3)
+    t.equal(lastVersion(environment), last + 1, 'it is later than the machine’s clock')
+    t.equal(number(environment, 'lastVersion'), undefined)
+    t.equal(number(environment, 'conversionVersion'), conversion)
+    t.equal(versionOf(environment, 'a'), last)
+  })
+  t.strictSame(await findings(directory), [])
 })

@@ -1,6 +1,6 @@
 /**
- * A backup: copy one snapshot, compacted → open the copy and check everything in it → flush it to disk → give it its
- * name. So a file of that name is always complete and was found sound. Until then the copy is in a directory beside it,
+ * A backup: copy one snapshot, compacted → open the copy, check everything in it and take its id away → flush it to
+ * disk → give it its name. So a file of that name is always complete and was found sound. Until then the copy is in a directory beside it,
  * which is removed on failure.
  *
  * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
@@ -10,7 +10,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, statfsSync, statSync, truncat
 import { dirname } from 'node:path'
 import type { BackupDone, Finding } from '../store.js'
 import { check } from './check.js'
-import { type Environment, openEnvironment } from './environment.js'
+import { type Environment, forgetStoreId, openEnvironment } from './environment.js'
 import { dataFile, flush } from './files.js'
 import { moveToNew } from './move-to-new.js'
 
@@ -144,6 +144,7 @@ async function checkCopy(directory: string, onProgress: OnProgress): Promise<num
     const { records } = await check(environment, report, (done, total) => onProgress('checking', done, total))
     const [finding] = findings
     if (finding !== undefined) throw unsound(finding)
+    forgetStoreId(environment)
     return records
   } finally {
     await environment.root.close()

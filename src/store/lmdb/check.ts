@@ -4,8 +4,8 @@
  * requests should not do this.
  *
  * Order: specifications, which determine how many items, update times and due entries there must be → items → update
- * times → due entries → API keys. Each count is compared with what must be there and with what the database itself
- * states.
+ * times → due entries → the log → API keys. Each count is compared with what must be there and with what the database
+ * itself states.
  */
 import { type Path, parsePath } from '../../topics/path.js'
 import { removalOf, retainsValue } from '../../topics/properties.js'
@@ -14,10 +14,10 @@ import { type TopicType, topicTypes, valueOfItem } from '../../topics/topic.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
 import { Cancelled, type Finding } from '../store.js'
 import { sliceMs, waitForSlice } from '../time-slices.js'
+import { VersionRules } from './check-versions.js'
 import type { Environment, Tree } from './environment.js'
 import { createOrder, type Entries, openSnapshot, type Snapshot } from './snapshot.js'
 import { type Details, decodeSpecification, type Specification } from './specification.js'
-import { readVersionRules, type VersionRules } from './versions.js'
 
 type Report = (finding: Finding) => void
 
@@ -76,7 +76,7 @@ class Checker {
     this.#report = report
     this.#onRecord = onRecord
     this.#reportRefused = reportRefused
-    this.#versions = readVersionRules(environment.meta, snapshot)
+    this.#versions = new VersionRules(environment, snapshot)
   }
 
   /** Examines everything; returns the number of records. */
@@ -87,6 +87,9 @@ class Checker {
     for (const type of topicTypes) items += await this.#checkItems(type)
     const updates = await this.#checkUpdates()
     const due = this.#checkDue()
+    const changes = await this.#versions.checkLog(this.#report)
+    this.#compare('records of the log', changes, this.#entries.changes)
+    // The log is left out: how many records a check examines should say how much is stored.
     return specifications + items + updates + due + this.#checkKeys()
   }
 
@@ -145,7 +148,7 @@ class Checker {
     const record = this.#environment.specifications.get(path, this.#snapshot)
     const specification = record && readable(record)
     if (specification?.type !== type) this.#report(`item of type ${type} at "${path}": there is no such specification`)
-    const wrong = this.#versions.problemOf(version)
+    const wrong = this.#versions.problemOf(path, version)
     if (wrong !== undefined) this.#report(`item at "${path}": ${wrong}`)
     const problem = itemProblem(path, type, item.toString())
     if (problem !== undefined) this.#report(`item at "${path}": ${problem}`)

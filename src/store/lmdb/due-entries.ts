@@ -10,13 +10,13 @@ import type { TopicType } from '../../topics/topic.js'
 import { type Clock, type Moment, wallMsOf } from '../clock.js'
 import { clauseWaitsMs } from '../remove-clauses.js'
 import { waitForSlice } from '../time-slices.js'
+import { loggedBytesMax } from './change-log.js'
 import type { Commits } from './commits.js'
 import type { WriteSize } from './disk-room.js'
 import { type Environment, recordVersion } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
 import { type Details, dueKey, dueMsOfKey, encodeSpecification, readSpecification } from './specification.js'
 import type { TopicChanges } from './topic-changes.js'
-import { removal } from './topic-records.js'
 
 /** Entries that are examined, and settled, in one transaction. */
 const entriesPerSlice = 200
@@ -103,7 +103,7 @@ export class DueEntries {
         let removed = 0
         for (const { entry, evaluated } of found) {
           if (evaluated === undefined) void due.remove(entry.key)
-          else if (this.#settleOne(evaluated)) removed++
+          else if (this.#settleOne(evaluated, changes)) removed++
         }
         return removed
       })
@@ -126,10 +126,10 @@ export class DueEntries {
   }
 
   /** @returns whether its topic was removed */
-  #settleOne(evaluated: Evaluated): boolean {
+  #settleOne(evaluated: Evaluated, changes: TopicChanges): boolean {
     const { key, path, stored, isDue, clauseSelector } = evaluated
     if (isDue && clauseSelector === undefined) {
-      removal(this.#environment, path, stored)
+      changes.remove(path, stored)
       return true
     }
     const atMs = isDue ? clauseWaitsMs : evaluated.dueMs
@@ -169,7 +169,8 @@ export class DueEntries {
   /** A change of an entry writes the specification again. */
   #sizeOf(entries: readonly Entry[]): WriteSize {
     const { specifications } = this.#environment
-    const bytesOf = ({ path }: Entry): number => specifications.getBinaryFast(path)?.length ?? 0
+    const bytesOf = ({ path }: Entry): number =>
+      loggedBytesMax(path) + (specifications.getBinaryFast(path)?.length ?? 0)
     const bytes = this.#snapshots.alone(() => entries.reduce((sum, entry) => sum + bytesOf(entry), 0))
     return { operations: entries.length, bytes, grows: false }
   }

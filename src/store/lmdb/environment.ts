@@ -15,6 +15,7 @@
  * - The same files are never opened twice in one process, nor on a network file system.
  * - The system reads far ahead on some disks, which ruins a service whose file does not fit in memory (read-ahead.ts).
  */
+import { randomInt } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
@@ -22,15 +23,17 @@ import { keyBytesMax, mapBytes } from '../../limits.js'
 import { decodeKey, writeKey } from '../../topics/key.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
+import { nextVersion } from '../../topics/version.js'
 import { now } from '../clock.js'
 import { StoreUnusable } from '../store.js'
+import { beginLog, type LogTable } from './change-log.js'
 import { beginCreation, endCreation, isUnfinished } from './creation.js'
 import type { TreePages } from './disk-room.js'
 import { dataFile } from './files.js'
 import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
-import { beginVersions, readConversionVersion } from './versions.js'
+import { putConversionVersion, readConversionVersion } from './versions.js'
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
@@ -49,9 +52,10 @@ export type Table = Database<Buffer, string>
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where tracked
  *     due              time and number → path of the topic that is due     (expiry.ts)   time: 0 while its clause waits
+ *     changes          commits, in their order → keys of the topics that each changed (change-log.ts)
  *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
  *     receipts         client of the writer → outcomes that it may not have yet (write/receipts.ts)
- *     meta             counters, the clock, the last version of a topic, and the version of this format
+ *     meta             counters, the clock, the id of the store, and the version of this format
  */
 export interface Environment {
   readonly root: RootDatabase
@@ -59,6 +63,7 @@ export interface Environment {
   readonly items: Readonly<Record<TopicType, Tree>>
   readonly updates: Tree
   readonly due: Database<Buffer, Buffer>
+  readonly changes: LogTable
   readonly keys: Table
   readonly keyUses: Table
   readonly receipts: Table
@@ -87,7 +92,7 @@ interface TreeStats {
 
 /** The size of all pages in use, in bytes: about the size of a compacted copy. */
 export function bytesUsed(environment: Environment): number {
-  const { root, specifications, items, updates, due, keys, keyUses, receipts, meta } = environment
+  const { root, specifications, items, updates, due, changes, keys, keyUses, receipts, meta } = environment
   let bytes = 0
   for (const database of [
     root,
@@ -96,6 +101,7 @@ export function bytesUsed(environment: Environment): number {
     items.string,
     updates,
     due,
+    changes,
     keys,
     keyUses,
     receipts,
@@ -117,8 +123,8 @@ export function treePages({ specifications, items, updates, due }: Environment):
   return [item, ...others].reduce((all, tree) => ({ levels: all.levels + tree.levels, pages: all.pages + tree.pages }))
 }
 
-/** The version of the stored format; a store without one has version 1, in which topics had no versions. */
-const formatVersion = 2
+/** The version of the stored format. Until version 2, or none, topics had no versions; until version 3, there was no log. */
+const formatVersion = 3
 
 const formatName = 'format'
 
@@ -172,9 +178,14 @@ export function openEnvironment(
     return root.openDB<Buffer, StoredKey>(options)
   }
   const table = (name: string): Table => root.openDB<Buffer, string>({ name, encoding: 'binary' })
+  const list = (name: string): LogTable =>
+    root.openDB<Buffer, Buffer>({ name, encoding: 'binary', keyEncoding: 'binary' })
   const meta = table('meta')
+  let changes: LogTable
   try {
-    requireFormat(meta, file, readOnly)
+    const format = requireKnownFormat(meta, file, readOnly)
+    changes = list('changes')
+    if (!readOnly) prepare(meta, changes, format)
     if (!readOnly && isUnfinished(file)) endCreation(file)
   } catch (error) {
     void root.close()
@@ -186,7 +197,8 @@ export function openEnvironment(
     specifications,
     items: { json: tree('json'), string: tree('string') },
     updates: tree('updates'),
-    due: root.openDB<Buffer, Buffer>({ name: 'due', encoding: 'binary', keyEncoding: 'binary' }),
+    due: list('due'),
+    changes,
     keys: table('keys'),
     keyUses: table('keyUses'),
     receipts: table('receipts'),
@@ -213,23 +225,56 @@ function transact(root: RootDatabase, callback: () => void): void {
 }
 
 /**
- * Ensures that the store has this program's format, before anything else in it is read or written. An earlier one is
- * converted by one transaction, so a process that is killed leaves it either as it was or converted.
+ * Ensures that this program knows the store's format, before anything else in it is read or written.
+ *
+ * @returns the version of the format
  */
-function requireFormat(meta: Table, file: string, readOnly: boolean): void {
+function requireKnownFormat(meta: Table, file: string, readOnly: boolean): number {
   const version = meta.get(formatName)?.readDoubleBE() ?? 0
-  if (version < formatVersion) {
-    if (readOnly) throw new StoreUnusable(`${file} has the format ${version}, and no writer has converted it`)
-    meta.transactionSync(() => {
-      beginVersions(meta, now().wallMs)
-      meta.putSync(formatName, numberRecord(formatVersion))
-    })
-  } else if (version > formatVersion) {
+  if (version > formatVersion) {
     throw new StoreUnusable(
       `${file} has the format ${version} of a newer topicd, and this one knows formats up to ${formatVersion}: ` +
         'run the newer one, or restore a backup from before the upgrade',
     )
   }
+  if (version < formatVersion && readOnly) {
+    throw new StoreUnusable(`${file} has the format ${version}, and no writer has converted it`)
+  }
+  return version
+}
+
+/** In `meta`, of the format without a log: the last version that a change took. */
+const formerLastName = 'lastVersion'
+
+/**
+ * Converts a store of an earlier format, and gives an id to one without. Each is one transaction, so a process that is
+ * killed leaves the store either as it was or converted.
+ */
+function prepare(meta: Table, changes: LogTable, format: number): void {
+  if (format < formatVersion) {
+    meta.transactionSync(() => {
+      const version = nextVersion(meta.get(formerLastName)?.readDoubleBE() ?? 0, now().wallMs)
+      if (format < 2) putConversionVersion(meta, version)
+      beginLog(changes, version)
+      meta.removeSync(formerLastName)
+      meta.putSync(formatName, numberRecord(formatVersion))
+    })
+  }
+  if (meta.get(storeIdName) === undefined) meta.putSync(storeIdName, numberRecord(1 + randomInt(storeIdMax)))
+}
+
+/**
+ * In `meta`: a random number, so that a position in the log of another store, or of this one before a restore, is not
+ * mistaken for one in this log. A backup has none, and gets one when it is opened as a store.
+ */
+const storeIdName = 'storeId'
+
+/** The largest range of `randomInt`. */
+const storeIdMax = 2 ** 48 - 1
+
+/** Makes a backup of an open copy of the store. */
+export function forgetStoreId({ meta }: Environment): void {
+  meta.removeSync(storeIdName)
 }
 
 /** In `meta`: the last number that was taken for an entry in `due`. */

@@ -53,6 +53,8 @@ export interface LmdbOptions extends LmdbReadOptions {
   readonly onBroken?: (reason: Error) => void
   /** Without it, writes do not look at the disk's free space. */
   readonly disk?: DiskRoomOptions
+  /** How many changes the log keeps; 0 turns it off. */
+  readonly changesKept?: number
 }
 
 /** The store in the process that writes for all others. */
@@ -137,10 +139,10 @@ export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket):
 }
 
 function openHere(options: LmdbOptions, environment: Environment, hooks?: CommitHooks): OpenedHere {
-  const { directory, onBroken = () => {}, clock = now, disk } = options
+  const { directory, onBroken = () => {}, clock = now, disk, changesKept } = options
   const snapshots = snapshotsOf(environment, options)
   const room = disk && new DiskRoom(directory, disk, () => snapshots.alone(() => treePages(environment)))
-  const writing = createWriting(environment, clock, onBroken, room, hooks)
+  const writing = createWriting(environment, clock, onBroken, room, hooks, changesKept)
   const { commits } = writing
   const bulk = new BulkRemoval(environment, snapshots, writing.write)
   const expiry = new Expiry(environment, snapshots, commits, bulk.removeMatches, clock)

@@ -16,11 +16,11 @@ export interface Snapshot {
 
 /** The number of entries that each database states. */
 export type Entries = Readonly<
-  Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'keys' | 'keyUses', number>
+  Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'changes' | 'keys' | 'keyUses', number>
 >
 
 /** Opens a snapshot, which is held until `transaction.done()`. */
-export function openSnapshot({ specifications, items, updates, due, keys, keyUses }: Environment): {
+export function openSnapshot({ specifications, items, updates, due, changes, keys, keyUses }: Environment): {
   readonly snapshot: Snapshot
   readonly entries: Entries
 } {
@@ -33,6 +33,7 @@ export function openSnapshot({ specifications, items, updates, due, keys, keyUse
     string: entryCount(items.string),
     updates: entryCount(updates),
     due: entryCount(due),
+    changes: entryCount(changes),
     keys: entryCount(keys),
     keyUses: entryCount(keyUses),
   }

@@ -12,12 +12,13 @@ import { type Properties, type TopicType, valueOfItem } from '../../topics/topic
 import { BatchDecisions, type Change, type StoredTopic } from '../batch.js'
 import type { Clock, Moment } from '../clock.js'
 import type { BatchResult, Creation, WriteAction, WriteOperation } from '../store.js'
+import { type ChangeLog, loggedBytesMax } from './change-log.js'
 import type { WriteSize } from './disk-room.js'
 import type { Environment } from './environment.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
 import { type Details, propertiesBytes, readSpecification, type Specification } from './specification.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
-import { NextVersions, versionOfLastRead } from './versions.js'
+import { versionOfLastRead } from './versions.js'
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
@@ -35,10 +36,14 @@ export function prepare(operation: WriteOperation, slabs: Slabs): Prepared {
 /** What operations may add to the file. */
 export function sizeOf(operations: readonly Prepared[]): WriteSize {
   let bytes = 0
-  for (const { item, properties = noProperties } of operations) {
-    if (item !== undefined) bytes += item.end - item.start + propertiesBytes(properties)
+  let grows = false
+  for (const { path, item, properties = noProperties } of operations) {
+    bytes += loggedBytesMax(path)
+    if (item === undefined) continue
+    bytes += item.end - item.start + propertiesBytes(properties)
+    grows = true
   }
-  return { operations: operations.length, bytes, grows: bytes > 0 }
+  return { operations: operations.length, bytes, grows }
 }
 
 /** Values that constraints are compared with: read once each, as long as they are small together. */
@@ -112,14 +117,16 @@ export class TopicChanges {
   readonly #environment: Environment
   readonly #now: Clock
   readonly #slabs: Slabs
+  readonly #log: ChangeLog
   /** Undefined while nothing is decided that has not been written. */
   #decisions: BatchDecisions<Stored, Prepared> | undefined
   #failure: Error | undefined
 
-  constructor(environment: Environment, now: Clock, slabs: Slabs) {
+  constructor(environment: Environment, now: Clock, slabs: Slabs, log: ChangeLog) {
     this.#environment = environment
     this.#now = now
     this.#slabs = slabs
+    this.#log = log
   }
 
   /** Decides the operations of one request, by what is stored and what was decided before. */
@@ -138,14 +145,14 @@ export class TopicChanges {
     if (decisions === undefined) return
     const moment = this.#now()
     this.write(() => {
-      const versions = new NextVersions(this.#environment.meta, moment.wallMs)
-      let hasChanged = false
-      for (const change of decisions.changes()) {
-        this.#put(change, moment, versions.next())
-        hasChanged = true
-      }
-      if (hasChanged) versions.keep()
+      for (const change of decisions.changes()) this.#put(change, moment, this.#log.add(change.path, moment.wallMs))
     })
+  }
+
+  /** Removes a topic that was read as `stored`, without a request to do so; within `write`. */
+  remove(path: Path, stored: Specification): void {
+    removal(this.#environment, path, stored)
+    this.#log.add(path, this.#now().wallMs)
   }
 
   /** Runs what writes records; nothing may write outside of it. An error in it undoes the whole transaction. */

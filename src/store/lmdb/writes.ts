@@ -1,6 +1,7 @@
 /** The write half of the engine, in the process that writes: transactions of lmdb, and what is done in them. */
 import type { Clock } from '../clock.js'
 import type { BatchResult, TopicStore } from '../store.js'
+import { ChangeLog } from './change-log.js'
 import { Commits, type Task } from './commits.js'
 import type { DiskRoom } from './disk-room.js'
 import type { Environment } from './environment.js'
@@ -32,19 +33,28 @@ export interface CommitHooks {
   readonly committed: () => void
 }
 
-/** @param clock what topics' times are taken from; the other parameters are those of `Commits` */
+/**
+ * @param clock what topics' times are taken from
+ * @param changesKept how many changes the log keeps; the other parameters are those of `Commits`
+ */
 export function createWriting(
   environment: Environment,
   clock: Clock,
   onBroken: (reason: Error) => void,
   room?: DiskRoom,
   hooks?: CommitHooks,
+  changesKept?: number,
 ): LocalWriting {
   const slabs = new Slabs()
+  const log = new ChangeLog(environment.changes, changesKept)
   const transactions = {
     transact: environment.transact,
-    begin: () => new TopicChanges(environment, clock, slabs),
-    ...hooks,
+    begin: () => new TopicChanges(environment, clock, slabs, log),
+    end() {
+      log.put()
+      hooks?.end()
+    },
+    committed: () => hooks?.committed(),
   }
   const commits = new Commits(transactions, onBroken, room)
   const taskOf = (request: Request): Task<BatchResult | boolean> => {

@@ -49,6 +49,8 @@ export interface PostgresOptions {
   readonly sharers?: number
   /** Whether fetches wait for proof that the engine is still the primary; see fence.ts. */
   readonly fencedReads?: boolean
+  /** How many changes the log keeps; 0 turns it off. */
+  readonly changesKept?: number
   /**
    * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves
    * unusable. Without it the store is returned only when the engine was reached and is usable.

@@ -106,6 +106,22 @@ export const mutants: readonly Mutant[] = [
     finds: /round \d+/,
   },
   {
+    fault: 'the log misses topics that were due',
+    file: 'store/lmdb/topic-changes.js',
+    from: 'this.#log.add(path, this.#now().wallMs);\n    }\n    /** Runs',
+    to: '}\n    /** Runs',
+    test: 'store/change-log',
+    finds: /each once; that of the clause stays/,
+  },
+  {
+    fault: 'the log is trimmed though what is left is too little',
+    file: 'store/lmdb/change-log.js',
+    from: 'logPositionOf(oldest).total < this.#keptMin',
+    to: 'logPositionOf(oldest).total < this.#keptMin / 2',
+    test: 'store/change-log',
+    finds: /as few whole commits/,
+  },
+  {
     fault: 'the constraint `no_topic` holds for a topic',
     file: 'topics/constraint.js',
     from: 'return topic === undefined;',

@@ -303,7 +303,7 @@ export class Server {
   /** Asks about API keys: on LMDB as the command line does, of a database directly, without a tool's process. */
   async ask(question: Question): Promise<unknown> {
     const { store = 'lmdb' } = this.#options
-    if (store === 'lmdb') return ask({ store, data: this.dataDir, diskFreeBytesMin: 0 }, question)
+    if (store === 'lmdb') return ask({ store, data: this.dataDir, diskFreeBytesMin: 0, changesKept: 1000 }, question)
     this.#database ??= openStore(store, { directory: this.dataDir })
     const answer = await answerQuestion(await this.#database, question)
     const control = await connectToControl(this.dataDir)
