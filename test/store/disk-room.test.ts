@@ -1,7 +1,8 @@
 /** Which writes are admitted by how much of the disk is free; durability/full-disk.long fills one. */
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
 import { DiskRoom, smallWrite, type TreePages } from '../../dist/store/lmdb/disk-room.js'
 
 const directory = t.testdir()
@@ -21,56 +22,74 @@ function treesTaking(share: number): TreePages {
 
 const smallTrees: TreePages = { levels: 4, pages: 4 }
 
-function openRoom(t: Test, ...args: ConstructorParameters<typeof DiskRoom>): DiskRoom {
+/** A room in which a commit has begun. */
+function openRoom(...args: ConstructorParameters<typeof DiskRoom>): DiskRoom {
   const room = new DiskRoom(...args)
-  t.teardown(() => room.close())
+  room.begin()
   return room
 }
 
-t.test('what is in flight counts until it is released', (t) => {
-  const room = openRoom(t, directory, none, () => treesTaking(0.6))
-  const first = room.reserve(smallWrite)
-  t.type(first, 'number')
-  t.equal(room.reserve(smallWrite), 'later')
-  t.equal(room.reserve({ ...smallWrite, operations: 2 }), 'full', 'not even alone')
-  room.release(Number(first))
-  t.type(room.reserve(smallWrite), 'number')
+t.test('all writes of a commit count, until the next one begins', (t) => {
+  const room = openRoom(directory, none, () => treesTaking(0.6))
+  t.equal(room.admit(smallWrite), 'admitted')
+  t.equal(room.admit(smallWrite), 'later')
+  t.equal(room.admit({ ...smallWrite, operations: 2 }), 'full', 'not even alone')
+  room.begin()
+  t.equal(room.admit(smallWrite), 'admitted')
   t.end()
 })
 
 t.test('the bytes of items count, in whole pages', (t) => {
-  const room = openRoom(t, directory, none, () => smallTrees)
-  t.equal(room.reserve({ ...growing, bytes: Math.ceil(0.6 * freeBytes()) }), 'full')
-  t.type(room.reserve({ ...growing, bytes: Math.floor(0.4 * freeBytes()) }), 'number')
+  const room = openRoom(directory, none, () => smallTrees)
+  t.equal(room.admit({ ...growing, bytes: Math.ceil(0.6 * freeBytes()) }), 'full')
+  t.equal(room.admit({ ...growing, bytes: Math.floor(0.4 * freeBytes()) }), 'admitted')
   t.end()
 })
 
 t.test('with less free than the least, only writes that grow are refused', (t) => {
-  const room = openRoom(t, directory, { freeBytesMin: 2 * freeBytes() }, () => smallTrees)
+  const room = openRoom(directory, { freeBytesMin: 2 * freeBytes() }, () => smallTrees)
   t.ok(room.isNearlyFull())
-  t.equal(room.reserve(growing), 'full')
-  t.type(room.reserve(smallWrite), 'number')
+  t.equal(room.admit(growing), 'full')
+  t.equal(room.admit(smallWrite), 'admitted')
   t.end()
 })
 
 t.test('writes that grow leave half of the least', (t) => {
-  const room = openRoom(t, directory, { freeBytesMin: 0.8 * freeBytes() }, () => treesTaking(0.7))
+  const room = openRoom(directory, { freeBytesMin: 0.8 * freeBytes() }, () => treesTaking(0.7))
   t.notOk(room.isNearlyFull())
-  t.equal(room.reserve(growing), 'full')
-  t.type(room.reserve(smallWrite), 'number')
+  t.equal(room.admit(growing), 'full')
+  t.equal(room.admit(smallWrite), 'admitted')
   t.end()
 })
 
 t.test('no more pages are copied than there are, besides new ones', (t) => {
-  const room = openRoom(t, directory, none, () => ({ levels: 10, pages: 50 }))
-  t.equal(room.reserve({ ...smallWrite, operations: 3 }), 30 * pageBytes)
-  t.equal(room.reserve({ ...smallWrite, operations: 100 }), 150 * pageBytes)
+  const pages = 50
+  const levels = Math.ceil((1.1 * freeBytes()) / pageBytes / 3)
+  const room = openRoom(directory, none, () => ({ levels, pages }))
+  t.equal(room.admit({ ...smallWrite, operations: 3 }), 'admitted')
+  t.equal(
+    openRoom(directory, none, () => ({ levels, pages: Infinity })).admit({ ...smallWrite, operations: 3 }),
+    'full',
+  )
   t.end()
 })
 
+t.test('the trees are read again after a while', async (t) => {
+  let reads = 0
+  const room = openRoom(directory, none, () => {
+    reads++
+    return smallTrees
+  })
+  room.begin()
+  t.equal(reads, 1)
+  await sleep(150)
+  room.begin()
+  t.equal(reads, 2)
+})
+
 t.test('a disk that cannot be measured has no room', (t) => {
-  const room = openRoom(t, join(directory, 'missing'), none, () => smallTrees)
+  const room = openRoom(join(directory, 'missing'), none, () => smallTrees)
   t.equal(room.freeBytes(), 0)
-  t.equal(room.reserve(smallWrite), 'full')
+  t.equal(room.admit(smallWrite), 'full')
   t.end()
 })

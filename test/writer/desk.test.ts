@@ -374,9 +374,8 @@ await t.test(
     const broken: Error[] = []
     // Some writes of the same frame are refused, which are answered apart from the transaction.
     const room = {
-      reserve: ({ grows }: { grows: boolean }) => (grows ? ('full' as const) : 0),
-      release: () => {},
-      close: () => {},
+      begin: () => {},
+      admit: ({ grows }: { grows: boolean }) => (grows ? 'full' : 'admitted'),
     }
     const writing = createWriting(environment, now, (reason) => broken.push(reason), room as never, hooks)
     const desk: Desk = new Desk({ commits: writing.commits, receipts, taskOf: writing.taskOf })

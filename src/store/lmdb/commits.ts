@@ -24,7 +24,7 @@ import type { TopicChanges } from './topic-changes.js'
 const gatheredShare = 0.75
 const gatheringMsMax = 1
 
-type Room = Pick<DiskRoom, 'reserve' | 'release' | 'close'>
+type Room = Pick<DiskRoom, 'begin' | 'admit'>
 
 /** What a write does in a transaction. If it throws before it has written anything, only this write fails. */
 type Work<T> = (changes: TopicChanges) => T
@@ -147,7 +147,6 @@ export class Commits {
     this.#closed = true
     if (this.#isPaused) this.#rejectWaiting(closedError)
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve))
-    this.#room?.close()
   }
 
   /** A transaction at the end of this turn or, while clearly fewer writes wait than the last one had, a little later. */
@@ -164,44 +163,42 @@ export class Commits {
     clearTimeout(this.#gathering)
     this.#gathering = undefined
     if (this.#isPaused) return
-    const { group, refused, reservedBytes } = this.#takeGroup()
+    const { group, refused } = this.#takeGroup()
     for (const { write } of refused) {
       this.#stats.writes -= write.size.operations
       this.#leave(write, new StoreError('full', 'the disk is nearly full'))
     }
     if (group.length > 0) this.#commit(group)
-    this.#room?.release(reservedBytes)
     this.#schedule()
     if (this.#waiting.length > 0) return
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
   /** Takes the next writes from those that wait, as many as one transaction may have and the disk has room for. */
-  #takeGroup(): { group: Waiting[]; refused: Waiting[]; reservedBytes: number } {
+  #takeGroup(): { group: Waiting[]; refused: Waiting[] } {
+    this.#room?.begin()
     const group: Waiting[] = []
     const refused: Waiting[] = []
     let operations = 0
     let sizeBytes = 0
-    let reservedBytes = 0
     let taken = 0
     for (const waiting of this.#waiting) {
       if (operations >= operationsInOneCommitMax || sizeBytes >= bytesInOneCommitMax) break
       const { size } = waiting.write
-      const bytes = this.#room?.reserve(size) ?? 0
-      if (bytes === 'later') break
+      const admission = this.#room?.admit(size)
+      if (admission === 'later') break
       taken++
-      if (bytes === 'full') {
+      if (admission === 'full') {
         refused.push(waiting)
         continue
       }
       group.push(waiting)
       operations += size.operations
       sizeBytes += size.bytes
-      reservedBytes += bytes
     }
     if (taken === this.#waiting.length) this.#waiting = []
     else this.#waiting.splice(0, taken)
-    return { group, refused, reservedBytes }
+    return { group, refused }
   }
 
   #commit(group: readonly Waiting[]): void {

@@ -1,6 +1,6 @@
 /**
  * Room on the data directory's file system: a full disk kills a process that uses LMDB at any point of its work, so a
- * write is admitted only if the most that it, and the writes in flight, can add to the file still fits.
+ * write is admitted only if the most that it, and the others of its commit, can add to the file still fits.
  *
  * LMDB never changes a page in place. A commit writes a copy of each page that it touches, to free pages of the file if
  * there are any, and the pages that it replaced become free only later. So even a removal may need space: for each
@@ -23,12 +23,12 @@ export interface WriteSize {
 export const smallWrite: WriteSize = { operations: 1, bytes: 0, grows: false }
 
 export interface DiskRoomOptions {
-  /** With less free space, in bytes, writes that grow are refused. The writes in flight may use half of it. */
+  /** With less free space, in bytes, writes that grow are refused. Those of one commit may use half of it. */
   readonly freeBytesMin: number
 }
 
-/** Between two measurements, while there is room. */
-const intervalMs = 100
+/** How old the sizes of the trees may be. */
+const treesMsMax = 100
 
 const pageBytes = 4096
 
@@ -43,79 +43,56 @@ export interface TreePages {
   readonly pages: number
 }
 
-/** A reservation, in bytes; or why there is none: there will be room once the writes in flight are on disk, or not. */
-type Admission = number | 'later' | 'full'
+/** There is room for a write, or there will be once the others of the commit are on disk, or there is none. */
+type Admission = 'admitted' | 'later' | 'full'
 
 export class DiskRoom {
   readonly freeBytesMin: number
   readonly #directory: string
   readonly #readTrees: () => TreePages
-  readonly #timer: NodeJS.Timeout
-  #freeBytes = 0
   #trees: TreePages = { levels: 0, pages: 0 }
-  /** Reserved by writes in flight. */
-  #reservedBytes = 0
-  /** Reserved when the free space was measured, or since: the measurement may not show these. */
-  #unmeasuredBytes = 0
+  #treesAtMs = -Infinity
+  /** When the commit began. */
+  #freeBytes = 0
+  /** What the writes that were admitted to the commit may need. */
+  #admittedBytes = 0
 
   constructor(directory: string, { freeBytesMin }: DiskRoomOptions, readTrees: () => TreePages) {
     this.freeBytesMin = freeBytesMin
     this.#directory = directory
     this.#readTrees = readTrees
-    this.#measureAll()
-    this.#timer = setInterval(() => this.#measureAll(), intervalMs)
-    this.#timer.unref()
   }
 
-  /** As last measured; 0 while it cannot be measured. */
-  readonly freeBytes = (): number => this.#freeBytes
-
-  readonly isNearlyFull = (): boolean => this.#freeBytes < this.freeBytesMin
-
-  /** Reserves what the write may need at worst, to be released once it is on disk or has failed. */
-  reserve(write: WriteSize): Admission {
-    const { levels, pages } = this.#trees
-    const copied = Math.min(write.operations * levels, write.operations + pages)
-    const bytes = pageBytes * copied + bytesPerRecordByte * write.bytes
-    if (!this.#fits(write, this.#unmeasuredBytes + bytes)) {
-      this.#measure()
-      if (!this.#fits(write, bytes)) return 'full'
-      if (!this.#fits(write, this.#unmeasuredBytes + bytes)) return 'later'
-    }
-    this.#reservedBytes += bytes
-    this.#unmeasuredBytes += bytes
-    return bytes
-  }
-
-  release(bytes: number): void {
-    this.#reservedBytes -= bytes
-  }
-
-  close(): void {
-    clearInterval(this.#timer)
-  }
-
-  #fits({ grows }: WriteSize, bytes: number): boolean {
-    if (grows && this.isNearlyFull()) return false
-    return this.#freeBytes - bytes >= (grows ? this.freeBytesMin / 2 : diskBytesLeftMin)
-  }
-
-  #measureAll(): void {
-    this.#measure()
-    try {
-      this.#trees = this.#readTrees()
-    } catch {
-      // A commit has failed: no read succeeds any more, and the process is ending.
-    }
-  }
-
-  #measure(): void {
+  /** Now; 0 if it cannot be measured. */
+  readonly freeBytes = (): number => {
     try {
       const { bavail, bsize } = statfsSync(this.#directory)
-      this.#freeBytes = bavail * bsize
+      return bavail * bsize
     } catch {
-      this.#freeBytes = 0
+      return 0
     }
-    this.#unmeasuredBytes = this.#reservedBytes
+  }
+
+  readonly isNearlyFull = (): boolean => this.freeBytes() < this.freeBytesMin
+
+  /** Begins a commit, when the one before it is on disk. */
+  begin(): void {
+    this.#freeBytes = this.freeBytes()
+    this.#admittedBytes = 0
+    if (performance.now() - this.#treesAtMs < treesMsMax) return
+    this.#trees = this.#readTrees()
+    this.#treesAtMs = performance.now()
+  }
+
+  /** Admits a write to the commit, if what is free is enough for it and for those that were admitted before. */
+  admit({ operations, bytes, grows }: WriteSize): Admission {
+    const { levels, pages } = this.#trees
+    const copied = Math.min(operations * levels, operations + pages)
+    const needed = pageBytes * copied + bytesPerRecordByte * bytes
+    const usable = this.#freeBytes - (grows ? this.freeBytesMin / 2 : diskBytesLeftMin)
+    if (needed > usable || (grows && this.#freeBytes < this.freeBytesMin)) return 'full'
+    if (this.#admittedBytes + needed > usable) return 'later'
+    this.#admittedBytes += needed
+    return 'admitted'
   }
 }

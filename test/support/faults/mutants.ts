@@ -236,8 +236,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'writes are accepted on a disk that is nearly full',
     file: 'store/lmdb/disk-room.js',
-    from: '#fits({ grows }, bytes) {',
-    to: '#fits({ grows }, bytes) { if (bytes > 0) return true;',
+    from: 'if (needed > usable ||',
+    to: 'if (needed < 0 ||',
     test: 'store/disk-room',
     finds: /not even alone/,
   },
