@@ -42,7 +42,6 @@ interface Waiter {
 }
 
 export class Child {
-  readonly process: ChildProcess
   readonly startedMs = performance.now()
   /** When its last message came, in ms of performance.now(). */
   heardMs = performance.now()
@@ -59,7 +58,6 @@ export class Child {
   /** Resolves when the process is gone, or when it could not be started at all. */
   readonly ended: Promise<End>
 
-  readonly #log: Logger
   readonly #waiters = new Set<Waiter>()
   #state: ChildState = 'starting'
   #mayHaveRead = false
@@ -67,9 +65,10 @@ export class Child {
   #failure: string | undefined
   #lastId = 0
 
-  constructor(process: ChildProcess, log: Logger) {
-    this.process = process
-    this.#log = log
+  constructor(
+    readonly process: ChildProcess,
+    private readonly log: Logger,
+  ) {
     this.ended = new Promise((resolve) => {
       const onEnd = (code: number | null, signal: string | null): void => {
         const end: End = { code, signal, during: this.#state, mayHaveRead: this.#mayHaveRead }
@@ -186,7 +185,7 @@ export class Child {
     if (this.#state === 'ended') return
     if (this.#failure === undefined) {
       this.#failure = `${this} was killed: ${reason}`
-      this.#log.error({ child: this.process.pid, reason }, 'process killed')
+      this.log.error({ child: this.process.pid, reason }, 'process killed')
     }
     this.process.kill('SIGKILL')
   }

@@ -39,12 +39,9 @@ const toolsMax = 8
 const toolEndMsMax = 2000
 
 export class ControlRequests implements ControlHandlers {
-  readonly #options: ControlRequestsOptions
   readonly #tools = new Set<Child>()
 
-  constructor(options: ControlRequestsOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ControlRequestsOptions) {}
 
   onRequest(line: Uint8Array, socket: Socket): void {
     const request = parseRequest(line)
@@ -52,12 +49,12 @@ export class ControlRequests implements ControlHandlers {
       refuse(socket, request.problem)
       return this.onRefused(request.problem)
     }
-    if (this.#options.stopping()) return refuse(socket, 'the service is stopping')
+    if (this.options.stopping()) return refuse(socket, 'the service is stopping')
     this.#answer(request, socket).catch((error: Error) => refuse(socket, error.message))
   }
 
   onRefused(reason: string): void {
-    this.#options.log.warn({ reason }, 'malformed control request')
+    this.options.log.warn({ reason }, 'malformed control request')
   }
 
   /** Ends the running tools; resolves when they are gone. */
@@ -74,13 +71,13 @@ export class ControlRequests implements ControlHandlers {
       case 'tool':
         return this.#runTool(request, socket)
       case 'reload':
-        return reply(socket, await this.#options.reload())
+        return reply(socket, await this.options.reload())
       case 'ask': {
-        const { answer, late } = await this.#options.keys.ask(request.question)
+        const { answer, late } = await this.options.keys.ask(request.question)
         return reply(socket, answer, late)
       }
       case 'keysChanged':
-        return reply(socket, true, await this.#options.keys.announce())
+        return reply(socket, true, await this.options.keys.announce())
     }
   }
 
@@ -92,8 +89,8 @@ export class ControlRequests implements ControlHandlers {
     socket.once('close', abandon)
     try {
       await child.waitFor('loaded', loadMsMax)
-      child.send(this.#options.start())
-      await this.#options.opener.open(child)
+      child.send(this.options.start())
+      await this.options.opener.open(child)
       socket.off('close', abandon)
       if (socket.destroyed) throw new Error('the caller has gone')
       const message: ToTool = { kind: 'tool', tool, options }
@@ -105,15 +102,15 @@ export class ControlRequests implements ControlHandlers {
   }
 
   #forkTool(tool: string): Child {
-    const child = new Child(this.#options.forkTool(), this.#options.log)
+    const child = new Child(this.options.forkTool(), this.options.log)
     this.#tools.add(child)
     void child.ended.then((end) => {
       this.#tools.delete(child)
       // An import may have restored API keys.
-      if (tool === 'import') void this.#options.keys.announce()
+      if (tool === 'import') void this.options.keys.announce()
       if (!mayBeDamage(end)) return
       const { pid } = child.process
-      this.#options.log.error({ tool, child: pid, signal: end.signal }, 'tool died; the store may be damaged')
+      this.options.log.error({ tool, child: pid, signal: end.signal }, 'tool died; the store may be damaged')
     })
     return child
   }

@@ -9,18 +9,16 @@ import { StoreError, type TopicStore } from '../store/store.js'
 const pauseMs = 1000
 
 export class ExpirySweeper {
-  readonly #store: TopicStore
-  readonly #log: Logger
   #isEnabled = false
   /** Sweeps that failed in a row while the engine seemed to be there. */
   #failures = 0
   #removed = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(store: TopicStore, log: Logger) {
-    this.#store = store
-    this.#log = log
-  }
+  constructor(
+    private readonly store: TopicStore,
+    private readonly log: Logger,
+  ) {}
 
   /** Topics removed since the start. */
   get removed(): number {
@@ -41,15 +39,12 @@ export class ExpirySweeper {
 
   async #sweep(): Promise<void> {
     try {
-      const { removed, refused } = await this.#store.removeDue()
+      const { removed, refused } = await this.store.removeDue()
       this.#failures = 0
       this.#removed += removed
-      if (removed > 0) this.#log.info({ removed }, 'topics removed by their policies')
+      if (removed > 0) this.log.info({ removed }, 'topics removed by their policies')
       for (const { path, problem } of refused)
-        this.#log.warn(
-          { topic: path, reason: `its selector ${problem}` },
-          'remove clause refused; its policy has ended',
-        )
+        this.log.warn({ topic: path, reason: `its selector ${problem}` }, 'remove clause refused; its policy has ended')
     } catch (error) {
       this.#onFailure(error)
     }
@@ -61,8 +56,8 @@ export class ExpirySweeper {
    * progress. The primary logs that an engine is away; a drain needs no line.
    */
   #onFailure(error: unknown): void {
-    if (!this.#isEnabled || this.#store.notReady?.() !== undefined) return
+    if (!this.#isEnabled || this.store.notReady?.() !== undefined) return
     if (++this.#failures !== (error instanceof StoreError ? 2 : 1)) return
-    this.#log.error(failureMembers(error), 'due removals failed')
+    this.log.error(failureMembers(error), 'due removals failed')
   }
 }

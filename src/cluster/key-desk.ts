@@ -31,11 +31,7 @@ interface KeyDeskOptions {
 }
 
 export class KeyDesk {
-  readonly #options: KeyDeskOptions
-
-  constructor(options: KeyDeskOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: KeyDeskOptions) {}
 
   /**
    * Has a question answered, and a change known to all workers.
@@ -57,7 +53,7 @@ export class KeyDesk {
   /** Has all workers load the keys. @returns the process ids of those that did not say in time that they have */
   async announce(): Promise<number[]> {
     const late = await Promise.all(
-      this.#options.loaded().map((worker) =>
+      this.options.loaded().map((worker) =>
         worker.loadKeys(loadMsMax).then(
           () => [],
           // One that has ended serves nothing.
@@ -70,7 +66,7 @@ export class KeyDesk {
 
   /** Asks the worker that was heard last; if it gives no answer soon, another one as well. The first answer counts. */
   async #answer(question: Question): Promise<unknown> {
-    const workers = [...this.#options.serving()].sort((a, b) => b.heardMs - a.heardMs)
+    const workers = [...this.options.serving()].sort((a, b) => b.heardMs - a.heardMs)
     if (workers.length === 0) throw new Error('no worker serves at the moment')
     const attempts: Promise<unknown>[] = []
     const last = workers.at(-1)

@@ -18,15 +18,11 @@ interface ReadinessOptions {
 }
 
 export class Readiness {
-  readonly #options: ReadinessOptions
-
-  constructor(options: ReadinessOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ReadinessOptions) {}
 
   /** Everything that keeps the service from being ready, one sentence each; none when it is ready. */
   notReadyReasons(): string[] {
-    const { stopping, expected, serving, hasWriter } = this.#options
+    const { stopping, expected, serving, hasWriter } = this.options
     const reasons: string[] = []
     const count = serving().length
     if (stopping()) reasons.push('the service is stopping')
@@ -42,7 +38,7 @@ export class Readiness {
   }
 
   #writerProblems(): string[] {
-    const writer = this.#options.writer()
+    const writer = this.options.writer()
     if (writer === undefined) return ['no writer runs: writes wait for it']
     const reasons: string[] = []
     if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has not been heard for seconds`)
@@ -52,7 +48,7 @@ export class Readiness {
 
   /** Why the store of some worker is unavailable; undefined while none is. */
   storeProblem(): string | undefined {
-    return this.#options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
+    return this.options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
   /** Whether every serving worker has sent a heartbeat lately. A restart cures silence, but not a full disk. */
@@ -63,11 +59,11 @@ export class Readiness {
   /** The state in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
   status(): string {
     const reasons = this.notReadyReasons()
-    return reasons.length > 0 ? `not ready: ${reasons.join('; ')}` : describeWorkers(this.#options.serving())
+    return reasons.length > 0 ? `not ready: ${reasons.join('; ')}` : describeWorkers(this.options.serving())
   }
 
   #silent(): Child[] {
-    return this.#options.serving().filter(isSilent)
+    return this.options.serving().filter(isSilent)
   }
 }
 

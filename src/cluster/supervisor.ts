@@ -64,7 +64,6 @@ interface SupervisorOptions {
 }
 
 export class Supervisor {
-  readonly #options: SupervisorOptions
   readonly #log: Logger
   /** Undefined where the engine writes for itself. */
   readonly #writers: Writers | undefined
@@ -91,9 +90,8 @@ export class Supervisor {
    */
   readonly reload: () => Promise<Reloaded>
 
-  constructor(options: SupervisorOptions) {
+  constructor(private readonly options: SupervisorOptions) {
     const { config, log, lockDescriptor } = options
-    this.#options = options
     this.#log = log
     this.#config = config
     this.#workersExpected = config.workers
@@ -155,7 +153,7 @@ export class Supervisor {
 
   /** Returns the URL of the routes; undefined when a signal ended the start. */
   async #startAll(): Promise<string | undefined> {
-    const { refuse, port } = this.#options
+    const { refuse, port } = this.options
     const { host, adminHost, adminPort, data, workers, basePath, tlsCert } = this.#config
     const log = this.#log
     this.#admin = await startAdmin({
@@ -211,7 +209,7 @@ export class Supervisor {
     void notify('RELOADING=1', 'STATUS=Replacing the workers')
     const before = this.#config
     try {
-      const { config: read, certificate } = this.#options.readSettings()
+      const { config: read, certificate } = this.options.readSettings()
       const { host, port, data, adminHost, adminPort, store } = before
       const kept = { host, port, data, adminHost, adminPort, store }
       const restartNeeded = Object.entries(kept).flatMap(([name, value]) =>
@@ -222,7 +220,7 @@ export class Supervisor {
       this.#log.info({ config: redactedConfig(next) }, 'rolling restart')
       await this.#replaceAll(before, next)
       this.#config = next
-      this.#options.useCertificate(certificate)
+      this.options.useCertificate(certificate)
       this.#metrics.reloaded(true)
       const tookMs = Math.round(performance.now() - startedMs)
       const versions = [...new Set(this.#workers.serving().flatMap((child) => child.version ?? []))]
@@ -252,7 +250,7 @@ export class Supervisor {
   }
 
   #wanted(config: Config): Wanted {
-    const start = { kind: 'start', config, port: this.#options.port, announcesKeys: true } as const
+    const start = { kind: 'start', config, port: this.options.port, announcesKeys: true } as const
     return { count: config.workers, start: this.#writers === undefined ? start : { ...start, hasWriter: true } }
   }
 

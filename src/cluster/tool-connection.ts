@@ -13,12 +13,10 @@ import { Cancelled } from '../store/store.js'
 import { endLine, errorLine, readyLine } from './control-protocol.js'
 
 export class ToolConnection {
-  readonly #socket: Socket
   readonly #stopping = new AbortController()
   readonly input = new PassThrough()
 
-  constructor(socket: Socket) {
-    this.#socket = socket
+  constructor(private readonly socket: Socket) {
     // The end of the input is not the end of the output.
     socket.allowHalfOpen = true
     for (const event of ['error', 'close']) socket.on(event, () => this.stop('nobody waits for it any more'))
@@ -45,10 +43,10 @@ export class ToolConnection {
    */
   readonly emit = async (lines: string | Uint8Array): Promise<void> => {
     if (this.signal.aborted) throw new Cancelled()
-    this.#socket.cork()
-    this.#socket.write(lines)
-    const hasRoom = this.#socket.write('\n')
-    this.#socket.uncork()
+    this.socket.cork()
+    this.socket.write(lines)
+    const hasRoom = this.socket.write('\n')
+    this.socket.uncork()
     if (!hasRoom) await this.#drained()
   }
 
@@ -56,7 +54,7 @@ export class ToolConnection {
     const reason = `nothing of its output was taken for ${toolUnreadMsMax / 1000} s`
     const timer = setTimeout(() => this.stop(reason), toolUnreadMsMax)
     try {
-      await once(this.#socket, 'drain', { signal: this.signal })
+      await once(this.socket, 'drain', { signal: this.signal })
     } catch {
       throw new Cancelled()
     } finally {
@@ -75,13 +73,13 @@ export class ToolConnection {
    * most.
    */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
-    this.#socket.end(`${lastLine}\n`)
+    this.socket.end(`${lastLine}\n`)
     // Input that still comes has no reader any more; unread, it would keep the connection from closing. As long as the
     // socket is piped, it is read only as fast as the reader that is gone.
-    this.#socket.unpipe(this.input)
-    this.#socket.resume()
-    if (this.#socket.closed) return
-    await fulfilledWithin(this.signal.aborted ? stopMsMax : toolUnreadMsMax, once(this.#socket, 'close'))
+    this.socket.unpipe(this.input)
+    this.socket.resume()
+    if (this.socket.closed) return
+    await fulfilledWithin(this.signal.aborted ? stopMsMax : toolUnreadMsMax, once(this.socket, 'close'))
   }
 }
 

@@ -52,7 +52,6 @@ interface Serving {
 }
 
 export class WorkerLife {
-  readonly #log: Logger
   readonly #refusedKeys: RefusedKeys
   readonly #loopDelay = watchLoop()
   #start: Start | undefined
@@ -64,8 +63,7 @@ export class WorkerLife {
   #serving: Serving | undefined
   #isEnding = false
 
-  constructor(log: Logger) {
-    this.#log = log
+  constructor(private readonly log: Logger) {
     this.#refusedKeys = new RefusedKeys(log)
   }
 
@@ -97,7 +95,7 @@ export class WorkerLife {
       await step()
       sendToParent(done)
     } catch (error) {
-      this.#log.fatal({ err: error }, 'worker could not go on')
+      this.log.fatal({ err: error }, 'worker could not go on')
       sendToParent({ kind: 'failed', reason: (error as Error).message })
       this.#end(code)
     }
@@ -119,10 +117,10 @@ export class WorkerLife {
     // The primary asks for a first key only once it knows whether the store is available.
     this.sendHeartbeat()
     const onFailure = (error: unknown): void =>
-      this.#log.error(failureMembers(error), 'API keys could not be read or written')
+      this.log.error(failureMembers(error), 'API keys could not be read or written')
     const polls = announcesKeys !== true || !isExclusive(config.store)
     const keyring = await Keyring.open(store, onFailure, config.workers, polls)
-    const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.#log)
+    const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.log)
     this.#opened = { store, keyring, sweeper }
   }
 
@@ -140,7 +138,7 @@ export class WorkerLife {
       bodyBytesMax,
       hasConsole: !config.noConsole,
       address: `${bracketed(host)}:${port}`,
-      onFailure: (error) => this.#log.error({ err: error }, 'request failed'),
+      onFailure: (error) => this.log.error({ err: error }, 'request failed'),
       onRefusedKey: () => this.#refusedKeys.add(),
       answered: config.accessLog ? this.#countedAndLogged(counter) : counter.answered,
       closed: counter.closed,
@@ -154,7 +152,7 @@ export class WorkerLife {
   }
 
   #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {
-    const logAnswer = createAccessLog(this.#log)
+    const logAnswer = createAccessLog(this.log)
     return (request, answer) => {
       counter.answered(request, answer)
       logAnswer(request, answer)
@@ -186,7 +184,7 @@ export class WorkerLife {
       const expired = this.#opened.sweeper?.removed ?? 0
       sendToParent({ kind: 'figures', figures: await readWorkerStats(sources, expired, withStore) })
     } catch (error) {
-      this.#log.error({ err: error }, 'statistics could not be read')
+      this.log.error({ err: error }, 'statistics could not be read')
     }
   }
 
@@ -212,13 +210,13 @@ export class WorkerLife {
       () => this.#opened?.keyring.close(),
       () => this.#store?.close(),
     ]
-    await takeAll(steps, (error) => this.#log.warn(failureMembers(error), 'a step of the drain failed'))
+    await takeAll(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
     this.#end(exitCodes.done)
   }
 
   /** The engine, or the writer, was not reached before; now that it is, it turns out that this program cannot use it. */
   #onUnusable(reason: Error): void {
-    this.#log.fatal({ err: reason }, 'the store cannot be used')
+    this.log.fatal({ err: reason }, 'the store cannot be used')
     sendToParent({ kind: 'failed', reason: reason.message })
     this.#end(exitCodes.storeUnusable)
   }

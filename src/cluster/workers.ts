@@ -62,7 +62,6 @@ interface Change {
 }
 
 export class Workers {
-  readonly #options: WorkersOptions
   readonly #policy = new RestartPolicy()
   /** Every worker that has not ended, oldest first. */
   readonly #all = new Set<Worker>()
@@ -74,8 +73,7 @@ export class Workers {
   #ending = false
   #delay: NodeJS.Timeout | undefined
 
-  constructor(options: WorkersOptions) {
-    this.#options = options
+  constructor(private readonly options: WorkersOptions) {
     watchSilence(
       () => this.serving(),
       silentMsMax,
@@ -203,10 +201,10 @@ export class Workers {
   /** A new process. Undefined when it cannot be started, as for lack of memory: then another attempt is scheduled. */
   #fork(): Child | undefined {
     try {
-      return this.#options.fork()
+      return this.options.fork()
     } catch (error) {
       const nowMs = performance.now()
-      this.#options.log.error({ reason: (error as Error).message }, 'worker failed to start')
+      this.options.log.error({ reason: (error as Error).message }, 'worker failed to start')
       this.#policy.onDeath({ nowMs, livedMs: 0, served: false })
       this.#failChange(error as Error)
       this.#reconcileAfter(Math.max(0, this.#policy.notBeforeMs - nowMs))
@@ -217,7 +215,7 @@ export class Workers {
   /** Load → open → serve. A step that fails ends the child; `#onEnd` handles that. */
   async #bringUp(worker: Worker): Promise<void> {
     const { child, wanted, isReplacement } = worker
-    const { opener, log } = this.#options
+    const { opener, log } = this.options
     await child.waitFor('loaded', loadMsMax)
     child.send(wanted.start)
     await opener.open(child)
@@ -248,7 +246,7 @@ export class Workers {
     if (this.#ending) return
     if (during === 'draining') return this.#reconcile()
     const { child } = worker
-    const { log, onGivingUp } = this.#options
+    const { log, onGivingUp } = this.options
     const livedMs = Math.round(performance.now() - child.startedMs)
     this.#unreplaced++
     this.#policy.onDeath({ nowMs: performance.now(), livedMs, served: failure === undefined })

@@ -25,14 +25,11 @@ interface Opened {
 }
 
 export class WriterLife {
-  readonly #log: Logger
   #config: Config | undefined
   #opened: Opened | undefined
   #isEnding = false
 
-  constructor(log: Logger) {
-    this.#log = log
-  }
+  constructor(private readonly log: Logger) {}
 
   /** Whether the process ends by its own decision, so that its exit needs no kill. */
   get isEnding(): boolean {
@@ -50,7 +47,7 @@ export class WriterLife {
       this.#opened.sweeper.enable(true)
       sendToParent({ kind: 'opened' })
     } catch (error) {
-      this.#log.fatal({ err: error }, 'writer could not go on')
+      this.log.fatal({ err: error }, 'writer could not go on')
       sendToParent({ kind: 'failed', reason: (error as Error).message })
       this.#end(exitCodes.storeUnusable)
     }
@@ -66,7 +63,7 @@ export class WriterLife {
       changesKept,
     })
     const server = await listenForWorkers(data, (socket) => writer.accept(socket))
-    return { writer, server, sweeper: new ExpirySweeper(writer.store, this.#log) }
+    return { writer, server, sweeper: new ExpirySweeper(writer.store, this.log) }
   }
 
   pauseWrites(): void {
@@ -93,12 +90,12 @@ export class WriterLife {
   async drain(): Promise<void> {
     this.#opened?.sweeper.enable(false)
     const steps = [() => this.#opened?.server.close(), () => this.#opened?.writer.close(), () => this.sendStats()]
-    await takeAll(steps, (error) => this.#log.warn(failureMembers(error), 'a step of the drain failed'))
+    await takeAll(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
     this.#end(exitCodes.done)
   }
 
   #onBroken(reason: Error): void {
-    this.#log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; the writer ends')
+    this.log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; the writer ends')
     // Without its last counts, no metric would ever show the writes that failed.
     this.sendStats()
     this.#end(exitCodes.commitFailed)

@@ -53,7 +53,6 @@ interface WritersOptions {
 }
 
 export class Writers {
-  readonly #options: WritersOptions
   readonly #all = new Set<Writer>()
   #current: Writer | undefined
   #spare: Writer | undefined
@@ -65,8 +64,7 @@ export class Writers {
   /** Writers that could not open the store, in a row. */
   #failedStarts = 0
 
-  constructor(options: WritersOptions) {
-    this.#options = options
+  constructor(private readonly options: WritersOptions) {
     watchSilence(
       () => this.#loaded(),
       silentMsMax,
@@ -152,7 +150,7 @@ export class Writers {
   }
 
   #load(start: Start): Writer {
-    const child = this.#options.fork()
+    const child = this.options.fork()
     const writer: Writer = { child, start, loaded: child.waitFor('loaded', loadMsMax) }
     this.#all.add(writer)
     writer.loaded.then(
@@ -168,7 +166,7 @@ export class Writers {
     try {
       this.#spare = this.#load(start)
     } catch (error) {
-      this.#options.log.error({ reason: (error as Error).message }, 'no spare writer could be started')
+      this.options.log.error({ reason: (error as Error).message }, 'no spare writer could be started')
       this.#loadSpareLater(start)
     }
   }
@@ -179,7 +177,7 @@ export class Writers {
 
   async #open(writer: Writer): Promise<void> {
     await writer.loaded
-    await this.#options.opener.openWriter(writer.child)
+    await this.options.opener.openWriter(writer.child)
     if (!writer.child.enter('serving')) throw new Error(`${writer.child} ended when it had opened the store`)
     this.#current = writer
     this.#failedStarts = 0
@@ -193,14 +191,14 @@ export class Writers {
     if (this.#isEnding || this.#isReplacing) return
     const { child, start } = writer
     const livedMs = Math.round(performance.now() - child.startedMs)
-    this.#options.log.error({ writer: child.process.pid, how, livedMs }, 'writer died')
+    this.options.log.error({ writer: child.process.pid, how, livedMs }, 'writer died')
     void this.#inTurn(() => this.#takeOver(start))
   }
 
   #onSpareEnd({ child, start }: Writer): void {
     this.#spare = undefined
     if (this.#isEnding || this.#isReplacing || this.#current === undefined) return
-    this.#options.log.warn({ writer: child.process.pid }, 'the spare writer ended; another one is started')
+    this.options.log.warn({ writer: child.process.pid }, 'the spare writer ended; another one is started')
     this.#loadSpareLater(start)
   }
 
@@ -215,10 +213,10 @@ export class Writers {
         this.#restarts++
         const writer = spare ?? this.#load(start)
         await this.#open(writer)
-        this.#options.log.info({ writer: writer.child.process.pid }, 'writer replaced')
+        this.options.log.info({ writer: writer.child.process.pid }, 'writer replaced')
       } catch (error) {
         if (this.#isEnding) return
-        this.#options.log.error({ reason: (error as Error).message }, 'writer failed to start')
+        this.options.log.error({ reason: (error as Error).message }, 'writer failed to start')
         this.#failedStarts++
       }
     }

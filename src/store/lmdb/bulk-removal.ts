@@ -20,15 +20,15 @@ import type { Writing } from './writes.js'
 export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMatches'> {
   readonly #specifications: Tree
   readonly #items: Environment['items']
-  readonly #snapshots: Snapshots
-  readonly #write: Writing['write']
   #lastBatch: Promise<unknown> = Promise.resolve()
 
-  constructor({ specifications, items }: Environment, snapshots: Snapshots, write: Writing['write']) {
+  constructor(
+    { specifications, items }: Environment,
+    private readonly snapshots: Snapshots,
+    private readonly write: Writing['write'],
+  ) {
     this.#specifications = specifications
     this.#items = items
-    this.#snapshots = snapshots
-    this.#write = write
   }
 
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
@@ -40,7 +40,7 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
       if (cancellation.cancelled) throw new Cancelled()
       const from: readonly KeyRange[] = left
       const matches: Path[] = []
-      left = this.#snapshots.alone(() => this.#collect(from, matcher, matches))
+      left = this.snapshots.alone(() => this.#collect(from, matcher, matches))
       if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
     }
     return removed
@@ -59,7 +59,7 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
       await waitForSlice()
       if (cancellation.cancelled) throw new Cancelled()
       const from: readonly KeyRange[] = left
-      left = this.#snapshots.alone(() => walkKeys(tree, from, matcher, visit))
+      left = this.snapshots.alone(() => walkKeys(tree, from, matcher, visit))
     }
     return count
   }
@@ -80,7 +80,7 @@ export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMat
   }
 
   async #removeAll(matches: readonly Path[]): Promise<number> {
-    const result = await this.#write(matches.map((path) => ({ kind: 'remove', path, valueText: undefined })))
+    const result = await this.write(matches.map((path) => ({ kind: 'remove', path, valueText: undefined })))
     assert(!isRefused(result), 'no removal without a constraint is refused')
     return result.filter((outcome) => outcome === 'removed').length
   }

@@ -87,8 +87,6 @@ export function beginLog(table: LogTable, last: number): void {
  * process has to open the store again.
  */
 export class ChangeLog {
-  readonly #table: LogTable
-  readonly #keptMin: number
   /** The last version that a change took. */
   #last: number
   /** How many changes the log has had. */
@@ -106,13 +104,14 @@ export class ChangeLog {
    * @param keptMin how many changes it keeps, apart from what else is in their commits; 0 turns it off
    * @throws StoreUnusable when the log has no record
    */
-  constructor(table: LogTable, keptMin = changesKeptDefault) {
+  constructor(
+    private readonly table: LogTable,
+    private readonly keptMin = changesKeptDefault,
+  ) {
     const [last] = [...table.getKeys({ reverse: true, limit: 1 })]
     if (last === undefined)
       throw new StoreUnusable('the store is damaged: its log of changes has no record. Restore a backup')
     const { version, total } = logPositionOf(last)
-    this.#table = table
-    this.#keptMin = keptMin
     this.#last = version
     this.#total = total
     this.#lastKey = last
@@ -122,7 +121,7 @@ export class ChangeLog {
   add(path: Path, nowMs: number): number {
     this.#last = nextVersion(this.#last, nowMs)
     this.#isChanged = true
-    if (this.#keptMin > 0) this.#append(path)
+    if (this.keptMin > 0) this.#append(path)
     return this.#last
   }
 
@@ -131,7 +130,7 @@ export class ChangeLog {
     if (!this.#isChanged) return
     const key = logKey({ version: this.#last, total: this.#total })
     // At the end of the last page, which is filled before there is a new one.
-    this.#table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true })
+    this.table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true })
     this.#lastKey = key
     this.#end = 0
     this.#isChanged = false
@@ -153,11 +152,11 @@ export class ChangeLog {
 
   #trim(): void {
     for (let left = recordsTrimmedInOneCommitMax; left > 0; left--) {
-      if (this.#oldest.length === 0) this.#oldest = [...this.#table.getKeys({ limit: oldestReadMax })]
+      if (this.#oldest.length === 0) this.#oldest = [...this.table.getKeys({ limit: oldestReadMax })]
       const [oldest = this.#lastKey] = this.#oldest
       // What is kept after this record would still be enough.
-      if (oldest.equals(this.#lastKey) || this.#total - logPositionOf(oldest).total < this.#keptMin) return
-      this.#table.removeSync(oldest)
+      if (oldest.equals(this.#lastKey) || this.#total - logPositionOf(oldest).total < this.keptMin) return
+      this.table.removeSync(oldest)
       this.#oldest.shift()
     }
   }

@@ -17,20 +17,21 @@ interface Found {
 /** The rules in one snapshot. */
 export class VersionRules {
   readonly #changes: Environment['changes']
-  readonly #snapshot: Snapshot
   readonly #conversion: number
   /** The versions of the first and the last record of the log; undefined without any. */
   readonly #first: number | undefined
   readonly #last: number | undefined
   #found: Found | undefined
 
-  constructor({ changes, meta }: Environment, snapshot: Snapshot) {
+  constructor(
+    { changes, meta }: Environment,
+    private readonly snapshot: Snapshot,
+  ) {
     const end = (reverse: boolean): number | undefined => {
       const [key] = [...changes.getKeys({ ...snapshot, reverse, limit: 1 })]
       return key && logPositionOf(key).version
     }
     this.#changes = changes
-    this.#snapshot = snapshot
     this.#conversion = readConversionVersion(meta, snapshot)
     this.#first = end(false)
     this.#last = end(true)
@@ -63,7 +64,7 @@ export class VersionRules {
     let count = 0
     let last: LogPosition | undefined
     let deadline = performance.now() + sliceMs
-    for (const { key, value } of this.#changes.getRange({ ...this.#snapshot })) {
+    for (const { key, value } of this.#changes.getRange({ ...this.snapshot })) {
       count++
       const position = logPositionOf(key)
       const changes = countKeys(value)
@@ -93,7 +94,7 @@ export class VersionRules {
   #recordOf(version: number): Buffer | undefined {
     const known = this.#found
     if (known !== undefined && version >= known.from && version <= known.to) return known.value
-    const [record] = [...this.#changes.getRange({ ...this.#snapshot, start: logBound(version), limit: 1 })]
+    const [record] = [...this.#changes.getRange({ ...this.snapshot, start: logBound(version), limit: 1 })]
     this.#found = record && { from: version, to: logPositionOf(record.key).version, value: record.value }
     return record?.value
   }

@@ -62,8 +62,6 @@ interface Waiting {
 }
 
 export class Commits {
-  readonly #transactions: Transactions
-  readonly #onBroken: (reason: Error) => void
   readonly #room: Room | undefined
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batchSizes = createHistogram(batchBounds)
@@ -87,9 +85,11 @@ export class Commits {
    * @param onBroken called once, with the reason, when commits can no longer be trusted
    * @param room on the disk; without it, every write is admitted
    */
-  constructor(transactions: Transactions, onBroken: (reason: Error) => void, room?: Room) {
-    this.#transactions = transactions
-    this.#onBroken = onBroken
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly onBroken: (reason: Error) => void,
+    room?: Room,
+  ) {
     this.#room = room
   }
 
@@ -203,20 +203,20 @@ export class Commits {
 
   #commit(group: readonly Waiting[]): void {
     try {
-      this.#transactions.transact(() => {
-        const changes = this.#transactions.begin()
+      this.transactions.transact(() => {
+        const changes = this.transactions.begin()
         for (const { write } of group) {
           write.execute(changes)
           if (changes.failure !== undefined) throw changes.failure
         }
         changes.put()
-        this.#transactions.end?.()
+        this.transactions.end?.()
       })
     } catch (cause) {
       return this.#break(group, new StoreError('unknown_outcome', 'a commit failed', { cause }))
     }
     this.#record(group)
-    this.#transactions.committed?.()
+    this.transactions.committed?.()
     for (const { write } of group) this.#leave(write)
   }
 
@@ -228,7 +228,7 @@ export class Commits {
       this.#leave(write, reason)
     }
     this.#rejectWaiting(brokenError)
-    this.#onBroken(reason)
+    this.onBroken(reason)
   }
 
   /** Counts a commit, whether it succeeded or not. */

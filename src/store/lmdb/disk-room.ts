@@ -48,8 +48,6 @@ type Admission = 'admitted' | 'later' | 'full'
 
 export class DiskRoom {
   readonly freeBytesMin: number
-  readonly #directory: string
-  readonly #readTrees: () => TreePages
   #trees: TreePages = { levels: 0, pages: 0 }
   #treesAtMs = -Infinity
   /** When the commit began. */
@@ -57,16 +55,18 @@ export class DiskRoom {
   /** What the writes that were admitted to the commit may need. */
   #admittedBytes = 0
 
-  constructor(directory: string, { freeBytesMin }: DiskRoomOptions, readTrees: () => TreePages) {
+  constructor(
+    private readonly directory: string,
+    { freeBytesMin }: DiskRoomOptions,
+    private readonly readTrees: () => TreePages,
+  ) {
     this.freeBytesMin = freeBytesMin
-    this.#directory = directory
-    this.#readTrees = readTrees
   }
 
   /** Now; 0 if it cannot be measured. */
   readonly freeBytes = (): number => {
     try {
-      const { bavail, bsize } = statfsSync(this.#directory)
+      const { bavail, bsize } = statfsSync(this.directory)
       return bavail * bsize
     } catch {
       return 0
@@ -80,7 +80,7 @@ export class DiskRoom {
     this.#freeBytes = this.freeBytes()
     this.#admittedBytes = 0
     if (performance.now() - this.#treesAtMs < treesMsMax) return
-    this.#trees = this.#readTrees()
+    this.#trees = this.readTrees()
     this.#treesAtMs = performance.now()
   }
 

@@ -43,22 +43,17 @@ interface Evaluated extends Entry {
 }
 
 export class DueEntries {
-  readonly #environment: Environment
-  readonly #snapshots: Snapshots
-  readonly #commits: Commits
-  readonly #now: Clock
-
-  constructor(environment: Environment, snapshots: Snapshots, commits: Commits, now: Clock) {
-    this.#environment = environment
-    this.#snapshots = snapshots
-    this.#commits = commits
-    this.#now = now
-  }
+  constructor(
+    private readonly environment: Environment,
+    private readonly snapshots: Snapshots,
+    private readonly commits: Commits,
+    private readonly now: Clock,
+  ) {}
 
   /** The time of the first entry, in ms since the epoch; undefined when there is none. */
   firstDueMs(): number | undefined {
     const range = { start: dueKey(0, 0), limit: 1 }
-    const [first] = this.#snapshots.alone(() => [...this.#environment.due.getKeys(range)])
+    const [first] = this.snapshots.alone(() => [...this.environment.due.getKeys(range)])
     return first && dueMsOfKey(first)
   }
 
@@ -69,7 +64,7 @@ export class DueEntries {
     let start = dueKey(fromMs, 0)
     for (;;) {
       const range = { start, end: dueKey(untilMs + 1, 0), limit: entriesPerSlice }
-      const records = this.#snapshots.alone(() => [...this.#environment.due.getRange(range)])
+      const records = this.snapshots.alone(() => [...this.environment.due.getRange(range)])
       const entries = records.map(({ key, value }) => ({ key, path: value.toString() as Path }))
       yield entries
       const last = entries.at(-1)
@@ -87,10 +82,10 @@ export class DueEntries {
    * @returns how many topics were removed
    */
   settle(entries: readonly Entry[], onDamaged: (error: unknown) => void): Promise<number> {
-    const { due } = this.#environment
-    return this.#commits.run((changes) => {
+    const { due } = this.environment
+    return this.commits.run((changes) => {
       changes.put()
-      const present = this.#now()
+      const present = this.now()
       const found = entries.flatMap((entry) => {
         try {
           return [{ entry, evaluated: this.#evaluate(entry, present) }]
@@ -112,7 +107,7 @@ export class DueEntries {
 
   /** The entry as it is now; undefined if no topic owns it. */
   examine(entry: Entry): Evaluated | undefined {
-    return this.#snapshots.alone(() => this.#evaluate(entry, this.#now()))
+    return this.snapshots.alone(() => this.#evaluate(entry, this.now()))
   }
 
   /** Ends the policy, even if the topic has been updated; not that of a topic created again at the path. */
@@ -122,7 +117,7 @@ export class DueEntries {
       const owner = this.#ownerOf(entry)
       if (owner !== undefined) changes.write(() => this.#putDue(entry, owner, undefined))
     }
-    await this.#commits.run(work, this.#sizeOf([entry]))
+    await this.commits.run(work, this.#sizeOf([entry]))
   }
 
   /** @returns whether its topic was removed */
@@ -134,13 +129,13 @@ export class DueEntries {
     }
     const atMs = isDue ? clauseWaitsMs : evaluated.dueMs
     if (Math.floor(atMs) !== dueMsOfKey(key))
-      this.#putDue(evaluated, stored, dueKey(atMs, this.#environment.nextDueNumber()))
+      this.#putDue(evaluated, stored, dueKey(atMs, this.environment.nextDueNumber()))
     return false
   }
 
   /** Replaces the entry by one with another key, or by none, within a transaction's callback. */
   #putDue({ key, path }: Entry, { type, details }: Owner, next: Buffer | undefined): void {
-    const { specifications, due } = this.#environment
+    const { specifications, due } = this.environment
     const record = encodeSpecification({ type, details: { ...details, due: next?.toString('hex') } })
     void specifications.put(path, record, recordVersion)
     void due.remove(key)
@@ -149,7 +144,7 @@ export class DueEntries {
 
   /** What the topic is that owns the entry; undefined if none does. */
   #ownerOf({ key, path }: Entry): Owner | undefined {
-    const stored = readSpecification(this.#environment.specifications, path)
+    const stored = readSpecification(this.environment.specifications, path)
     if (stored?.details?.due !== key.toString('hex')) return undefined
     return { type: stored.type, details: stored.details }
   }
@@ -160,7 +155,7 @@ export class DueEntries {
     const policy = stored && removalOf(stored.details.properties)
     if (stored === undefined || policy === undefined) return undefined
     const created = wallMsOf(stored.details.created, present)
-    const update = tracksUpdates(policy) ? this.#environment.updates.get(entry.path) : undefined
+    const update = tracksUpdates(policy) ? this.environment.updates.get(entry.path) : undefined
     const updated = update ? wallMsOf(JSON.parse(update.toString()) as Moment, present) : created
     const atMs = dueMs(policy, created, updated)
     return { ...entry, stored, dueMs: atMs, isDue: atMs <= present.wallMs, clauseSelector: policy.selector }
@@ -168,10 +163,10 @@ export class DueEntries {
 
   /** A change of an entry writes the specification again. */
   #sizeOf(entries: readonly Entry[]): WriteSize {
-    const { specifications } = this.#environment
+    const { specifications } = this.environment
     const bytesOf = ({ path }: Entry): number =>
       loggedBytesMax(path) + (specifications.getBinaryFast(path)?.length ?? 0)
-    const bytes = this.#snapshots.alone(() => entries.reduce((sum, entry) => sum + bytesOf(entry), 0))
+    const bytes = this.snapshots.alone(() => entries.reduce((sum, entry) => sum + bytesOf(entry), 0))
     return { operations: entries.length, bytes, grows: false }
   }
 }

@@ -35,10 +35,6 @@ interface KnownClock {
 
 export class Expiry {
   readonly #meta: Table
-  readonly #snapshots: Snapshots
-  readonly #commits: Commits
-  readonly #removeMatches: TopicStore['removeMatches']
-  readonly #now: Clock
   readonly #entries: DueEntries
   readonly #clauses: Clauses
   /** Each resolves when a sweep has ended, even if it failed. */
@@ -49,16 +45,12 @@ export class Expiry {
 
   constructor(
     environment: Environment,
-    snapshots: Snapshots,
-    commits: Commits,
-    removeMatches: TopicStore['removeMatches'],
-    now: Clock,
+    private readonly snapshots: Snapshots,
+    private readonly commits: Commits,
+    private readonly removeMatches: TopicStore['removeMatches'],
+    private readonly now: Clock,
   ) {
     this.#meta = environment.meta
-    this.#snapshots = snapshots
-    this.#commits = commits
-    this.#removeMatches = removeMatches
-    this.#now = now
     this.#entries = new DueEntries(environment, snapshots, commits, now)
     this.#clauses = createClauses(
       () => this.#waitingClauses(),
@@ -91,7 +83,7 @@ export class Expiry {
   }
 
   async #sweep(): Promise<DueRemovals> {
-    const present = this.#now()
+    const present = this.now()
     const known = this.#knownClock()
     const offset = present.wallMs - present.steadyMs
     const stepped = known?.boot === present.boot && Math.abs(known.offset - offset) > stepMs
@@ -108,13 +100,13 @@ export class Expiry {
 
   /** The clock as a process last compared it; undefined in a new store. */
   #knownClock(): KnownClock | undefined {
-    const record = this.#snapshots.alone(() => this.#meta.get(clockName))
+    const record = this.snapshots.alone(() => this.#meta.get(clockName))
     return record && (JSON.parse(record.toString()) as KnownClock)
   }
 
   async #storeClock(clock: KnownClock): Promise<void> {
     const record = Buffer.from(JSON.stringify(clock))
-    await this.#commits.run((changes) => changes.write(() => this.#meta.putSync(clockName, record)))
+    await this.commits.run((changes) => changes.write(() => this.#meta.putSync(clockName, record)))
   }
 
   /**
@@ -152,7 +144,7 @@ export class Expiry {
     await waitForSlice()
     const plan = planSelector(selector)
     const executed =
-      'problem' in plan ? { path: entry.path, problem: plan.problem } : await this.#removeMatches(plan, cancellation)
+      'problem' in plan ? { path: entry.path, problem: plan.problem } : await this.removeMatches(plan, cancellation)
     await this.#entries.endPolicy(entry)
     return executed
   }

@@ -23,20 +23,20 @@ export class Listings implements Pick<TopicStore, 'readTopicAs' | 'readListing'>
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
   readonly #conversionVersion: number
-  readonly #snapshots: Snapshots
-  readonly #scans: Scans
   readonly #view = createView()
 
-  constructor(environment: Environment, snapshots: Snapshots, scans: Scans) {
+  constructor(
+    environment: Environment,
+    private readonly snapshots: Snapshots,
+    private readonly scans: Scans,
+  ) {
     this.#items = environment.items
     this.#specifications = environment.specifications
     this.#conversionVersion = environment.conversionVersion
-    this.#snapshots = snapshots
-    this.#scans = scans
   }
 
   readonly readTopicAs = (path: Path, form: ItemForm): Uint8Array | Absent => {
-    this.#snapshots.forRequest()
+    this.snapshots.forRequest()
     const type = readType(this.#specifications, path)
     if (type === undefined) return 'no_such_topic'
     if (form.type !== 'any' && form.type !== type) return 'incompatible_type'
@@ -45,16 +45,16 @@ export class Listings implements Pick<TopicStore, 'readTopicAs' | 'readListing'>
   }
 
   readonly readListing = (query: ListingQuery, cancellation: Cancellation): Awaitable<Page> => {
-    this.#snapshots.forRequest()
+    this.snapshots.forRequest()
     const { plan, after, form, branches } = query
     const source: ScanSource = {
       tree: form.type === 'any' ? this.#specifications : this.#items[form.type],
       readItem: (path) => this.#readItem(path, form),
     }
     if (branches !== undefined)
-      return this.#scans.page(source, limitBranches(plan, branches, after), query, cancellation)
+      return this.scans.page(source, limitBranches(plan, branches, after), query, cancellation)
     const ranges = after === undefined ? plan.ranges : rangesFrom(plan.ranges, keyAfter(encodeKey(after)))
-    return this.#scans.page(source, { ranges, matcher: plan.matcher }, query, cancellation)
+    return this.scans.page(source, { ranges, matcher: plan.matcher }, query, cancellation)
   }
 
   /** The item of a topic of the form's type, in this form; undefined without one. Valid until the next read. */

@@ -21,33 +21,32 @@ const plainRangesMax = 64
 export class Reads {
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
-  readonly #snapshots: Snapshots
-  readonly #pageScan: PageScan
-  readonly #scans: Scans
   readonly #view = createView()
 
-  constructor(environment: Environment, snapshots: Snapshots, pageScan: PageScan, scans: Scans) {
+  constructor(
+    environment: Environment,
+    private readonly snapshots: Snapshots,
+    private readonly pageScan: PageScan,
+    private readonly scans: Scans,
+  ) {
     this.#items = environment.items
     this.#specifications = environment.specifications
-    this.#snapshots = snapshots
-    this.#pageScan = pageScan
-    this.#scans = scans
   }
 
   readonly readTopic = (path: Path, type: TopicType): Uint8Array | Absent => {
-    this.#snapshots.forRequest()
+    this.snapshots.forRequest()
     const item = this.#items[type].getBinaryFast(path)
     if (item !== undefined) return this.#view(item, item.length)
     return readType(this.#specifications, path) === undefined ? 'no_such_topic' : 'incompatible_type'
   }
 
   readonly readPage = (query: PageQuery, cancellation: Cancellation): Awaitable<Page> => {
-    this.#snapshots.forRequest()
+    this.snapshots.forRequest()
     const { plan, after, type } = query
     const ranges = after === undefined ? plan.ranges : rangesFrom(plan.ranges, keyAfter(encodeKey(after)))
-    if (plan.matcher === undefined && ranges.length <= plainRangesMax) return this.#pageScan.page(query, ranges)
+    if (plan.matcher === undefined && ranges.length <= plainRangesMax) return this.pageScan.page(query, ranges)
     const tree = this.#items[type]
     const source = { tree, readItem: (path: Path) => tree.getBinaryFast(path) }
-    return this.#scans.page(source, { ranges, matcher: plan.matcher }, query, cancellation)
+    return this.scans.page(source, { ranges, matcher: plan.matcher }, query, cancellation)
   }
 }

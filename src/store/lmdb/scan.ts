@@ -25,12 +25,9 @@ export interface ScanSource {
 
 /** A page of a plan with a matcher, of many ranges, or of items that are not stored so, in slices. */
 export class MatchScan {
-  readonly #source: ScanSource
   readonly #matcher: Matcher | undefined
   readonly #size: number
   readonly #bytesMax: number
-  readonly #buffer: PageBuffer
-  readonly #isCrowded: () => boolean
   #ranges: readonly KeyRange[]
   #count = 0
   #bytes = 0
@@ -40,25 +37,22 @@ export class MatchScan {
    * @param isCrowded whether non-empty pages must end early, so that all unfinished pages together stay within bounds
    */
   constructor(
-    source: ScanSource,
+    private readonly source: ScanSource,
     { ranges, matcher }: Plan,
     { size, bytesMax }: Pick<PageQuery, 'size' | 'bytesMax'>,
-    buffer: PageBuffer,
-    isCrowded: () => boolean,
+    private readonly buffer: PageBuffer,
+    private readonly isCrowded: () => boolean,
   ) {
-    this.#source = source
     this.#matcher = matcher
     this.#size = size
     this.#bytesMax = bytesMax
-    this.#buffer = buffer
-    this.#isCrowded = isCrowded
     this.#ranges = ranges
     buffer.begin()
   }
 
   /** Works for about `sliceMs`; returns whether the page is finished. */
   readonly slice = (): boolean => {
-    const left = walkKeys(this.#source.tree, this.#ranges, this.#matcher, this.#visit)
+    const left = walkKeys(this.source.tree, this.#ranges, this.#matcher, this.#visit)
     this.#ranges = left ?? []
     return left === undefined || this.#hasMore
   }
@@ -69,7 +63,7 @@ export class MatchScan {
   }
 
   page(): Page {
-    return this.#buffer.finish(this.#hasMore)
+    return this.buffer.finish(this.#hasMore)
   }
 
   readonly #visit = (path: Path): boolean => {
@@ -79,12 +73,12 @@ export class MatchScan {
 
   /** Adds the topic's item if it fits; false when the page is full. */
   #take(path: Path): boolean {
-    if (this.#count === this.#size || (this.#count > 0 && this.#isCrowded())) return false
-    const item = this.#source.readItem(path)
+    if (this.#count === this.#size || (this.#count > 0 && this.isCrowded())) return false
+    const item = this.source.readItem(path)
     if (item === undefined) return true
-    const bytes = this.#buffer.copy(item, item.length)
+    const bytes = this.buffer.copy(item, item.length)
     if (this.#count > 0 && bytes > this.#bytesMax) {
-      this.#buffer.dropLast()
+      this.buffer.dropLast()
       return false
     }
     this.#count++

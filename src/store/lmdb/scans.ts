@@ -14,14 +14,11 @@ import { MatchScan, type ScanSource } from './scan.js'
 const scanInitialBytes = 4 * 1024
 
 export class Scans {
-  readonly #snapshots: Snapshots
   #spare: PageBuffer | undefined
   /** What the scans that wait for their next slice have found so far, in bytes. */
   #scanBytes = 0
 
-  constructor(snapshots: Snapshots) {
-    this.#snapshots = snapshots
-  }
+  constructor(private readonly snapshots: Snapshots) {}
 
   /**
    * A page of the plan, within its bounds, or ended early because scans wait with too much; the first slice uses the
@@ -53,7 +50,7 @@ export class Scans {
         counted = scan.bytes
         await waitForSlice()
         if (cancellation.cancelled) throw new Cancelled()
-        if (this.#snapshots.alone(scan.slice)) return scan.page()
+        if (this.snapshots.alone(scan.slice)) return scan.page()
       }
     } finally {
       this.#scanBytes -= counted

@@ -67,25 +67,17 @@ class Stored implements StoredTopic {
   readonly type: TopicType
   /** Undefined for a plain one. */
   readonly details: Details | undefined
-  /** Parsed while deciding, since no error may occur once writing has begun. */
-  readonly policy: RemovalPolicy | undefined
-  readonly #path: Path
-  readonly #environment: Environment
-  readonly #texts: ValueTexts
 
   constructor(
-    path: Path,
+    private readonly path: Path,
     { type, details }: Specification,
-    policy: RemovalPolicy | undefined,
-    environment: Environment,
-    texts: ValueTexts,
+    /** Parsed while deciding, since no error may occur once writing has begun. */
+    readonly policy: RemovalPolicy | undefined,
+    private readonly environment: Environment,
+    private readonly texts: ValueTexts,
   ) {
     this.type = type
     this.details = details
-    this.policy = policy
-    this.#path = path
-    this.#environment = environment
-    this.#texts = texts
   }
 
   get properties(): Properties {
@@ -97,37 +89,33 @@ class Stored implements StoredTopic {
   }
 
   hasText(text: Uint8Array): boolean {
-    return this.#texts.of(this.#path, () => this.#readValue())?.is(text) === true
+    return this.texts.of(this.path, () => this.#readValue())?.is(text) === true
   }
 
   hasVersion(version: number): boolean {
-    const { items, conversionVersion } = this.#environment
-    const item = items[this.type].getBinaryFast(this.#path)
+    const { items, conversionVersion } = this.environment
+    const item = items[this.type].getBinaryFast(this.path)
     return item !== undefined && versionOfLastRead(conversionVersion) === version
   }
 
   #readValue(): Uint8Array | undefined {
-    const item = this.#environment.items[this.type].getBinary(this.#path)
-    return item && valueOfItem(item, this.#path, this.type)
+    const item = this.environment.items[this.type].getBinary(this.path)
+    return item && valueOfItem(item, this.path, this.type)
   }
 }
 
 /** The changes of one transaction: to be made within its callback, and used in it alone. */
 export class TopicChanges {
-  readonly #environment: Environment
-  readonly #now: Clock
-  readonly #slabs: Slabs
-  readonly #log: ChangeLog
   /** Undefined while nothing is decided that has not been written. */
   #decisions: BatchDecisions<Stored, Prepared> | undefined
   #failure: Error | undefined
 
-  constructor(environment: Environment, now: Clock, slabs: Slabs, log: ChangeLog) {
-    this.#environment = environment
-    this.#now = now
-    this.#slabs = slabs
-    this.#log = log
-  }
+  constructor(
+    private readonly environment: Environment,
+    private readonly now: Clock,
+    private readonly slabs: Slabs,
+    private readonly log: ChangeLog,
+  ) {}
 
   /** Decides the operations of one request, by what is stored and what was decided before. */
   decide(operations: readonly Prepared[]): BatchResult {
@@ -143,16 +131,16 @@ export class TopicChanges {
     const decisions = this.#decisions
     this.#decisions = undefined
     if (decisions === undefined) return
-    const moment = this.#now()
+    const moment = this.now()
     this.write(() => {
-      for (const change of decisions.changes()) this.#put(change, moment, this.#log.add(change.path, moment.wallMs))
+      for (const change of decisions.changes()) this.#put(change, moment, this.log.add(change.path, moment.wallMs))
     })
   }
 
   /** Removes a topic that was read as `stored`, without a request to do so; within `write`. */
   remove(path: Path, stored: Specification): void {
-    removal(this.#environment, path, stored)
-    this.#log.add(path, this.#now().wallMs)
+    removal(this.environment, path, stored)
+    this.log.add(path, this.now().wallMs)
   }
 
   /** Runs what writes records; nothing may write outside of it. An error in it undoes the whole transaction. */
@@ -179,29 +167,29 @@ export class TopicChanges {
   }
 
   #read(path: Path, kind: WriteAction['kind'], texts: ValueTexts): Stored | undefined {
-    const stored = readSpecification(this.#environment.specifications, path)
+    const stored = readSpecification(this.environment.specifications, path)
     if (stored === undefined) return undefined
     // A removal needs no policy, so that a topic with a damaged one can be removed.
     const policy = stored.details && kind !== 'remove' ? removalOf(stored.details.properties) : undefined
-    return new Stored(path, stored, policy, this.#environment, texts)
+    return new Stored(path, stored, policy, this.environment, texts)
   }
 
   #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>, moment: Moment, version: number): void {
-    if (stored !== undefined && isRemoved) removal(this.#environment, path, stored)
+    if (stored !== undefined && isRemoved) removal(this.environment, path, stored)
     if (creator !== undefined) return this.#create(creator, (setter ?? creator).item, moment, version)
     if (stored === undefined || setter?.item === undefined) return
     const { type, details, policy } = stored
-    if (details === undefined) putItem(this.#environment.items[type], path, setter.item, version)
+    if (details === undefined) putItem(this.environment.items[type], path, setter.item, version)
     else {
       const topic = { type, details, policy }
-      propertiedUpdate(this.#environment, path, topic, setter.item, this.#slabs, moment, version)
+      propertiedUpdate(this.environment, path, topic, setter.item, this.slabs, moment, version)
     }
   }
 
   #create(creation: Creation, item: ItemBytes | undefined, created: Moment, version: number): void {
     assert(item !== undefined, 'a creation has an item')
     const { path, type } = creation
-    if (isPlainCreation(creation)) plainCreation(this.#environment, path, type, item, version)
-    else propertiedCreation(this.#environment, creation, item, this.#slabs, created, version)
+    if (isPlainCreation(creation)) plainCreation(this.environment, path, type, item, version)
+    else propertiedCreation(this.environment, creation, item, this.slabs, created, version)
   }
 }

@@ -20,15 +20,15 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a write is acknowledged before its commit',
     file: 'store/lmdb/commits.js',
-    from: 'this.#transactions.end?.();',
-    to: 'this.#transactions.end?.(); this.#transactions.committed?.();',
+    from: 'this.transactions.end?.();',
+    to: 'this.transactions.end?.(); this.#transactions.committed?.();',
     test: 'durability/durable.long',
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
   {
     fault: 'the outcomes of requests are not stored with what they did',
     file: 'store/lmdb/write/receipts.js',
-    from: 'this.#table.putSync(receipt.name, receipt.record());',
+    from: 'this.table.putSync(receipt.name, receipt.record());',
     to: ';',
     test: 'durability/commit-failure.long',
     finds: /the next writer knows from the receipt/,
@@ -108,7 +108,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'the log misses topics that were due',
     file: 'store/lmdb/topic-changes.js',
-    from: 'this.#log.add(path, this.#now().wallMs);\n    }\n    /** Runs',
+    from: 'this.log.add(path, this.now().wallMs);\n    }\n    /** Runs',
     to: '}\n    /** Runs',
     test: 'store/change-log',
     finds: /each once; that of the clause stays/,
@@ -116,8 +116,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'the log is trimmed though what is left is too little',
     file: 'store/lmdb/change-log.js',
-    from: 'logPositionOf(oldest).total < this.#keptMin',
-    to: 'logPositionOf(oldest).total < this.#keptMin / 2',
+    from: 'logPositionOf(oldest).total < this.keptMin',
+    to: 'logPositionOf(oldest).total < this.keptMin / 2',
     test: 'store/change-log',
     finds: /as few whole commits/,
   },

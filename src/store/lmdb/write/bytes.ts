@@ -92,15 +92,12 @@ export class ByteWriter {
 
 /** Reads what a `ByteWriter` has written. @throws RangeError when the bytes end too early */
 export class ByteReader {
-  readonly #buffer: Buffer
   #at = 0
 
-  constructor(buffer: Buffer) {
-    this.#buffer = buffer
-  }
+  constructor(private readonly buffer: Buffer) {}
 
   get hasMore(): boolean {
-    return this.#at < this.#buffer.length
+    return this.#at < this.buffer.length
   }
 
   /** How many bytes have been read. */
@@ -109,37 +106,37 @@ export class ByteReader {
   }
 
   byte(): number {
-    return this.#buffer.readUInt8(this.#at++)
+    return this.buffer.readUInt8(this.#at++)
   }
 
   uint32(): number {
-    const value = this.#buffer.readUInt32LE(this.#at)
+    const value = this.buffer.readUInt32LE(this.#at)
     this.#at += lengthBytes
     return value
   }
 
   double(): number {
-    const value = this.#buffer.readDoubleLE(this.#at)
+    const value = this.buffer.readDoubleLE(this.#at)
     this.#at += doubleBytes
     return value
   }
 
   text(): string {
     const [start, end] = this.range()
-    return this.#buffer.toString('utf8', start, end)
+    return this.buffer.toString('utf8', start, end)
   }
 
   /** A view. */
   bytes(): Buffer {
     const [start, end] = this.range()
-    return this.#buffer.subarray(start, end)
+    return this.buffer.subarray(start, end)
   }
 
   /** Where the next byte string begins and ends in the buffer. */
   range(): readonly [number, number] {
     const start = this.#at + lengthBytes
     const end = start + this.uint32()
-    if (end > this.#buffer.length) throw new RangeError('a byte string ends after its frame')
+    if (end > this.buffer.length) throw new RangeError('a byte string ends after its frame')
     this.#at = end
     return [start, end]
   }

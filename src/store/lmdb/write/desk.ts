@@ -40,7 +40,6 @@ interface DeskOptions {
 }
 
 export class Desk {
-  readonly #options: DeskOptions
   readonly #connections = new Map<string, Connection>()
   /** When the clients without a connection were last seen, in ms of performance.now(). */
   readonly #gone = new Map<string, number>()
@@ -48,8 +47,7 @@ export class Desk {
   #isStopped = false
   #frames = 0
 
-  constructor(options: DeskOptions) {
-    this.#options = options
+  constructor(private readonly options: DeskOptions) {
     for (const name of options.receipts.names()) this.#gone.set(name, performance.now())
     this.#forgetting = setInterval(() => this.#forgetGone(), writerClientGoneMs / 3)
     this.#forgetting.unref()
@@ -76,7 +74,7 @@ export class Desk {
   async stop(): Promise<void> {
     this.#isStopped = true
     clearInterval(this.#forgetting)
-    await this.#options.commits.close()
+    await this.options.commits.close()
     const ends = [...this.#connections.values()].map(async ({ socket }) => {
       socket.end()
       if (!socket.writableFinished) await once(socket, 'finish').catch(() => {})
@@ -87,7 +85,7 @@ export class Desk {
 
   /** To be called when a transaction is on disk: sends what came of its requests. */
   readonly answerAll = (): void => {
-    for (const receipt of this.#options.receipts.takeChanged()) this.#answer(receipt)
+    for (const receipt of this.options.receipts.takeChanged()) this.#answer(receipt)
   }
 
   #greet(socket: Socket, from: ByteReader): Connection | undefined {
@@ -101,7 +99,7 @@ export class Desk {
     }
     const name = from.text()
     if (!clientName.test(name)) throw new RangeError('a client has no such name')
-    const receipt = this.#options.receipts.of(name)
+    const receipt = this.options.receipts.of(name)
     receipt.acknowledge(from.double())
     this.#connections.get(name)?.socket.destroy()
     const connection = { socket, receipt, operations: 0, bytes: 0 }
@@ -138,7 +136,7 @@ export class Desk {
 
   /** @param bytes those of the request in its frame, which also has constraints, unlike what is written */
   #submit(connection: Connection, number: number, request: Request, bytes: number): void {
-    const { commits, receipts, taskOf } = this.#options
+    const { commits, receipts, taskOf } = this.options
     const { receipt } = connection
     const { work, size } = taskOf(request)
     connection.operations += size.operations
@@ -195,7 +193,7 @@ export class Desk {
   }
 
   #forgetGone(): void {
-    const { commits, receipts } = this.#options
+    const { commits, receipts } = this.options
     const names = [...this.#gone].flatMap(([name, sinceMs]) =>
       performance.now() - sinceMs > writerClientGoneMs ? [name] : [],
     )

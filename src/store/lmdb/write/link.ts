@@ -58,8 +58,6 @@ interface Pending {
 }
 
 export class WriterLink implements Pick<TopicStore, 'write'> {
-  readonly #connect: () => Socket
-  readonly #onUnusable: (reason: Error) => void
   readonly #client = randomBytes(clientBytes).toString('hex')
   readonly #out = new ByteWriter()
   /** In the order of their numbers. */
@@ -83,9 +81,10 @@ export class WriterLink implements Pick<TopicStore, 'write'> {
    * @param connect begins a connection to the writer's socket
    * @param onUnusable called when the writer is of a build that cannot serve this process
    */
-  constructor(connect: () => Socket, onUnusable: (reason: Error) => void) {
-    this.#connect = connect
-    this.#onUnusable = onUnusable
+  constructor(
+    private readonly connect: () => Socket,
+    private readonly onUnusable: (reason: Error) => void,
+  ) {
     this.#watch = setInterval(() => this.#rejectLate(), deadlineCheckMs)
     this.#watch.unref()
     this.#reconnect()
@@ -181,7 +180,7 @@ export class WriterLink implements Pick<TopicStore, 'write'> {
     this.#isGreeted = false
     let socket: Socket
     try {
-      socket = this.#connect()
+      socket = this.connect()
     } catch {
       // No descriptor is free, or the directory is missing for a moment.
       setTimeout(() => this.#reconnect(), reconnectMs)
@@ -229,7 +228,7 @@ export class WriterLink implements Pick<TopicStore, 'write'> {
     const reason = `${problem}: restart the service`
     this.#isClosed = true
     for (const pending of [...this.#pending.values()]) this.#settle(pending, unanswered(pending, reason))
-    this.#onUnusable(new Error(reason))
+    this.onUnusable(new Error(reason))
   }
 
   /** Sends every request that the writer has not taken, each in a frame of its own. */

@@ -21,7 +21,6 @@ interface Outcomes {
 
 /** What is known of one client. */
 export class Receipt {
-  readonly name: string
   /** The number of the last request that this process has taken from it. */
   lastTaken = 0
   readonly #out = new ByteWriter()
@@ -30,8 +29,10 @@ export class Receipt {
   #kept: Outcomes[] = []
   #unsent: Buffer[] = []
 
-  constructor(name: string, stored?: Buffer) {
-    this.name = name
+  constructor(
+    readonly name: string,
+    stored?: Buffer,
+  ) {
     if (stored === undefined) return
     const from = new ByteReader(stored)
     let lastNumber = 0
@@ -78,13 +79,11 @@ export class Receipt {
 
 /** The receipts of all clients, in a table of their own. */
 export class Receipts {
-  readonly #table: Table
   readonly #all = new Map<string, Receipt>()
   readonly #changed = new Set<Receipt>()
 
   /** Reads those that an earlier writer has left. */
-  constructor(table: Table) {
-    this.#table = table
+  constructor(private readonly table: Table) {
     for (const { key, value } of table.getRange({})) this.#all.set(key, new Receipt(key, value))
   }
 
@@ -108,7 +107,7 @@ export class Receipts {
 
   /** To be called last in each transaction: stores what was added. */
   put(): void {
-    for (const receipt of this.#changed) this.#table.putSync(receipt.name, receipt.record())
+    for (const receipt of this.#changed) this.table.putSync(receipt.name, receipt.record())
   }
 
   /** Those that `put` has stored since the last call. */
@@ -121,6 +120,6 @@ export class Receipts {
   /** To be called within a transaction: forgets a client for good. */
   remove(name: string): void {
     this.#all.delete(name)
-    this.#table.removeSync(name)
+    this.table.removeSync(name)
   }
 }
