@@ -38,9 +38,6 @@ interface KeyRateLimit {
 }
 
 export class Keyring {
-  readonly #store: TopicStore
-  readonly #onFailure: (error: unknown) => void
-  readonly #sharers: number
   readonly #counts = new KeyCounts()
   /** Callers by the header values that identified them, so that a token is hashed once. */
   readonly #callers = new Map<string, Access>()
@@ -70,11 +67,11 @@ export class Keyring {
   #touching: Promise<void> | undefined
   #touchedMs = Date.now()
 
-  private constructor(store: TopicStore, onFailure: (error: unknown) => void, sharers: number) {
-    this.#store = store
-    this.#onFailure = onFailure
-    this.#sharers = sharers
-  }
+  private constructor(
+    private readonly store: TopicStore,
+    private readonly onFailure: (error: unknown) => void,
+    private readonly sharers: number,
+  ) {}
 
   /**
    * Reads the keys. If that fails with a StoreError, it is repeated until it succeeds.
@@ -110,7 +107,7 @@ export class Keyring {
       } catch (error) {
         if (this.#isClosed) return
         const mayPass = error instanceof StoreError && failures <= failuresPassed
-        if (!mayPass && this.#store.notReady?.() === undefined) this.#report(error)
+        if (!mayPass && this.store.notReady?.() === undefined) this.#report(error)
       }
       await nextPoll()
     }
@@ -165,9 +162,9 @@ export class Keyring {
   }
 
   async #read(): Promise<void> {
-    const revision = await this.#store.keysRevision()
+    const revision = await this.store.keysRevision()
     if (revision === this.#revision) return
-    const records = await this.#store.readKeys()
+    const records = await this.store.readKeys()
     this.#tokens = new KeyTokens(records)
     this.#ended = this.#tokens.ended(Date.now())
     this.#rateLimits = this.#rateLimitsOf(records)
@@ -206,7 +203,7 @@ export class Keyring {
     for (const { name, rate } of records) {
       if (rate === undefined) continue
       const known = this.#rateLimits.get(name)
-      limits.set(name, known?.rate === rate ? known : { rate, limit: new RateLimit(rate, this.#sharers) })
+      limits.set(name, known?.rate === rate ? known : { rate, limit: new RateLimit(rate, this.sharers) })
     }
     return limits
   }
@@ -219,7 +216,7 @@ export class Keyring {
   }
 
   readonly #report = (error: unknown): void => {
-    if (!this.#isFailing) this.#onFailure(error)
+    if (!this.#isFailing) this.onFailure(error)
     this.#isFailing = true
   }
 
@@ -245,7 +242,7 @@ export class Keyring {
     const uses = new Map(this.#used)
     this.#used.clear()
     this.#last = undefined
-    await this.#store.touchKeys(uses)
+    await this.store.touchKeys(uses)
   }
 
   /** A store that fails now is reported elsewhere; it loses at most a minute of last uses. */

@@ -7,11 +7,9 @@ import { turnMs } from '../turn-clock.js'
 export class RateLimit {
   /** After how many seconds a refused request may be repeated: at least 1, and by then a request is allowed again. */
   readonly retrySeconds: number
-  readonly #rate: number
   /** What a request costs, where each millisecond brings in `#rate`: so whole numbers stay whole. */
   readonly #cost: number
   readonly #creditMax: number
-  readonly #nowMs: () => number
   #credit: number
   #sinceMs: number
 
@@ -20,19 +18,21 @@ export class RateLimit {
    * @param sharers workers that share it evenly
    * @param nowMs a clock that never goes back
    */
-  constructor(rate: number, sharers: number, nowMs: () => number = turnMs) {
+  constructor(
+    private readonly rate: number,
+    sharers: number,
+    private readonly nowMs: () => number = turnMs,
+  ) {
     this.retrySeconds = Math.ceil(sharers / rate)
-    this.#rate = rate
     this.#cost = 1000 * sharers
     this.#creditMax = this.#credit = Math.max(this.#cost, 1000 * rate)
-    this.#nowMs = nowMs
     this.#sinceMs = nowMs()
   }
 
   /** Whether one more request is within the rate now; it then counts. */
   tryTake(): boolean {
-    const nowMs = this.#nowMs()
-    this.#credit = Math.min(this.#creditMax, this.#credit + (nowMs - this.#sinceMs) * this.#rate)
+    const nowMs = this.nowMs()
+    this.#credit = Math.min(this.#creditMax, this.#credit + (nowMs - this.#sinceMs) * this.rate)
     this.#sinceMs = nowMs
     if (this.#credit < this.#cost) return false
     this.#credit -= this.#cost

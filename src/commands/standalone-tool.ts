@@ -22,13 +22,13 @@ export interface Connection {
 
 /** Damaged files killed the process that read them. */
 export class DamagedStore extends Error {
-  readonly signal: string
-
-  constructor(data: string, signal: string) {
+  constructor(
+    data: string,
+    readonly signal: string,
+  ) {
     super(
       `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place, with topicd restore`,
     )
-    this.signal = signal
   }
 }
 

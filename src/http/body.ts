@@ -12,17 +12,14 @@ export interface Arriving {
 }
 
 export class Bodies {
-  readonly #workingBytes: () => number
   #bytes = 0
 
   /** @param workingBytes the bytes of bodies that requests in flight still need */
-  constructor(workingBytes: () => number) {
-    this.#workingBytes = workingBytes
-  }
+  constructor(private readonly workingBytes: () => number) {}
 
   /** Bodies that are arriving, and those that requests in flight still need, in bytes. */
   get bytesHeld(): number {
-    return this.#bytes + this.#workingBytes()
+    return this.#bytes + this.workingBytes()
   }
 
   /** Whether there is no room for a body of this size. There always is for a small one. */

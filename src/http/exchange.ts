@@ -36,9 +36,6 @@ interface Ready<Caller> {
 }
 
 export class Exchanges<Caller extends object> {
-  readonly #service: Service<Caller>
-  readonly #timedOneIn: number
-  readonly #responses: Responses
   /** Exchanges whose handlers have answered with a promise, the oldest first. */
   readonly #waiting = new Set<Exchange<Caller>>()
   #ready: Ready<Caller>[] = []
@@ -50,11 +47,11 @@ export class Exchanges<Caller extends object> {
   #workingBytes = 0
 
   /** @param timedOneIn one in this many requests that are answered at once is timed */
-  constructor(service: Service<Caller>, timedOneIn: number, responses: Responses) {
-    this.#service = service
-    this.#timedOneIn = timedOneIn
-    this.#responses = responses
-  }
+  constructor(
+    private readonly service: Service<Caller>,
+    private readonly timedOneIn: number,
+    private readonly responses: Responses,
+  ) {}
 
   /** Requests from their headers to their answer, or until their client has gone. */
   get unanswered(): number {
@@ -74,7 +71,7 @@ export class Exchanges<Caller extends object> {
   /** Opens the exchange of a request whose headers have arrived. */
   open(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
     this.#unanswered++
-    const startMs = ++this.#requests % this.#timedOneIn === 0 ? performance.now() : Number.NaN
+    const startMs = ++this.#requests % this.timedOneIn === 0 ? performance.now() : Number.NaN
     return {
       res,
       route,
@@ -121,7 +118,7 @@ export class Exchanges<Caller extends object> {
     this.#workingBytes += exchange.bytesIn
     answer.then(
       (known) => this.#settle(exchange, known),
-      (error: unknown) => this.#settle(exchange, this.#service.answerForError(error)),
+      (error: unknown) => this.#settle(exchange, this.service.answerForError(error)),
     )
   }
 
@@ -139,7 +136,7 @@ export class Exchanges<Caller extends object> {
     for (const exchange of this.#waiting) {
       if (exchange.startMs > beforeMs) break
       exchange.cancelled = true
-      this.finishLater(exchange, this.#service.refusal('timed_out'))
+      this.finishLater(exchange, this.service.refusal('timed_out'))
     }
   }
 
@@ -167,10 +164,10 @@ export class Exchanges<Caller extends object> {
     exchange.done = true
     this.#unanswered--
     // Only a read: if something was changed, the client must learn of it.
-    const isRefused = exchange.route?.isRead !== false && !this.#responses.hasRoom(answer)
-    const sent = isRefused ? this.#service.refusal('overloaded') : answer
-    this.#responses.send(exchange, sent, exchange.closing)
-    this.#service.answered(exchange, sent)
+    const isRefused = exchange.route?.isRead !== false && !this.responses.hasRoom(answer)
+    const sent = isRefused ? this.service.refusal('overloaded') : answer
+    this.responses.send(exchange, sent, exchange.closing)
+    this.service.answered(exchange, sent)
   }
 
   #settle(exchange: Exchange<Caller>, answer: Answer | undefined): void {

@@ -20,35 +20,23 @@ import { sendContinue } from './head.js'
 import { framingOfSeen, isJson, readHeaders, seen } from './headers.js'
 
 export class Requests<Caller extends object> {
-  readonly #service: Service<Caller>
-  readonly #exchanges: Exchanges<Caller>
-  readonly #bodies: Bodies
-  readonly #bodyBytesMax: number
-  readonly #cors: Cors | undefined
-
   /** @param bodyBytesMax the largest body that is accepted */
   constructor(
-    service: Service<Caller>,
-    exchanges: Exchanges<Caller>,
-    bodies: Bodies,
-    bodyBytesMax: number,
-    cors: Cors | undefined,
-  ) {
-    this.#service = service
-    this.#exchanges = exchanges
-    this.#bodies = bodies
-    this.#bodyBytesMax = bodyBytesMax
-    this.#cors = cors
-  }
+    private readonly service: Service<Caller>,
+    private readonly exchanges: Exchanges<Caller>,
+    private readonly bodies: Bodies,
+    private readonly bodyBytesMax: number,
+    private readonly cors: Cors | undefined,
+  ) {}
 
   /** A POST to one of the routes. */
   onRoute(route: Route<Caller>, res: HttpResponse, req: HttpRequest): void {
     readHeaders(req)
     const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
-    const exchange = this.#exchanges.open(res, route, bytesIn)
+    const exchange = this.exchanges.open(res, route, bytesIn)
     exchange.closing = seen.close
-    if (this.#cors !== undefined) exchange.originHeaders = this.#cors.headersFor(req)
+    if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
     // The client waits to learn whether its expectation is met, so this comes before all other checks.
@@ -69,9 +57,9 @@ export class Requests<Caller extends object> {
     readHeaders(req)
     const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
-    const exchange = this.#exchanges.open(res, undefined, 0)
-    if (this.#cors !== undefined) exchange.originHeaders = this.#cors.headersFor(req)
-    const checked = framing === 'invalid' ? this.#service.refusal('invalid_framing') : answer
+    const exchange = this.exchanges.open(res, undefined, 0)
+    if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
+    const checked = framing === 'invalid' ? this.service.refusal('invalid_framing') : answer
     const reply = req.getMethod() === 'head' ? headOf(checked) : checked
     const hasBody = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
     if (seen.continueExpected) sendContinue(exchange)
@@ -83,16 +71,16 @@ export class Requests<Caller extends object> {
    * The refusal of a request, before any of its body is kept; undefined if it may proceed, and then its caller is set.
    */
   #check(exchange: Exchange<Caller>, bytesIn: number): Answer | undefined {
-    const service = this.#service
-    if (this.#exchanges.working >= requestsWaitingMax) return service.refusal('overloaded')
+    const service = this.service
+    if (this.exchanges.working >= requestsWaitingMax) return service.refusal('overloaded')
     exchange.caller = service.authenticate(seen.authorization)
     if (exchange.caller === undefined) return service.refusal('unauthorized', seen.authorization)
     const beyondRate = service.refuseBeyondRate(exchange.caller)
     if (beyondRate !== undefined) return beyondRate
     if (!isJson()) return service.refusal('unsupported_media_type')
     if (seen.contentEncoding !== '') return service.refusal('unsupported_encoding', seen.contentEncoding)
-    if (bytesIn > this.#bodyBytesMax) return service.refusal('body_too_large')
-    if (this.#bodies.isTooMuch(bytesIn)) return service.refusal('overloaded')
+    if (bytesIn > this.bodyBytesMax) return service.refusal('body_too_large')
+    if (this.bodies.isTooMuch(bytesIn)) return service.refusal('overloaded')
     return undefined
   }
 
@@ -103,12 +91,12 @@ export class Requests<Caller extends object> {
     exchange.res.onData((piece, isLast) => {
       if (this.#drops(exchange, isLast)) return
       if (isLast && exchange.kept === undefined) return this.#handle(exchange, route, Buffer.from(piece))
-      const body = this.#bodies.add(exchange, piece, exchange.bytesIn)
-      if (body === undefined) return this.#refuse(exchange, this.#service.refusal('overloaded'))
+      const body = this.bodies.add(exchange, piece, exchange.bytesIn)
+      if (body === undefined) return this.#refuse(exchange, this.service.refusal('overloaded'))
       if (!isLast) return
-      this.#bodies.releaseBody(exchange)
+      this.bodies.releaseBody(exchange)
       if (this.#isStillKnown(exchange, authorization)) this.#handle(exchange, route, body)
-      else this.#refuse(exchange, this.#service.refusal('unauthorized', authorization))
+      else this.#refuse(exchange, this.service.refusal('unauthorized', authorization))
     })
   }
 
@@ -126,16 +114,16 @@ export class Requests<Caller extends object> {
       if (ended) return
       exchange.bytesIn += piece.byteLength
       if (refused === undefined) {
-        if (exchange.bytesIn > this.#bodyBytesMax) refused = this.#service.refusal('body_too_large')
-        else body = this.#bodies.add(exchange, piece, this.#bodyBytesMax)
-        refused ??= body === undefined ? this.#service.refusal('overloaded') : undefined
-        if (refused !== undefined) this.#bodies.releaseBody(exchange)
+        if (exchange.bytesIn > this.bodyBytesMax) refused = this.service.refusal('body_too_large')
+        else body = this.bodies.add(exchange, piece, this.bodyBytesMax)
+        refused ??= body === undefined ? this.service.refusal('overloaded') : undefined
+        if (refused !== undefined) this.bodies.releaseBody(exchange)
       }
       ended = isLast || this.#isEndless(exchange)
       if (!ended) return
-      if (refused !== undefined) return this.#exchanges.finishLater(exchange, refused)
+      if (refused !== undefined) return this.exchanges.finishLater(exchange, refused)
       afterPoll(() => {
-        this.#bodies.releaseBody(exchange)
+        this.bodies.releaseBody(exchange)
         // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's
         // size.
         if (!exchange.done)
@@ -145,15 +133,15 @@ export class Requests<Caller extends object> {
   }
 
   #handleChunks(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer, authorization: string): void {
-    const { refusal } = this.#service
-    if (body.length === 0) this.#exchanges.finish(exchange, refusal('empty_body'))
+    const { refusal } = this.service
+    if (body.length === 0) this.exchanges.finish(exchange, refusal('empty_body'))
     else if (this.#isStillKnown(exchange, authorization)) this.#handle(exchange, route, body)
-    else this.#exchanges.finish(exchange, refusal('unauthorized', authorization))
+    else this.exchanges.finish(exchange, refusal('unauthorized', authorization))
   }
 
   /** Looks the caller up again, for a body that arrived later than its headers: the keys may have changed meanwhile. */
   #isStillKnown(exchange: Exchange<Caller>, authorization: string): boolean {
-    exchange.caller = this.#service.authenticate(authorization)
+    exchange.caller = this.service.authenticate(authorization)
     return exchange.caller !== undefined
   }
 
@@ -162,10 +150,10 @@ export class Requests<Caller extends object> {
     try {
       answer = route.handle(body, exchange.caller as Caller, exchange)
     } catch (error) {
-      answer = this.#service.answerForError(error)
+      answer = this.service.answerForError(error)
     }
-    if (answer instanceof Promise) this.#exchanges.finishWhenKnown(exchange, answer)
-    else if (answer !== undefined) this.#exchanges.finish(exchange, answer)
+    if (answer instanceof Promise) this.exchanges.finishWhenKnown(exchange, answer)
+    else if (answer !== undefined) this.exchanges.finish(exchange, answer)
   }
 
   /**
@@ -183,15 +171,15 @@ export class Requests<Caller extends object> {
    */
   #refuse(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.bytesIn = 0
-    this.#exchanges.finish(exchange, answer)
+    this.exchanges.finish(exchange, answer)
   }
 
   #isEndless({ bytesIn }: Exchange<Caller>): boolean {
-    return bytesIn > this.#bodyBytesMax + bodyBytesDroppedMax
+    return bytesIn > this.bodyBytesMax + bodyBytesDroppedMax
   }
 
   #refuseAndClose(exchange: Exchange<Caller>, refusal: Refusal): void {
-    this.#answerAndClose(exchange, this.#service.refusal(refusal))
+    this.#answerAndClose(exchange, this.service.refusal(refusal))
   }
 
   /** Answers once the parser has returned, and ends the connection. The body is dropped, and counts as 0 bytes. */
@@ -199,7 +187,7 @@ export class Requests<Caller extends object> {
     this.#onPiece(exchange, () => {})
     exchange.bytesIn = 0
     exchange.closing = true
-    this.#exchanges.finishLater(exchange, answer)
+    this.exchanges.finishLater(exchange, answer)
   }
 
   /** Drops the body, then answers and ends the connection. Only an endless body is answered earlier. */
@@ -207,7 +195,7 @@ export class Requests<Caller extends object> {
     exchange.closing = true
     this.#onPiece(exchange, (piece, isLast) => {
       exchange.bytesIn += piece.byteLength
-      if (isLast || this.#isEndless(exchange)) this.#exchanges.finishLater(exchange, answer)
+      if (isLast || this.#isEndless(exchange)) this.exchanges.finishLater(exchange, answer)
     })
   }
 
@@ -220,8 +208,8 @@ export class Requests<Caller extends object> {
   }
 
   #onAbort(exchange: Exchange<Caller>): void {
-    this.#exchanges.abort(exchange)
-    this.#bodies.releaseBody(exchange)
+    this.exchanges.abort(exchange)
+    this.bodies.releaseBody(exchange)
   }
 
   /** Notes that a piece of a body has arrived. @returns whether it comes after the answer, and is dropped */

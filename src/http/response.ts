@@ -49,16 +49,13 @@ interface Rest {
 }
 
 export class Responses {
-  readonly #closed: (cause: CloseCause) => void
   /** Those whose clients have read nothing for longest come first. */
   readonly #rests = new Set<Rest>()
   #restBytes = 0
   #draining = false
 
   /** @param closed called for each connection that is closed without an answer, or before all of it was read */
-  constructor(closed: (cause: CloseCause) => void) {
-    this.#closed = closed
-  }
+  constructor(private readonly closed: (cause: CloseCause) => void) {}
 
   /** Connections that have not read all of their answer. */
   get unread(): number {
@@ -98,7 +95,7 @@ export class Responses {
    * not be called in an immediate.
    */
   closeSilently(res: HttpResponse, cause: CloseCause): void {
-    this.#closed(cause)
+    this.closed(cause)
     res.close()
   }
 

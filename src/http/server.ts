@@ -97,8 +97,6 @@ const idleMsBeforeClose = 500
 const expiryCheckMs = 1000
 
 class Server<Caller extends object> implements HttpServer {
-  readonly #service: Service<Caller>
-  readonly #options: HttpOptions
   readonly #app: TemplatedApp
   readonly #responses: Responses
   readonly #exchanges: Exchanges<Caller>
@@ -111,9 +109,10 @@ class Server<Caller extends object> implements HttpServer {
   #listening: us_listen_socket | undefined
   #expiry: NodeJS.Timeout | undefined
 
-  constructor(service: Service<Caller>, options: HttpOptions) {
-    this.#service = service
-    this.#options = options
+  constructor(
+    private readonly service: Service<Caller>,
+    private readonly options: HttpOptions,
+  ) {
     this.#app = createApp(options.tls)
     this.#responses = new Responses((cause) => service.closed(cause))
     this.#exchanges = new Exchanges(service, options.timedOneIn, this.#responses)
@@ -145,7 +144,7 @@ class Server<Caller extends object> implements HttpServer {
       this.#responses.closeUnread()
     }, expiryCheckMs)
     this.#expiry.unref()
-    this.#listening = await listen(this.#app, this.#options)
+    this.#listening = await listen(this.#app, this.options)
   }
 
   async drain(withinMs: number): Promise<void> {
@@ -177,7 +176,7 @@ class Server<Caller extends object> implements HttpServer {
   }
 
   #addRoutes(): void {
-    for (const route of this.#service.routes) {
+    for (const route of this.service.routes) {
       this.#app.post(route.path, (res, req) => this.#requests.onRoute(route, res, req))
       this.#refuseOtherMethods(route.path, 'POST')
     }
@@ -187,7 +186,7 @@ class Server<Caller extends object> implements HttpServer {
     const onRead = (res: HttpResponse, req: HttpRequest): void => {
       const request: PageRequest = {
         draining: this.#draining,
-        scheme: schemeOf(req, this.#options.tls),
+        scheme: schemeOf(req, this.options.tls),
         path: req.getUrl(),
         host: req.getHeader('host'),
         authorization: req.getHeader('authorization'),
@@ -203,7 +202,7 @@ class Server<Caller extends object> implements HttpServer {
 
   /** Every other method is refused, except for preflights if there is a policy on origins. */
   #refuseOtherMethods(path: string, allowed: string): void {
-    const refusal = (): Answer => this.#service.refusal('method_not_allowed', allowed)
+    const refusal = (): Answer => this.service.refusal('method_not_allowed', allowed)
     const cors = this.#cors
     if (cors !== undefined) {
       this.#app.options(path, (res, req) => {

@@ -7,12 +7,9 @@ import type { Logger } from './log.js'
 const intervalMs = 1000
 
 export class RefusedKeys {
-  readonly #log: Logger
   #count = 0
 
-  constructor(log: Logger) {
-    this.#log = log
-  }
+  constructor(private readonly log: Logger) {}
 
   add(): void {
     if (this.#count++ === 0) setTimeout(() => this.flush(), intervalMs)
@@ -20,7 +17,7 @@ export class RefusedKeys {
 
   /** Logs those that no line has reported yet. */
   flush(): void {
-    if (this.#count > 0) this.#log.warn({ count: this.#count }, 'API key refused')
+    if (this.#count > 0) this.log.warn({ count: this.#count }, 'API key refused')
     this.#count = 0
   }
 }

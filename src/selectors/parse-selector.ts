@@ -91,26 +91,27 @@ function memberBounds(text: string): [from: number, to: number][] {
 /** Parses the members of one selector text; its problems give positions in the whole text. */
 class SelectorReader {
   readonly #budget: Budget
-  readonly #text: string
 
-  constructor(text: string, planning: PlanningBudget) {
-    this.#text = text
+  constructor(
+    private readonly text: string,
+    planning: PlanningBudget,
+  ) {
     this.#budget = { remainingSize: selectorSizeMax, planning }
   }
 
   member(start: number, to: number): Member | SelectorProblem {
     this.#budget.planning.charge(memberCost, 'its members')
     let from = start
-    while (this.#text[from] === '#' && from < to) from++
+    while (this.text[from] === '#' && from < to) from++
     if (from === to) return this.#problem('has an empty member', from, 'each member of a set is a selector')
-    const first = this.#text[from]
+    const first = this.text[from]
     switch (first) {
       case '>':
         return this.#path(from + 1, to)
       case '?':
       case '*': {
         const { scope, end } = this.#qualifier(from + 1, to)
-        if (end === from + 1 || this.#text.slice(from + 1, end) === '/') {
+        if (end === from + 1 || this.text.slice(from + 1, end) === '/') {
           return this.#problem(`has an empty pattern after "${first}"`, from + 1, '"?.*//" selects every topic')
         }
         return first === '?' ? this.#splitPath(from + 1, end, scope) : this.#fullPath(from + 1, end, scope)
@@ -130,14 +131,14 @@ class SelectorReader {
   }
 
   #qualifier(from: number, to: number): { scope: Scope; end: number } {
-    if (to === from || this.#text[to - 1] !== '/') return { scope: 'self', end: to }
-    return to - 1 > from && this.#text[to - 2] === '/'
+    if (to === from || this.text[to - 1] !== '/') return { scope: 'self', end: to }
+    return to - 1 > from && this.text[to - 2] === '/'
       ? { scope: 'subtree', end: to - 2 }
       : { scope: 'descendants', end: to - 1 }
   }
 
   #path(from: number, to: number): Member | SelectorProblem {
-    const text = this.#text.slice(from, to)
+    const text = this.text.slice(from, to)
     const path = parsePath(text)
     if (typeof path === 'string') return { kind: 'path', path }
     if (text.endsWith('//') && typeof parsePath(text.slice(0, -2)) === 'string') {
@@ -148,13 +149,13 @@ class SelectorReader {
 
   #splitPath(start: number, to: number, scope: Scope): Member | SelectorProblem {
     const segments: Pattern[] = []
-    const from = this.#text[start] === '/' ? start + 1 : start
+    const from = this.text[start] === '/' ? start + 1 : start
     let quoting = false
     for (let at = from; at <= to; ) {
-      const { end, open } = segmentEnd(this.#text, at, to, quoting)
+      const { end, open } = segmentEnd(this.text, at, to, quoting)
       if (end === at) return this.#problem('has an empty segment', at, 'a pattern is needed between two slashes')
       const opening = quoting ? '\\Q' : ''
-      const pattern = readPattern(opening + this.#text.slice(at, end), this.#budget)
+      const pattern = readPattern(opening + this.text.slice(at, end), this.#budget)
       if ('problem' in pattern) {
         const index = at + Math.max(0, pattern.at - opening.length)
         return this.#patternProblem(pattern, index, 'each segment between slashes is one regular expression')
@@ -167,7 +168,7 @@ class SelectorReader {
   }
 
   #fullPath(from: number, to: number, scope: Scope): Member | SelectorProblem {
-    const text = this.#text.slice(from, to)
+    const text = this.text.slice(from, to)
     const path = scope === 'subtree' ? parsePath(text) : undefined
     const literal = typeof path === 'string' ? path : undefined
     // Most subtrees: the pattern would match nothing else.
@@ -192,7 +193,7 @@ class SelectorReader {
 
   /** The number of the character at an index, counted from 1. */
   #characterAt(index: number): number {
-    return [...this.#text.slice(0, index)].length + 1
+    return [...this.text.slice(0, index)].length + 1
   }
 }
 

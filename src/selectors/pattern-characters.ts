@@ -49,18 +49,16 @@ interface ReadClass {
  * Throws a `PatternError` where there is a syntax error.
  */
 export class CharacterReader {
-  readonly #cursor: Cursor
-  readonly #budget: PlanningBudget
   #mayHavePosix = true
 
-  constructor(cursor: Cursor, budget: PlanningBudget) {
-    this.#cursor = cursor
-    this.#budget = budget
-  }
+  constructor(
+    private readonly cursor: Cursor,
+    private readonly budget: PlanningBudget,
+  ) {}
 
   /** A class in brackets. */
   bracketed(foldCase: boolean): Node {
-    const cursor = this.#cursor
+    const cursor = this.cursor
     const from = cursor.index++
     const isNegated = cursor.takeUnit('^')
     const ranges: CodePointRange[] = []
@@ -86,7 +84,7 @@ export class CharacterReader {
     }
     cursor.index++
     const units = ranges.length * classMemberCost + foldedUnits
-    this.#budget.charge(units, classWords(cursor.text.slice(from, cursor.index)))
+    this.budget.charge(units, classWords(cursor.text.slice(from, cursor.index)))
     if (!isKnown) return classNode(undefined, 4 * ranges.length + Math.min(namedRanges + folded, namedRangesMax))
     const sorted = sortedRanges(ranges)
     return classNode(isNegated ? complement(sorted) : sorted)
@@ -100,16 +98,16 @@ export class CharacterReader {
 
   /** A class in brackets within brackets; undefined if none is next. */
   #posixClass(foldCase: boolean): ReadClass | undefined {
-    if (!this.#mayHavePosix || !this.#cursor.startsWith('[:')) return undefined
-    const at = this.#cursor.index
-    const posix = this.#cursor.takeMatch(/\[(?=:).*?:\]/sy)
+    if (!this.#mayHavePosix || !this.cursor.startsWith('[:')) return undefined
+    const at = this.cursor.index
+    const posix = this.cursor.takeMatch(/\[(?=:).*?:\]/sy)
     // Looking for the same end again and again would take time with the square of the length.
     if (posix === undefined) this.#mayHavePosix = false
     return posix && this.#engineClass(`[${posix[0]}]`, at, foldCase)
   }
 
   #namedClass(foldCase: boolean): ReadClass | undefined {
-    const cursor = this.#cursor
+    const cursor = this.cursor
     if (cursor.unit() !== '\\') return undefined
     const at = cursor.index
     const unicode = cursor.takeMatch(/\\[pP](?:\{[^}]*\}|[^{])/suy)
@@ -118,7 +116,7 @@ export class CharacterReader {
     if (ranges === undefined) return undefined
     cursor.index += 2
     if (!foldCase) return { ranges, rangesMax: ranges.length }
-    this.#budget.charge(foldedClassCost, classWords(cursor.text.slice(at, cursor.index)))
+    this.budget.charge(foldedClassCost, classWords(cursor.text.slice(at, cursor.index)))
     return { ranges: undefined, rangesMax: 2 * ranges.length + 2 }
   }
 
@@ -127,13 +125,13 @@ export class CharacterReader {
     const rangesMax = countRanges(name, foldCase)
     if (rangesMax === undefined) throw syntaxError(`unknown class ${name}`, at)
     const units = foldCase ? foldedClassCost + rangesMax * foldedRangeCost : 20 + rangesMax * namedRangeCost
-    this.#budget.charge(units, classWords(name))
+    this.budget.charge(units, classWords(name))
     return { ranges: undefined, rangesMax }
   }
 
   /** The character that an escape means. */
   escaped(): string {
-    const cursor = this.#cursor
+    const cursor = this.cursor
     const from = cursor.index
     const next = cursor.unit(1)
     if (next === undefined) throw syntaxError('backslash with nothing after it', from)
@@ -148,26 +146,26 @@ export class CharacterReader {
   }
 
   #numericEscape(): number | undefined {
-    const [, two, braced] = this.#cursor.takeMatch(/\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\})/y) ?? []
+    const [, two, braced] = this.cursor.takeMatch(/\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\})/y) ?? []
     const hex = two ?? braced
     if (hex !== undefined) return parseInt(hex, 16)
-    const [, octal] = this.#cursor.takeMatch(/\\(0[0-7]{0,2}|[1-7][0-7]{1,2})/y) ?? []
+    const [, octal] = this.cursor.takeMatch(/\\(0[0-7]{0,2}|[1-7][0-7]{1,2})/y) ?? []
     return octal === undefined ? undefined : parseInt(octal, 8)
   }
 
   /** One character or a range of them, within the class that began at `from`. */
   #range(from: number): CodePointRange {
     const low = this.#member(from)
-    if (this.#cursor.unit() !== '-' || this.#cursor.unit(1) === ']') return [low, low]
-    this.#cursor.index++
+    if (this.cursor.unit() !== '-' || this.cursor.unit(1) === ']') return [low, low]
+    this.cursor.index++
     const high = this.#member(from)
     if (high < low) throw syntaxError('class range in reverse order', from)
     return [low, high]
   }
 
   #member(from: number): number {
-    if (this.#cursor.isAtEnd()) throw syntaxError('class without its closing "]"', from)
-    const character = this.#cursor.unit() === '\\' ? this.escaped() : this.#cursor.takeCharacter()
+    if (this.cursor.isAtEnd()) throw syntaxError('class without its closing "]"', from)
+    const character = this.cursor.unit() === '\\' ? this.escaped() : this.cursor.takeCharacter()
     return character.codePointAt(0) as number
   }
 }

@@ -27,7 +27,6 @@ const colour = (name: string): string => getComputedStyle(document.documentEleme
 
 export class Drawing {
   readonly element = document.createElement('div')
-  readonly #onCursor: (atS: number | undefined) => void
   #plot: Plot | undefined
   #drawnLines = ''
   #markedS: number | undefined
@@ -36,8 +35,7 @@ export class Drawing {
   #highest = 0
 
   /** @param onCursor told at which moment the pointer is, in seconds since the epoch; undefined when it leaves */
-  constructor(onCursor: (atS: number | undefined) => void) {
-    this.#onCursor = onCursor
+  constructor(private readonly onCursor: (atS: number | undefined) => void) {
     this.element.className = 'plot'
     this.element.ariaHidden = 'true'
     new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(this.element)
@@ -81,7 +79,7 @@ export class Drawing {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'service' } },
       hooks: {
-        setCursor: [({ cursor: { idx }, data }) => this.#onCursor(data[0][idx ?? -1])],
+        setCursor: [({ cursor: { idx }, data }) => this.onCursor(data[0][idx ?? -1])],
         draw: [(plot) => this.#drawMark(plot)],
       },
       scales: {

@@ -2,25 +2,22 @@
 import { html, type TemplateResult } from '../vendor/lit-html.js'
 
 export class CommandDialog {
-  readonly #command: string
-  readonly #close: () => boolean
-  readonly #changed: () => void
   #copied = ''
 
-  constructor(command: string, changed: () => void, close: () => boolean) {
-    this.#command = command
-    this.#changed = changed
-    this.#close = close
-  }
+  constructor(
+    private readonly command: string,
+    private readonly changed: () => void,
+    private readonly close: () => boolean,
+  ) {}
 
   view(): TemplateResult {
     return html`
       <h2 id="dialog-title">As a command</h2>
       <p>Set <code>KEY</code> to the API key first: <code>read -rs KEY</code></p>
-      <textarea id="command" class="exact" rows="6" readonly aria-label="Command" .value=${this.#command}></textarea>
+      <textarea id="command" class="exact" rows="6" readonly aria-label="Command" .value=${this.command}></textarea>
       <p class="row">
         <button class="primary" @click=${() => this.#copy()}>Copy</button>
-        <button @click=${this.#close}>Close</button>
+        <button @click=${this.close}>Close</button>
         <span role="status">${this.#copied}</span>
       </p>
     `
@@ -28,7 +25,7 @@ export class CommandDialog {
 
   async #copy(): Promise<void> {
     try {
-      await navigator.clipboard.writeText(this.#command)
+      await navigator.clipboard.writeText(this.command)
       this.#copied = 'Copied.'
     } catch {
       // Only https and localhost have a clipboard; elsewhere the text is selected, to be copied by hand.
@@ -37,6 +34,6 @@ export class CommandDialog {
       field?.select()
       this.#copied = 'Selected: copy it with the keyboard.'
     }
-    this.#changed()
+    this.changed()
   }
 }

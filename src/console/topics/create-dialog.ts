@@ -8,11 +8,6 @@ import { visible } from './value-text.js'
 
 export class CreateDialog implements Dialog {
   readonly staysOpen = true
-  readonly #context: Context
-  readonly #path: string
-  readonly #value: string
-  /** Returns whether it was still open. */
-  readonly #close: () => boolean
   #problem = ''
   #isBusy = false
   /** Whether someone has written in it. */
@@ -22,12 +17,12 @@ export class CreateDialog implements Dialog {
    * @param path what the field for the path begins with
    * @param value what the field for the value begins with
    */
-  constructor(path: string, value: string, context: Context, close: () => boolean) {
-    this.#path = path
-    this.#value = value
-    this.#context = context
-    this.#close = close
-  }
+  constructor(
+    private readonly path: string,
+    private readonly value: string,
+    private readonly context: Context /** Returns whether it was still open. */,
+    private readonly close: () => boolean,
+  ) {}
 
   mayClose(): boolean {
     return !this.isWritten || confirm('Close, and lose what you have written?')
@@ -45,13 +40,13 @@ export class CreateDialog implements Dialog {
       <form @submit=${onSubmit} @input=${onInput}>
         <h2 id="dialog-title">Create a topic</h2>
         <label for="create-path">Path</label>
-        <input id="create-path" name="path" class="exact" autocomplete="off" spellcheck="false" required .value=${this.#path}>
+        <input id="create-path" name="path" class="exact" autocomplete="off" spellcheck="false" required .value=${this.path}>
         <label for="create-type">Type</label>
         <select id="create-type" name="type"><option>json</option><option>string</option></select>
         ${
-          may(this.#context.session.key, 'set')
+          may(this.context.session.key, 'set')
             ? html`<label for="create-value">Value, as JSON (a string in double quotes); empty for none</label>
-        <textarea id="create-value" name="value" rows="5" spellcheck="false" .value=${this.#value}></textarea>`
+        <textarea id="create-value" name="value" rows="5" spellcheck="false" .value=${this.value}></textarea>`
             : nothing
         }
         <label for="create-properties">Properties, one NAME=VALUE a line</label>
@@ -59,7 +54,7 @@ export class CreateDialog implements Dialog {
         ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
         <p class="row">
           <button class="primary" aria-disabled=${this.#isBusy}>Create</button>
-          <button type="button" @click=${this.#close}>Cancel</button>
+          <button type="button" @click=${this.close}>Cancel</button>
         </p>
       </form>
     `
@@ -71,20 +66,20 @@ export class CreateDialog implements Dialog {
     const type = text('type') === 'string' ? 'string' : 'json'
     if (this.#isBusy) return
     this.#isBusy = true
-    this.#context.changed()
+    this.context.changed()
     try {
       const options = { type, properties: propertiesIn(text('properties')), constraint: { no_topic: true } } as const
-      const { client } = this.#context.session
+      const { client } = this.context.session
       if (value === '') await client.add(path, options)
       else await client.addAndSet(path, jsonText(value), options)
-      this.#context.listsChanged()
-      this.#context.note(`Created ${visible(path)}.`)
+      this.context.listsChanged()
+      this.context.note(`Created ${visible(path)}.`)
       // Who has closed it meanwhile looks at something else.
-      if (this.#close() && may(this.#context.session.key, 'fetch')) this.#context.show(path.replace(/^\/|\/$/g, ''))
+      if (this.close() && may(this.context.session.key, 'fetch')) this.context.show(path.replace(/^\/|\/$/g, ''))
     } catch (error) {
       this.#isBusy = false
-      this.#problem = describeProblem(error, this.#context)
-      this.#context.changed()
+      this.#problem = describeProblem(error, this.context)
+      this.context.changed()
     }
   }
 }

@@ -14,14 +14,11 @@ export interface Dialog {
 }
 
 export class Dialogs {
-  readonly #changed: () => void
   /** The last one is on top. */
   #open: readonly Dialog[] = []
 
   /** @param changed called when another one is on top */
-  constructor(changed: () => void) {
-    this.#changed = changed
-  }
+  constructor(private readonly changed: () => void) {}
 
   /** The one on top; undefined when there is none. */
   get view(): TemplateResult | undefined {
@@ -41,11 +38,11 @@ export class Dialogs {
     const dialog = make(() => {
       const wasOpen = this.#open.includes(dialog)
       this.#open = this.#open.filter((other) => other !== dialog)
-      this.#changed()
+      this.changed()
       return wasOpen
     })
     this.#open = [...this.#open, dialog]
-    this.#changed()
+    this.changed()
   }
 
   /** Closes the one on top, as the Escape key does. */
@@ -54,7 +51,7 @@ export class Dialogs {
     if (top === undefined || top.mayClose?.() === false) return
     top.abandon?.()
     this.#open = this.#open.slice(0, -1)
-    this.#changed()
+    this.changed()
   }
 
   /** Closes those that are about what was shown until now. */

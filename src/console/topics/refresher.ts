@@ -14,14 +14,11 @@ const shareMax = 0.1
 const waitMsMax = 30_000
 
 export class Refresher {
-  readonly #things: () => readonly (() => Promise<void>)[]
   #turn = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
   /** @param things what can be refreshed now, each by one request, which may throw the answer that refuses it */
-  constructor(things: () => readonly (() => Promise<void>)[]) {
-    this.#things = things
-  }
+  constructor(private readonly things: () => readonly (() => Promise<void>)[]) {}
 
   start(waitMs = refreshMs): void {
     this.#timer = setTimeout(async () => {
@@ -41,7 +38,7 @@ export class Refresher {
    * @returns how long to wait before the next, in ms
    */
   async #refreshNext(): Promise<number> {
-    const [first, ...others] = this.#things()
+    const [first, ...others] = this.things()
     const turn = this.#turn++
     const other = turn % 2 === 1 ? others[Math.floor(turn / 2) % others.length] : undefined
     const startMs = performance.now()

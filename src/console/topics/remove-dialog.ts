@@ -25,7 +25,6 @@ interface RemoveOptions {
 const choiceOf = (label: string, selector: string): Choice => ({ label, selector, count: 'unknown' })
 
 export class RemoveDialog {
-  readonly #options: RemoveOptions
   #chosen: Choice
   #problem = ''
   #removed: number | undefined
@@ -33,8 +32,7 @@ export class RemoveDialog {
   #step: 'asking' | 'counting again' | 'removing' = 'asking'
   #isClosed = false
 
-  private constructor(options: RemoveOptions) {
-    this.#options = options
+  private constructor(private readonly options: RemoveOptions) {
     this.#chosen = options.choices[0]
     void this.#count(this.#chosen)
   }
@@ -67,7 +65,7 @@ export class RemoveDialog {
         <button class="primary" @click=${() => this.#close()}>Close</button>
       `
     }
-    const { named, choices, context } = this.#options
+    const { named, choices, context } = this.options
     const body = JSON.stringify({ selector: this.#chosen.selector })
     return html`
       <h2 id="dialog-title">Remove topics</h2>
@@ -105,7 +103,7 @@ export class RemoveDialog {
       this.#chosen = choice
       this.#problem = ''
       if (count === 'unknown' || count === 'failed') void this.#count(choice)
-      this.#options.context.changed()
+      this.options.context.changed()
     }
     return html`<label class="choice">
       <input type="radio" name="what" .checked=${choice === this.#chosen} @change=${choose}>
@@ -115,11 +113,11 @@ export class RemoveDialog {
 
   #close(): void {
     this.abandon()
-    this.#options.close()
+    this.options.close()
   }
 
   async #count(choice: Choice): Promise<void> {
-    const { context } = this.#options
+    const { context } = this.options
     if (choice.count === 'counting') return
     choice.count = 'counting'
     context.changed()
@@ -142,7 +140,7 @@ export class RemoveDialog {
 
   /** Counts again first: what someone has agreed to is a number. */
   async #removeAsCounted(choice: Choice): Promise<void> {
-    const { context, choices } = this.#options
+    const { context, choices } = this.options
     const { client } = context.session
     const agreed = choice.count
     const now = (await client.removeMatches(choice.selector, { dry_run: true })).removed
@@ -161,7 +159,7 @@ export class RemoveDialog {
   }
 
   async #remove(): Promise<void> {
-    const { context } = this.#options
+    const { context } = this.options
     this.#step = 'counting again'
     this.#problem = ''
     context.changed()

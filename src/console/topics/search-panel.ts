@@ -6,8 +6,6 @@ import { type Context, describeFailure, isBeyondRate } from './context.js'
 const pageSize = 20
 
 export class SearchPanel {
-  readonly #context: Context
-  readonly selector: string
   page: Page | undefined
   problem = ''
   /** Whether another page than the one that is shown was asked for. */
@@ -19,10 +17,10 @@ export class SearchPanel {
   /** Where the pages up to the current one begin. */
   #begins: readonly (string | undefined)[] = [undefined]
 
-  constructor(selector: string, context: Context) {
-    this.selector = selector
-    this.#context = context
-  }
+  constructor(
+    readonly selector: string,
+    private readonly context: Context,
+  ) {}
 
   /** The number of the page, from 1. */
   get number(): number {
@@ -45,7 +43,7 @@ export class SearchPanel {
     return {
       type: 'any',
       with_properties: true,
-      size: Math.min(pageSize, this.#context.session.key.pageSizeMax),
+      size: Math.min(pageSize, this.context.session.key.pageSizeMax),
       ...(after === undefined ? {} : { after }),
     } as const
   }
@@ -59,7 +57,7 @@ export class SearchPanel {
   async #fetch(begins: readonly (string | undefined)[], isLive: boolean): Promise<void> {
     const current = this.#begins
     try {
-      const page = await this.#context.session.client.page(this.selector, this.#membersFrom(begins))
+      const page = await this.context.session.client.page(this.selector, this.#membersFrom(begins))
       if (this.#begins !== current) return
       this.#begins = begins
       this.page = page
@@ -67,13 +65,13 @@ export class SearchPanel {
       this.problemAt = undefined
     } catch (error) {
       if (isLive && isBeyondRate(error)) throw error
-      this.problem = describeFailure(error, this.#context)
+      this.problem = describeFailure(error, this.context)
       this.isRefused = error instanceof TopicdError && error.status < 429
       const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
       const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
       this.problemAt = at === undefined ? undefined : Number(at)
     }
-    this.#context.changed()
+    this.context.changed()
   }
 
   async next(): Promise<void> {
@@ -89,9 +87,9 @@ export class SearchPanel {
   async #turn(begins: readonly (string | undefined)[]): Promise<void> {
     if (this.isTurning) return
     this.isTurning = true
-    this.#context.changed()
+    this.context.changed()
     await this.#fetch(begins, false)
     this.isTurning = false
-    this.#context.changed()
+    this.context.changed()
   }
 }

@@ -15,8 +15,6 @@ import { topicView } from './topic-view.js'
 import { visible } from './value-text.js'
 
 export class ShownPanel {
-  readonly #context: Context
-  readonly #dialogs: Dialogs
   #panel: TopicPanel | SearchPanel | undefined
   /** The last search. */
   #search: SearchPanel | undefined
@@ -24,9 +22,11 @@ export class ShownPanel {
   readonly #edited = new Map<string, TopicPanel>()
 
   /** @param interrupted edits of an earlier session, by path */
-  constructor(context: Context, dialogs: Dialogs, interrupted: ReadonlyMap<string, Edit>) {
-    this.#context = context
-    this.#dialogs = dialogs
+  constructor(
+    private readonly context: Context,
+    private readonly dialogs: Dialogs,
+    interrupted: ReadonlyMap<string, Edit>,
+  ) {
     for (const [path, edit] of interrupted) {
       const panel = new TopicPanel(path, context)
       panel.edit = edit
@@ -66,7 +66,7 @@ export class ShownPanel {
 
   showTopic(path: string): void {
     this.#leave()
-    const panel = this.#edited.get(path) ?? new TopicPanel(path, this.#context)
+    const panel = this.#edited.get(path) ?? new TopicPanel(path, this.context)
     this.#edited.delete(path)
     this.#panel = panel
     const focus = focusLater()
@@ -76,7 +76,7 @@ export class ShownPanel {
   /** "Back" from a result leads to the page of results that it was on. */
   showMatches(selector: string): void {
     this.#leave()
-    const panel = this.#search?.selector === selector ? this.#search : new SearchPanel(selector, this.#context)
+    const panel = this.#search?.selector === selector ? this.#search : new SearchPanel(selector, this.context)
     this.#search = panel
     this.#panel = panel
     const focus = focusLater()
@@ -102,14 +102,14 @@ export class ShownPanel {
 
   /** @param hasBelow whether topics are known below the one that is shown */
   view(hasBelow: boolean): TemplateResult {
-    const [panel, context] = [this.#panel, this.#context]
+    const [panel, context] = [this.#panel, this.context]
     if (panel instanceof TopicPanel) {
       const remove = () =>
-        this.#dialogs.open((close) => RemoveDialog.ofPath(panel.path, panel.item !== null, context, close))
+        this.dialogs.open((close) => RemoveDialog.ofPath(panel.path, panel.item !== null, context, close))
       return topicView(panel, context, hasBelow, remove)
     }
     if (panel instanceof SearchPanel) {
-      const remove = () => this.#dialogs.open((close) => RemoveDialog.ofSelector(panel.selector, context, close))
+      const remove = () => this.dialogs.open((close) => RemoveDialog.ofSelector(panel.selector, context, close))
       return searchView(panel, context, remove)
     }
     if (!may(context.session.key, 'fetch')) return html``

@@ -24,8 +24,6 @@ export interface Edit {
 export const fetchedMembers = { type: 'any', with_properties: true } as const
 
 export class TopicPanel {
-  readonly path: string
-  readonly #context: Context
   /** What is shown: undefined while it is being fetched, null when there is no topic. */
   item: Item | null | undefined
   /** What the service has beyond that, once an edit was overtaken; undefined if it has the same. */
@@ -38,10 +36,10 @@ export class TopicPanel {
   edit: Edit | undefined
   isSaving = false
 
-  constructor(path: string, context: Context) {
-    this.path = path
-    this.#context = context
-  }
+  constructor(
+    readonly path: string,
+    private readonly context: Context,
+  ) {}
 
   /**
    * Fetches the topic again. An edit is left as it is; one that another has overtaken says so.
@@ -52,14 +50,14 @@ export class TopicPanel {
   async refresh(isLive = false): Promise<void> {
     try {
       // By a selector: a fetch by path is refused where there is no topic, which browsers log as an error.
-      const { results } = await this.#context.session.client.page(topic(this.path), fetchedMembers)
+      const { results } = await this.context.session.client.page(topic(this.path), fetchedMembers)
       this.problem = ''
       this.#take(results[0] ?? null)
     } catch (error) {
       if (isLive && isBeyondRate(error)) throw error
-      this.problem = describeFailure(error, this.#context)
+      this.problem = describeFailure(error, this.context)
     }
-    this.#context.changed()
+    this.context.changed()
   }
 
   #take(item: Item | null): void {
@@ -83,21 +81,21 @@ export class TopicPanel {
     if (!this.item) return
     this.edit = { text: this.item.text ?? '', seen: this.item.text, isConflict: false, problem: '' }
     this.done = ''
-    this.#context.changed()
-    this.#context.focus('#new-value')
+    this.context.changed()
+    this.context.focus('#new-value')
   }
 
   cancelEdit(): void {
     this.edit = undefined
     this.showNewer()
-    this.#context.focus('#topic-path')
+    this.context.focus('#topic-path')
   }
 
   /** Shows what the service has now. */
   showNewer(): void {
     if (this.newer !== undefined) this.item = this.newer
     this.newer = undefined
-    this.#context.changed()
+    this.context.changed()
   }
 
   /** From now on the value that is shown is the one that may be overwritten. */
@@ -105,8 +103,8 @@ export class TopicPanel {
     if (this.edit === undefined || !this.item) return
     this.edit.seen = this.item.text
     this.edit.isConflict = false
-    this.#context.changed()
-    this.#context.focus('#new-value')
+    this.context.changed()
+    this.context.focus('#new-value')
   }
 
   /** Writes the edit, if the topic still has the value that its writer has seen. */
@@ -116,21 +114,21 @@ export class TopicPanel {
     this.isSaving = true
     edit.problem = ''
     const focus = focusLater()
-    this.#context.changed()
+    this.context.changed()
     try {
       const value = jsonText(edit.text)
       const constraint = edit.seen === undefined ? ({ no_value: true } as const) : { value: jsonText(edit.seen) }
-      await this.#context.session.client.set(this.path, value, { type: item.type, constraint })
+      await this.context.session.client.set(this.path, value, { type: item.type, constraint })
       this.edit = undefined
     } catch (error) {
       if (error instanceof SyntaxError) edit.problem = `The value is not JSON: ${error.message}.`
       else if (error instanceof TopicdError && error.code === 'unsatisfied_constraint') edit.isConflict = true
-      else edit.problem = describeFailure(error, this.#context)
+      else edit.problem = describeFailure(error, this.context)
     }
     this.isSaving = false
     await this.refresh()
     this.done = this.edit === undefined ? 'Saved.' : ''
-    this.#context.changed()
+    this.context.changed()
     focus(this.edit === undefined ? '#topic-path' : '#new-value')
   }
 }

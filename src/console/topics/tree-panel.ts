@@ -6,15 +6,13 @@ import { Tree } from './tree.js'
 import { treeView } from './tree-view.js'
 
 export class TreePanel {
-  readonly #context: Context
   readonly #tree: Tree
   /** Why someone's last step in the tree failed; and the last refresh. */
   #stepProblem = ''
   #liveProblem = ''
 
-  constructor(context: Context) {
+  constructor(private readonly context: Context) {
     const { client, key } = context.session
-    this.#context = context
     this.#tree = new Tree(
       (parent, after) => listChildren(client, key.pageSizeMax, parent, after),
       (path) => describeChild(client, path),
@@ -45,7 +43,7 @@ export class TreePanel {
         open: (parent) => void this.#change(this.#tree.open(parent)),
         close: (parent) => {
           this.#tree.close(parent)
-          this.#context.changed()
+          this.context.changed()
         },
         more: (parent) => void this.#change(this.#tree.more(parent)),
       })}
@@ -64,9 +62,9 @@ export class TreePanel {
       this.#stepProblem = ''
     } catch (error) {
       if (isBeyondRate(error)) throw error
-      this.#liveProblem = describeFailure(error, this.#context)
+      this.#liveProblem = describeFailure(error, this.context)
     }
-    this.#context.changed()
+    this.context.changed()
   }
 
   /** A step that someone asked for. */
@@ -75,9 +73,9 @@ export class TreePanel {
       await step
       this.#stepProblem = ''
     } catch (error) {
-      this.#stepProblem = describeFailure(error, this.#context)
+      this.#stepProblem = describeFailure(error, this.context)
     }
-    this.#context.changed()
+    this.context.changed()
   }
 }
 

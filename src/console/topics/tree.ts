@@ -27,8 +27,6 @@ type List = (parent: string, after: string | undefined) => Promise<Listing>
 type Describe = (path: string) => Promise<Child | undefined>
 
 export class Tree {
-  readonly #list: List
-  readonly #describe: Describe
   /** The levels that are open, by their parent; that of the top is the empty path. */
   readonly #levels = new Map<string, Level>()
   /** The parents whose levels should be open, also while they cannot be listed. */
@@ -36,10 +34,10 @@ export class Tree {
   /** The listings in flight of levels that are being opened or continued. */
   readonly #listings = new Map<string, Promise<void>>()
 
-  constructor(list: List, describe: Describe) {
-    this.#list = list
-    this.#describe = describe
-  }
+  constructor(
+    private readonly list: List,
+    private readonly describe: Describe,
+  ) {}
 
   /** What is below a path; undefined while that is not open. */
   level(parent: string): Level | undefined {
@@ -58,7 +56,7 @@ export class Tree {
   open(parent: string): Promise<void> {
     this.#wanted.add(parent)
     return this.#once(parent, async () => {
-      const { children, after } = await this.#list(parent, undefined)
+      const { children, after } = await this.list(parent, undefined)
       if (this.#wanted.has(parent)) {
         this.#levels.set(parent, {
           parent,
@@ -93,7 +91,7 @@ export class Tree {
   /** A child that would be listed only after more pages stands apart from the others. */
   async #revealIn(level: Level, path: string): Promise<void> {
     if (level.after === undefined || childrenOf(level).some((child) => child.path === path)) return
-    const child = await this.#describe(path)
+    const child = await this.describe(path)
     // Meanwhile it may have been listed.
     if (child !== undefined && !level.children.some((listed) => listed.path === path)) level.apart = child
   }
@@ -113,7 +111,7 @@ export class Tree {
       const level = this.#levels.get(parent)
       const from = level?.after
       if (level === undefined || from === undefined) return
-      const listing = await this.#list(parent, from)
+      const listing = await this.list(parent, from)
       // A refresh may have come to another end meanwhile.
       if (level.after !== from) return
       this.#setChildren(level, merged(level.children, listing.children))
@@ -132,7 +130,7 @@ export class Tree {
     if (level === undefined) return this.open(parent)
     if (level.isApartDue) return this.#refreshApart(level)
     const from = level.refreshedTo
-    const listing = await this.#list(parent, from)
+    const listing = await this.list(parent, from)
     // It may have been closed, or gone on, meanwhile.
     if (this.#levels.get(parent) !== level || level.refreshedTo !== from) return
     this.#replace(level, from, listing)
@@ -160,7 +158,7 @@ export class Tree {
     const { apart } = level
     level.isApartDue = false
     if (apart === undefined) return
-    const child = await this.#describe(apart.path)
+    const child = await this.describe(apart.path)
     if (level.apart !== apart) return
     level.apart = child
     if (child === undefined) this.close(apart.path)
