@@ -13,8 +13,7 @@ export interface HistogramStats {
 }
 
 export interface Histogram {
-  /** @param times how many values it represents; 1 by default */
-  record(value: number, times?: number): void
+  record(value: number): void
   read(): HistogramStats
 }
 
@@ -23,12 +22,12 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1)
   let sum = 0
   return {
-    record(value, times = 1) {
+    record(value) {
       // `index` is at most `bounds.length`, so both casts to `number` hold.
       let index = 0
       while (index < bounds.length && value > (bounds[index] as number)) index++
-      counts[index] = (counts[index] as number) + times
-      sum += value * times
+      counts[index] = (counts[index] as number) + 1
+      sum += value
     },
     read: () => ({ bounds, counts: [...counts], sum }),
   }

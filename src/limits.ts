@@ -226,11 +226,6 @@ export const changesKeptDefault = 1_000_000
 export const pageSizeDefault = 10
 
 /**
- * One in this many requests that are answered at once is timed, because reading the clock twice costs 0.1 µs each time.
- */
-export const answersPerTiming = 16
-
-/**
  * Open connections of one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed at
  * once.
  */

@@ -41,12 +41,6 @@ export class Keyring {
   readonly #counts = new KeyCounts()
   /** Callers by the header values that identified them, so that a token is hashed once. */
   readonly #callers = new Map<string, Access>()
-  /**
-   * The last of them that was found, until the callers or their uses are cleared. A fresh string has no hash yet, so
-   * comparing it costs less than looking it up: 1.5 % of a fetch by path (`npm run bench -- fetch-path --driver wrk`).
-   * That a comparison ends at the first difference tells a client nothing that it could measure over a network.
-   */
-  #last: { readonly line: string; readonly caller: Access } | undefined
   /** When each key was first used since the last write of it, in ms since the epoch, by name. */
   readonly #used = new Map<string, number>()
   #tokens = new KeyTokens([])
@@ -115,7 +109,6 @@ export class Keyring {
 
   /** The caller, by the value of the `authorization` header; undefined for an unknown or ended one. */
   find(authorization: string): Access | undefined {
-    if (this.#last?.line === authorization) return this.#last.caller
     let access = this.#callers.get(authorization)
     if (access === undefined) {
       const token = tokenOf(authorization)
@@ -125,7 +118,6 @@ export class Keyring {
       this.#callers.set(authorization, access)
     }
     if (!this.#used.has(access.name)) this.#used.set(access.name, Date.now())
-    this.#last = { line: authorization, caller: access }
     return access
   }
 
@@ -169,19 +161,14 @@ export class Keyring {
     this.#ended = this.#tokens.ended(Date.now())
     this.#rateLimits = this.#rateLimitsOf(records)
     this.#accesses.clear()
-    this.#clearCallers()
-    this.#revision = revision
-  }
-
-  #clearCallers(): void {
     this.#callers.clear()
-    this.#last = undefined
+    this.#revision = revision
   }
 
   readonly #onClock = (): void => {
     // Once a token has ended, or the clock was set back, every caller is looked up again.
     const ended = this.#tokens.ended(Date.now())
-    if (ended !== this.#ended) this.#clearCallers()
+    if (ended !== this.#ended) this.#callers.clear()
     this.#ended = ended
     this.#startTouch()
   }
@@ -241,7 +228,6 @@ export class Keyring {
     if (this.#used.size === 0) return
     const uses = new Map(this.#used)
     this.#used.clear()
-    this.#last = undefined
     await this.store.touchKeys(uses)
   }
 

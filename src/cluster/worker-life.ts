@@ -10,7 +10,6 @@ import { Keyring } from '../auth/keyring.js'
 import type { Config } from '../config.js'
 import { exitCodes } from '../exit-codes.js'
 import { type HttpServer, startHttpServer } from '../http/server.js'
-import { answersPerTiming } from '../limits.js'
 import { createAccessLog } from '../ops/access-log.js'
 import { failureMembers, type Logger } from '../ops/log.js'
 import { watchLoop } from '../ops/loop-delay.js'
@@ -144,9 +143,8 @@ export class WorkerLife {
       closed: counter.closed,
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
-    const timedOneIn = config.accessLog ? 1 : answersPerTiming
     const origins = config.corsOrigins ?? ''
-    const options = { host, port, bodyBytesMax, timedOneIn, origins, tls }
+    const options = { host, port, bodyBytesMax, origins, tls }
     this.#serving = { server: await startHttpServer(service, options), counter }
     sweeper?.enable(true)
   }

@@ -67,15 +67,12 @@ export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
   /**
-   * When it began to wait for its answer, or up to a turn of the event loop earlier. If it did not wait: when its
-   * headers arrived, for the one in `timedOneIn` that is timed, and NaN for the others. In ms of performance.now().
-   * Most requests are untimed because reading the clock costs as much as all other accounting of a request.
+   * When its headers arrived or, if it waited for its answer, when it began to, or up to a turn of the event loop earlier.
+   * In ms of performance.now().
    */
   readonly startMs: number
   /** When it was answered, likewise. */
   readonly endMs: number
-  /** Whether its handler returned a promise. */
-  readonly waited: boolean
   readonly bytesIn: number
   /** Undefined when the caller is unknown, or was not looked up. */
   readonly caller: Caller | undefined

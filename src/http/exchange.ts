@@ -22,7 +22,6 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   bytesIn: number
   /** Whether the connection ends with its answer: its client wants it, or what follows on it cannot be trusted. */
   closing: boolean
-  waited: boolean
   caller: Caller | undefined
   /** The client has gone, or the answer has been sent. */
   done: boolean
@@ -41,15 +40,12 @@ export class Exchanges<Caller extends object> {
   #ready: Ready<Caller>[] = []
   /** The one that `#sendReady` is sending; undefined outside it. */
   #next: Ready<Caller> | undefined
-  #requests = 0
   #unanswered = 0
   #working = 0
   #workingBytes = 0
 
-  /** @param timedOneIn one in this many requests that are answered at once is timed */
   constructor(
     private readonly service: Service<Caller>,
-    private readonly timedOneIn: number,
     private readonly responses: Responses,
   ) {}
 
@@ -71,7 +67,6 @@ export class Exchanges<Caller extends object> {
   /** Opens the exchange of a request whose headers have arrived. */
   open(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
     this.#unanswered++
-    const startMs = ++this.#requests % this.timedOneIn === 0 ? performance.now() : Number.NaN
     return {
       res,
       route,
@@ -79,10 +74,9 @@ export class Exchanges<Caller extends object> {
       closing: false,
       continued: false,
       originHeaders: undefined,
-      startMs,
-      endMs: Number.NaN,
+      startMs: performance.now(),
+      endMs: 0,
       caller: undefined,
-      waited: false,
       done: false,
       cancelled: false,
       kept: undefined,
@@ -95,7 +89,7 @@ export class Exchanges<Caller extends object> {
   /** Sends the answer, unless the exchange is done. Must be called within the library's handler or a cork. */
   finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
-    if (!Number.isNaN(exchange.startMs)) exchange.endMs = performance.now()
+    exchange.endMs = performance.now()
     this.#send(exchange, answer)
   }
 
@@ -110,7 +104,6 @@ export class Exchanges<Caller extends object> {
 
   /** Answers once the promise settles. */
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
-    exchange.waited = true
     // What its body took to arrive is its client's time: neither a reason to expire it nor part of what is measured.
     exchange.startMs = turnMs()
     this.#waiting.add(exchange)

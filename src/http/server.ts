@@ -53,8 +53,6 @@ interface HttpOptions {
   /** A real port, never 0: several processes share it, so no process may choose its own. */
   readonly port: number
   readonly bodyBytesMax: number
-  /** One in this many requests that are answered at once is timed; those that have to wait are all timed. */
-  readonly timedOneIn: number
   /** The origins of the web pages that may read the answers, as the setting names them; empty for none. */
   readonly origins: string
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
@@ -115,7 +113,7 @@ class Server<Caller extends object> implements HttpServer {
   ) {
     this.#app = createApp(options.tls)
     this.#responses = new Responses((cause) => service.closed(cause))
-    this.#exchanges = new Exchanges(service, options.timedOneIn, this.#responses)
+    this.#exchanges = new Exchanges(service, this.#responses)
     this.#bodies = new Bodies(() => this.#exchanges.workingBytes)
     this.#cors = options.origins === '' ? undefined : new Cors(options.origins)
     this.#requests = new Requests(service, this.#exchanges, this.#bodies, options.bodyBytesMax, this.#cors)

@@ -13,9 +13,7 @@ interface RouteStats {
   readonly statuses: Readonly<Record<string, number>>
   readonly bytesIn: number
   readonly bytesOut: number
-  /**
-   * From the headers' arrival to the answer; of the answers sent at once, only a sample is timed and counts for all.
-   */
+  /** From the headers' arrival to the answer. */
   readonly seconds: HistogramStats
 }
 
@@ -42,28 +40,14 @@ interface RouteCounts {
   readonly seconds: Histogram
   bytesIn: number
   bytesOut: number
-  /** Untimed answers sent at once; the next timed one counts for them too. */
-  untimed: number
-  /** The duration of the last timed one, in seconds. */
-  lastSeconds: number
 }
 
 function emptyCounts(): RouteCounts {
   const seconds = createHistogram(secondsBounds)
-  return { statuses: new Float64Array(statusesMax), seconds, bytesIn: 0, bytesOut: 0, untimed: 0, lastSeconds: 0 }
-}
-
-function time(counts: RouteCounts, ms: number, waited: boolean): void {
-  const seconds = ms / 1000
-  if (waited) return counts.seconds.record(seconds)
-  counts.seconds.record(seconds, counts.untimed + 1)
-  counts.untimed = 0
-  counts.lastSeconds = seconds
+  return { statuses: new Float64Array(statusesMax), seconds, bytesIn: 0, bytesOut: 0 }
 }
 
 function read(route: string, counts: RouteCounts): RouteStats {
-  counts.seconds.record(counts.lastSeconds, counts.untimed)
-  counts.untimed = 0
   const statuses = Object.fromEntries([...counts.statuses.entries()].filter(([, count]) => count > 0))
   return { route, statuses, bytesIn: counts.bytesIn, bytesOut: counts.bytesOut, seconds: counts.seconds.read() }
 }
@@ -79,14 +63,13 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
   }
 
   return {
-    answered({ route, startMs, endMs, waited, bytesIn, caller }, { status, body, cause }) {
+    answered({ route, startMs, endMs, bytesIn, caller }, { status, body, cause }) {
       const counts = (route && byPath.get(route.path)) ?? other
       // Every status is below `statusesMax`.
       ;(counts.statuses[status] as number)++
       counts.bytesIn += bytesIn
       counts.bytesOut += typeof body === 'string' ? Buffer.byteLength(body) : body.length
-      if (Number.isNaN(startMs)) counts.untimed++
-      else time(counts, endMs - startMs, waited)
+      counts.seconds.record((endMs - startMs) / 1000)
       if (caller !== undefined) caller.count.requests++
       if (cause !== undefined) reject(cause)
     },

@@ -11,12 +11,12 @@ import type { Responses } from '../../dist/http/response.js'
 
 const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
 
-/** Exchanges that are all timed from their headers on, and the answers that they have sent. */
+/** Exchanges, and the answers that they have sent. */
 function makeExchanges() {
   const sent: Answer[] = []
   const service = { refusal: () => refusal, answered() {}, answerForError: () => undefined }
   const responses = { hasRoom: () => true, send: (_: unknown, answer: Answer) => void sent.push(answer) }
-  const exchanges = new Exchanges(service as unknown as Service<object>, 1, responses as unknown as Responses)
+  const exchanges = new Exchanges(service as unknown as Service<object>, responses as unknown as Responses)
   const res = { cork: (send: () => void) => send() } as unknown as HttpResponse
   return { exchanges, sent, open: () => exchanges.open(res, undefined, 0) }
 }

@@ -9,14 +9,6 @@ t.test('values are counted at the first bound that they do not exceed', (t) => {
   t.end()
 })
 
-t.test('one call of record may count many values, or none', (t) => {
-  const histogram = createHistogram([1])
-  histogram.record(0.5, 3)
-  histogram.record(7, 0)
-  t.strictSame(histogram.read(), { bounds: [1], counts: [3, 0], sum: 1.5 })
-  t.end()
-})
-
 t.test('later values do not change what was read', (t) => {
   const histogram = createHistogram([1])
   const { counts } = histogram.read()

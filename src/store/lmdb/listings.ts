@@ -12,18 +12,17 @@ import { limitBranches } from '../branches.js'
 import type { Absent, Awaitable, Cancellation, ItemForm, ListingQuery, Page, TopicStore } from '../store.js'
 import type { Environment } from './environment.js'
 import type { Snapshots } from './fresh-snapshots.js'
+import { itemView } from './reads.js'
 import type { ScanSource } from './scan.js'
 import type { Scans } from './scans.js'
 import { readSpecification, readType } from './specification.js'
 import { versionOfLastRead } from './versions.js'
-import { createView } from './views.js'
 
 /** Its operations are arrow functions in fields, as those of `Reads`. */
 export class Listings implements Pick<TopicStore, 'readTopicAs' | 'readListing'> {
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
   readonly #conversionVersion: number
-  readonly #view = createView()
 
   constructor(
     environment: Environment,
@@ -41,7 +40,7 @@ export class Listings implements Pick<TopicStore, 'readTopicAs' | 'readListing'>
     if (type === undefined) return 'no_such_topic'
     if (form.type !== 'any' && form.type !== type) return 'incompatible_type'
     const item = this.#readItem(path, form)
-    return item === undefined ? 'no_such_topic' : this.#view(item, item.length)
+    return item === undefined ? 'no_such_topic' : itemView(item)
   }
 
   readonly readListing = (query: ListingQuery, cancellation: Cancellation): Awaitable<Page> => {

@@ -3,7 +3,6 @@
  * next page. It is filled by page-scan.ts and scan.ts.
  */
 import { type Page, pageHeadroom } from '../store.js'
-import { createView } from './views.js'
 
 export interface PageBuffer {
   /** Starts an empty page. */
@@ -33,7 +32,6 @@ const bytesKeptMax = 16 * 1024 * 1024
 const comma = 0x2c
 
 export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer {
-  const view = createView()
   let buffer = Buffer.allocUnsafeSlow(initialBytes)
   let end = pageHeadroom
   let lastStart = pageHeadroom
@@ -54,7 +52,8 @@ export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer
       const needed = end + 1 + size + pageHeadroom
       if (needed > buffer.length) grow(needed)
       if (end > pageHeadroom) buffer[end++] = comma
-      buffer.set(view(bytes, size), end)
+      // lmdb overwrites the length of the buffer that it returns items in.
+      buffer.set(new Uint8Array(bytes.buffer, bytes.byteOffset, size), end)
       end += size
       return end - pageHeadroom
     },

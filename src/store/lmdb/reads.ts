@@ -12,16 +12,19 @@ import type { Snapshots } from './fresh-snapshots.js'
 import type { PageScan } from './page-scan.js'
 import type { Scans } from './scans.js'
 import { readType } from './specification.js'
-import { createView } from './views.js'
 
 /** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
 const plainRangesMax = 64
+
+/** The bytes of an item that lmdb has returned: in a buffer that it uses again, and whose length it overwrites. */
+export function itemView(item: Buffer): Uint8Array {
+  return new Uint8Array(item.buffer, item.byteOffset, item.length)
+}
 
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Reads {
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
-  readonly #view = createView()
 
   constructor(
     environment: Environment,
@@ -36,7 +39,7 @@ export class Reads {
   readonly readTopic = (path: Path, type: TopicType): Uint8Array | Absent => {
     this.snapshots.forRequest()
     const item = this.#items[type].getBinaryFast(path)
-    if (item !== undefined) return this.#view(item, item.length)
+    if (item !== undefined) return itemView(item)
     return readType(this.#specifications, path) === undefined ? 'no_such_topic' : 'incompatible_type'
   }
 

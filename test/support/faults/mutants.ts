@@ -172,7 +172,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a revoked key is accepted until the next restart',
     file: 'auth/keyring.js',
-    from: 'this.#accesses.clear();\n        this.#clearCallers();',
+    from: 'this.#accesses.clear();\n        this.#callers.clear();',
     to: 'this.#accesses.clear();',
     test: 'auth/keys-command.long',
     finds: /every worker refuses/,
