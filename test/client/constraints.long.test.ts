@@ -164,6 +164,32 @@ overServices('an update sees an absent topic, one without a value, and every dig
   )
 })
 
+overServices('an update notices what leaves the value as it was', async (t, topics) => {
+  const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+    'a value that was changed and changed back': () => topics.set('same', 2).then(() => topics.set('same', 1)),
+    'a value that was set again': () => topics.set('same', 1),
+    'another topic at the path': () => topics.remove('same').then(() => topics.addAndSet('same', 1)),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    await topics.addAndSet('same', 1)
+    let calls = 0
+    await topics.update('same', async () => {
+      if (++calls === 1) await change()
+      return calls
+    })
+    t.equal(calls, 2, name)
+    t.equal((await topics.get('same'))?.value, 2)
+  }
+})
+
+overServices('an update of a value needs room for the new one only', async (t, topics) => {
+  // Of the 1 MiB that a body may have.
+  const most = 'x'.repeat(1_000_000)
+  await topics.addAndSet('large', most)
+  await topics.update('large', (item) => `${item?.value}y`)
+  t.equal((await topics.get('large'))?.value, `${most}y`)
+})
+
 overServices('an update gives up after attemptsMax attempts', async (t, topics) => {
   await topics.addAndSet('busy', 0)
   for (const attemptsMax of [1, 3]) {
