@@ -116,7 +116,11 @@ export const rows: readonly Row[] = [
       { title: 'Restarts of workers', queries: [gauge('topicd_worker_restarts_total')] },
       {
         title: 'Writer, and its restarts',
-        queries: [as(gauge('topicd_writer_up'), 'up'), as(gauge('topicd_writer_restarts_total'), 'restarts')],
+        queries: [
+          as(gauge('topicd_writer_up'), 'up'),
+          as(gauge('topicd_writer_spare_up'), 'spare'),
+          as(gauge('topicd_writer_restarts_total'), 'restarts'),
+        ],
       },
       {
         title: 'Event loop delay of the worst worker',

@@ -43,6 +43,7 @@ export async function metricsText(): Promise<string> {
     restarts: () => 0,
     writer: () => writer,
     writerRestarts: () => 0,
+    hasSpareWriter: () => true,
     hasWriter: true,
     ready: () => true,
     certificateEndMs: () => 1,

@@ -12,7 +12,6 @@ import { type ConnectOptions, type Post, postTo, type RequestOptions } from './c
 import { TopicdError } from './error.js'
 import { type Child, type Item, itemOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
-import { JsonText } from './json-text.js'
 import { descendants, segmentsOf } from './selectors.js'
 import type {
   AddAndSetMembers,
@@ -171,9 +170,10 @@ export class Client {
 
   /**
    * Replaces a topic's value by what `change` makes of it, and creates the topic if it is missing. If another writer
-   * comes in between, `change` is called again with what that one wrote.
+   * comes in between, `change` is called again with what that one wrote. Versions tell, so the old value is not sent.
    *
-   * @param change gets the topic, or undefined if there is none; if it returns undefined, nothing is written
+   * @param change gets the topic, with its version, or undefined if there is none; if it returns undefined, nothing is
+   *   written
    * @returns what the write answered, `created` being whether it created the topic; undefined if nothing was written
    * @throws TopicdError `unsatisfied_constraint` if other writers came first `attemptsMax` times. After a lost
    * connection it is unknown whether the value was written.
@@ -184,14 +184,13 @@ export class Client {
     { type, properties, attemptsMax, signal }: UpdateOptions = {},
   ): Promise<AddAnswer | undefined> {
     const attempt = async (): Promise<AddAnswer | undefined> => {
-      const item = await this.get(path, { type, signal })
+      const item = await this.get(path, { type, with_version: true, signal })
       const value = await change(item)
       if (value === undefined) return undefined
       if (item === undefined) {
         return this.addAndSet(path, value, { type, properties, constraint: { no_topic: true }, signal })
       }
-      const constraint = item.text === undefined ? ({ no_value: true } as const) : { value: new JsonText(item.text) }
-      const answer = await this.set(path, value, { type, constraint, signal })
+      const answer = await this.set(path, value, { type, constraint: { version: item.version as number }, signal })
       return { ...answer, created: false }
     }
     return untilSatisfied(attempt, attemptsMax, signal)

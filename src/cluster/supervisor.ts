@@ -132,6 +132,7 @@ export class Supervisor {
       restarts: () => this.#workers.restarts,
       writer,
       writerRestarts: () => this.#writers?.restarts ?? 0,
+      hasSpareWriter: () => this.#writers?.hasSpare ?? false,
       hasWriter,
       ready: () => this.#readiness.notReadyReasons().length === 0,
       certificateEndMs: options.certificateEndMs,

@@ -85,6 +85,11 @@ export class Writers {
     return this.#current?.child
   }
 
+  /** Whether a spare has loaded, and so would write at once if the writer died. */
+  get hasSpare(): boolean {
+    return this.#spare?.child.version !== undefined
+  }
+
   /** Writers started because one died, since the start. */
   get restarts(): number {
     return this.#restarts

@@ -37,6 +37,8 @@ interface MetricsOptions {
   /** The writer; undefined while there is none. */
   readonly writer: () => Measured | undefined
   readonly writerRestarts: () => number
+  /** Whether a spare has loaded, which writes as soon as the writer dies. */
+  readonly hasSpareWriter: () => boolean
   /** Whether the store has a writer at all. */
   readonly hasWriter: boolean
   readonly ready: () => boolean
@@ -72,11 +74,12 @@ function reloadState({ successful, successMs }: Reload): Metric[] {
   ]
 }
 
-function writerState({ hasWriter, writer, writerRestarts }: MetricsOptions): Metric[] {
+function writerState({ hasWriter, writer, writerRestarts, hasSpareWriter }: MetricsOptions): Metric[] {
   if (!hasWriter) return []
   const current = writer()
   return [
     gauge('topicd_writer_up', 'Whether a writer runs.', one(current === undefined ? 0 : 1)),
+    gauge('topicd_writer_spare_up', 'Whether a spare writer is loaded.', one(hasSpareWriter() ? 1 : 0)),
     counter('topicd_writer_restarts_total', 'Writers started because one died.', one(writerRestarts())),
     ...(current?.writerStats === undefined ? [] : writerStateOf(current.writerStats)),
   ]

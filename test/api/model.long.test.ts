@@ -1,5 +1,6 @@
 /**
- * Random requests to the service and the model, every answer compared byte for byte.
+ * Random requests to the service and the model, every answer compared byte for byte. Only versions are the service's to
+ * choose: after each change the model learns the topic's, which must be a greater one than all before at its path.
  *
  * One request at a time, each over the next of many connections, so that the workers take turns and each has to see
  * what the others wrote. `SEED=<number>` replays a run.
@@ -28,8 +29,9 @@ await overWorkers(t, async (t, { post }) => {
   await t.test(`${requests} random requests are answered as the model answers them`, async (t) => {
     const random = seededRandom(t)
     const model = new Model()
+    const counts = { held: 0, refused: 0 }
     for (let i = 0; i < requests; i++) {
-      const [route, members] = randomRequest(random)
+      const [route, members] = randomRequest(random, model)
       const body = bodyText(members)
       const { status, text, code } = await post(route, body)
       const expected = model.perform(route, members)
@@ -38,8 +40,15 @@ await overWorkers(t, async (t, { post }) => {
         t.strictSame(found, expected, `request ${i}, ${route} of ${body}`)
         return
       }
+      if (members.constraint !== undefined) counts[status === 409 ? 'refused' : 'held']++
+      const changed = model.changed()
+      if (changed === undefined) continue
+      const { text: item } = await post('fetch', { path: changed, type: 'any', with_values: false, with_version: true })
+      const wrong = model.learn(changed, (JSON.parse(item) as { version: number }).version)
+      if (wrong !== undefined) return void t.fail(`request ${i}, ${route} of ${body}: ${wrong}`)
     }
     t.ok(model.topics.size > 0, `${model.topics.size} topics in the end`)
+    t.ok(counts.held > 50 && counts.refused > 50, `constraints: ${counts.held} held, ${counts.refused} did not`)
   })
 
   await t.test('a topic that only the model has makes the answers differ', async (t) => {
@@ -50,26 +59,31 @@ await overWorkers(t, async (t, { post }) => {
   })
 })
 
-function randomRequest(random: Random): [route: string, members: Members] {
+function randomRequest(random: Random, model: Model): [route: string, members: Members] {
   const type: TopicType | undefined = random.oneIn(3) ? random.pick(['json', 'string']) : undefined
   const value = random.pick(type === 'string' ? strings : values)
-  const path = random.oneIn(20) ? `/${randomPath(random)}/` : randomPath(random)
+  const plainPath = randomPath(random)
+  const path = random.oneIn(20) ? `/${plainPath}/` : plainPath
+  const constraint = random.oneIn(3) ? { version: randomVersion(random, model, plainPath) } : undefined
   switch (random.below(10)) {
     case 0:
     case 1:
-      return ['add', given({ path, type, properties: random.oneIn(3) ? random.pick(properties) : undefined })]
+      return [
+        'add',
+        given({ path, type, properties: random.oneIn(3) ? random.pick(properties) : undefined, constraint }),
+      ]
     case 2:
     case 3:
       return [
         'addAndSet',
-        given({ path, value, type, properties: random.oneIn(3) ? random.pick(properties) : undefined }),
+        given({ path, value, type, properties: random.oneIn(3) ? random.pick(properties) : undefined, constraint }),
       ]
     case 4:
-      return ['set', given({ path, value, type })]
+      return ['set', given({ path, value, type, constraint })]
     case 5:
       return ['fetch', given({ path, type, ...randomForm(random) })]
     case 6:
-      return ['remove', { path }]
+      return ['remove', given({ path, constraint })]
     case 7:
       // Rare, or the tree would never grow.
       return random.oneIn(10) ? ['remove', { selector: randomSelector(random) }] : ['add', given({ path, type })]
@@ -94,7 +108,16 @@ function randomForm(random: Random): Members {
     ...(random.oneIn(2) ? { type: random.pick(['json', 'string', 'any']) } : {}),
     ...(random.oneIn(2) ? { with_values: random.oneIn(2) } : {}),
     ...(random.oneIn(2) ? { with_properties: random.oneIn(2) } : {}),
+    ...(random.oneIn(2) ? { with_version: random.oneIn(2) } : {}),
   }
+}
+
+/** For a constraint on the topic at this path: mostly one that it has or had. */
+function randomVersion(random: Random, model: Model, path: string): number {
+  const former = model.versions.get(path) ?? []
+  const current = model.topics.get(path)?.version ?? former.at(-1) ?? 0
+  if (random.oneIn(2)) return current
+  return random.pick([...former, current - 1, current + 1, 0].filter((version) => version >= 0))
 }
 
 /** The members without those that are undefined. */

@@ -1,7 +1,7 @@
 /** Constraints, batches, and the updates that are made of them: by a stand-in and by the real service. */
 import t, { type Test } from 'tap'
 import { type Client, type Constraint, connect, jsonText, TopicdError } from '../../dist/client/index.js'
-import { at } from '../support/elements.js'
+import { at, present } from '../support/elements.js'
 import { startServer } from '../support/service/server.js'
 import { startStub } from '../support/service/stub.js'
 import { stubTopics } from '../support/service/stub-topics.js'
@@ -11,7 +11,7 @@ const server = await startServer(t, { workers: 2 })
 /** Runs the claims on a stand-in with no topics, and on the real service. */
 function overServices(name: string, claims: (t: Test, topics: Client) => Promise<void>): void {
   t.test(`${name}, by a stand-in`, async (t) => {
-    const { url } = await startStub(t, stubTopics(new Map()))
+    const { url } = await startStub(t, stubTopics())
     await claims(t, connect(url, { key: 'k' }))
   })
   t.test(`${name}, by the service`, (t) => claims(t, connect(server.url, { key: server.token })))
@@ -58,6 +58,37 @@ overServices('each write is refused unless its constraint holds', async (t, topi
       }
     }
   }
+})
+
+overServices('a constraint on a version holds until the topic is changed', async (t, topics) => {
+  const versionOf = async (path: string) => present((await topics.get(path, { with_version: true }))?.version)
+  const versioned = (version: number) => ({ constraint: { version } })
+  await topics.addAndSet('v', 1)
+  const first = await versionOf('v')
+  t.strictSame(await topics.set('v', 2, versioned(first)), { path: 'v' })
+  await topics.set('v', 1)
+  const last = await versionOf('v')
+  t.ok(last > first)
+  for (const write of [
+    () => topics.set('v', 3, versioned(first)),
+    () => topics.addAndSet('v', 3, versioned(last - 1)),
+    () => topics.add('v', versioned(last + 1)),
+    () => topics.remove('v', versioned(first)),
+    () => topics.addAndSet('none', 3, versioned(last)),
+  ]) {
+    t.strictSame(await refusalOf(write()), unsatisfied)
+  }
+  await topics.add('v', versioned(last))
+  t.equal(await versionOf('v'), last, 'nothing was changed')
+  const changedBefore = [
+    { op: 'set', path: 'v', value: 4, ...versioned(last) },
+    { op: 'set', path: 'v', value: 5, ...versioned(last) },
+  ] as const
+  t.strictSame(await refusalOf(topics.batch(changedBefore)), { ...unsatisfied, operation: 1 })
+  await topics.remove('v')
+  t.strictSame(await refusalOf(topics.set('v', 3, versioned(last))), unsatisfied, 'it is removed')
+  await topics.add('v')
+  t.strictSame(await refusalOf(topics.set('v', 3, versioned(last))), unsatisfied, 'another one has its path')
 })
 
 overServices('a batch is carried out in order and whole, or not at all', async (t, topics) => {
@@ -131,6 +162,32 @@ overServices('an update sees an absent topic, one without a value, and every dig
     }),
     RangeError,
   )
+})
+
+overServices('an update notices what leaves the value as it was', async (t, topics) => {
+  const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+    'a value that was changed and changed back': () => topics.set('same', 2).then(() => topics.set('same', 1)),
+    'a value that was set again': () => topics.set('same', 1),
+    'another topic at the path': () => topics.remove('same').then(() => topics.addAndSet('same', 1)),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    await topics.addAndSet('same', 1)
+    let calls = 0
+    await topics.update('same', async () => {
+      if (++calls === 1) await change()
+      return calls
+    })
+    t.equal(calls, 2, name)
+    t.equal((await topics.get('same'))?.value, 2)
+  }
+})
+
+overServices('an update of a value needs room for the new one only', async (t, topics) => {
+  // Of the 1 MiB that a body may have.
+  const most = 'x'.repeat(1_000_000)
+  await topics.addAndSet('large', most)
+  await topics.update('large', (item) => `${item?.value}y`)
+  t.equal((await topics.get('large'))?.value, `${most}y`)
 })
 
 overServices('an update gives up after attemptsMax attempts', async (t, topics) => {

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { watchCertificate } from '../../dist/ops/certificate-watch.js'
 import { version } from '../../dist/version.js'
+import { present } from '../support/elements.js'
 import { bareService } from '../support/service/bare-service.js'
 import { get, scrape } from '../support/service/metrics.js'
 import { startServer, until } from '../support/service/server.js'
@@ -51,6 +52,20 @@ await t.test('each limit is reported beside what it limits', async (t) => {
 await t.test('workers are counted by version', async (t) => {
   const server = await startServer(t, { workers: 3 })
   t.equal((await scrape(server.adminUrl)).value('topicd_workers_by_version', { version }), 3)
+})
+
+await t.test('a spare writer is reported once it has loaded, and not while there is none', async (t) => {
+  const server = await startServer(t)
+  const spareIs = (up: number): Promise<unknown> =>
+    until(
+      `a spare: ${up}`,
+      async () => (await scrape(server.adminUrl)).value('topicd_writer_spare_up') === up || undefined,
+    )
+  await spareIs(1)
+  process.kill(present(server.sparePid()), 'SIGKILL')
+  await spareIs(0)
+  await spareIs(1)
+  t.equal((await scrape(server.adminUrl)).value('topicd_writer_restarts_total'), 0, 'the writer goes on')
 })
 
 await t.test('a successful reload is reported with its time', async (t) => {

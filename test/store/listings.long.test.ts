@@ -1,6 +1,6 @@
 /**
- * Fetches in other forms, on each engine, compared with a plain Map: both types or one, with and without values and
- * properties, with every limit for branches, of random selectors, for keys with and without subtrees, page by page.
+ * Fetches in other forms, on each engine, compared with a plain Map: both types or one, with and without values,
+ * properties and versions, with every limit for branches, of random selectors, for keys with and without subtrees, page by page.
  * `SEED=…` replays a run.
  */
 import { join } from 'node:path'
@@ -37,10 +37,19 @@ async function plant(store: TopicStore, random: Random): Promise<Map<string, Top
     const value = random.oneIn(4) ? undefined : JSON.stringify(`${path} ${'x'.repeat(random.below(30))}`)
     const made = creation(path, type, properties)
     writes.push(value === undefined ? single.add(store, made) : single.addAndSet(store, made, Buffer.from(value)))
-    topics.set(path, { type, properties, value: properties.DONT_RETAIN_VALUE === undefined ? value : undefined })
+    const kept = properties.DONT_RETAIN_VALUE === undefined ? value : undefined
+    topics.set(path, { type, properties, value: kept, version: undefined })
   }
   await Promise.all(writes)
+  for (const [path, topic] of topics) topic.version = await versionOf(store, path)
   return topics
+}
+
+/** The one that the store has chosen. */
+async function versionOf(store: TopicStore, path: string): Promise<number> {
+  const form = { type: 'any', values: false, properties: false, versions: true } as const
+  const item = await store.readTopicAs(path as Path, form)
+  return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
 }
 
 /** What a fetch asks for, beside its selector, its pages and where they begin. */
@@ -53,12 +62,14 @@ function randomMembers(random: Random): Members {
     type: random.pick(['json', 'string', 'any']),
     with_values: random.oneIn(2),
     with_properties: random.oneIn(2),
+    with_version: random.oneIn(2),
     ...(random.oneIn(4) ? {} : { ...limits, ...(random.oneIn(20) ? { deep_branch_depth: 2 ** 32 - 1 } : {}) }),
   }
 }
 
-function formOf({ type = 'json', with_values = true, with_properties = false }: Members): ItemForm {
-  return { type, values: with_values, properties: with_properties, versions: false }
+function formOf(members: Members): ItemForm {
+  const { type = 'json', with_values = true, with_properties = false, with_version = false } = members
+  return { type, values: with_values, properties: with_properties, versions: with_version }
 }
 
 /** The items of which a page consists, and whether it is the last. */
@@ -154,8 +165,9 @@ async function singleTopics(t: Test, store: TopicStore): Promise<void> {
 async function largeBranches(t: Test, store: TopicStore): Promise<void> {
   const random = seededRandom(t)
   const topics = new Map<string, Topic>()
+  const empty: Topic = { type: 'json', properties: {}, value: undefined, version: undefined }
   for (const root of ['a', 'b', 'c/d']) {
-    for (let i = 0; i < 150; i++) topics.set(`${root}/${i}`, { type: 'json', properties: {}, value: undefined })
+    for (let i = 0; i < 150; i++) topics.set(`${root}/${i}`, empty)
   }
   await Promise.all([...topics.keys()].map((path) => single.add(store, creation(path))))
   for (const limit of [99, 100, 101, 149, 150, 151]) {

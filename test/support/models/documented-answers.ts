@@ -94,12 +94,16 @@ const isCount = (member: unknown): boolean => Number.isInteger(member) && Number
 const isListOf = (member: unknown, isItem: (item: unknown) => boolean): boolean =>
   Array.isArray(member) && member.every(isItem)
 
+const isMoment = (member: unknown): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(member))
+
 function isTopic(json: unknown): boolean {
   return has(json, {
     path: isText,
     type: (type) => type === 'json' || type === 'string',
     value: () => true,
     properties: (properties) => properties === undefined || typeof properties === 'object',
+    version: (version) => version === undefined || (isCount(version) && Number.isSafeInteger(version)),
+    updated: (updated) => updated === undefined || isMoment(updated),
   })
 }
 

@@ -65,6 +65,7 @@ const membersOf: Readonly<Record<Route, readonly string[]>> = {
     'deep_branch_limit',
     'with_values',
     'with_properties',
+    'with_version',
   ],
   set: ['path', 'value', 'type', 'constraint'],
   add: ['path', 'type', 'properties'],
@@ -87,13 +88,23 @@ function member(random: Random, name: string): string {
     case 'dry_run':
     case 'with_values':
     case 'with_properties':
+    case 'with_version':
       return random.pick(['true', 'false', '1'])
     case 'deep_branch_depth':
     case 'deep_branch_limit':
     case 'size':
       return random.pick(['0', '1', '1000', '1001', '1.5', '-1', '1e3', '"1"'])
     case 'constraint':
-      return random.pick(['{"value":"5"}', '{"no_topic":true}', '{}', '{"value":1,"no_topic":false}', 'null'])
+      return random.pick([
+        '{"value":"5"}',
+        '{"no_topic":true}',
+        '{}',
+        '{"value":1,"no_topic":false}',
+        'null',
+        '{"version":1838629115005952}',
+        '{"version":1,"version":1}',
+        `{"version":${random.pick(['1.0', '-1', '1e3', '9007199254740992', '"1"', 'null', '01'])}}`,
+      ])
     case 'operations':
       return `[${Array.from({ length: random.below(5) }, () => operation(random)).join(',')}]`
     case 'after':

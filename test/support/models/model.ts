@@ -20,15 +20,22 @@ export interface Members {
   readonly deep_branch_limit?: number
   readonly with_values?: boolean
   readonly with_properties?: boolean
+  readonly with_version?: boolean
+  /** Of a write by path. */
+  readonly constraint?: { readonly version: number }
 }
 
-/** What the service must answer: the whole body of a 200, or the code of a 400. */
-export type Expected = { readonly status: 200; readonly text: string } | { readonly status: 400; readonly code: string }
+/** What the service must answer: the whole body of a 200, or the code of a refusal. */
+export type Expected =
+  | { readonly status: 200; readonly text: string }
+  | { readonly status: 400 | 409; readonly code: string }
 
 export interface Topic {
   readonly type: TopicType
   readonly properties: Readonly<Record<string, string>>
   value: string | undefined
+  /** That of its last change; undefined until the model has learnt it. */
+  version: number | undefined
 }
 
 /** The defaults of the properties that have one. */
@@ -77,10 +84,33 @@ export function selects(selector: string, path: string): boolean {
 
 export class Model {
   readonly topics = new Map<string, Topic>()
+  /** Every version that the model has learnt, by the path of its topic, which may have been removed. */
+  readonly versions = new Map<string, number[]>()
+
+  /** The path of the topic that the last request has changed; undefined if it has changed none that is there. */
+  changed(): string | undefined {
+    for (const [path, { version }] of this.topics) if (version === undefined) return path
+    return undefined
+  }
+
+  /** Learns a version that the service has chosen. @returns why it should not have; undefined if it may */
+  learn(path: string, version: number): string | undefined {
+    const former = this.versions.get(path) ?? []
+    const last = former.at(-1) ?? 0
+    if (!Number.isSafeInteger(version)) return `${version} of ${path} is no version`
+    if (version <= last) return `${path} has the version ${version} after ${last}`
+    this.versions.set(path, [...former, version])
+    Object.assign(this.topics.get(path) ?? {}, { version })
+    return undefined
+  }
 
   /** Does what the route does and returns the expected answer; the paths in `members` must be valid. */
   perform(route: string, members: Members): Expected {
     const path = trimmed(members.path ?? '')
+    const { constraint } = members
+    if (constraint !== undefined && this.topics.get(path)?.version !== constraint.version) {
+      return { status: 409, code: 'unsatisfied_constraint' }
+    }
     switch (route) {
       case 'fetch':
         return members.selector === undefined ? this.#fetch(path, members) : this.#fetchPage(members.selector, members)
@@ -119,7 +149,7 @@ export class Model {
 
   #add(path: string, { type = 'json', properties = {} }: Members): Expected {
     const created = !this.topics.has(path)
-    if (created) this.topics.set(path, { type: type as TopicType, properties, value: undefined })
+    if (created) this.topics.set(path, { type: type as TopicType, properties, value: undefined, version: undefined })
     return given(`{"path":${JSON.stringify(path)},"created":${created}}`)
   }
 
@@ -128,7 +158,7 @@ export class Model {
     if (existing !== undefined && existing.type !== type) return refused('incompatible_type')
     if (existing !== undefined && !compatible(existing.properties, properties))
       return refused('incompatible_properties')
-    const topic = existing ?? { type: type as TopicType, properties, value: undefined }
+    const topic = existing ?? { type: type as TopicType, properties, value: undefined, version: undefined }
     keep(topic, value)
     this.topics.set(path, topic)
     return given(`{"path":${JSON.stringify(path)},"created":${existing === undefined}}`)
@@ -177,13 +207,22 @@ function hasType(topic: Topic, { type = 'json' }: Members): boolean {
   return type === 'any' || topic.type === type
 }
 
-function item(path: string, topic: Topic, { with_values = true, with_properties = false }: Members): string {
+function item(path: string, topic: Topic, members: Members): string {
+  const { with_values = true, with_properties = false, with_version = false } = members
+  const version = with_version ? versionMembers(topic.version) : ''
   const value = topic.value === undefined || !with_values ? '' : `,"value":${topic.value}`
   const properties = with_properties ? `,"properties":${JSON.stringify(topic.properties)}` : ''
-  return `{"path":${JSON.stringify(path)},"type":"${topic.type}"${value}${properties}}`
+  return `{"path":${JSON.stringify(path)},"type":"${topic.type}"${version}${value}${properties}}`
 }
 
+/** A version is the millisecond of its change × 1,024, plus a counter. */
+function versionMembers(version = Number.NaN): string {
+  return `,"version":${version},"updated":"${new Date(Math.floor(version / 1024)).toISOString()}"`
+}
+
+/** A value that is not retained is a change all the same. */
 function keep(topic: Topic, value: string | undefined): void {
+  topic.version = undefined
   if (topic.properties.DONT_RETAIN_VALUE !== 'true') topic.value = value
 }
 

@@ -56,7 +56,13 @@ function path(random: Random): string {
 
 /** One that holds for some topics that are written here. */
 function constraint(random: Random): string {
-  return random.pick(['{"no_topic":true}', '{"no_value":true}', '{"value":5}', `{"value":${json(random)}}`])
+  return random.pick([
+    '{"no_topic":true}',
+    '{"no_value":true}',
+    '{"value":5}',
+    `{"value":${json(random)}}`,
+    `{"version":${random.pick(['0', '1838629115005952', '9007199254740991'])}}`,
+  ])
 }
 
 /** Type and value of a topic. */
@@ -80,6 +86,7 @@ function shown(random: Random): readonly string[] {
     random.pick(['', '"type":"any"', '"type":"string"', '"type":"json"']),
     random.pick(['', '"with_values":false', '"with_values":true']),
     random.pick(['', '"with_properties":true']),
+    random.pick(['', '"with_version":true', '"with_version":false']),
   ]
 }
 

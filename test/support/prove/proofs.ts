@@ -84,12 +84,12 @@ export const proofs: Readonly<Record<string, Proof>> = {
     environment: (left) => ({ KILLS: String(Math.min(left, 100)) }),
     counted: 'kills',
     goal: 300,
-    roundSeconds: 120,
-    roundSecondsMax: 900,
+    roundSeconds: 180,
+    roundSecondsMax: 1200,
     summary: (f) =>
       `${number(f.kills)} kills; ${number(f.requests)} creations, settings and removals, ${number(f.transfers)} transfers in batches ` +
       `and ${number(f.added)} additions to one number: ${number(f.wrong)} failed or carried out twice. The longest answer took ` +
-      `${number(f.slowestMsMax)} ms`,
+      `${number(f.slowestMsMax)} ms, and ${number(f.slowestEarlyMsMax)} ms where the spare was still loading`,
   },
   'power-cuts': {
     claim:

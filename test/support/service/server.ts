@@ -262,7 +262,16 @@ export class Server {
 
   /** The process id of the writer; undefined while there is none. The spare has not opened the store. */
   writerPid(): number | undefined {
-    return childrenOf(this.pid).find((pid) => commandLine(pid).includes('/cluster/writer.js') && maps(pid, 'data.mdb'))
+    return this.#writerPids().find((pid) => maps(pid, 'data.mdb'))
+  }
+
+  /** The process id of the spare; undefined while there is none. */
+  sparePid(): number | undefined {
+    return this.#writerPids().find((pid) => !maps(pid, 'data.mdb'))
+  }
+
+  #writerPids(): number[] {
+    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/writer.js'))
   }
 
   /** A client with its own connections, by default one, which its requests use in turn. */
