@@ -216,6 +216,17 @@ export const writerSendsMax = 3
 /** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
 export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
 
+/** Changes of topics that the log keeps, about, unless the operator says otherwise: with keys of 30 bytes, some 50 MB. */
+export const changesKeptDefault = 1_000_000
+
+/**
+ * Lanes of the log on PostgreSQL: more than sessions write at the same time, mostly, and few enough that a token with a
+ * position in each of them, of up to 16 bytes of base64, is smaller than 2 KiB.
+ */
+export const lanesCount = 64
+
+assert(lanesCount * 16 < 2 * kibibyte)
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 
