@@ -20,6 +20,7 @@ import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
 import { limitConcurrency } from './limit.js'
 import { createListings } from './listings.js'
+import { createLogTrimming } from './log-trimming.js'
 import { createReads } from './reads.js'
 import { countMatching } from './scan.js'
 import { migrateSchema, requireSchema } from './schema.js'
@@ -77,7 +78,7 @@ export async function openPostgresStore(address: string, options: PostgresOption
     throw problem
   }
   const gate = new Gate(problem, () => examine(0), onUnusable)
-  return createStore(connections, gate, fencedReads)
+  return createStore(connections, gate, fencedReads, changesKept)
 }
 
 /** What is wrong with the engine; undefined when nothing is. One that cannot be reached is tried again for `waitMs`. */
@@ -144,7 +145,7 @@ class Gate {
   }
 }
 
-function createStore(connections: Connections, gate: Gate, fencedReads: boolean): TopicStore {
+function createStore(connections: Connections, gate: Gate, fencedReads: boolean, changesKept: number): TopicStore {
   const read: Execute = (statement, parameters) => gate.rejection() ?? connections.read(statement, parameters)
   const write: Write = (statement, parameters, sinceMs) =>
     gate.rejection() ?? connections.write(statement, parameters, sinceMs)
@@ -159,6 +160,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
   const writes = new Writes(read, scan, commits)
   const batches = new Batches(transact, commits)
   const expiry = new Expiry({ read, write, writeLogged }, scan, lease)
+  const trimming = createLogTrimming({ read, write }, lease, changesKept)
   return {
     ...createReads(clientRead, clientScan),
     ...createListings(clientScan),
@@ -169,7 +171,11 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
       return alone === undefined ? batches.write(operations) : writes.write(alone)
     },
     commits: commits.stats,
-    removeDue: () => expiry.removeDue(),
+    async removeDue() {
+      const removals = await expiry.removeDue()
+      await trimming.trim()
+      return removals
+    },
     ...createKeyRecords({ read, write }),
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
     check: (report) => check(connections, report),
