@@ -216,7 +216,7 @@ export const writerSendsMax = 3
 /** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
 export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
 
-/** Changes of topics that the log keeps, about, unless the operator says otherwise: with keys of 30 bytes, some 50 MB. */
+/** Changes of topics that the log keeps, about, unless the operator says otherwise: some minutes of busy writers. */
 export const changesKeptDefault = 1_000_000
 
 /**

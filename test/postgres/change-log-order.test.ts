@@ -9,8 +9,10 @@ import { overwriteOne } from '../../dist/store/postgres/write-statements.js'
 import type { TopicStore, WriteOperation } from '../../dist/store/store.js'
 import { encodeKey } from '../../dist/topics/key.js'
 import type { Path } from '../../dist/topics/path.js'
+import { only } from '../support/elements.js'
 import { type LoggedChange, readLog, requireContiguous } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
 import { creation } from '../support/stores/store.js'
 
 const engine = await postgres()
@@ -100,6 +102,11 @@ await t.test('sessions that choose the same lane lose no write', { skip, timeout
     Math.random = random
   }
   t.strictSame(await findingsOf(stores[0]), [])
+  // The engine counts them when a session ends.
+  await Promise.all(stores.map((store) => store.close()))
+  const statistics = 'select xact_rollback from pg_stat_database where datname = current_database()'
+  const { xact_rollback: conflicts } = only(await execute(address, statistics))
+  t.ok(Number(conflicts) > 0, `${conflicts} conflicts`)
 })
 
 await t.test('in one lane the later session waits for the earlier one', { skip, timeout: 60_000 }, async (t) => {

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore, WriteOperation } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { first, only } from '../support/elements.js'
+import { only } from '../support/elements.js'
 import { type LoggedChange, readLog } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
@@ -160,18 +160,19 @@ await t.test('what cannot be logged is not changed', { skip, timeout: 60_000 }, 
 })
 
 await t.test(
-  'a topic that is created again has a greater version than before',
+  'a removal has a version between those of its topic and of the next',
   { skip, timeout: 60_000 },
   async (t) => {
     const { address, store } = await open(t)
     let last = 0n
-    for (let count = 0; count < 100; count++) {
+    for (let count = 0; count < 30; count++) {
       await store.write([add('a')])
       const { version } = only(await execute(address, 'select version from topicd.topics'))
-      await store.write([remove('a')])
       t.ok(BigInt(version as string) > last)
-      last = first((await readLog(address)).map((row) => row.version).sort((a, b) => (a < b ? 1 : -1)))
-      t.ok(last > BigInt(version as string), 'its removal has one in between')
+      await store.write([remove('a')])
+      const versions = (await readLog(address)).map((row) => row.version)
+      last = versions.reduce((latest, other) => (other > latest ? other : latest))
+      t.ok(last > BigInt(version as string))
     }
   },
 )
