@@ -1,7 +1,8 @@
 /**
  * Which lane of the log a session appends to. Each session chooses one when it first changes topics: at random, of the
  * half that was appended to least recently, so that few sessions share one, although nobody keeps a list. A session that
- * lost a conflict in its lane chooses another.
+ * lost a conflict in its lane chooses another. It may happen to choose the lane of a commit that waits for a standby: then
+ * it waits too, and is refused when its time is over, with nothing changed.
  *
  * A process without a log first appends a row without keys to every lane: from there on, changes may be missing.
  */

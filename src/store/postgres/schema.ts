@@ -69,7 +69,7 @@ const steps: readonly string[] = [
    );
    create index if not exists changes_by_version on topicd.changes (version asc);
    insert into topicd.changes (lane, n, version, count, total, keys)
-   select l.lane, 0, greatest(${startMs} * ${versionsPerMs}, (select coalesce(max(version), 0) + 1 from topicd.topics)), 0, 0, '{}'
+   select l.lane, 0, greatest(${startMs} * ${versionsPerMs}, (select max(version) from topicd.topics)) + 1, 0, 0, '{}'
    from generate_series(0, ${lanesCount - 1}) as l (lane)
    where not exists (select 1 from topicd.changes c where c.lane = l.lane)
    on conflict (lane, n) do nothing;
