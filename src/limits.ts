@@ -220,8 +220,8 @@ export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
 export const changesKeptDefault = 1_000_000
 
 /**
- * Lanes of the log on PostgreSQL: more than sessions write at the same time, mostly, and few enough that a token with a
- * position in each of them, of up to 16 bytes of base64, is smaller than 2 KiB.
+ * Lanes of the log on PostgreSQL: mostly more than there are sessions that write at the same moment, and few enough that a
+ * token with a position in each of them, at most 16 bytes of base64, stays below 2 KiB.
  */
 export const lanesCount = 64
 
