@@ -222,6 +222,14 @@ export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
  */
 export const changesKeptDefault = 1_000_000
 
+/**
+ * Lanes of the log on PostgreSQL: mostly more than there are sessions that write at the same moment, and few enough that a
+ * token with a position in each of them, at most 16 bytes of base64, stays below 2 KiB.
+ */
+export const lanesCount = 64
+
+assert(lanesCount * 16 < 2 * kibibyte)
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

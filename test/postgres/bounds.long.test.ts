@@ -37,12 +37,15 @@ function peakBytes(pid: number): number {
   return Number(kibibytes) * 1024
 }
 
-/** Creates topics big/1, big/2, …, or the same below another root, with values of `valueBytes` bytes. */
+/**
+ * Creates topics big/1, big/2, …, or the same below another root, with values of `valueBytes` bytes, and with a version
+ * from before the log.
+ */
 async function insertBig(store: string, topics: number, valueBytes: number, root = 'big'): Promise<void> {
   await execute(
     store,
-    `insert into topicd.topics (key, type, retains, life, created, updated, item)
-     select convert_to('${root}', 'UTF8') || '\\x00'::bytea || convert_to(n::text, 'UTF8'), 1, true, 1, 0, 0,
+    `insert into topicd.topics (key, type, retains, life, created, updated, version, item)
+     select convert_to('${root}', 'UTF8') || '\\x00'::bytea || convert_to(n::text, 'UTF8'), 1, true, 1, 0, 0, 1,
        '{"path":"${root}/' || n || '","type":"json","value":"' || repeat('x', ${valueBytes}) || '"}'
      from generate_series(1, ${topics}) n`,
   )

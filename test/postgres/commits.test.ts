@@ -4,7 +4,8 @@ import type { RequestGroup } from '../../dist/store/postgres/batcher.js'
 import { Commits } from '../../dist/store/postgres/commits.js'
 import type { WriteRequest } from '../../dist/store/postgres/write-requests.js'
 
-const statement = { name: 'write', text: '' }
+const plain = { name: 'write', text: '' }
+const statement = { plain, logged: plain }
 
 /** Two groups of writes, three in all. */
 function groups(): RequestGroup<WriteRequest>[] {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Defect } from '../../dist/store/postgres/failures.js'
 import type { Session } from '../../dist/store/postgres/session.js'
 import type { Statement } from '../../dist/store/postgres/statement.js'
-import { Transaction } from '../../dist/store/postgres/transaction.js'
+import { type Statements, Transaction } from '../../dist/store/postgres/transaction.js'
 
 const update: Statement<never> = { name: 'update', text: 'update' }
 
@@ -24,16 +24,32 @@ t.test('it commits only if its work says so', async (t) => {
     const result = await transaction.execute(async ({ write }) => {
       await write(update, [])
       return { result: 7, commits }
-    })
+    }, undefined)
     t.equal(result, 7)
     t.strictSame(sent, ['begin', 'update', commits ? 'commit' : 'rollback'])
     t.equal(transaction.isCommitting, commits)
   }
 })
 
+t.test('what was changed is logged once, in a lane, if there is something', async (t) => {
+  for (const [lane, changed, expected] of [
+    [3, [{ key: '\\x61', version: '1' }], ['begin', 'append_changes', 'commit']],
+    [3, [], ['begin', 'commit']],
+    [undefined, [{ key: '\\x61', version: '1' }], ['begin', 'commit']],
+  ] as const) {
+    const { transaction, sent } = openTransaction()
+    await transaction.execute(async ({ log }) => {
+      await log(changed)
+      return { result: undefined, commits: true }
+    }, lane)
+    t.strictSame(sent, expected)
+  }
+})
+
 t.test('a statement that fails is no defect, and nothing is committed', async (t) => {
   const { transaction, sent } = openTransaction('update')
-  const failed = transaction.execute(async ({ write }) => ({ result: await write(update, []), commits: true }))
+  const work = async ({ write }: Statements) => ({ result: await write(update, []), commits: true })
+  const failed = transaction.execute(work, undefined)
   await t.rejects(failed, { message: 'lost' })
   t.notOk(transaction.isCommitting)
   t.strictSame(sent, ['begin', 'update'])
@@ -42,7 +58,7 @@ t.test('a statement that fails is no defect, and nothing is committed', async (t
 t.test('anything else that its work throws is a defect of ours, and keeps its cause', async (t) => {
   const { transaction, sent } = openTransaction()
   const planted = new TypeError('planted')
-  const error = await transaction.execute(() => Promise.reject(planted)).catch((error: unknown) => error)
+  const error = await transaction.execute(() => Promise.reject(planted), undefined).catch((error: unknown) => error)
   t.ok(error instanceof Defect && error.cause === planted)
   t.strictSame(sent, ['begin'])
   t.notOk(await transaction.rollBack(error), 'its session is not used again')

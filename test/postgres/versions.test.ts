@@ -111,18 +111,19 @@ await t.test('every change has a greater version, though the clock was ahead', {
 })
 
 await t.test(
-  'a topic that is created again hardly ever has its former version',
+  'a topic that is created again has a greater version than before',
   { skip, timeout: 60_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
     const store = await openStore(address, { directory: t.testdir() })
     t.teardown(() => store.close())
-    const counters = new Set<number>()
-    for (let count = 0; count < 20; count++) {
+    let last = 0
+    for (let count = 0; count < 100; count++) {
       await single.add(store, creation('a'))
-      counters.add((await shownVersion(store, 'a')) % 1024)
+      const version = await shownVersion(store, 'a')
+      t.ok(version > last)
+      last = version
       await single.remove(store, path('a'))
     }
-    t.ok(counters.size > 5, 'the counter is random')
   },
 )

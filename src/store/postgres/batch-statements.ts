@@ -2,8 +2,9 @@
  * The statements of a transaction that carries out batches (batches.ts), beside those that it shares with single writes
  * (write-statements.ts).
  */
-import { clockMs, inTime, type Statement } from './statement.js'
-import { firstVersion, type KeyRow, type Specification } from './write-statements.js'
+import type { ChangedRow } from './logged-statement.js'
+import { clockMs, clockVersion, inTime, type Statement } from './statement.js'
+import type { KeyRow, Specification } from './write-statements.js'
 
 /**
  * Locks the rows of these keys, in their order, and inserts one where there is none; returns the keys of those. A row
@@ -36,15 +37,15 @@ export const readItems: Statement<KeyRow & { readonly item: string }> = {
  * Makes new topics of rows that are locked, whether they were inserted by `lockKeys` or are topics that were removed.
  * Its parameters come from `creationParameters`.
  */
-export const changeTopics: Statement<KeyRow> = {
+export const changeTopics: Statement<ChangedRow> = {
   name: 'change_topics',
   text: `
     update topicd.topics t
     set type = v.type, retains = v.retains, properties = v.properties, item = v.item, life = $7::bigint,
       created = ${clockMs}, updated = ${clockMs}, due = case when v.removal then ${clockMs} end,
-      version = greatest(t.version + 1, ${firstVersion})
+      version = greatest(t.version + 1, ${clockVersion})
     from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
       as v (key, type, retains, properties, item, removal)
     where t.key = v.key and ${inTime(8)}
-    returning t.key`,
+    returning t.key, t.version`,
 }

@@ -1,6 +1,7 @@
 /**
  * Batches of operations, and single ones with a constraint. Those that arrive together share one transaction: it locks
- * all their keys → reads what is there → decides (store/batch.ts) → writes → commits, or rolls back if nothing changes.
+ * all their keys → reads what is there → decides (store/batch.ts) → writes → logs → commits, or rolls back if nothing
+ * changes.
  *
  * A key without a topic must be locked too, since "there is no topic" may be what an operation relies on: a row is
  * inserted in its place, which no other transaction sees, and is replaced or deleted at the end. Rows are locked and
@@ -19,7 +20,9 @@ import { changeTopics, lockKeys, readItems, readTopics } from './batch-statement
 import { Batcher, type Request, type RequestGroup } from './batcher.js'
 import type { Commits } from './commits.js'
 import type { Transact } from './connections.js'
+import type { ChangedRow } from './logged-statement.js'
 import { columnOfProperties, propertiesOf, typeOfColumn } from './rows.js'
+import type { Parameter, Statement } from './statement.js'
 import type { Statements, Transacted } from './transaction.js'
 import { creationParameters, newGeneration, oldestMs } from './write-requests.js'
 import { overwriteSame, removeTopics } from './write-statements.js'
@@ -216,7 +219,7 @@ async function compareSlice(
 }
 
 async function writeChanges(
-  { write }: Statements,
+  { write, log }: Statements,
   changes: readonly TopicChange[],
   keys: ReadonlyMap<Path, Buffer>,
   absent: ReadonlySet<string>,
@@ -238,17 +241,29 @@ async function writeChanges(
     const column = columnOf(key)
     return absent.has(column) && !createdKeys.has(column)
   })
-  if (created.length > 0) expectAll(created, await write(changeTopics, creationParameters(created, generation)))
+  const changed: ChangedRow[] = []
+  const change = async (
+    statement: Statement<ChangedRow>,
+    wanted: readonly unknown[],
+    parameters: readonly Parameter[],
+  ): Promise<void> => {
+    const rows = await write(statement, parameters)
+    expectAll(wanted, rows)
+    changed.push(...rows)
+  }
+  if (created.length > 0) await change(changeTopics, created, creationParameters(created, generation))
   if (updated.length > 0) {
     const parameters = [
       bytesArray(updated.map(({ stored }) => stored.key)),
       plainArray(updated.map(({ stored }) => stored.generation)),
       textArray(updated.map(({ item }) => item)),
     ]
-    expectAll(updated, await write(overwriteSame, parameters))
+    await change(overwriteSame.plain, updated, parameters)
   }
   const deleted = [...removedKeys, ...placeholders]
-  if (deleted.length > 0) expectAll(deleted, await write(removeTopics, [bytesArray(deleted)]))
+  if (deleted.length > 0) await change(removeTopics.plain, deleted, [bytesArray(deleted)])
+  const unchanged = new Set(placeholders.map(columnOf))
+  await log(changed.filter(({ key }) => !unchanged.has(key)))
 }
 
 /** Rows that are locked cannot have changed; if one has, the engine's locks are not what they are taken for. */

@@ -1,5 +1,5 @@
 /**
- * Looks for every broken invariant of topics and API keys, in one snapshot; changes nothing.
+ * Looks for every broken invariant of topics, the log and API keys, in one snapshot; changes nothing.
  */
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
@@ -9,6 +9,7 @@ import { type Properties, valueOfItem } from '../../topics/topic.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
 import type { Finding } from '../store.js'
 import { bytesOf } from './arrays.js'
+import { LogCheck } from './check-log.js'
 import type { Connections } from './connections.js'
 import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
 import type { Statement } from './statement.js'
@@ -22,7 +23,7 @@ const readRecords: Statement<{ name: string; record: string }> = {
 /** Wider than every valid key, so that invalid ones are found too. */
 const everyKey = { start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) }
 
-/** Reports every broken invariant; returns how many records were examined. */
+/** Reports every broken invariant; returns how many topics and API keys were examined. */
 export async function check(
   connections: Pick<Connections, 'openSnapshot'>,
   report: (finding: Finding) => void,
@@ -30,10 +31,16 @@ export async function check(
   const snapshot = await connections.openSnapshot()
   let records = 0
   try {
+    const log = new LogCheck(snapshot, report)
+    await log.checkLanes()
     for await (const rows of rowsOf(snapshot, [everyKey])) {
-      for (const row of rows) for (const finding of findingsOf(row)) report(finding)
+      for (const row of rows) {
+        for (const finding of findingsOf(row)) report(finding)
+        await log.checkTopic(row.key, row.version)
+      }
       records += rows.length
     }
+    await log.compareTopics()
     const keys = await snapshot.read(readRecords, [])
     for (const { name, record } of keys) {
       const problem = keyRecordProblem(name, record)

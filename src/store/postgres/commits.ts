@@ -6,16 +6,17 @@ import { createHistogram, secondsBounds } from '../../histogram.js'
 import { batchBounds, type CommitStats } from '../store.js'
 import type { RequestGroup } from './batcher.js'
 import type { Connections } from './connections.js'
-import type { Parameter, Statement } from './statement.js'
+import type { LoggedStatement } from './logged-statement.js'
+import type { Parameter } from './statement.js'
 import { oldestMs, type WriteRequest } from './write-requests.js'
 
 export class Commits {
-  readonly #write: Connections['write']
+  readonly #write: Connections['writeLogged']
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
   readonly #stats = { writes: 0, failed: 0, inFlight: 0, seconds: this.#seconds, batches: this.#batches }
 
-  constructor(write: Connections['write']) {
+  constructor(write: Connections['writeLogged']) {
     this.#write = write
   }
 
@@ -28,7 +29,7 @@ export class Commits {
 
   /** Executes the statement of a batch, and counts its requests unless it changed nothing. */
   execute<Row>(
-    statement: Statement<Row>,
+    statement: LoggedStatement<Row>,
     groups: readonly RequestGroup<WriteRequest>[],
     parameters: readonly Parameter[],
   ): Promise<readonly Row[]> {

@@ -17,6 +17,8 @@ import { commitDeadlineMs } from '../../limits.js'
 import type { StoreError } from '../store.js'
 import { Engine } from './engine.js'
 import { meaningOf, readFailure, writeFailure } from './failures.js'
+import { breakLanes, Lanes } from './lanes.js'
+import type { LoggedStatement } from './logged-statement.js'
 import { Pool } from './pool.js'
 import { Reaper } from './reaper.js'
 import { type Session, TimedOut, Warned } from './session.js'
@@ -27,6 +29,13 @@ import { type Statements, type Transacted, Transaction } from './transaction.js'
 /** `Connections.write`. */
 export type Write = <Row>(
   statement: Statement<Row>,
+  parameters: readonly Parameter[],
+  sinceMs?: number,
+) => Promise<readonly Row[]>
+
+/** `Connections.writeLogged`. */
+export type WriteLogged = <Row>(
+  statement: LoggedStatement<Row>,
   parameters: readonly Parameter[],
   sinceMs?: number,
 ) => Promise<readonly Row[]>
@@ -98,16 +107,22 @@ export class Connections {
   readonly #readers: Pool
   readonly #writers: Pool
   readonly #reaper: Reaper
+  /** Undefined in a process without a log. */
+  readonly #lanes: Lanes | undefined
+  /** In a process without a log: the log says so. */
+  #logBroken: Promise<unknown> | undefined
   /** Sessions that the engine allows this role, as the last session reported. */
   #slots: number | undefined
 
   /**
    * @param address a postgres:// URL; what it omits comes from the PG… variables of the environment
    * @param sharers processes of this host that share its part of the engine's sessions
+   * @param hasLog whether changes of topics are logged
    */
-  constructor(address: string, sharers: number) {
+  constructor(address: string, sharers: number, hasLog = true) {
     this.#engine = new Engine(address)
     this.#sharers = sharers
+    this.#lanes = hasLog ? new Lanes() : undefined
     this.#readers = new Pool(this.#engine, () => this.#sizeMax(readersMax), readerLimits)
     this.#writers = new Pool(this.#engine, () => this.#sizeMax(writersMax), writerLimits)
     this.#reaper = new Reaper(this.#writers, (statement, parameters) => this.#readOnce(statement, parameters))
@@ -153,6 +168,15 @@ export class Connections {
   readonly write: Write = async (statement, parameters, sinceMs = performance.now()) =>
     this.#untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), sinceMs)
 
+  /** The same for a statement that changes topics; logs the changes too, unless this process has no log. */
+  readonly writeLogged: WriteLogged = async ({ plain, logged }, parameters, sinceMs = performance.now()) => {
+    const lanes = this.#lanes
+    if (lanes !== undefined)
+      return this.#untilNoConflict(() => this.#writeOnce(logged, parameters, sinceMs, lanes), sinceMs)
+    await this.#breakLog(sinceMs)
+    return this.write(plain, parameters, sinceMs)
+  }
+
   /**
    * Executes statements in one transaction, and commits it if `work` says so; otherwise it is rolled back. `work` may
    * be called again, after a conflict.
@@ -160,8 +184,10 @@ export class Connections {
    * @param sinceMs as for `write`
    * @throws StoreError of every kind; `unknown_outcome` only when the commit was not answered, or not reliably
    */
-  readonly transact: Transact = async (work, sinceMs) =>
-    this.#untilNoConflict(() => this.#transactOnce(work, sinceMs), sinceMs)
+  readonly transact: Transact = async (work, sinceMs) => {
+    if (this.#lanes === undefined) await this.#breakLog(sinceMs)
+    return this.#untilNoConflict(() => this.#transactOnce(work, sinceMs), sinceMs)
+  }
 
   /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
   async openSnapshot(): Promise<Snapshot> {
@@ -213,6 +239,17 @@ export class Connections {
     }
   }
 
+  /** Says in the log, before the first change that is not logged, that changes may be missing. */
+  async #breakLog(sinceMs: number): Promise<void> {
+    this.#logBroken ??= this.write(breakLanes, [], sinceMs)
+    try {
+      await this.#logBroken
+    } catch (error) {
+      this.#logBroken = undefined
+      throw error
+    }
+  }
+
   async #untilNoConflict<T>(attemptOnce: () => Promise<T>, sinceMs: number): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -231,11 +268,13 @@ export class Connections {
     const session = await this.#acquire(this.#writers)
     const transaction = new Transaction(session, beginByMs(session, sinceMs), () => answerMsMax(sinceMs))
     try {
-      const result = await transaction.execute(work)
+      const lane = await this.#lanes?.of(session, answerMsMax(sinceMs))
+      const result = await transaction.execute(work, lane)
       this.#takeBack(session)
       return result
     } catch (error) {
       const meaning = meaningOf(error)
+      this.#lanes?.leaveAfter(error, session)
       if (await transaction.rollBack(error)) await this.#readClockAndRelease(session)
       else if (transaction.isCommitting && error instanceof TimedOut) this.#giveUp(session)
       else this.#writers.discard(session)
@@ -247,15 +286,18 @@ export class Connections {
     statement: Statement<Row>,
     parameters: readonly Parameter[],
     sinceMs: number,
+    lanes?: Lanes,
   ): Promise<readonly Row[]> {
     const session = await this.#acquire(this.#writers)
     try {
-      const timed = [...parameters, beginByMs(session, sinceMs)]
+      const lane = lanes === undefined ? [] : [await lanes.of(session, answerMsMax(sinceMs))]
+      const timed = [...parameters, beginByMs(session, sinceMs), ...lane]
       const rows = await session.change(statement, timed, answerMsMax(sinceMs))
       this.#takeBack(session)
       return rows
     } catch (error) {
       const meaning = meaningOf(error)
+      lanes?.leaveAfter(error, session)
       if (meaning === 'conflict') this.#writers.release(session)
       else if (meaning === 'late') await this.#readClockAndRelease(session)
       else if (error instanceof TimedOut) this.#giveUp(session)

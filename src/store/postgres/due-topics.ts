@@ -7,8 +7,9 @@ import { dueMs, tracksUpdates } from '../../topics/removal-policy.js'
 import { clauseWaitsMs } from '../remove-clauses.js'
 import { bytesArray, bytesOf, plainArray } from './arrays.js'
 import type { Connections } from './connections.js'
+import { logged } from './logged-statement.js'
 import { propertiesOf } from './rows.js'
-import { type Execute, inTime, type Statement, startMs } from './statement.js'
+import { type Execute, inTime, nextVersion, type Statement, startMs } from './statement.js'
 
 interface DueRow {
   readonly key: string
@@ -39,14 +40,14 @@ const readDueTopic: Statement<DueRow> = {
 }
 
 /** A null for `updated` means that no update defers the policy. */
-const removeDueTopics: Statement<{ key: string }> = {
-  name: 'remove_due',
+const removeDueTopics = logged<{ key: string }>('remove_due', {
+  parameters: 4,
   text: `
     delete from topicd.topics t
     using unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, life, updated)
     where t.key = v.key and t.life = v.life and (v.updated is null or t.updated = v.updated) and ${inTime(4)}
-    returning t.key`,
-}
+    returning t.key, ${nextVersion} as version`,
+})
 
 const rescheduleTopics: Statement<never> = {
   name: 'reschedule',
@@ -111,9 +112,12 @@ async function* batchesFrom(read: Execute, statement: Statement<DueRow>, fromMs:
 /**
  * Removes these topics, in the order of their keys, except any that was replaced or updated since; returns how many.
  */
-export async function removeTopics(write: Connections['write'], topics: readonly Evaluated[]): Promise<number> {
+export async function removeTopics(
+  writeLogged: Connections['writeLogged'],
+  topics: readonly Evaluated[],
+): Promise<number> {
   if (topics.length === 0) return 0
-  const removed = await write(removeDueTopics, [
+  const removed = await writeLogged(removeDueTopics, [
     bytesArray(topics.map(({ key }) => key)),
     plainArray(topics.map(({ generation }) => generation)),
     plainArray(topics.map(({ updated }) => updated)),

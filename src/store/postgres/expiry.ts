@@ -20,8 +20,9 @@ import { bytesArray, plainArray } from './arrays.js'
 import type { Connections } from './connections.js'
 import { dueTopics, type Evaluated, readDueAgain, removeTopics, reschedule, waitingTopics } from './due-topics.js'
 import { isHeldBy, type Lease } from './lease.js'
+import { loggedParts } from './logged-statement.js'
 import { matchingTopics } from './scan.js'
-import { type Execute, inTime, type Statement } from './statement.js'
+import { type Execute, inTime, nextVersion, type Statement } from './statement.js'
 
 const readNextDue: Statement<{ next: string | null }> = {
   name: 'read_next_due',
@@ -32,17 +33,17 @@ const readNextDue: Statement<{ next: string | null }> = {
  * Removes the topics that a clause matched, only while this process holds the lease: a statement that was delayed must
  * not remove what was created after another process had executed the clause.
  */
-const removeForClause: Statement<{ held: string; removed: string }> = {
-  name: 'remove_for_clause',
-  text: `
-    with lease as materialized (select ${isHeldBy(3)} as held), removed as (
+const removeForClause = loggedParts<{ held: string; removed: string }>('remove_for_clause', {
+  ctes: `
+    lease as materialized (select ${isHeldBy(3)} as held), changed as (
       delete from topicd.topics t
       using unnest($1::bytea[], $2::bigint[]) as v (key, life)
       where t.key = v.key and t.life = v.life and (select held from lease) and ${inTime(4)}
-      returning 1
-    )
-    select held::text, (select count(*) from removed) as removed from lease`,
-}
+      returning t.key, ${nextVersion} as version
+    )`,
+  parameters: 4,
+  select: 'select held::text, (select count(*) from changed) as removed from lease',
+})
 
 /**
  * Ends a policy whose clause was executed, only while this process holds the lease: otherwise another may be executing
@@ -58,6 +59,7 @@ const endPolicy: Statement<{ key: string }> = {
 export class Expiry {
   readonly #read: Execute
   readonly #write: Connections['write']
+  readonly #writeLogged: Connections['writeLogged']
   readonly #scan: Execute
   readonly #lease: Lease
   readonly #clauses: Clauses
@@ -65,9 +67,14 @@ export class Expiry {
   #unreported = 0
 
   /** @param scan for the statements of scans */
-  constructor({ read, write }: Pick<Connections, 'read' | 'write'>, scan: Execute, lease: Lease) {
+  constructor(
+    { read, write, writeLogged }: Pick<Connections, 'read' | 'write' | 'writeLogged'>,
+    scan: Execute,
+    lease: Lease,
+  ) {
     this.#read = read
     this.#write = write
+    this.#writeLogged = writeLogged
     this.#scan = scan
     this.#lease = lease
     this.#clauses = createClauses(
@@ -103,7 +110,7 @@ export class Expiry {
     for await (const batch of dueTopics(this.#read)) {
       const topics = batch.sort((a, b) => Buffer.compare(a.key, b.key))
       removed += await removeTopics(
-        this.#write,
+        this.#writeLogged,
         topics.filter(({ isDue, clauseSelector }) => isDue && clauseSelector === undefined),
       )
       const left = topics.filter(({ isDue, clauseSelector }) => !isDue || clauseSelector !== undefined)
@@ -150,7 +157,7 @@ export class Expiry {
     let removed = 0
     for await (const topics of matchingTopics(this.#scan, plan, cancellation)) {
       if (topics.length === 0) continue
-      const [row] = await this.#write(removeForClause, [
+      const [row] = await this.#writeLogged(removeForClause, [
         bytesArray(topics.map(({ key }) => key)),
         plainArray(topics.map(({ generation }) => generation)),
         this.#lease.holder,

@@ -4,7 +4,7 @@
  */
 import { StoreError } from '../store.js'
 import { isPlainError, stateOf, Warned } from './session.js'
-import { lateState } from './statement.js'
+import { laneTakenState, lateState } from './statement.js'
 
 type Meaning =
   /** It lost against another statement and changed nothing. */
@@ -28,6 +28,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   [lateState]: 'late',
   '40001': 'conflict', // serialization failure
   '40P01': 'conflict', // deadlock
+  [laneTakenState]: 'conflict', // another session appended to the same lane of the log
   '40003': 'lost', // statement completion unknown
   '53100': 'full', // disk full
   '53': 'unavailable', // out of memory, connections or other resources

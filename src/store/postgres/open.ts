@@ -6,12 +6,13 @@
  * request is rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { changesKeptDefault } from '../../limits.js'
 import { StoreError, type TopicStore } from '../store.js'
 import { explained } from './advice.js'
 import { Batches } from './batches.js'
 import { check } from './check.js'
 import { Commits } from './commits.js'
-import { Connections, type Transact, type Write } from './connections.js'
+import { Connections, type Transact, type Write, type WriteLogged } from './connections.js'
 import { Refused } from './engine.js'
 import { Expiry } from './expiry.js'
 import { createFencedRead, requireFence } from './fence.js'
@@ -19,6 +20,7 @@ import { createKeyRecords } from './key-records.js'
 import { createLease } from './lease.js'
 import { limitConcurrency } from './limit.js'
 import { createListings } from './listings.js'
+import { createLogTrimming } from './log-trimming.js'
 import { createReads } from './reads.js'
 import { countMatching } from './scan.js'
 import { migrateSchema, requireSchema } from './schema.js'
@@ -49,7 +51,7 @@ export interface PostgresOptions {
   readonly sharers?: number
   /** Whether fetches wait for proof that the engine is still the primary; see fence.ts. */
   readonly fencedReads?: boolean
-  /** How many changes the log keeps; 0 turns it off. */
+  /** How many changes of topics the log keeps, about; 0 for no log. `changesKeptDefault` by default. */
   readonly changesKept?: number
   /**
    * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves
@@ -65,8 +67,8 @@ export interface PostgresOptions {
  *   it cannot store every text; without `onUnusable` also when it cannot be reached
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
-  const { sharers = 1, fencedReads = false, onUnusable } = options
-  const connections = new Connections(address, sharers)
+  const { sharers = 1, fencedReads = false, changesKept = changesKeptDefault, onUnusable } = options
+  const connections = new Connections(address, sharers, changesKept > 0)
   const examine = (waitMs: number): Promise<Error | undefined> => problemOf(connections, fencedReads, waitMs)
   const problem = await (onUnusable === undefined
     ? examine(patienceMs)
@@ -76,7 +78,7 @@ export async function openPostgresStore(address: string, options: PostgresOption
     throw problem
   }
   const gate = new Gate(problem, () => examine(0), onUnusable)
-  return createStore(connections, gate, fencedReads)
+  return createStore(connections, gate, fencedReads, changesKept)
 }
 
 /** What is wrong with the engine; undefined when nothing is. One that cannot be reached is tried again for `waitMs`. */
@@ -143,19 +145,22 @@ class Gate {
   }
 }
 
-function createStore(connections: Connections, gate: Gate, fencedReads: boolean): TopicStore {
+function createStore(connections: Connections, gate: Gate, fencedReads: boolean, changesKept: number): TopicStore {
   const read: Execute = (statement, parameters) => gate.rejection() ?? connections.read(statement, parameters)
   const write: Write = (statement, parameters, sinceMs) =>
     gate.rejection() ?? connections.write(statement, parameters, sinceMs)
+  const writeLogged: WriteLogged = (statement, parameters, sinceMs) =>
+    gate.rejection() ?? connections.writeLogged(statement, parameters, sinceMs)
   const lease = createLease({ write })
   const scan = limitConcurrency(read, scansInFlightMax)
   const clientRead = fencedReads ? createFencedRead({ read, write, timeline: connections.timeline }) : read
   const clientScan = fencedReads ? limitConcurrency(clientRead, scansInFlightMax) : scan
   const transact: Transact = (work, sinceMs) => gate.rejection() ?? connections.transact(work, sinceMs)
-  const commits = new Commits(write)
+  const commits = new Commits(writeLogged)
   const writes = new Writes(read, scan, commits)
   const batches = new Batches(transact, commits)
-  const expiry = new Expiry({ read, write }, scan, lease)
+  const expiry = new Expiry({ read, write, writeLogged }, scan, lease)
+  const trimming = createLogTrimming({ read, write }, lease, changesKept)
   return {
     ...createReads(clientRead, clientScan),
     ...createListings(clientScan),
@@ -166,7 +171,11 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean)
       return alone === undefined ? batches.write(operations) : writes.write(alone)
     },
     commits: commits.stats,
-    removeDue: () => expiry.removeDue(),
+    async removeDue() {
+      const removals = await expiry.removeDue()
+      await trimming.trim()
+      return removals
+    },
     ...createKeyRecords({ read, write }),
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
     check: (report) => check(connections, report),

@@ -6,10 +6,14 @@
  *     topics     one row per topic, in tree order by its key (topics/key.ts); pages use the second index, by type and
  *                key, so that topics of the other type cost them nothing
  *     api_keys   name → record (JSON), and when the key was last used
- *     meta       name → number: the schema's version, the oldest program that can use it, the revision of the API keys
+ *     changes    the log: which topics each committed statement changed, in lanes whose rows are numbered in the order in
+ *                which they became visible
+ *     meta       name → number: the schema's version, the oldest program that can use it, the revision of the API keys,
+ *                a random number that identifies the store
  *     leases     name → holder, and when the lease expires by the engine's clock
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { lanesCount } from '../../limits.js'
 import { versionsPerMs } from '../../topics/version.js'
 import type { Connections } from './connections.js'
 import { stateOf } from './session.js'
@@ -25,6 +29,11 @@ import { inTime, type Statement, startMs } from './statement.js'
  * clause waits, null for none. `life` is the generation: a random number that distinguishes a topic from earlier and
  * later ones at the same path. `version` is that of the last change (topics/version.ts); topics from before the step that
  * adds it have the version of its moment, which the engine computes once and keeps with the column: no row is rewritten.
+ *
+ * A row of `changes` has the keys of the topics that one commit changed, and how many (`count`). `n` counts the rows of the
+ * lane, and `total` the changes up to this row. `version` is at least that of each of these topics after the change, and
+ * greater than that of the row before. The last row of a lane is never removed. A row without keys says that changes may
+ * be missing before it: the first of each lane, 0, and those that a process without a log appends (lanes.ts).
  *
  * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a
  * primary key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index:
@@ -49,6 +58,23 @@ const steps: readonly string[] = [
    insert into topicd.leases (name, holder, expires) values ('removals', '', 0) on conflict (name) do nothing;
    insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`,
   `alter table topicd.topics add column if not exists version bigint not null default (${startMs} * ${versionsPerMs})`,
+  `create table if not exists topicd.changes (
+     lane smallint,
+     n bigint,
+     version bigint not null,
+     count int not null,
+     total bigint not null,
+     keys bytea[] not null,
+     primary key (lane, n)
+   );
+   create index if not exists changes_by_version on topicd.changes (version asc);
+   insert into topicd.changes (lane, n, version, count, total, keys)
+   select l.lane, 0, greatest(${startMs} * ${versionsPerMs}, (select max(version) from topicd.topics)) + 1, 0, 0, '{}'
+   from generate_series(0, ${lanesCount - 1}) as l (lane)
+   where not exists (select 1 from topicd.changes c where c.lane = l.lane)
+   on conflict (lane, n) do nothing;
+   insert into topicd.meta (name, value) values ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
+   on conflict (name) do nothing`,
 ]
 
 /** The version that this program migrates to. */
@@ -57,9 +83,10 @@ const schemaVersion = steps.length
 /**
  * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only
  * adds what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema
- * is migrated. A program that does not know versions leaves them as they are when it sets a value.
+ * is migrated. A program that does not know versions or the log
+ * changes topics without them.
  */
-const oldestProgram = 2
+const oldestProgram = 3
 
 const readVersion: Statement<{ value: string }> = {
   name: 'read_version',

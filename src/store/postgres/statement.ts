@@ -33,16 +33,22 @@ export const readsInFlightMax = 2
 export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
 
 /**
- * The version of a topic `t` that is changed: that of the engine's clock, but greater than the one before
- * (topics/version.ts).
+ * The version of the engine's clock (topics/version.ts), whose counter is the part of the millisecond that has passed. So
+ * a topic that is created anew has a greater version than it had when it was removed, unless the clock was set back.
  */
-export const nextVersion = `greatest(t.version + 1, ${clockMs} * ${versionsPerMs})`
+export const clockVersion = `floor(date_part('epoch', clock_timestamp()) * ${1000 * versionsPerMs})::bigint`
+
+/** The version of a topic `t` that is changed: that of the engine's clock, but greater than the one before. */
+export const nextVersion = `greatest(t.version + 1, ${clockVersion})`
 
 /** The engine's clock when the statement began, in whole ms since the epoch: an index can be searched with it. */
 export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
 
 /** SQLSTATE of a statement that began too late: `inTime` divides by zero then. */
 export const lateState = '22012'
+
+/** SQLSTATE of a row whose key another statement has inserted: of our statements, only those of the log can fail so. */
+export const laneTakenState = '23505'
 
 /**
  * A condition for every statement that changes something. `write` in connections.ts appends a time to the parameters.

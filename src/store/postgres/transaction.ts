@@ -3,6 +3,7 @@
  * of afterwards. Until the commit is sent, nothing is changed, whatever fails.
  */
 import { Defect, meaningOf } from './failures.js'
+import { appendChanges, appendParameters, type ChangedRow } from './logged-statement.js'
 import type { Session } from './session.js'
 import type { Execute, Statement } from './statement.js'
 
@@ -15,6 +16,8 @@ export interface Statements {
   readonly read: Execute
   /** For statements that end in `inTime`, whose time is appended to the parameters. */
   readonly write: Execute
+  /** Logs the topics that the transaction has changed, unless this process has no log: the last statement of all. */
+  readonly log: (changed: readonly ChangedRow[]) => Promise<void>
 }
 
 /** The result of a transaction's work, and whether it is to be committed; otherwise it is rolled back. */
@@ -45,10 +48,11 @@ export class Transaction {
   }
 
   /**
+   * @param lane of the log; undefined to log nothing
    * @throws any error of the session; Defect for any other error of `work`. The transaction is still open then, unless
    *   the session is lost
    */
-  async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>): Promise<T> {
+  async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>, lane: number | undefined): Promise<T> {
     let failure: unknown
     const read: Execute = (statement, parameters) =>
       this.#session.change(statement, parameters, this.#answerMsMax()).catch((error: unknown) => {
@@ -57,7 +61,11 @@ export class Transaction {
       })
     await read(begin, [])
     const write: Execute = (statement, parameters) => read(statement, [...parameters, this.#beginByMs])
-    const { result, commits } = await work({ read, write }).catch((error: unknown) => {
+    const log = async (changed: readonly ChangedRow[]): Promise<void> => {
+      if (lane === undefined || changed.length === 0) return
+      await read(appendChanges, [...appendParameters(changed), this.#beginByMs, lane])
+    }
+    const { result, commits } = await work({ read, write, log }).catch((error: unknown) => {
       throw error === failure ? error : new Defect(`a batch failed: ${(error as Error).message}`, { cause: error })
     })
     this.#isCommitting = commits

@@ -23,13 +23,14 @@ export interface TopicRow {
   readonly due: string | null
   readonly properties: string | null
   readonly item: string
+  readonly version: string
 }
 
 /** At most `$3` rows, up to the first that makes the sum of their items exceed `$4` bytes. */
 const readRows: Statement<TopicRow> = {
   name: 'read_rows',
   text: `
-    select key, type, retains, created, updated, due, properties, item
+    select key, type, retains, created, updated, due, properties, item, version
     from (
       select t.*, sum(octet_length(t.item)) over (order by t.key rows unbounded preceding) - octet_length(t.item) as bytes
       from (select * from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int) t

@@ -241,6 +241,22 @@ export const mutants: readonly Mutant[] = [
     test: 'store/disk-room',
     finds: /not even alone/,
   },
+  {
+    fault: 'on PostgreSQL, a batch is not in the log',
+    file: 'store/postgres/batches.js',
+    from: 'await log(',
+    to: 'void (',
+    test: 'postgres/change-log',
+    finds: /a batch/,
+  },
+  {
+    fault: 'on PostgreSQL, the log loses more than it should',
+    file: 'store/postgres/log-trimming.js',
+    from: 'where sum <= $1::bigint',
+    to: 'where $1::bigint > 0',
+    test: 'postgres/change-log-trimming',
+    finds: /are kept/,
+  },
 ]
 
 /** The text of the mutant's file, with its fault. @throws when the place is not there exactly once */

@@ -1,0 +1,83 @@
+/**
+ * The migration that adds the log: what is there stays, nothing of it is logged, every change from then on is, and the
+ * store gets a number that identifies it.
+ */
+import t from 'tap'
+import { openStore } from '../../dist/store/open.js'
+import { migratePostgresStore } from '../../dist/store/postgres/open.js'
+import { only } from '../support/elements.js'
+import { readLog } from '../support/stores/change-log.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
+import { creation, single } from '../support/stores/store.js'
+
+const engine = await postgres()
+const skip = engine === undefined && skipReason
+
+const value = Buffer.from('1')
+
+async function storeId(address: string): Promise<number> {
+  const row = only(await execute(address, `select value from topicd.meta where name = 'store_id'`))
+  return Number(row.value)
+}
+
+await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 60_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const store = await openStore(address, { directory: t.testdir() })
+  t.teardown(() => store.close())
+  for (const topic of ['a', 'b', 'ahead']) await single.addAndSet(store, creation(topic), value)
+  // The schema as the program before left it, and a topic that was changed while the clock was ahead.
+  await execute(
+    address,
+    `drop table topicd.changes;
+     delete from topicd.meta where name = 'store_id';
+     update topicd.meta set value = 2 where name in ('schema_version', 'oldest_program');
+     update topicd.topics set version = version + 3600000 * 1024::bigint where item like '%"ahead"%'`,
+  )
+  const topics = () => execute(address, 'select * from topicd.topics order by key')
+  const before = await topics()
+  await Promise.all([migratePostgresStore(address), migratePostgresStore(address)])
+  t.strictSame(await topics(), before, 'no topic is changed')
+  const versions = await execute(
+    address,
+    `select name, value from topicd.meta where name in ('schema_version', 'oldest_program')`,
+  )
+  t.strictSame(
+    versions.map(({ value }) => Number(value)),
+    [3, 3],
+  )
+  const log = await readLog(address)
+  t.equal(log.length, 64)
+  t.ok(
+    log.every(({ n, paths }) => n === 0n && paths.length === 0),
+    'each lane begins with a row without keys',
+  )
+
+  const findings: string[] = []
+  await store.check((finding) => findings.push(finding))
+  t.strictSame(findings, [])
+  await single.set(store, creation('ahead').path, 'json', value)
+  t.strictSame(
+    (await readLog(address)).flatMap(({ paths }) => paths),
+    ['ahead'],
+    'changes are logged from then on',
+  )
+
+  const id = await storeId(address)
+  await execute(address, `update topicd.meta set value = 2 where name = 'schema_version'`)
+  await migratePostgresStore(address)
+  t.equal(await storeId(address), id, 'a migration that is repeated leaves the number')
+  t.equal((await readLog(address)).length, 65, 'and the log')
+})
+
+await t.test('each store has a number of its own', { skip, timeout: 60_000 }, async (t) => {
+  const ids = new Set<number>()
+  for (let count = 0; count < 3; count++) {
+    const address = (await engine?.database('bare')) ?? ''
+    await migratePostgresStore(address)
+    const id = await storeId(address)
+    t.ok(Number.isSafeInteger(id) && id > 0, 'positive, below 2^53')
+    ids.add(id)
+  }
+  t.equal(ids.size, 3)
+})

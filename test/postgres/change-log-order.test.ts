@@ -1,0 +1,151 @@
+/**
+ * The order of the log on PostgreSQL: a number of a lane is visible only when all before it are, whatever the sessions
+ * that append to it do, and sessions that share a lane neither deadlock nor lose a write.
+ */
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { openStore } from '../../dist/store/open.js'
+import { overwriteOne } from '../../dist/store/postgres/write-statements.js'
+import type { TopicStore, WriteOperation } from '../../dist/store/store.js'
+import { encodeKey } from '../../dist/topics/key.js'
+import type { Path } from '../../dist/topics/path.js'
+import { only } from '../support/elements.js'
+import { type LoggedChange, readLog, requireContiguous } from '../support/stores/change-log.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute } from '../support/stores/postgres-cluster.js'
+import { creation } from '../support/stores/store.js'
+
+const engine = await postgres()
+const skip = engine === undefined && skipReason
+
+const value = Buffer.from('1')
+const pathOf = (number: number): Path => `t/${number % 50}` as Path
+
+/** One of several ways to change topics, each a statement of its own. */
+function change(store: TopicStore, number: number): Promise<unknown> {
+  const path = pathOf(number)
+  const addAndSet: WriteOperation = { kind: 'addAndSet', ...creation(path), valueText: value }
+  switch (number % 5) {
+    case 0:
+      return store.write([{ kind: 'set', path, type: 'json', valueText: value }])
+    case 1:
+      return store.write([addAndSet])
+    case 2:
+      return store.write([addAndSet, { ...addAndSet, ...creation(pathOf(number + 7)) }])
+    case 3:
+      return store.write([{ kind: 'add', ...creation(path), valueText: undefined }])
+    default:
+      return store.write([{ kind: 'remove', path, valueText: undefined }])
+  }
+}
+
+async function openStores(
+  t: Test,
+  count: number,
+): Promise<{ readonly address: string; readonly stores: TopicStore[] }> {
+  const address = (await engine?.database()) ?? ''
+  const stores = await Promise.all(
+    Array.from({ length: count }, () => openStore(address, { directory: t.testdir(), sharers: count })),
+  )
+  t.teardown(() => Promise.all(stores.map((store) => store.close())))
+  return { address, stores }
+}
+
+/** Changes topics by all stores for some time, while the log is read; returns how often. @throws when a row appears late */
+async function writeAndRead(address: string, stores: readonly TopicStore[], ms: number): Promise<number> {
+  const end = performance.now() + ms
+  const isOver = (): boolean => performance.now() > end
+  const writers = stores.flatMap((store, index) =>
+    Array.from({ length: 10 }, async (_, writer) => {
+      for (let number = 13 * index + writer; !isOver(); number += 11) await change(store, number)
+    }),
+  )
+  let reads = 0
+  let before: readonly LoggedChange[] = []
+  while (!isOver()) {
+    const log = await readLog(address)
+    requireContiguous(log)
+    const rows = new Map(log.map((row) => [`${row.lane} ${row.n}`, row]))
+    for (const { lane, n, version } of before)
+      if (rows.get(`${lane} ${n}`)?.version !== version) throw new Error(`row ${n} of lane ${lane} has changed`)
+    before = log
+    reads++
+  }
+  await Promise.all(writers)
+  return reads
+}
+
+async function findingsOf(store: TopicStore | undefined): Promise<readonly string[]> {
+  const findings: string[] = []
+  await store?.check((finding) => findings.push(finding))
+  return findings
+}
+
+await t.test('no reader sees a number before one that is smaller', { skip, timeout: 60_000 }, async (t) => {
+  const { address, stores } = await openStores(t, 3)
+  const reads = await writeAndRead(address, stores, 4000)
+  const log = await readLog(address)
+  const lanes = new Set(log.filter(({ paths }) => paths.length > 0).map(({ lane }) => lane))
+  t.comment(`${log.length} rows in ${lanes.size} lanes, read ${reads} times`)
+  t.ok(reads > 10 && log.length > 200)
+  t.ok(lanes.size > 4, 'over several lanes')
+  t.strictSame(await findingsOf(stores[0]), [])
+})
+
+await t.test('sessions that choose the same lane lose no write', { skip, timeout: 60_000 }, async (t) => {
+  const { address, stores } = await openStores(t, 1)
+  const { random } = Math
+  Math.random = () => 0
+  try {
+    await writeAndRead(address, stores, 2000)
+  } finally {
+    Math.random = random
+  }
+  t.strictSame(await findingsOf(stores[0]), [])
+  // The engine counts them when a session ends.
+  await Promise.all(stores.map((store) => store.close()))
+  const statistics = 'select xact_rollback from pg_stat_database where datname = current_database()'
+  const { xact_rollback: conflicts } = only(await execute(address, statistics))
+  t.ok(Number(conflicts) > 0, `${conflicts} conflicts`)
+})
+
+await t.test('in one lane the later session waits for the earlier one', { skip, timeout: 60_000 }, async (t) => {
+  const { address, stores } = await openStores(t, 1)
+  for (const topic of ['a', 'b']) await stores[0]?.write([{ kind: 'add', ...creation(topic), valueText: undefined }])
+  const clients = await Promise.all(
+    [0, 1].map(async () => {
+      const client = new pg.Client({ connectionString: address })
+      await client.connect()
+      t.teardown(() => client.end())
+      return client
+    }),
+  )
+  const [earlier, later] = clients as [pg.Client, pg.Client]
+  const lane = 63
+  const overwrite = (client: pg.Client, topic: string) =>
+    client.query(overwriteOne.logged.text, [
+      encodeKey(topic as Path),
+      1,
+      `{"path":"${topic}","type":"json"}`,
+      2 ** 52,
+      lane,
+    ])
+  const numbers = async () => (await readLog(address)).filter((row) => row.lane === lane).map((row) => Number(row.n))
+
+  await earlier.query('begin')
+  await overwrite(earlier, 'a')
+  const waiting = overwrite(later, 'b')
+  waiting.catch(() => {})
+  t.strictSame(await numbers(), [0], 'nothing is visible before the commit')
+  await earlier.query('rollback')
+  await waiting
+  t.strictSame(await numbers(), [0, 1], 'a number that was rolled back is taken again')
+
+  await earlier.query('begin')
+  await overwrite(earlier, 'a')
+  const losing = overwrite(later, 'b')
+  losing.catch(() => {})
+  await earlier.query('commit')
+  await t.rejects(losing, { code: '23505' }, 'one that was committed is not')
+  t.strictSame(await numbers(), [0, 1, 2])
+})

@@ -1,0 +1,147 @@
+/**
+ * How much the log on PostgreSQL keeps: about as many changes as the settings say, the newest ones, and of each lane
+ * successive rows up to the last. A process without a log appends none, and the log says so.
+ */
+import t, { type Test } from 'tap'
+import { openStore } from '../../dist/store/open.js'
+import type { TopicStore } from '../../dist/store/store.js'
+import type { Path } from '../../dist/topics/path.js'
+import { ageLog, type LoggedChange, readLog, requireContiguous } from '../support/stores/change-log.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { creation, single } from '../support/stores/store.js'
+
+const engine = await postgres()
+const skip = engine === undefined && skipReason
+
+const lanes = 64
+const value = Buffer.from('1')
+
+/** Opens the store for some work, as a process of its own: each trims at its first sweep. */
+async function withStore(
+  t: Test,
+  address: string,
+  changesKept: number,
+  work: (store: TopicStore) => Promise<unknown>,
+): Promise<void> {
+  const store = await openStore(address, { directory: t.testdir(), changesKept })
+  try {
+    await work(store)
+    const findings: string[] = []
+    await store.check((finding) => findings.push(finding))
+    t.strictSame(findings, [], 'it is sound')
+  } finally {
+    await store.close()
+  }
+}
+
+/** Changes so many topics, by statements of up to ten. */
+async function write(store: TopicStore, count: number): Promise<void> {
+  for (let start = 0; start < count; start += 10)
+    await Promise.all(
+      Array.from({ length: Math.min(10, count - start) }, (_, i) =>
+        single.addAndSet(store, creation(`t/${(start + i) % 100}`), value),
+      ),
+    )
+}
+
+const changesOf = (log: readonly LoggedChange[]): number => log.reduce((sum, { paths }) => sum + paths.length, 0)
+
+/** The last number of each lane. */
+const lastOf = (log: readonly LoggedChange[]) => new Map(log.map(({ lane, n }) => [lane, n]))
+
+const minute = 60_000
+const trim = (store: TopicStore) => store.removeDue()
+
+await t.test('the newest changes stay, and the last row of each lane', { skip, timeout: 60_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await withStore(t, address, 1000, (store) => write(store, 600))
+  await withStore(t, address, 200, trim)
+  const young = await readLog(address)
+  t.equal(changesOf(young), 600, 'young ones stay')
+  await ageLog(address, minute)
+  await withStore(t, address, 600, trim)
+  t.equal(changesOf(await readLog(address)), 600, 'as many as are kept stay')
+  await withStore(t, address, 200, trim)
+  const kept = await readLog(address)
+  const changes = changesOf(kept)
+  t.ok(changes >= 200 && changes < 220, `${changes} are kept`)
+  t.strictSame(lastOf(kept), lastOf(young), 'the last row of each lane stays')
+  t.equal(requireContiguous(kept).size, lanes)
+  const removed = young.filter(({ lane, n }) => !kept.some((row) => row.lane === lane && row.n === n))
+  const firstKept = kept.filter(({ lane, n }) => n < (lastOf(young).get(lane) ?? 0n)).map(({ version }) => version)
+  t.ok(removed.length > 0 && firstKept.length > 0)
+  const aged = BigInt(minute * 1024)
+  for (const { version } of removed)
+    t.ok(
+      firstKept.every((other) => other > version - aged),
+      'what is removed is older than what stays',
+    )
+  await withStore(t, address, 200, (store) => write(store, 10))
+  t.equal(changesOf(await readLog(address)), changes + 10, 'the lanes go on')
+  await withStore(t, address, 1_000_000, trim)
+  t.equal(changesOf(await readLog(address)), changes + 10, 'a greater number removes nothing')
+})
+
+await t.test('more than one statement is needed for many rows', { skip, timeout: 60_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await withStore(t, address, 5000, async (store) => {
+    const writer = async (writer: number): Promise<void> => {
+      for (let count = 0; count < 500; count++) await single.addAndSet(store, creation(`t/${writer}`), value)
+    }
+    await Promise.all([write(store, 100), writer(0)])
+  })
+  const before = await readLog(address)
+  await ageLog(address, minute)
+  await withStore(t, address, 1, trim)
+  t.comment(`${before.length} rows before`)
+  t.ok((await readLog(address)).length <= lanes + 1)
+})
+
+await t.test('without a log nothing is appended, and the log says so', { skip, timeout: 60_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await withStore(t, address, 1000, (store) => write(store, 50))
+  const before = await readLog(address)
+  await withStore(t, address, 0, async (store) => {
+    const writes = [write(store, 20), store.write([{ kind: 'remove', path: 't/1' as Path, valueText: undefined }])]
+    await Promise.all(writes)
+    await store.write([
+      { kind: 'addAndSet', ...creation('t/1'), valueText: value },
+      { kind: 'addAndSet', ...creation('t/2'), valueText: value },
+    ])
+  })
+  const without = await readLog(address)
+  const appended = without.filter(({ lane, n }) => n > (lastOf(before).get(lane) ?? 0n))
+  t.equal(changesOf(without), 50, 'no change is added')
+  t.strictSame(
+    appended.map(({ lane, paths }) => [lane, paths.length]),
+    Array.from({ length: lanes }, (_, lane) => [lane, 0]),
+    'each lane has one row without keys',
+  )
+  await withStore(t, address, 0, (store) => write(store, 20))
+  t.equal((await readLog(address)).length, without.length, 'a second one is not needed')
+  await ageLog(address, minute)
+  await withStore(t, address, 0, trim)
+  const trimmed = await readLog(address)
+  t.strictSame(lastOf(trimmed), lastOf(without))
+  t.equal(trimmed.length, lanes, 'only those rows stay')
+  await withStore(t, address, 1000, (store) => write(store, 50))
+  const again = await readLog(address)
+  t.equal(changesOf(again), 50, 'and the lanes go on when there is a log again')
+  requireContiguous(again)
+})
+
+await t.test('processes with different settings do no harm', { skip, timeout: 60_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const [none, few, many] = await Promise.all(
+    [0, 10, 1000].map((changesKept) => openStore(address, { directory: t.testdir(), changesKept })),
+  )
+  const stores = [none, few, many] as TopicStore[]
+  t.teardown(() => Promise.all(stores.map((store) => store.close())))
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(stores.map((store) => write(store, 100)))
+    await ageLog(address, minute)
+    await Promise.all(stores.map(trim))
+    t.equal(requireContiguous(await readLog(address)).size, lanes)
+  }
+  await withStore(t, address, 1000, trim)
+})
