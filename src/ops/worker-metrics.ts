@@ -50,7 +50,7 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
     ),
     histogram(
       'topicd_request_duration_seconds',
-      'Time that a worker took for an answer; of those given at once, one in 16 is timed and counts for the others.',
+      'Time that a worker took for an answer.',
       routes.map(({ route, seconds }) => [{ route }, seconds]),
     ),
     counter(

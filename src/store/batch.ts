@@ -63,14 +63,11 @@ interface Reader<Stored, Action> {
 }
 
 export class BatchDecisions<Stored extends StoredTopic, Action extends WriteAction> {
-  readonly #reader: Reader<Stored, Action>
   readonly #changes = new Map<Path, Change<Stored, Action>>()
   /** Values that the batches set and constraints were compared with. */
   readonly #texts = new Map<Action, ValueText>()
 
-  constructor(reader: Reader<Stored, Action>) {
-    this.#reader = reader
-  }
+  constructor(private readonly reader: Reader<Stored, Action>) {}
 
   /** Decides one batch, in order, over what is stored and what the batches before it have changed. */
   decide(actions: readonly Action[]): BatchResult {
@@ -102,7 +99,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   }
 
   #unchanged({ path, kind }: Action): Change<Stored, Action> {
-    const stored = this.#reader.stored(path, kind)
+    const stored = this.reader.stored(path, kind)
     return { path, stored, isRemoved: false, creator: undefined, setter: undefined }
   }
 
@@ -140,7 +137,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   #textOf(setter: Action): ValueText | undefined {
     let known = this.#texts.get(setter)
     if (known === undefined) {
-      const text = this.#reader.valueText(setter)
+      const text = this.reader.valueText(setter)
       if (text === undefined) return undefined
       known = new ValueText(text)
       this.#texts.set(setter, known)

@@ -123,15 +123,13 @@ const linesPerTurn = 100
 
 /** Lines that are written together, none of them for the same topic or key as another. */
 class Batch {
-  readonly #store: TopicStore
-  readonly #counts: Counts
   #lines = new Map<string, NumberedLine>()
   #bytes = 0
 
-  constructor(store: TopicStore, counts: Counts) {
-    this.#store = store
-    this.#counts = counts
-  }
+  constructor(
+    private readonly store: TopicStore,
+    private readonly counts: Counts,
+  ) {}
 
   /** Adds a line; false, with nothing added, when the batch must be written first. */
   add(numbered: NumberedLine, bytes: number): boolean {
@@ -177,7 +175,7 @@ class Batch {
     const withProperties = new Map<string, { readonly number: number; readonly line: ImportedTopic }>()
     for (let from = 0; from < topics.length && problems.length === 0; from += lookedUpTogetherMax) {
       const some = topics.slice(from, from + lookedUpTogetherMax)
-      const found = await Promise.all(some.map(({ line: { path, type } }) => this.#store.readTopic(path, type)))
+      const found = await Promise.all(some.map(({ line: { path, type } }) => this.store.readTopic(path, type)))
       for (const [i, topic] of some.entries()) {
         const { path, type, valueText, properties } = topic.line
         const present = found[i]
@@ -199,7 +197,7 @@ class Batch {
     if (topics.size === 0) return []
     const ranges = mergeRanges([...topics.values()].map(({ line }) => topicRange(line.path)))
     const problems: LineProblem[] = []
-    for await (const { path, properties } of this.#store.walk({ ranges, matcher: undefined }, { cancelled: false })) {
+    for await (const { path, properties } of this.store.walk({ ranges, matcher: undefined }, { cancelled: false })) {
       const topic = topics.get(path)
       if (topic === undefined || compatible(properties, topic.line.properties)) continue
       problems.push({ number: topic.number, error: new WrongLine(otherProperties(path)) })
@@ -211,11 +209,11 @@ class Batch {
   async #writeLine({ number, line }: NumberedLine): Promise<LineFailed | undefined> {
     try {
       if (line.kind === 'key') {
-        await this.#store.restoreKey(line.record)
-        this.#counts.keys++
+        await this.store.restoreKey(line.record)
+        this.counts.keys++
       } else {
-        if (await writeTopic(this.#store, line)) this.#counts.created++
-        this.#counts.topics++
+        if (await writeTopic(this.store, line)) this.counts.created++
+        this.counts.topics++
       }
       return undefined
     } catch (error) {

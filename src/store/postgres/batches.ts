@@ -58,14 +58,13 @@ interface Stored extends StoredTopic {
 type TopicChange = Change<Stored, WriteOperation>
 
 export class Batches {
-  readonly #transact: Transact
-  readonly #commits: Commits
   readonly #batcher: Batcher<BatchRequest>
   #requests = 0
 
-  constructor(transact: Transact, commits: Commits) {
-    this.#transact = transact
-    this.#commits = commits
+  constructor(
+    private readonly transact: Transact,
+    private readonly commits: Commits,
+  ) {
     this.#batcher = new Batcher<BatchRequest>({
       canShare: () => false,
       execute: (groups) => this.#execute(groups),
@@ -91,9 +90,9 @@ export class Batches {
     const requests = groups.map(([request]) => request)
     const batches = requests.map(({ operations }) => operations)
     const sinceMs = oldestMs(groups)
-    const results = await this.#commits.count(
+    const results = await this.commits.count(
       batches.reduce((sum, { length }) => sum + length, 0),
-      () => this.#transact((statements) => executeBatches(statements, batches), sinceMs),
+      () => this.transact((statements) => executeBatches(statements, batches), sinceMs),
       (decided) => decided.some((result) => !isRefused(result)),
     )
     for (const [index, request] of requests.entries()) request.resolve(results[index] as BatchResult)

@@ -55,8 +55,6 @@ const topicsMax = 200_000
 
 /** Checks the log, and then each topic's version against it. */
 export class LogCheck {
-  readonly #snapshot: Snapshot
-  readonly #report: (finding: Finding) => void
   /** The latest version that a topic can have. */
   #latest = 0n
   /** Topics with this version or a later one are in the log; undefined if that is not certain of any. */
@@ -64,14 +62,14 @@ export class LogCheck {
   /** Versions of topics that must be in the log, by their keys as columns. */
   #expected = new Map<string, bigint>()
 
-  constructor(snapshot: Snapshot, report: (finding: Finding) => void) {
-    this.#snapshot = snapshot
-    this.#report = report
-  }
+  constructor(
+    private readonly snapshot: Snapshot,
+    private readonly report: (finding: Finding) => void,
+  ) {}
 
   /** Checks the lanes, each by itself. */
   async checkLanes(): Promise<void> {
-    const [clock] = await this.#snapshot.read(readClock, [])
+    const [clock] = await this.snapshot.read(readClock, [])
     this.#latest = BigInt(clock?.version ?? 0)
     const firsts = new Map<string, bigint>()
     let mayMiss = false
@@ -80,13 +78,13 @@ export class LogCheck {
       const version = BigInt(row.version)
       if (row.lane !== before?.lane) firsts.set(row.lane, version)
       for (const problem of problemsOf(row, row.lane === before?.lane ? before : undefined))
-        this.#report(`log: row ${row.n} of lane ${row.lane}: ${problem}`)
+        this.report(`log: row ${row.n} of lane ${row.lane}: ${problem}`)
       if (version > this.#latest) this.#latest = version
       mayMiss ||= row.count === '0' && row.n !== '0'
       before = row
     }
     for (let lane = 0; lane < lanesCount; lane++)
-      if (!firsts.has(String(lane))) this.#report(`log: lane ${lane} has no row`)
+      if (!firsts.has(String(lane))) this.report(`log: lane ${lane} has no row`)
     if (!mayMiss) this.#since = [...firsts.values()].reduce((latest, first) => (first > latest ? first : latest), 0n)
   }
 
@@ -114,13 +112,13 @@ export class LogCheck {
   }
 
   #reportTopic(key: string, problem: string): void {
-    this.#report(`topic "${decodeKey(bytesOf(key))}": ${problem}`)
+    this.report(`topic "${decodeKey(bytesOf(key))}": ${problem}`)
   }
 
   async *#rows<Row extends LogRow>(statement: Statement<Row>, parameters: readonly string[]): AsyncGenerator<Row> {
     let last: Pick<LogRow, 'lane' | 'n'> | undefined = { lane: '-1', n: '0' }
     while (last !== undefined) {
-      const rows: readonly Row[] = await this.#snapshot.read(statement, [
+      const rows: readonly Row[] = await this.snapshot.read(statement, [
         last.lane,
         last.n,
         rowsMax,

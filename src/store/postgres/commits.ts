@@ -11,14 +11,11 @@ import type { Parameter } from './statement.js'
 import { oldestMs, type WriteRequest } from './write-requests.js'
 
 export class Commits {
-  readonly #write: Connections['writeLogged']
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
   readonly #stats = { writes: 0, failed: 0, inFlight: 0, seconds: this.#seconds, batches: this.#batches }
 
-  constructor(write: Connections['writeLogged']) {
-    this.#write = write
-  }
+  constructor(private readonly write: Connections['writeLogged']) {}
 
   /**
    * Counts are live. `writes` has those that failed, as with LMDB, and not those in flight, which may change nothing.
@@ -34,7 +31,7 @@ export class Commits {
     parameters: readonly Parameter[],
   ): Promise<readonly Row[]> {
     const requests = groups.reduce((sum, group) => sum + group.length, 0)
-    return this.count(requests, () => this.#write(statement, parameters, oldestMs(groups)), hasRows)
+    return this.count(requests, () => this.write(statement, parameters, oldestMs(groups)), hasRows)
   }
 
   /** Counts what `commit` commits for so many requests, unless its result says that it changed nothing. */

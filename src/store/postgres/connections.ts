@@ -103,7 +103,6 @@ function backOff(attempt: number): Promise<void> {
 
 export class Connections {
   readonly #engine: Engine
-  readonly #sharers: number
   readonly #readers: Pool
   readonly #writers: Pool
   readonly #reaper: Reaper
@@ -119,9 +118,12 @@ export class Connections {
    * @param sharers processes of this host that share its part of the engine's sessions
    * @param hasLog whether changes of topics are logged
    */
-  constructor(address: string, sharers: number, hasLog = true) {
+  constructor(
+    address: string,
+    private readonly sharers: number,
+    hasLog = true,
+  ) {
     this.#engine = new Engine(address)
-    this.#sharers = sharers
     this.#lanes = hasLog ? new Lanes() : undefined
     this.#readers = new Pool(this.#engine, () => this.#sizeMax(readersMax), readerLimits)
     this.#writers = new Pool(this.#engine, () => this.#sizeMax(writersMax), writerLimits)
@@ -215,7 +217,7 @@ export class Connections {
   /** This process's part of the host's share: at least one session for reads and one for writes. */
   #sizeMax(most: number): number {
     if (this.#slots === undefined) return most
-    return Math.min(most, Math.max(1, Math.floor((this.#slots * hostShare) / this.#sharers / 2)))
+    return Math.min(most, Math.max(1, Math.floor((this.#slots * hostShare) / this.sharers / 2)))
   }
 
   async #acquire(pool: Pool): Promise<Session> {

@@ -60,8 +60,6 @@ export class Expiry {
   readonly #read: Execute
   readonly #write: Connections['write']
   readonly #writeLogged: Connections['writeLogged']
-  readonly #scan: Execute
-  readonly #lease: Lease
   readonly #clauses: Clauses
   /** Topics removed since the last `removeDue` that returned. */
   #unreported = 0
@@ -69,14 +67,12 @@ export class Expiry {
   /** @param scan for the statements of scans */
   constructor(
     { read, write, writeLogged }: Pick<Connections, 'read' | 'write' | 'writeLogged'>,
-    scan: Execute,
-    lease: Lease,
+    private readonly scan: Execute,
+    private readonly lease: Lease,
   ) {
     this.#read = read
     this.#write = write
     this.#writeLogged = writeLogged
-    this.#scan = scan
-    this.#lease = lease
     this.#clauses = createClauses(
       () => this.#waitingClauses(),
       (clause: Evaluated, cancellation) => this.#executeClause(clause, cancellation),
@@ -88,7 +84,7 @@ export class Expiry {
    * later call.
    */
   async removeDue(): Promise<DueRemovals> {
-    const evaluated = await this.#lease.whileHeld((held) => this.#evaluateAll(held))
+    const evaluated = await this.lease.whileHeld((held) => this.#evaluateAll(held))
     this.#unreported += evaluated ?? 0
     const [first] = await this.#read(readNextDue, [])
     const nextMs = first?.next == null ? undefined : Number(first.next)
@@ -129,7 +125,7 @@ export class Expiry {
 
   /** Executes a clause, unless its topic was updated, or the lease lost, while it waited for its turn. */
   async #executeClause(clause: Evaluated, cancellation: Cancellation): Promise<number | RefusedClause> {
-    const executed = await this.#lease.whileHeld(async (held) => {
+    const executed = await this.lease.whileHeld(async (held) => {
       const topic = await readDueAgain(this.#read, clause)
       if (topic === undefined) return 0
       if (!topic.isDue || topic.clauseSelector === undefined) {
@@ -146,7 +142,7 @@ export class Expiry {
       // A clause that was executed completely ends, even if cancelled; without the lease another process may be
       // executing it.
       if (!held()) throw new Cancelled()
-      await this.#write(endPolicy, [topic.key, topic.generation, this.#lease.holder])
+      await this.#write(endPolicy, [topic.key, topic.generation, this.lease.holder])
       return outcome
     })
     if (executed === undefined) throw new Cancelled()
@@ -155,12 +151,12 @@ export class Expiry {
 
   async #removeMatches(plan: Plan, cancellation: Cancellation): Promise<number> {
     let removed = 0
-    for await (const topics of matchingTopics(this.#scan, plan, cancellation)) {
+    for await (const topics of matchingTopics(this.scan, plan, cancellation)) {
       if (topics.length === 0) continue
       const [row] = await this.#writeLogged(removeForClause, [
         bytesArray(topics.map(({ key }) => key)),
         plainArray(topics.map(({ generation }) => generation)),
-        this.#lease.holder,
+        this.lease.holder,
       ])
       if (row?.held !== 'true') throw new Cancelled()
       removed += Number(row.removed)

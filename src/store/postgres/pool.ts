@@ -35,9 +35,6 @@ interface Waiter {
 }
 
 export class Pool {
-  readonly #engine: Engine
-  readonly #sizeMax: () => number
-  readonly #limits: SessionLimits
   readonly #idle: { readonly session: Session; readonly sinceMs: number }[] = []
   readonly #live = new Set<Session>()
   readonly #givenUp = new Set<Session>()
@@ -53,10 +50,11 @@ export class Pool {
   /**
    * @param sizeMax returns the highest number of sessions at the moment
    */
-  constructor(engine: Engine, sizeMax: () => number, limits: SessionLimits) {
-    this.#engine = engine
-    this.#sizeMax = sizeMax
-    this.#limits = limits
+  constructor(
+    private readonly engine: Engine,
+    private readonly sizeMax: () => number,
+    private readonly limits: SessionLimits,
+  ) {
     engine.onSuccessor(() => this.#discardOld())
     engine.onReached(() => {
       if (this.#retry !== undefined) this.#retryNow()
@@ -98,7 +96,7 @@ export class Pool {
   /** Takes back a session that may be used again. */
   release(session: Session): void {
     if (!this.#live.has(session)) return
-    if (this.#closed || !this.#engine.isCurrent(session)) return this.discard(session)
+    if (this.#closed || !this.engine.isCurrent(session)) return this.discard(session)
     const [waiter] = this.#waiters
     if (waiter === undefined) this.#idle.push({ session, sinceMs: performance.now() })
     else this.#hand(waiter, session)
@@ -137,13 +135,13 @@ export class Pool {
   #grow(): void {
     const isFull = performance.now() < this.#fullUntilMs && this.#live.size > 0
     if (isFull || this.#retry !== undefined) return
-    while (this.#opening < this.#waiters.size && this.#live.size + this.#opening < this.#sizeMax()) void this.#open()
+    while (this.#opening < this.#waiters.size && this.#live.size + this.#opening < this.sizeMax()) void this.#open()
   }
 
   async #open(): Promise<void> {
     this.#opening++
     try {
-      const session = await this.#engine.open(this.#limits)
+      const session = await this.engine.open(this.limits)
       this.#failure = undefined
       this.#live.add(session)
       session.onEnd(() => this.#forget(session))
@@ -176,7 +174,7 @@ export class Pool {
     clearTimeout(this.#retry)
     this.#retry = undefined
     if (this.#closed) return
-    const hasRoom = this.#live.size + this.#opening < this.#sizeMax()
+    const hasRoom = this.#live.size + this.#opening < this.sizeMax()
     if (this.#failure !== undefined && hasRoom) return void this.#open()
     this.#failure = undefined
     this.#grow()
@@ -208,7 +206,7 @@ export class Pool {
 
   /** Ends idle sessions on former primaries. */
   #discardOld(): void {
-    for (const { session } of [...this.#idle]) if (!this.#engine.isCurrent(session)) this.discard(session)
+    for (const { session } of [...this.#idle]) if (!this.engine.isCurrent(session)) this.discard(session)
   }
 
   /** Ends sessions that were idle for too long. */

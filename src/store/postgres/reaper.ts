@@ -15,14 +15,12 @@ const readBackends: Statement<{ pid: string }> = {
 const checkMs = 1000
 
 export class Reaper {
-  readonly #pool: Pool
-  readonly #read: Execute
   #timer: NodeJS.Timeout | undefined
 
-  constructor(pool: Pool, read: Execute) {
-    this.#pool = pool
-    this.#read = read
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly read: Execute,
+  ) {}
 
   /** Starts checking, until the pool has no given-up session left. */
   start(): void {
@@ -39,16 +37,16 @@ export class Reaper {
 
   async #reap(): Promise<void> {
     try {
-      const checked = this.#pool.givenUp
-      const rows = await this.#read(readBackends, [`{${checked.map(({ backendId }) => backendId).join()}}`])
+      const checked = this.pool.givenUp
+      const rows = await this.read(readBackends, [`{${checked.map(({ backendId }) => backendId).join()}}`])
       const working = new Set(rows.map(({ pid }) => Number(pid)))
       // A session that was answered during the check may be in use again.
-      const left = new Set(this.#pool.givenUp)
+      const left = new Set(this.pool.givenUp)
       for (const session of checked)
-        if (left.has(session) && !working.has(session.backendId)) this.#pool.discard(session)
+        if (left.has(session) && !working.has(session.backendId)) this.pool.discard(session)
     } catch {
       // An engine that cannot be reached may still execute statements of these sessions.
     }
-    this.#timer = this.#pool.givenUp.length === 0 ? undefined : this.#schedule()
+    this.#timer = this.pool.givenUp.length === 0 ? undefined : this.#schedule()
   }
 }

@@ -96,14 +96,12 @@ export class Session {
   /** When the engine's clock was last read, in ms of performance.now(). */
   clockReadAtMs = 0
 
-  readonly #client: pg.Client
   #warning: string | undefined
   /** Whether a statement is in flight, including one that was given up. */
   #isBusy = false
   #onAnswered: (() => void) | undefined
 
-  private constructor(client: pg.Client) {
-    this.#client = client
+  private constructor(private readonly client: pg.Client) {
     // A statement in flight on the connection fails with it, and its caller gets the error.
     client.on('error', () => {})
     client.on('notice', ({ code, message }) => {
@@ -136,10 +134,10 @@ export class Session {
   }
 
   async #prepare(msMax: number, { statementMsMax, idleMsMax }: SessionLimits): Promise<void> {
-    await this.#client.connect()
+    await this.client.connect()
     const optional = async (text: string): Promise<Record<string, string | null> | undefined> => {
       try {
-        return (await this.#client.query({ text, types: asText })).rows[0]
+        return (await this.client.query({ text, types: asText })).rows[0]
       } catch (error) {
         // An engine that does not know a setting cannot have a wrong value for it.
         if (unknownStates.includes(stateOf(error))) return undefined
@@ -162,7 +160,7 @@ export class Session {
   /** Sends all settings in one round trip; if the engine does not know one of them, each by itself. */
   async #set(texts: readonly string[], optional: (text: string) => Promise<unknown>): Promise<void> {
     try {
-      await this.#client.query(texts.join(';'))
+      await this.client.query(texts.join(';'))
     } catch (error) {
       if (!unknownStates.includes(stateOf(error))) throw error
       for (const text of texts) await optional(text)
@@ -179,7 +177,7 @@ export class Session {
 
   /** The id of the engine's process for this session. */
   get backendId(): number {
-    return (this.#client as unknown as { processID: number }).processID
+    return (this.client as unknown as { processID: number }).processID
   }
 
   /**
@@ -197,7 +195,7 @@ export class Session {
     this.#isBusy = true
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new TimedOut(timeoutMessage(msMax))), msMax)
-      this.#client.query(
+      this.client.query(
         { name, text, values: [...parameters], types: asText },
         (error: Error | undefined, result: pg.QueryResult) => {
           clearTimeout(timer)
@@ -223,12 +221,12 @@ export class Session {
 
   /** Executes text with any number of statements, unprepared, without a time limit of its own. */
   async define(text: string): Promise<void> {
-    await this.#client.query(text)
+    await this.client.query(text)
   }
 
   /** Calls the listener once the connection has ended, whichever side ended it. */
   onEnd(listener: () => void): void {
-    this.#client.once('end', listener)
+    this.client.once('end', listener)
   }
 
   /** Resolves once a statement that was given up is answered after all, or the connection has ended. */
@@ -242,8 +240,8 @@ export class Session {
    */
   destroy(): void {
     // `end` says goodbye if the other side still reads; the socket is destroyed in any case.
-    this.#client.end().catch(() => {})
-    const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
+    this.client.end().catch(() => {})
+    const { stream } = (this.client as unknown as { connection: { stream: Socket } }).connection
     setImmediate(() => stream.destroy())
   }
 }

@@ -16,14 +16,12 @@ const beginSnapshot: Statement<never> = {
 const endSnapshot: Statement<never> = { name: 'end_snapshot', text: 'commit' }
 
 export class Snapshot {
-  readonly #session: Session
-  readonly #pool: Pool
   #failed = false
 
-  private constructor(session: Session, pool: Pool) {
-    this.#session = session
-    this.#pool = pool
-  }
+  private constructor(
+    private readonly session: Session,
+    private readonly pool: Pool,
+  ) {}
 
   /**
    * Begins a snapshot on a session of the pool, to which it returns the session when it is closed.
@@ -44,7 +42,7 @@ export class Snapshot {
   /** Executes a statement in the snapshot. @throws StoreError `unavailable` when the engine is lost */
   readonly read: Execute = async (statement, parameters) => {
     try {
-      return await this.#session.execute(statement, parameters, commitDeadlineMs)
+      return await this.session.execute(statement, parameters, commitDeadlineMs)
     } catch (error) {
       this.#failed = true
       throw readFailure(error, meaningOf(error))
@@ -54,7 +52,7 @@ export class Snapshot {
   /** Ends the transaction and gives the session back. */
   async close(): Promise<void> {
     if (!this.#failed) await this.read(endSnapshot, []).catch(() => {})
-    if (this.#failed) this.#pool.discard(this.#session)
-    else this.#pool.release(this.#session)
+    if (this.#failed) this.pool.discard(this.session)
+    else this.pool.release(this.session)
   }
 }

@@ -27,20 +27,17 @@ export interface Transacted<T> {
 }
 
 export class Transaction {
-  readonly #session: Session
-  readonly #beginByMs: number
-  readonly #answerMsMax: () => number
   #isCommitting = false
 
   /**
    * @param beginByMs when the last of its statements must begin, by the engine's clock
    * @param answerMsMax returns how long a statement may take that is sent now
    */
-  constructor(session: Session, beginByMs: number, answerMsMax: () => number) {
-    this.#session = session
-    this.#beginByMs = beginByMs
-    this.#answerMsMax = answerMsMax
-  }
+  constructor(
+    private readonly session: Session,
+    private readonly beginByMs: number,
+    private readonly answerMsMax: () => number,
+  ) {}
 
   /** Whether the commit was sent: a failure after that leaves the outcome unknown. */
   get isCommitting(): boolean {
@@ -55,15 +52,15 @@ export class Transaction {
   async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>, lane: number | undefined): Promise<T> {
     let failure: unknown
     const read: Execute = (statement, parameters) =>
-      this.#session.change(statement, parameters, this.#answerMsMax()).catch((error: unknown) => {
+      this.session.change(statement, parameters, this.answerMsMax()).catch((error: unknown) => {
         failure = error
         throw error
       })
     await read(begin, [])
-    const write: Execute = (statement, parameters) => read(statement, [...parameters, this.#beginByMs])
+    const write: Execute = (statement, parameters) => read(statement, [...parameters, this.beginByMs])
     const log = async (changed: readonly ChangedRow[]): Promise<void> => {
       if (lane === undefined || changed.length === 0) return
-      await read(appendChanges, [...appendParameters(changed), this.#beginByMs, lane])
+      await read(appendChanges, [...appendParameters(changed), this.beginByMs, lane])
     }
     const { result, commits } = await work({ read, write, log }).catch((error: unknown) => {
       throw error === failure ? error : new Defect(`a batch failed: ${(error as Error).message}`, { cause: error })
@@ -78,7 +75,7 @@ export class Transaction {
     const meaning = meaningOf(error)
     if (this.#isCommitting || (meaning !== 'conflict' && meaning !== 'late')) return false
     try {
-      await this.#session.execute(rollback, [], this.#answerMsMax())
+      await this.session.execute(rollback, [], this.answerMsMax())
       return true
     } catch {
       return false

@@ -87,19 +87,17 @@ export function aloneOf(operations: readonly WriteOperation[]): WriteOperation |
 }
 
 export class Writes implements Pick<TopicStore, 'removeMatches'> {
-  readonly #read: Execute
-  readonly #scan: Execute
-  readonly #commits: Commits
   readonly #sets: Batcher<SetRequest>
   readonly #adds: Batcher<AddRequest>
   readonly #addAndSets: Batcher<AddAndSetRequest>
   readonly #removes: Batcher<RemoveRequest>
 
   /** @param scan for the statements of scans */
-  constructor(read: Execute, scan: Execute, commits: Commits) {
-    this.#read = read
-    this.#scan = scan
-    this.#commits = commits
+  constructor(
+    private readonly read: Execute,
+    private readonly scan: Execute,
+    private readonly commits: Commits,
+  ) {
     this.#sets = new Batcher<SetRequest>({
       ...valueBatches,
       canShare: (a, b) => a.type === b.type,
@@ -150,7 +148,7 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
 
   async removeMatches(plan: Plan, cancellation: Cancellation): Promise<number> {
     let count = 0
-    for await (const keys of matchingKeys(this.#scan, plan, undefined, cancellation)) {
+    for await (const keys of matchingKeys(this.scan, plan, undefined, cancellation)) {
       for (const removed of await Promise.all(keys.map((key) => this.#removeKey(key)))) if (removed) count++
     }
     return count
@@ -185,17 +183,17 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
     const [group] = groups
     if (group !== undefined && groups.length === 1) {
       const { key, type, item } = lastOf(group)
-      return this.#commits.execute(overwriteOne, groups, [key, typeNumbers[type], item])
+      return this.commits.execute(overwriteOne, groups, [key, typeNumbers[type], item])
     }
     const types = groups.map(([{ type }]) => typeNumbers[type])
     const items = groups.map((group) => lastOf(group).item)
-    return this.#commits.execute(overwrite, groups, [keysOf(groups), plainArray(types), textArray(items)])
+    return this.commits.execute(overwrite, groups, [keysOf(groups), plainArray(types), textArray(items)])
   }
 
   async #executeAdds(batch: readonly RequestGroup<AddRequest>[]): Promise<void> {
     const groups = inKeyOrder(batch)
     const requests = groups.map(([request]) => [request, request.item] as const)
-    const rows = await this.#commits.execute(create, groups, creationParameters(requests, newGeneration()))
+    const rows = await this.commits.execute(create, groups, creationParameters(requests, newGeneration()))
     const created = new Set(rows.map(({ key }) => key))
     for (const group of groups) resolveFirst(group, created.has(group[0].id) ? 'created' : 'present', 'present')
   }
@@ -206,7 +204,7 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
     const groups = inKeyOrder(batch)
     const generation = newGeneration()
     const requests = groups.map((group) => [group[0], lastOf(group).item] as const)
-    const rows = await this.#commits.execute(createOrOverwrite, groups, creationParameters(requests, generation))
+    const rows = await this.commits.execute(createOrOverwrite, groups, creationParameters(requests, generation))
     const generations = new Map(rows.map((row) => [row.key, row.life]))
     const left: RequestGroup<AddAndSetRequest>[] = []
     for (const group of groups) {
@@ -221,7 +219,7 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
   async #overwriteFirst(group: RequestGroup<AddAndSetRequest>): Promise<boolean> {
     const [{ key, creation, properties }] = group
     const parameters = [key, typeNumbers[creation.type], properties ?? null, lastOf(group).item]
-    const rows = await this.#commits.execute(overwriteLike, [group], parameters)
+    const rows = await this.commits.execute(overwriteLike, [group], parameters)
     return resolveChanged([group], rows, 'updated').length === 0
   }
 
@@ -246,7 +244,7 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
 
   async #overwriteCompatible(same: readonly [RequestGroup<AddAndSetRequest>, Specification][]): Promise<void> {
     const groups = same.map(([group]) => group)
-    const rows = await this.#commits.execute(overwriteSame, groups, [
+    const rows = await this.commits.execute(overwriteSame, groups, [
       keysOf(groups),
       plainArray(same.map(([, { life }]) => life)),
       textArray(groups.map((group) => lastOf(group).item)),
@@ -257,7 +255,7 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
 
   async #executeRemoves(batch: readonly RequestGroup<RemoveRequest>[]): Promise<void> {
     const groups = inKeyOrder(batch)
-    const rows = await this.#commits.execute(removeTopics, groups, [keysOf(groups)])
+    const rows = await this.commits.execute(removeTopics, groups, [keysOf(groups)])
     const removed = new Set(rows.map(({ key }) => key))
     for (const group of groups) resolveFirst(group, removed.has(group[0].id), false)
   }
@@ -267,7 +265,7 @@ export class Writes implements Pick<TopicStore, 'removeMatches'> {
    */
   async #specificationsOf(groups: readonly RequestGroup<WriteRequest>[]): Promise<ReadonlyMap<string, Specification>> {
     if (groups.length === 0) return new Map()
-    const rows = await this.#read(readSpecifications, [bytesArray(groups.map(([{ key }]) => key))])
+    const rows = await this.read(readSpecifications, [bytesArray(groups.map(([{ key }]) => key))])
     return new Map(rows.map((row) => [row.key, row]))
   }
 }
