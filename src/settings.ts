@@ -118,7 +118,7 @@ export const settingTable = {
     default: String(changesKeptDefault),
     min: 0,
     max: 1_000_000_000,
-    help: 'changes of topics that the log keeps, some 50 bytes each; 0 turns it off',
+    help: 'changes of topics that the log keeps, some 50 bytes each; with 0, only the last',
   },
   'disk-free-bytes-min': {
     kind: 'number',

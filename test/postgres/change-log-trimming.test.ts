@@ -1,11 +1,10 @@
 /**
  * How much the log on PostgreSQL keeps: about as many changes as the settings say, the newest ones, and of each lane
- * successive rows up to the last. A process without a log appends none, and the log says so.
+ * successive rows up to the last.
  */
 import t, { type Test } from 'tap'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import type { Path } from '../../dist/topics/path.js'
 import { ageLog, type LoggedChange, readLog, requireContiguous } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { creation, single } from '../support/stores/store.js'
@@ -95,39 +94,6 @@ await t.test('more than one statement is needed for many rows', { skip, timeout:
   await withStore(t, address, 1, trim)
   t.comment(`${before.length} rows before`)
   t.ok((await readLog(address)).length <= lanes + 1)
-})
-
-await t.test('without a log nothing is appended, and the log says so', { skip, timeout: 60_000 }, async (t) => {
-  const address = (await engine?.database()) ?? ''
-  await withStore(t, address, 1000, (store) => write(store, 50))
-  const before = await readLog(address)
-  await withStore(t, address, 0, async (store) => {
-    const writes = [write(store, 20), store.write([{ kind: 'remove', path: 't/1' as Path, valueText: undefined }])]
-    await Promise.all(writes)
-    await store.write([
-      { kind: 'addAndSet', ...creation('t/1'), valueText: value },
-      { kind: 'addAndSet', ...creation('t/2'), valueText: value },
-    ])
-  })
-  const without = await readLog(address)
-  const appended = without.filter(({ lane, n }) => n > (lastOf(before).get(lane) ?? 0n))
-  t.equal(changesOf(without), 50, 'no change is added')
-  t.strictSame(
-    appended.map(({ lane, paths }) => [lane, paths.length]),
-    Array.from({ length: lanes }, (_, lane) => [lane, 0]),
-    'each lane has one row without keys',
-  )
-  await withStore(t, address, 0, (store) => write(store, 20))
-  t.equal((await readLog(address)).length, without.length, 'a second one is not needed')
-  await ageLog(address, minute)
-  await withStore(t, address, 0, trim)
-  const trimmed = await readLog(address)
-  t.strictSame(lastOf(trimmed), lastOf(without))
-  t.equal(trimmed.length, lanes, 'only those rows stay')
-  await withStore(t, address, 1000, (store) => write(store, 50))
-  const again = await readLog(address)
-  t.equal(changesOf(again), 50, 'and the lanes go on when there is a log again')
-  requireContiguous(again)
 })
 
 await t.test('processes with different settings do no harm', { skip, timeout: 60_000 }, async (t) => {

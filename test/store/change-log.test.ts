@@ -199,35 +199,38 @@ await t.test('the log keeps the newest changes', async (t) => {
   t.strictSame(await findings(directory), [])
 })
 
-await t.test('without a log, the last version is still known', async (t) => {
+await t.test('a log that keeps nothing has the last commit, and goes on from it', async (t) => {
   const directory = join(t.testdir(), 'db')
+  const commits = 5000
   await withStore(directory, async (store) => {
-    for (const topic of ['a', 'b', 'c']) await single.add(store, creation(topic))
+    const topics = Array.from({ length: 1000 }, (_, i) => creation(`t/${i}`))
+    await store.write(topics.map((created) => ({ kind: 'add', ...created, valueText: undefined })))
   })
+  await inside(directory, ({ changes, root }) =>
+    root.transactionSync(() => {
+      // As many small commits as one transaction does not trim.
+      const [last] = [...changes.getKeys({ reverse: true, limit: 1 })].map(logPositionOf)
+      for (let i = 1; i <= commits; i++) {
+        const [version, total] = [(last?.version ?? 0) + i, (last?.total ?? 0) + i]
+        const key = Buffer.alloc(16)
+        key.writeDoubleBE(version)
+        key.writeDoubleBE(total, 8)
+        changes.putSync(key, Buffer.from([0, 1, 0x78]))
+      }
+    }),
+  )
   const clock = { wallMs: 0 }
   const options = { changesKept: 0, clock: () => ({ wallMs: clock.wallMs, steadyMs: 0, boot: 'b' }) }
-  const [, , , last] = await wholeLogOf(directory)
-  await withStore(
-    directory,
-    async (store) => {
-      await store.write([setting('a'), setting('b')])
-    },
-    options,
-  )
-  t.match(await wholeLogOf(directory), [{ version: (last?.version ?? 0) + 2, total: 3, paths: [] }])
-  t.equal((await wholeLogOf(directory)).length, 1)
-  t.strictSame(await findings(directory), [])
-  await withStore(directory, async (store) => {
-    await store.write([setting('c')])
-  })
-  t.match(
-    await wholeLogOf(directory),
-    [
-      { total: 3, paths: [] },
-      { total: 4, paths: ['c'] },
-    ],
-    'turned on again',
-  )
+  const before = at((await wholeLogOf(directory)).slice(-1), 0)
+  await withStore(directory, async (store) => void (await store.write([setting('t/0')])), options)
+  t.equal((await wholeLogOf(directory)).length, 1 + commits + 2 - 4000, 'a commit trims some')
+  t.strictSame(await findings(directory), [], 'and what is left is whole')
+  await withStore(directory, async (store) => void (await store.write([setting('t/1'), setting('t/2')])), options)
+  const log = await wholeLogOf(directory)
+  t.match(log, [{ version: before.version + 3, total: before.total + 3, paths: ['t/1', 't/2'] }])
+  t.equal(log.length, 1)
+  await withStore(directory, async (store) => void (await store.write([setting('t/3')])))
+  t.match(await wholeLogOf(directory), [{ paths: ['t/1', 't/2'] }, { total: before.total + 4, paths: ['t/3'] }])
   t.strictSame(await findings(directory), [])
 })
 

@@ -7,10 +7,10 @@
  *     key     the version of its last change, and how many changes the log has had, with its own; each a big-endian double
  *     value   the keys of the topics that it changed, each after its length (16 bits, big-endian)
  *
- * The last record also says which version was the last one that a change took, so it is never trimmed; with the log
- * turned off, it is the only one, and its value is empty. Of the first record, changes may be missing: the log tells what
+ * The last record also says which version was the last one that a change took, so it is never trimmed. The log tells what
  * changed since a version if that is the version of a record that it has.
  */
+import { strict as assert } from 'node:assert'
 import type { Database } from 'lmdb'
 import { changesKeptDefault, pathBytesMax } from '../../limits.js'
 import { writeKey } from '../../topics/key.js'
@@ -101,7 +101,7 @@ export class ChangeLog {
   #isChanged = false
 
   /**
-   * @param keptMin how many changes it keeps, apart from what else is in their commits; 0 turns it off
+   * @param keptMin how many changes it keeps, apart from what else is in their commits; with 0, the last commit
    * @throws StoreUnusable when the log has no record
    */
   constructor(
@@ -121,7 +121,7 @@ export class ChangeLog {
   add(path: Path, nowMs: number): number {
     this.#last = nextVersion(this.#last, nowMs)
     this.#isChanged = true
-    if (this.keptMin > 0) this.#append(path)
+    this.#append(path)
     return this.#last
   }
 
@@ -130,7 +130,7 @@ export class ChangeLog {
     if (!this.#isChanged) return
     const key = logKey({ version: this.#last, total: this.#total })
     // At the end of the last page, which is filled before there is a new one.
-    this.table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true })
+    assert(this.table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true }), 'the log is in order')
     this.#lastKey = key
     this.#end = 0
     this.#isChanged = false

@@ -54,7 +54,7 @@ export class VersionRules {
     if (!Number.isSafeInteger(stored) || stored < 1) return `its version is ${stored}, not a positive integer`
     if (this.#first === undefined || this.#last === undefined) return undefined
     if (stored > this.#last) return `its version is ${stored}, but the last one is ${this.#last}`
-    // Of the first record, changes may be missing.
+    // What was logged before the first record is not known.
     if (stored <= this.#first || this.#hasLogged(path, stored)) return undefined
     return `its version is ${stored}, but the log has no such change of it`
   }

@@ -162,7 +162,7 @@ export class Commits {
     this.#isScheduled = false
     clearTimeout(this.#gathering)
     this.#gathering = undefined
-    if (this.#isPaused) return
+    if (this.#isPaused || this.#waiting.length === 0) return
     const { group, refused } = this.#takeGroup()
     for (const { write } of refused) {
       this.#stats.writes -= write.size.operations

@@ -53,7 +53,7 @@ export interface LmdbOptions extends LmdbReadOptions {
   readonly onBroken?: (reason: Error) => void
   /** Without it, writes do not look at the disk's free space. */
   readonly disk?: DiskRoomOptions
-  /** How many changes the log keeps; 0 turns it off. */
+  /** How many changes the log keeps. */
   readonly changesKept?: number
 }
 

@@ -2,8 +2,7 @@
  * Looks for every broken invariant of the log, alone and beside the topics, in a snapshot; changes nothing.
  *
  * A lane loses only its first rows. So from the first version that each lane still has, the log has every change, and a
- * topic whose version is not earlier is among the keys of a row with that version or a later one. This cannot be required
- * of a log that says that changes may be missing (schema.ts).
+ * topic whose version is not earlier is among the keys of a row with that version or a later one.
  */
 import { lanesCount } from '../../limits.js'
 import { decodeKey } from '../../topics/key.js'
@@ -57,8 +56,8 @@ const topicsMax = 200_000
 export class LogCheck {
   /** The latest version that a topic can have. */
   #latest = 0n
-  /** Topics with this version or a later one are in the log; undefined if that is not certain of any. */
-  #since: bigint | undefined
+  /** Topics with this version or a later one are in the log. */
+  #since = 0n
   /** Versions of topics that must be in the log, by their keys as columns. */
   #expected = new Map<string, bigint>()
 
@@ -72,7 +71,6 @@ export class LogCheck {
     const [clock] = await this.snapshot.read(readClock, [])
     this.#latest = BigInt(clock?.version ?? 0)
     const firsts = new Map<string, bigint>()
-    let mayMiss = false
     let before: LogRow | undefined
     for await (const row of this.#rows(readRows, [])) {
       const version = BigInt(row.version)
@@ -80,12 +78,11 @@ export class LogCheck {
       for (const problem of problemsOf(row, row.lane === before?.lane ? before : undefined))
         this.report(`log: row ${row.n} of lane ${row.lane}: ${problem}`)
       if (version > this.#latest) this.#latest = version
-      mayMiss ||= row.count === '0' && row.n !== '0'
       before = row
     }
     for (let lane = 0; lane < lanesCount; lane++)
       if (!firsts.has(String(lane))) this.report(`log: lane ${lane} has no row`)
-    if (!mayMiss) this.#since = [...firsts.values()].reduce((latest, first) => (first > latest ? first : latest), 0n)
+    for (const first of firsts.values()) if (first > this.#since) this.#since = first
   }
 
   /** Checks the version of a topic. @param key as a column */
@@ -94,7 +91,7 @@ export class LogCheck {
     if (number <= 0n) this.#reportTopic(key, `its version is ${number}`)
     if (number > this.#latest)
       this.#reportTopic(key, `its version ${number} is later than the engine's clock and the log`)
-    if (this.#since === undefined || number < this.#since) return
+    if (number < this.#since) return
     this.#expected.set(key, number)
     if (this.#expected.size >= topicsMax) await this.compareTopics()
   }
@@ -102,7 +99,7 @@ export class LogCheck {
   /** Compares the topics that were checked with the log. */
   async compareTopics(): Promise<void> {
     const expected = this.#expected
-    if (this.#since === undefined || expected.size === 0) return
+    if (expected.size === 0) return
     for await (const { version, keys } of this.#rows(readRowsSince, [String(this.#since)])) {
       const logged = BigInt(version)
       for (const key of columnsOf(keys)) if (logged >= (expected.get(key) ?? logged + 1n)) expected.delete(key)

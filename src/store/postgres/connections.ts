@@ -17,7 +17,7 @@ import { commitDeadlineMs } from '../../limits.js'
 import type { StoreError } from '../store.js'
 import { Engine } from './engine.js'
 import { meaningOf, readFailure, writeFailure } from './failures.js'
-import { breakLanes, Lanes } from './lanes.js'
+import { Lanes } from './lanes.js'
 import type { LoggedStatement } from './logged-statement.js'
 import { Pool } from './pool.js'
 import { Reaper } from './reaper.js'
@@ -106,25 +106,19 @@ export class Connections {
   readonly #readers: Pool
   readonly #writers: Pool
   readonly #reaper: Reaper
-  /** Undefined in a process without a log. */
-  readonly #lanes: Lanes | undefined
-  /** In a process without a log: the log says so. */
-  #logBroken: Promise<unknown> | undefined
+  readonly #lanes = new Lanes()
   /** Sessions that the engine allows this role, as the last session reported. */
   #slots: number | undefined
 
   /**
    * @param address a postgres:// URL; what it omits comes from the PG… variables of the environment
    * @param sharers processes of this host that share its part of the engine's sessions
-   * @param hasLog whether changes of topics are logged
    */
   constructor(
     address: string,
     private readonly sharers: number,
-    hasLog = true,
   ) {
     this.#engine = new Engine(address)
-    this.#lanes = hasLog ? new Lanes() : undefined
     this.#readers = new Pool(this.#engine, () => this.#sizeMax(readersMax), readerLimits)
     this.#writers = new Pool(this.#engine, () => this.#sizeMax(writersMax), writerLimits)
     this.#reaper = new Reaper(this.#writers, (statement, parameters) => this.#readOnce(statement, parameters))
@@ -170,14 +164,9 @@ export class Connections {
   readonly write: Write = async (statement, parameters, sinceMs = performance.now()) =>
     this.#untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), sinceMs)
 
-  /** The same for a statement that changes topics; logs the changes too, unless this process has no log. */
-  readonly writeLogged: WriteLogged = async ({ plain, logged }, parameters, sinceMs = performance.now()) => {
-    const lanes = this.#lanes
-    if (lanes !== undefined)
-      return this.#untilNoConflict(() => this.#writeOnce(logged, parameters, sinceMs, lanes), sinceMs)
-    await this.#breakLog(sinceMs)
-    return this.write(plain, parameters, sinceMs)
-  }
+  /** The same for a statement that changes topics; logs the changes too. */
+  readonly writeLogged: WriteLogged = async ({ logged }, parameters, sinceMs = performance.now()) =>
+    this.#untilNoConflict(() => this.#writeOnce(logged, parameters, sinceMs, this.#lanes), sinceMs)
 
   /**
    * Executes statements in one transaction, and commits it if `work` says so; otherwise it is rolled back. `work` may
@@ -186,10 +175,8 @@ export class Connections {
    * @param sinceMs as for `write`
    * @throws StoreError of every kind; `unknown_outcome` only when the commit was not answered, or not reliably
    */
-  readonly transact: Transact = async (work, sinceMs) => {
-    if (this.#lanes === undefined) await this.#breakLog(sinceMs)
-    return this.#untilNoConflict(() => this.#transactOnce(work, sinceMs), sinceMs)
-  }
+  readonly transact: Transact = (work, sinceMs) =>
+    this.#untilNoConflict(() => this.#transactOnce(work, sinceMs), sinceMs)
 
   /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
   async openSnapshot(): Promise<Snapshot> {
@@ -241,17 +228,6 @@ export class Connections {
     }
   }
 
-  /** Says in the log, before the first change that is not logged, that changes may be missing. */
-  async #breakLog(sinceMs: number): Promise<void> {
-    this.#logBroken ??= this.write(breakLanes, [], sinceMs)
-    try {
-      await this.#logBroken
-    } catch (error) {
-      this.#logBroken = undefined
-      throw error
-    }
-  }
-
   async #untilNoConflict<T>(attemptOnce: () => Promise<T>, sinceMs: number): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -270,13 +246,13 @@ export class Connections {
     const session = await this.#acquire(this.#writers)
     const transaction = new Transaction(session, beginByMs(session, sinceMs), () => answerMsMax(sinceMs))
     try {
-      const lane = await this.#lanes?.of(session, answerMsMax(sinceMs))
+      const lane = await this.#lanes.of(session, answerMsMax(sinceMs))
       const result = await transaction.execute(work, lane)
       this.#takeBack(session)
       return result
     } catch (error) {
       const meaning = meaningOf(error)
-      this.#lanes?.leaveAfter(error, session)
+      this.#lanes.leaveAfter(error, session)
       if (await transaction.rollBack(error)) await this.#readClockAndRelease(session)
       else if (transaction.isCommitting && error instanceof TimedOut) this.#giveUp(session)
       else this.#writers.discard(session)

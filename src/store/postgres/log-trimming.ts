@@ -1,7 +1,7 @@
 /**
  * Trimming the log: the process that holds the lease removes the oldest rows, so that about as many changes stay as its
  * settings say. Of each lane it removes the first rows, and never the last one, so that what stays is contiguous and the
- * lane's numbers go on. Without a log, nothing but those last rows stays.
+ * lane's numbers go on.
  *
  * Rows that are younger than `keptMsMin` stay in any case. A statement that waits while others append to its lane must
  * find their numbers taken (logged-statement.ts), so these must not be removed before it ends.

@@ -51,7 +51,7 @@ export interface PostgresOptions {
   readonly sharers?: number
   /** Whether fetches wait for proof that the engine is still the primary; see fence.ts. */
   readonly fencedReads?: boolean
-  /** How many changes of topics the log keeps, about; 0 for no log. `changesKeptDefault` by default. */
+  /** How many changes of topics the log keeps, about. `changesKeptDefault` by default. */
   readonly changesKept?: number
   /**
    * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves
@@ -68,7 +68,7 @@ export interface PostgresOptions {
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
   const { sharers = 1, fencedReads = false, changesKept = changesKeptDefault, onUnusable } = options
-  const connections = new Connections(address, sharers, changesKept > 0)
+  const connections = new Connections(address, sharers)
   const examine = (waitMs: number): Promise<Error | undefined> => problemOf(connections, fencedReads, waitMs)
   const problem = await (onUnusable === undefined
     ? examine(patienceMs)

@@ -32,8 +32,8 @@ import { inTime, type Statement, startMs } from './statement.js'
  *
  * A row of `changes` has the keys of the topics that one commit changed, and how many (`count`). `n` counts the rows of the
  * lane, and `total` the changes up to this row. `version` is at least that of each of these topics after the change, and
- * greater than that of the row before. The last row of a lane is never removed. A row without keys says that changes may
- * be missing before it: the first of each lane, 0, and those that a process without a log appends (lanes.ts).
+ * greater than that of the row before. The last row of a lane is never removed; its first, 0, has no
+ * keys.
  *
  * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a
  * primary key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index:

@@ -16,7 +16,7 @@ export interface Statements {
   readonly read: Execute
   /** For statements that end in `inTime`, whose time is appended to the parameters. */
   readonly write: Execute
-  /** Logs the topics that the transaction has changed, unless this process has no log: the last statement of all. */
+  /** Logs the topics that the transaction has changed: the last statement of all. */
   readonly log: (changed: readonly ChangedRow[]) => Promise<void>
 }
 
@@ -45,11 +45,11 @@ export class Transaction {
   }
 
   /**
-   * @param lane of the log; undefined to log nothing
+   * @param lane of the log
    * @throws any error of the session; Defect for any other error of `work`. The transaction is still open then, unless
    *   the session is lost
    */
-  async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>, lane: number | undefined): Promise<T> {
+  async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>, lane: number): Promise<T> {
     let failure: unknown
     const read: Execute = (statement, parameters) =>
       this.session.change(statement, parameters, this.answerMsMax()).catch((error: unknown) => {
@@ -59,7 +59,7 @@ export class Transaction {
     await read(begin, [])
     const write: Execute = (statement, parameters) => read(statement, [...parameters, this.beginByMs])
     const log = async (changed: readonly ChangedRow[]): Promise<void> => {
-      if (lane === undefined || changed.length === 0) return
+      if (changed.length === 0) return
       await read(appendChanges, [...appendParameters(changed), this.beginByMs, lane])
     }
     const { result, commits } = await work({ read, write, log }).catch((error: unknown) => {
