@@ -1,0 +1,135 @@
+/**
+ * The objects of request bodies: a body, an operation of a batch, a constraint. Each is read once, and of each its
+ * validator gets what it has to look at, while values stay the bytes that were sent.
+ */
+import { openBrace, openBracket } from '../json/bytes.js'
+import { type JsonReader, setMember } from '../json/reader.js'
+import { propertiesMax, valueLevelsMax } from '../limits.js'
+import { bodyNamesMax } from '../validators.js'
+
+/** More than any valid object has: among so many, one is unknown or repeated. */
+const membersMax = bodyNamesMax + 1
+
+/** What is read of an object, besides what is read of every one. */
+export interface ReadOptions {
+  /** How deep a member may nest; a constraint one level deeper, since a value is in it. */
+  readonly levelsMax?: number
+  /** How many elements of `operations` are read; without it, none. */
+  readonly operationsMax?: number
+  /** Whether its validator looks into members other than `properties` and `constraint`. */
+  readonly isNested?: boolean
+}
+
+/** An object that was read. It counts only if the reader found nothing wrong. */
+export class BodyObject {
+  /**
+   * The members for a validator. Arrays and objects in them are empty, except `properties` and `constraint`; in place
+   * of `value` and `operations` there are null and an empty array.
+   */
+  readonly input: Record<string, unknown> = {}
+  /** Members that are numbers, as they are written. */
+  numberTexts: Map<string, string> | undefined = undefined
+  valueText: Uint8Array | undefined = undefined
+  properties: BodyProperties | undefined = undefined
+  constraint: BodyObject | undefined = undefined
+  /** The elements of `operations`, objects as `BodyObject`. */
+  operations: readonly unknown[] = []
+  /** How many elements `operations` has. */
+  operationsCount = 0
+  /** The first name that repeats an earlier one, however it is escaped. */
+  repeated: string | undefined = undefined
+  /** The first member that nests too deep. */
+  tooDeep: string | undefined = undefined
+  /** Whether there are more members than names: then the rest was only checked. */
+  isCrowded = false
+}
+
+/** The properties of an object. */
+interface BodyProperties {
+  readonly input: object
+  /** How many there are; a repeated one counts each time. */
+  readonly count: number
+  readonly repeated: string | undefined
+  /** The first one beyond those that are allowed. */
+  readonly beyond: string | undefined
+}
+
+/** Reads the object that comes next. */
+export function readObject(reader: JsonReader, options: ReadOptions = {}): BodyObject {
+  const object = new BodyObject()
+  const { input } = object
+  const { levelsMax = valueLevelsMax } = options
+  const { levels } = reader
+  const level = levels.outer + 1
+  let count = 0
+  for (let name = reader.enterObject(); name !== undefined; name = reader.nextName()) {
+    const { deepest } = levels
+    levels.deepest = level
+    if (count++ === membersMax) object.isCrowded = true
+    if (object.isCrowded) reader.skip()
+    else {
+      if (Object.hasOwn(input, name)) object.repeated ??= name
+      setMember(input, name, readMember(reader, name, object, options))
+    }
+    if (levels.deepest - level > (name === 'constraint' ? levelsMax + 1 : levelsMax)) object.tooDeep ??= name
+    if (levels.deepest < deepest) levels.deepest = deepest
+  }
+  return object
+}
+
+/** Reads a member's value into the object. @returns what the validator gets of it */
+function readMember(
+  reader: JsonReader,
+  name: string,
+  object: BodyObject,
+  { operationsMax = 0, isNested = false }: ReadOptions,
+): unknown {
+  const { first } = reader
+  if (name === 'value') {
+    object.valueText = reader.text()
+    return null
+  }
+  if (name === 'properties' && first === openBrace) {
+    object.properties = readProperties(reader)
+    return object.properties.input
+  }
+  if (name === 'constraint' && first === openBrace) {
+    object.constraint = readObject(reader, { levelsMax: Infinity })
+    return object.constraint.input
+  }
+  if (name === 'operations' && first === openBracket && operationsMax > 0) {
+    readOperations(reader, object, operationsMax)
+    return []
+  }
+  if (isNested) return reader.tree()
+  const value = reader.value()
+  if (typeof value === 'number') (object.numberTexts ??= new Map()).set(name, reader.numberText)
+  return value
+}
+
+function readProperties(reader: JsonReader): BodyProperties {
+  const input = {}
+  let count = 0
+  let repeated: string | undefined
+  let beyond: string | undefined
+  for (let name = reader.enterObject(); name !== undefined; name = reader.nextName()) {
+    if (count++ === propertiesMax) beyond = name
+    if (beyond !== undefined) reader.skip()
+    else {
+      if (Object.hasOwn(input, name)) repeated ??= name
+      setMember(input, name, reader.value())
+    }
+  }
+  return { input, count, repeated, beyond }
+}
+
+function readOperations(reader: JsonReader, object: BodyObject, operationsMax: number): void {
+  const operations: unknown[] = []
+  let count = 0
+  for (let isIn = reader.enterArray(); isIn; isIn = reader.nextElement()) {
+    if (count++ >= operationsMax) reader.skip()
+    else operations.push(reader.first === openBrace ? readObject(reader) : reader.value())
+  }
+  object.operations = operations
+  object.operationsCount = count
+}
