@@ -59,20 +59,19 @@ export function readObject(reader: JsonReader, options: ReadOptions = {}): BodyO
   const object = new BodyObject()
   const { input } = object
   const { levelsMax = valueLevelsMax } = options
-  const { levels } = reader
-  const level = levels.outer + 1
+  const level = reader.outer + 1
   let count = 0
   for (let name = reader.enterObject(); name !== undefined; name = reader.nextName()) {
-    const { deepest } = levels
-    levels.deepest = level
+    const { deepest } = reader
+    reader.deepest = level
     if (count++ === membersMax) object.isCrowded = true
     if (object.isCrowded) reader.skip()
     else {
       if (Object.hasOwn(input, name)) object.repeated ??= name
       setMember(input, name, readMember(reader, name, object, options))
     }
-    if (levels.deepest - level > (name === 'constraint' ? levelsMax + 1 : levelsMax)) object.tooDeep ??= name
-    if (levels.deepest < deepest) levels.deepest = deepest
+    if (reader.deepest - level > (name === 'constraint' ? levelsMax + 1 : levelsMax)) object.tooDeep ??= name
+    if (reader.deepest < deepest) reader.deepest = deepest
   }
   return object
 }

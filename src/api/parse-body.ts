@@ -58,12 +58,8 @@ export function checkObject<Body>(object: BodyObject, shape: BodyShape<Body>, si
   if (object.isCrowded) return crowdProblem(input, shape.names)
   const validation = shape.validate(input)
   if (!validation.success) return problemOf(validation.error, object, shape.names, sizeMax)
-  for (const name of object.numberTexts === undefined ? [] : integerNames) {
-    const text = object.numberTexts?.get(name)
-    if (text === undefined || isIntegerUpTo(integerBounds[name].max ?? sizeMax, text)) continue
-    return integerProblem(name, quotedNumber(text), sizeMax)
-  }
-  return { body: validation.data, valueText, constraint }
+  const inexact = object.numberTexts && inexactProblem(object.numberTexts, sizeMax)
+  return inexact ?? { body: validation.data, valueText, constraint }
 }
 
 /** The problem of a value that is nested too deep. */
@@ -183,6 +179,16 @@ const integerNames = Object.keys(integerBounds) as readonly IntegerName[]
 
 function isIntegerName(name: string): name is IntegerName {
   return Object.hasOwn(integerBounds, name)
+}
+
+/** The problem of an integer whose text says another number than it was read as, or one beyond the bounds. */
+function inexactProblem(numberTexts: ReadonlyMap<string, string>, sizeMax: number): Problem | undefined {
+  for (const name of integerNames) {
+    const text = numberTexts.get(name)
+    if (text === undefined || isIntegerUpTo(integerBounds[name].max ?? sizeMax, text)) continue
+    return integerProblem(name, quotedNumber(text), sizeMax)
+  }
+  return undefined
 }
 
 /** The problem of a parameter that is not an integer within its bounds. */

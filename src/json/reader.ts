@@ -22,9 +22,12 @@ import {
 import { afterColon, beginsValue, type Levels, nameEnd, passed, spaceEnd, stringEnd, valueEnd } from './scan.js'
 import { stringAt, withoutBreaks } from './strings.js'
 
-export class JsonReader {
-  /** How deep it is; `outer` are the arrays and objects that were entered. `deepest` may be set back. */
-  readonly levels: Levels
+export class JsonReader implements Levels {
+  /** The arrays and objects that were entered and not left yet. */
+  outer = 0
+  /** The deepest level that was reached. A caller may set it back. */
+  deepest = 0
+  readonly max: number
   /** The number that `value` returned last, as it is written. */
   numberText = ''
 
@@ -38,8 +41,8 @@ export class JsonReader {
    * @param levelsMax how deep arrays and objects may nest
    */
   constructor(bytes: Buffer, levelsMax: number) {
+    this.max = levelsMax
     this.#bytes = bytes
-    this.levels = { outer: 0, deepest: 0, max: levelsMax }
     this.#at = spaceEnd(bytes, 0)
   }
 
@@ -80,9 +83,13 @@ export class JsonReader {
   value(): unknown {
     const { first } = this
     const start = this.#at
-    this.#goTo(first === quote ? stringEnd(this.#bytes, start) : valueEnd(this.#bytes, start, this.levels))
+    if (first === quote) {
+      const end = stringEnd(this.#bytes, start)
+      this.#goTo(end)
+      return end < 0 ? undefined : stringAt(this.#bytes, start, end)
+    }
+    this.skip()
     if (this.#wrong !== undefined) return undefined
-    if (first === quote) return stringAt(this.#bytes, start, this.#at)
     if (first === openBrace) return {}
     if (first === openBracket) return []
     const text = this.#bytes.toString('latin1', start, this.#at)
@@ -118,7 +125,7 @@ export class JsonReader {
 
   /** Passes over a value. */
   skip(): void {
-    this.#goTo(valueEnd(this.#bytes, this.#at, this.levels))
+    this.#goTo(valueEnd(this.#bytes, this.#at, this))
   }
 
   /**
@@ -139,15 +146,14 @@ export class JsonReader {
 
   /** Enters the array or object that comes next. @returns where its contents begin */
   #enter(): number {
-    const { levels } = this
-    if (++levels.outer > levels.deepest) levels.deepest = levels.outer
-    if (levels.outer > levels.max) this.#goTo(wrongAt(this.#at, fewerLevels))
+    if (++this.outer > this.deepest) this.deepest = this.outer
+    if (this.outer > this.max) this.#goTo(wrongAt(this.#at, fewerLevels))
     return spaceEnd(this.#bytes, this.#at + 1)
   }
 
   /** Leaves an array or object, whose closing bracket is at `at`. */
   #leave(at: number): undefined {
-    this.levels.outer--
+    this.outer--
     this.#at = at + 1
   }
 

@@ -190,7 +190,7 @@ t.test('the reading ends at one level too many, without calling the text wrong',
         const reader = readerOf(make(levels))
         const found = reader[way]()
         t.equal(reader.problem(), undefined, `${way} ${make.name} ${levels}`)
-        t.equal(reader.levels.deepest, Math.min(levels, levelsMax + 1))
+        t.equal(reader.deepest, Math.min(levels, levelsMax + 1))
         if (way === 'tree' && levels === levelsMax) t.strictSame(found, JSON.parse(make(levels)))
       }
     }

@@ -12,7 +12,7 @@ function isAccepted(bytes: Buffer): boolean {
   const [passed, read] = [new JsonReader(bytes, Infinity), new JsonReader(bytes, 1000)]
   passed.skip()
   read.tree()
-  t.equal(read.problem(), read.levels.deepest > 1000 ? undefined : passed.problem(), 'both find the same')
+  t.equal(read.problem(), read.deepest > 1000 ? undefined : passed.problem(), 'both find the same')
   return passed.problem() === undefined
 }
 
