@@ -20,7 +20,8 @@ import {
   wrongAt,
 } from './problem.js'
 import { afterColon, beginsValue, type Levels, nameEnd, passed, spaceEnd, stringEnd, valueEnd } from './scan.js'
-import { stringAt, withoutBreaks } from './strings.js'
+import { stringAt } from './strings.js'
+import { withoutBreaks } from './tokens.js'
 
 export class JsonReader implements Levels {
   /** The arrays and objects that were entered and not left yet. */

@@ -1,5 +1,5 @@
-/** What JSON strings and texts spell, once a reader has checked them. */
-import { backslash, space } from './bytes.js'
+/** What JSON strings spell, once a reader has checked them. */
+import { backslash } from './bytes.js'
 
 /** What the letter after a backslash stands for, by its code; the others stand for themselves. */
 const escaped: Readonly<Record<string, number>> = { b: 0x08, f: 0x0c, n: 0x0a, r: 0x0d, t: 0x09 }
@@ -57,20 +57,4 @@ function unescaped(text: string): string {
     units[length++] = unit
   }
   return Buffer.from(units.buffer, 0, length * units.BYTES_PER_ELEMENT).toString('utf16le')
-}
-
-const isKept = new Uint8Array(256).fill(1, space)
-
-/** A copy without tabs and line ends. They cannot stand in a string, so they have no meaning. */
-export function withoutBreaks(text: Uint8Array): Uint8Array {
-  // Not `filter`, which takes 30 times as long.
-  const kept = Buffer.allocUnsafeSlow(text.length)
-  let end = 0
-  for (let at = 0; at < text.length; at++) {
-    const byte = text[at] as number
-    kept[end] = byte
-    // Without a branch, which the processor would often predict wrongly.
-    end += isKept[byte] as number
-  }
-  return kept.subarray(0, end)
 }
