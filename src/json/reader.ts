@@ -3,7 +3,7 @@
  * element, a value, or only a value's text. So nothing is read twice, and only what someone needs is decoded.
  *
  * The first wrong byte ends the reading, and so does a level too many: from then on there is no next name, no next
- * element, and every value is undefined. A caller need not check each step; it asks for the `problem` at the end.
+ * element, and every value is undefined. A caller need not check each step: it asks for the `problem` at the end.
  */
 import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './bytes.js'
 import {

@@ -26,7 +26,7 @@ import {
 /** A position; or what is wrong, which is negative. */
 type Position = number | Wrong
 
-/** How many tabs and line ends were passed over so far, in all texts: a text with none is not copied to drop them. */
+/** How many tabs and line ends were passed over so far, in all texts: a value without any need not be copied. */
 export const passed = { breaks: 0 }
 
 /** Passes over white space, of which there is mostly none: nothing can be wrong. */
@@ -195,7 +195,7 @@ function digitsEnd(bytes: Buffer, start: number, expected: number): Position {
   return at > start ? at : wrongAt(start, expected)
 }
 
-/** While a value is passed over: the bracket that closes each level. Shared, since only one value is at a time. */
+/** While a value is passed over, the bracket that closes each level. Shared: only one value is passed over at a time. */
 const closings: number[] = []
 
 /** From the code of an opening bracket to that of the closing one. */

@@ -11,8 +11,8 @@ const hexadecimalDigits = 4
 const shortMax = 16
 
 /**
- * Short strings that were read lately, without escapes and of ASCII alone. The same names come in every body, and to make
- * a string of bytes takes five times as long as to find it here.
+ * Short strings that were read recently, of ASCII and without escapes. The same names come in every body, and making a
+ * string from bytes takes five times as long as finding it here: a twelfth of the work for each topic of a batch.
  */
 const recent: string[] = Array.from({ length: 256 }, () => '')
 
@@ -40,7 +40,7 @@ function decoded(bytes: Buffer, start: number, end: number): string {
   return text.includes('\\') ? unescaped(text) : text
 }
 
-/** The string that a text with escapes spells. It is put together as UTF-16, which has room for lone surrogates. */
+/** The string that a text with escapes spells. It is put together as UTF-16, which can hold lone surrogates. */
 function unescaped(text: string): string {
   const units = new Uint16Array(text.length)
   let length = 0
