@@ -27,7 +27,7 @@ export class BodyObject {
    * of `value` and `operations` there are null and an empty array.
    */
   readonly input: Record<string, unknown> = {}
-  /** Members that are numbers, as they are written. */
+  /** Members that are numbers, as they are written; without those of a few digits alone. */
   numberTexts: Map<string, string> | undefined = undefined
   valueText: Uint8Array | undefined = undefined
   properties: BodyProperties | undefined = undefined
@@ -102,7 +102,8 @@ function readMember(
   }
   if (isNested) return reader.tree()
   const value = reader.value()
-  if (typeof value === 'number') (object.numberTexts ??= new Map()).set(name, reader.numberText)
+  if (typeof value === 'number' && reader.numberText !== '')
+    (object.numberTexts ??= new Map()).set(name, reader.numberText)
   return value
 }
 

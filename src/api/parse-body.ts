@@ -58,7 +58,7 @@ export function checkObject<Body>(object: BodyObject, shape: BodyShape<Body>, si
   if (object.isCrowded) return crowdProblem(input, shape.names)
   const validation = shape.validate(input)
   if (!validation.success) return problemOf(validation.error, object, shape.names, sizeMax)
-  const inexact = object.numberTexts && inexactProblem(object.numberTexts, sizeMax)
+  const inexact = sizeMax > 0 ? inexactProblem(object, sizeMax) : undefined
   return inexact ?? { body: validation.data, valueText, constraint }
 }
 
@@ -182,11 +182,14 @@ function isIntegerName(name: string): name is IntegerName {
 }
 
 /** The problem of an integer whose text says another number than it was read as, or one beyond the bounds. */
-function inexactProblem(numberTexts: ReadonlyMap<string, string>, sizeMax: number): Problem | undefined {
+function inexactProblem({ input, numberTexts }: BodyObject, sizeMax: number): Problem | undefined {
   for (const name of integerNames) {
-    const text = numberTexts.get(name)
-    if (text === undefined || isIntegerUpTo(integerBounds[name].max ?? sizeMax, text)) continue
-    return integerProblem(name, quotedNumber(text), sizeMax)
+    const integer = input[name]
+    if (typeof integer !== 'number') continue
+    const text = numberTexts?.get(name)
+    const { max = sizeMax } = integerBounds[name]
+    if (text === undefined ? integer <= max : isIntegerUpTo(max, text)) continue
+    return integerProblem(name, text === undefined ? describe(integer) : quotedNumber(text), sizeMax)
   }
   return undefined
 }

@@ -23,8 +23,7 @@ export function parseConstraint(constraint: BodyObject | undefined): Constraint 
     })
   }
   if (valueText !== undefined) return { kind: 'value', text: valueText }
-  const version = numberTexts?.get('version')
-  if (version !== undefined) return versionConstraint(version)
+  if (typeof input.version === 'number') return versionConstraint(numberTexts?.get('version') ?? String(input.version))
   return input.no_topic === true ? { kind: 'no_topic' } : { kind: 'no_value' }
 }
 

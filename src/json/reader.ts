@@ -29,7 +29,7 @@ export class JsonReader implements Levels {
   /** The deepest level that was reached. A caller may set it back. */
   deepest = 0
   readonly max: number
-  /** The number that `value` returned last, as it is written. */
+  /** The number that `value` returned last, as it is written; empty for a few digits alone, which lose nothing. */
   numberText = ''
 
   readonly #bytes: Buffer
@@ -93,10 +93,11 @@ export class JsonReader implements Levels {
     if (this.#wrong !== undefined) return undefined
     if (first === openBrace) return {}
     if (first === openBracket) return []
-    const text = this.#bytes.toString('latin1', start, this.#at)
-    if (words.has(text)) return words.get(text)
-    this.numberText = text
-    return Number(text)
+    if (first === letterT || first === letterF) return first === letterT
+    if (first === letterN) return null
+    const integer = smallInteger(this.#bytes, start, this.#at)
+    this.numberText = integer < 0 ? this.#bytes.toString('latin1', start, this.#at) : ''
+    return integer < 0 ? Number(this.numberText) : integer
   }
 
   /** Reads a value with all its contents. Of members with the same name, the last counts. */
@@ -182,8 +183,22 @@ export function setMember(object: object, name: string, value: unknown): void {
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-const words: ReadonlyMap<string, unknown> = new Map([
-  ['true', true],
-  ['false', false],
-  ['null', null],
-])
+/** The number from `start` to `end`, if it consists of a few digits; negative if not. */
+function smallInteger(bytes: Buffer, start: number, end: number): number {
+  if (end - start > digitsMax) return -1
+  let integer = 0
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] as number) - zero
+    if (digit < 0 || digit > 9) return -1
+    integer = integer * 10 + digit
+  }
+  return integer
+}
+
+/** So many digits are a number that V8 keeps without an object. */
+const digitsMax = 9
+
+const zero = 0x30
+const letterF = 0x66
+const letterN = 0x6e
+const letterT = 0x74

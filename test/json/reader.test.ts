@@ -148,7 +148,25 @@ t.test('a text that breaks off at any byte is refused at its end', (t) => {
 })
 
 const numbers = [
-  ...['0', '-0', '0.0', '-0.0', '1', '10', '1.10', '1e0', '1E+2', '0.1e-2', '1e400', '-1e400', '1e-400', '4.9e-324'],
+  ...[
+    '0',
+    '7',
+    '999999999',
+    '1000000000',
+    '-0',
+    '0.0',
+    '-0.0',
+    '1',
+    '10',
+    '1.10',
+    '1e0',
+    '1E+2',
+    '0.1e-2',
+    '1e400',
+    '-1e400',
+    '1e-400',
+    '4.9e-324',
+  ],
   ...[
     '12345678901234567890',
     '9007199254740993',
@@ -162,7 +180,7 @@ t.test('a number has the value that JSON.parse gives it, and its own text', (t) 
   for (const text of numbers) {
     const reader = readerOf(` ${text} `)
     t.ok(Object.is(reader.value(), JSON.parse(text)), text.slice(0, 30))
-    t.equal(reader.numberText, text)
+    t.equal(reader.numberText, /^\d{1,9}$/.test(text) ? '' : text)
     t.equal(reader.problem(), undefined)
     t.equal(Buffer.from(readerOf(text).text()).toString(), text)
   }
