@@ -195,7 +195,7 @@ function inexactProblem({ input, numberTexts }: BodyObject, sizeMax: number): Pr
 }
 
 /** The problem of a parameter that is not an integer within its bounds. */
-function integerProblem(name: IntegerName, found: string, sizeMax: number): Problem {
+export function integerProblem(name: IntegerName, found: string, sizeMax: number): Problem {
   const { min, max = sizeMax } = integerBounds[name]
   return problem('invalid_parameter', { name, found, allowed: `an integer from ${min} to ${max}` })
 }

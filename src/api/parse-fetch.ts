@@ -9,7 +9,8 @@ import type { TopicType } from '../topics/topic.js'
 import { fetchShape } from '../validators.js'
 import type { FetchBody } from './bodies.js'
 import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
-import { parseBody } from './parse-body.js'
+import { describe, integerProblem, parseBody } from './parse-body.js'
+import { readPlainFetch } from './plain-fetch.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
 /** One topic, of a type or in a form. */
@@ -52,9 +53,8 @@ export function parseFetch(
   bytes: Buffer,
   sizeMax: number,
 ): FetchOneRequest | CountRequest | PlainPageRequest | ListingRequest | Problem {
-  const parsed = parseBody(bytes, fetchShape, sizeMax)
-  if (isProblem(parsed)) return parsed
-  const { body } = parsed
+  const body = parseFetchBody(bytes, sizeMax)
+  if (isProblem(body)) return body
   const { path, selector, type = 'json', size, after } = body
   if (body.count === true) return parseCount(body, type)
   const form = formOf(body, type)
@@ -123,4 +123,14 @@ function branchLimitOf({
   const [name, given] =
     depth === undefined ? ['deep_branch_depth', 'deep_branch_limit'] : ['deep_branch_limit', 'deep_branch_depth']
   return problem('missing_parameter', { name, allowed: `it is required together with "${given}"` })
+}
+
+function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
+  const plain = readPlainFetch(bytes)
+  if (plain !== undefined) {
+    const { size = 1 } = plain
+    return size <= sizeMax ? plain : integerProblem('size', describe(size), sizeMax)
+  }
+  const parsed = parseBody(bytes, fetchShape, sizeMax)
+  return isProblem(parsed) ? parsed : parsed.body
 }

@@ -2,6 +2,7 @@
 export const space = 0x20
 export const quote = 0x22
 export const comma = 0x2c
+export const colon = 0x3a
 export const openBracket = 0x5b
 export const backslash = 0x5c
 export const closeBracket = 0x5d

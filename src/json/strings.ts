@@ -30,7 +30,8 @@ export function stringAt(bytes: Buffer, start: number, end: number): string {
   return string
 }
 
-function isAt(bytes: Buffer, start: number, text: string): boolean {
+/** Whether a text of ASCII is in `bytes` at `start`. */
+export function isAt(bytes: Buffer, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false
   return true
 }
