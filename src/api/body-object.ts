@@ -3,7 +3,7 @@
  * validator gets what it has to look at, while values stay the bytes that were sent.
  */
 import { openBrace, openBracket } from '../json/bytes.js'
-import { type JsonReader, setMember } from '../json/reader.js'
+import { JsonReader, setMember } from '../json/reader.js'
 import { propertiesMax, valueLevelsMax } from '../limits.js'
 import { bodyNamesMax } from '../validators.js'
 
@@ -107,20 +107,37 @@ function readMember(
   return value
 }
 
+/**
+ * V8 makes an object of a text at once for a third of what it takes to add properties of new names one by one, and
+ * nothing of the text is left to be found wrong.
+ */
 function readProperties(reader: JsonReader): BodyProperties {
-  const input = {}
+  const start = reader.position
   let count = 0
-  let repeated: string | undefined
-  let beyond: string | undefined
-  for (let name = reader.enterObject(); name !== undefined; name = reader.nextName()) {
-    if (count++ === propertiesMax) beyond = name
-    if (beyond !== undefined) reader.skip()
-    else {
-      if (Object.hasOwn(input, name)) repeated ??= name
-      setMember(input, name, reader.value())
-    }
+  for (let name = reader.enterObject(false); name !== undefined; name = reader.nextName(false)) {
+    count++
+    reader.skip()
   }
-  return { input, count, repeated, beyond }
+  const text = reader.readSince(start)
+  if (text === undefined) return { input: {}, count, repeated: undefined, beyond: undefined }
+  if (count <= propertiesMax) {
+    const input = JSON.parse(text.toString()) as object
+    if (Object.keys(input).length === count) return { input, count, repeated: undefined, beyond: undefined }
+  }
+  return { ...readFaultyProperties(new JsonReader(text, Infinity)), count }
+}
+
+/** The same for properties too many, or of which one is repeated: reads those that are allowed, and one more. */
+function readFaultyProperties(reader: JsonReader): Omit<BodyProperties, 'count'> {
+  const input = {}
+  let repeated: string | undefined
+  let name = reader.enterObject()
+  for (let left = propertiesMax; left > 0 && name !== undefined; left--) {
+    if (Object.hasOwn(input, name)) repeated ??= name
+    setMember(input, name, reader.value())
+    name = reader.nextName()
+  }
+  return { input, repeated, beyond: name }
 }
 
 function readOperations(reader: JsonReader, object: BodyObject, operationsMax: number): void {

@@ -52,16 +52,21 @@ export class JsonReader implements Levels {
     return this.#bytes[this.#at]
   }
 
-  /** Enters the object that comes next. @returns the name of its first member; undefined if it is empty, and then left */
-  enterObject(): string | undefined {
+  /**
+   * Enters the object that comes next.
+   *
+   * @param isDecoded whether the name is needed; if not, it is returned as the empty text
+   * @returns the name of its first member; undefined if it is empty, and then left
+   */
+  enterObject(isDecoded = true): string | undefined {
     const at = this.#enter()
-    return this.#bytes[at] === closeBrace ? this.#leave(at) : this.#name(at, aNameOrEnd)
+    return this.#bytes[at] === closeBrace ? this.#leave(at) : this.#name(at, aNameOrEnd, isDecoded)
   }
 
   /** @returns the name of the member after the value that was read; undefined if the object ends, and then left */
-  nextName(): string | undefined {
+  nextName(isDecoded = true): string | undefined {
     const at = this.#afterComma(closeBrace, afterMember)
-    return at === undefined ? undefined : this.#name(at, aName)
+    return at === undefined ? undefined : this.#name(at, aName, isDecoded)
   }
 
   /** Enters the array that comes next. @returns whether it has an element; if not, it is left */
@@ -125,6 +130,16 @@ export class JsonReader implements Levels {
     return passed.breaks === breaks ? text : withoutBreaks(text)
   }
 
+  /** The position of the value that comes next. */
+  get position(): number {
+    return this.#at
+  }
+
+  /** What was read since a position; undefined if something is wrong. */
+  readSince(position: number): Buffer | undefined {
+    return this.#wrong === undefined ? this.#bytes.subarray(position, this.#at) : undefined
+  }
+
   /** Passes over a value. */
   skip(): void {
     this.#goTo(valueEnd(this.#bytes, this.#at, this))
@@ -170,10 +185,11 @@ export class JsonReader implements Levels {
   }
 
   /** Reads the name at `start`, and goes on to its value. */
-  #name(start: number, expected: number): string | undefined {
+  #name(start: number, expected: number, isDecoded: boolean): string | undefined {
     const end = nameEnd(this.#bytes, start, expected)
     this.#goTo(end < 0 ? end : afterColon(this.#bytes, end))
-    return this.#wrong === undefined ? stringAt(this.#bytes, start, end) : undefined
+    if (this.#wrong !== undefined) return undefined
+    return isDecoded ? stringAt(this.#bytes, start, end) : ''
   }
 }
 
