@@ -3,12 +3,12 @@
  * here knows what the operations would do.
  */
 
-import { strict as assert } from 'node:assert'
 import { valueLevelsMax } from '../limits.js'
 import type { WriteOperation } from '../store/store.js'
 import { batchShape, operationShapes } from '../validators.js'
+import { BodyObject } from './body-object.js'
 import { addAndSetOperation, addOperation, removeOperation, setOperation } from './parse.js'
-import { checkObject, describe, type ParsedObject, parseObject } from './parse-body.js'
+import { checkObject, describe, parseObject } from './parse-body.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
 /**
@@ -22,52 +22,43 @@ const levelsMax = valueLevelsMax + 4
  * @returns the operations, whose texts are views into `bytes`; or a problem, with the index of the operation that has it
  */
 export function parseBatch(bytes: Buffer, operationsMax: number): readonly WriteOperation[] | Problem {
-  const parsed = parseObject(bytes, levelsMax, operationsMax)
-  if (isProblem(parsed)) return parsed
-  const batch = checkObject(parsed, batchShape)
+  const object = parseObject(bytes, { levelsMax, operationsMax })
+  if (isProblem(object)) return object
+  const batch = checkObject(object, batchShape)
   if (isProblem(batch)) return batch
-  const inputs = batch.body.operations
-  const { operations: elements, operationsCount: count } = parsed.members
+  const { operations: elements, operationsCount: count } = object
   if (count < 1 || count > operationsMax) return countProblem(count, operationsMax)
-  assert(elements?.length === inputs.length, 'an accepted array has the elements that were found in its text')
   const operations: WriteOperation[] = []
-  for (const [index, members] of elements.entries()) {
-    const input = inputs[index]
-    const operation = isObject(input) ? parseOperation({ bytes, input, members }) : elementProblem(input)
+  for (const [index, element] of elements.entries()) {
+    const operation = element instanceof BodyObject ? parseOperation(element) : elementProblem(element)
     if (isProblem(operation)) return { ...operation, operation: index }
     operations.push(operation)
   }
   return operations
 }
 
-function isObject(input: unknown): input is { readonly op?: unknown } {
-  return typeof input === 'object' && input !== null && !Array.isArray(input)
-}
-
-function elementProblem(input: unknown): Problem {
-  const found = `an array that contains ${describe(input)}`
+function elementProblem(element: unknown): Problem {
+  const found = `an array that contains ${describe(element)}`
   return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
 }
 
-function parseOperation(
-  parsed: ParsedObject & { readonly input: { readonly op?: unknown } },
-): WriteOperation | Problem {
-  switch (parsed.input.op) {
+function parseOperation(object: BodyObject): WriteOperation | Problem {
+  switch (object.input.op) {
     case 'set': {
-      const checked = checkObject(parsed, operationShapes.set)
+      const checked = checkObject(object, operationShapes.set)
       return isProblem(checked) ? checked : setOperation(checked)
     }
     case 'addAndSet': {
-      const checked = checkObject(parsed, operationShapes.addAndSet)
+      const checked = checkObject(object, operationShapes.addAndSet)
       return isProblem(checked) ? checked : addAndSetOperation(checked)
     }
     case 'add': {
-      const checked = checkObject(parsed, operationShapes.add)
+      const checked = checkObject(object, operationShapes.add)
       return isProblem(checked) ? checked : addOperation(checked)
     }
     default: {
       // Its validator refuses any other `op`.
-      const checked = checkObject(parsed, operationShapes.remove)
+      const checked = checkObject(object, operationShapes.remove)
       return isProblem(checked) ? checked : removeOperation(checked)
     }
   }

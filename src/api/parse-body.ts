@@ -1,109 +1,47 @@
 /**
- * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`, in this order: UTF-8 →
- * members.ts → JSON.parse → repeated names → number of members → validator → size. JSON.parse, which would build them
- * first, sees no array in place of a body, no value that nests too deep, and no contents of arrays and objects of which
- * only the text counts: json-problem.ts checks those. Nor does it see the long properties of a batch. They are parsed when
- * their operation is checked: short texts are decoded faster than a long one, and a refused batch needs none after it.
- * Paths, selectors and properties are checked in parse.ts.
+ * From the bytes of a body to a JSON object that its validator accepts, or to a `Problem`, in this order: UTF-8 → JSON →
+ * depth → repeated names → number of members → validator → exact integers. All but the first and the last two come from
+ * one pass (body-object.ts). Paths, selectors and properties are checked in parse.ts.
  */
 import { strict as assert } from 'node:assert'
 import { isUtf8 } from 'node:buffer'
+import { openBrace, openBracket } from '../json/bytes.js'
+import { JsonReader } from '../json/reader.js'
 import { branchNumberMax, keyRateMax, propertiesMax, valueLevelsMax } from '../limits.js'
 import type { BodyShape, ValidationError } from '../validators.js'
-import { openBracket } from './json-bytes.js'
-import { jsonProblem } from './json-problem.js'
-import { type Cuts, firstByte, type Members, nameAt, repeatedName, scanMembers, unquoted } from './members.js'
+import { BodyObject, type ReadOptions, readObject } from './body-object.js'
 import { isProblem, type Problem, problem, shorten } from './problems.js'
 
 /** An object that its validator accepted, and what else is needed of it. */
 export interface Parsed<Body> {
-  /** In it, arrays and objects within `value` and within the value of `constraint` are empty. */
+  /** In it, `value` is null, and so is the value of `constraint`. */
   readonly body: Body
   readonly valueText: Uint8Array | undefined
-  readonly constraint: ParsedMembers | undefined
-}
-
-/** The members of an object, and the text that they are in. */
-export interface ParsedMembers {
-  readonly bytes: Buffer
-  readonly members: Members
-}
-
-/** A JSON object whose members are still to be checked. */
-export interface ParsedObject extends ParsedMembers {
-  readonly input: object
+  readonly constraint: BodyObject | undefined
 }
 
 /**
- * Decodes, parses and validates a body. `valueText` is a view into `bytes`, or a copy if white space had to be dropped.
+ * Reads and validates a body. `valueText` is a view into `bytes`, or a copy if white space had to be dropped.
  *
  * @param sizeMax the upper bound of `size`, where a body has one
  */
 export function parseBody<Body>(bytes: Buffer, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
-  const parsed = parseObject(bytes, valueLevelsMax, 0, shape.isNested)
-  return isProblem(parsed) ? parsed : checkObject(parsed, shape, sizeMax)
+  const object = parseObject(bytes, shape)
+  return isProblem(object) ? object : checkObject(object, shape, sizeMax)
 }
 
-/**
- * Decodes and parses a body.
- *
- * @param levelsMax how deep a member may nest
- * @param operationsMax as for `scanMembers`
- * @param isNested whether the contents of members other than `properties` and `constraint` are needed
- */
-export function parseObject(
-  bytes: Buffer,
-  levelsMax = valueLevelsMax,
-  operationsMax = 0,
-  isNested = false,
-): ParsedObject | Problem {
+/** Reads a body. Its members are still to be checked. */
+export function parseObject(bytes: Buffer, options: ReadOptions): BodyObject | Problem {
   if (!isUtf8(bytes)) return problem('invalid_utf8')
-  if (firstByte(bytes) === openBracket)
-    return jsonProblemOf(bytes, levelsMax + 1) ?? problem('invalid_body', { found: 'an array' })
-  const cuts: Cuts = []
-  const members = scanMembers(bytes, cuts, levelsMax, 0, operationsMax)
+  const { levelsMax = valueLevelsMax } = options
   // The body itself is a level, and so is a constraint around a value.
-  if (members.tooDeep !== undefined) return jsonProblemOf(bytes, levelsMax + 2) ?? levelsProblem(members.tooDeep)
-  const needsAll = isNested && !members.isCrowded
-  const input = cuts.length === 0 || needsAll ? parseWhole(bytes, levelsMax + 2) : parseCut(bytes, cuts)
-  if (isProblem(input)) return input
-  return typeof input.root === 'object' && input.root !== null
-    ? { bytes, input: input.root, members }
-    : problem('invalid_body', { found: describe(input.root) })
-}
-
-/** A parsed text, wrapped because it may be any value. */
-interface Root {
-  readonly root: unknown
-}
-
-function parseWhole(bytes: Buffer, levelsMax: number): Root | Problem {
-  try {
-    return { root: JSON.parse(bytes.toString()) }
-  } catch {
-    const found = jsonProblemOf(bytes, levelsMax)
-    assert(found !== undefined, 'what JSON.parse refuses is not JSON')
-    return found
-  }
-}
-
-/** What a JSON text says without what is cut, which is checked all the same. */
-function parseCut(bytes: Buffer, cuts: Cuts): Root | Problem {
-  const found = jsonProblemOf(bytes, Infinity)
-  return found ?? { root: JSON.parse(withoutCuts(bytes, cuts)) }
-}
-
-function withoutCuts(bytes: Buffer, cuts: Cuts, start = 0, end = bytes.length): string {
-  if (cuts.length === 0) return bytes.toString('utf8', start, end)
-  const kept = Buffer.allocUnsafe(end - start)
-  let length = 0
-  let from = start
-  for (let i = 0; i < cuts.length; i += 2) {
-    length += bytes.copy(kept, length, from, cuts[i])
-    from = cuts[i + 1] as number
-  }
-  length += bytes.copy(kept, length, from, end)
-  return kept.toString('utf8', 0, length)
+  const reader = new JsonReader(bytes, levelsMax + 2)
+  const { first } = reader
+  const found = first === openBrace ? readObject(reader, options) : reader.value()
+  const wrong = reader.problem()
+  if (wrong !== undefined) return problem('invalid_json', { problem: wrong })
+  if (found instanceof BodyObject) return found.tooDeep === undefined ? found : levelsProblem(found.tooDeep)
+  return problem('invalid_body', { found: first === openBracket ? 'an array' : describe(found) })
 }
 
 /**
@@ -111,65 +49,35 @@ function withoutCuts(bytes: Buffer, cuts: Cuts, start = 0, end = bytes.length): 
  *
  * @param sizeMax as for `parseBody`
  */
-export function checkObject<Body>(
-  { bytes, input, members }: ParsedObject,
-  shape: BodyShape<Body>,
-  sizeMax = 0,
-): Parsed<Body> | Problem {
-  if (members.tooDeep !== undefined) return levelsProblem(members.tooDeep)
-  if (members.count !== Object.keys(input).length) {
-    return problem('duplicate_parameter', { name: repeatedName(bytes, members.start) ?? '' })
-  }
-  const properties = parseCutProperties(bytes, members, input)
-  if (isProblem(properties)) return properties
-  if (members.isCrowded) return crowdProblem(input, shape.names)
-  // Strings are as they should be, and the validator need not look at thousands of them.
-  if (members.properties?.areStrings === false) Object.assign(input, properties)
+export function checkObject<Body>(object: BodyObject, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
+  const { input, tooDeep, repeated, valueText, constraint } = object
+  if (tooDeep !== undefined) return levelsProblem(tooDeep)
+  if (repeated !== undefined) return problem('duplicate_parameter', { name: repeated })
+  const wrong = propertiesProblem(object)
+  if (wrong !== undefined) return wrong
+  if (object.isCrowded) return crowdProblem(input, shape.names)
   const validation = shape.validate(input)
-  if (!validation.success) return problemOf(validation.error, input, { names: shape.names, sizeMax, members })
-  for (const name of integerNames) {
-    if (isInexact(members, name, sizeMax)) return integerProblem(name, members[textOf[name]], sizeMax)
-  }
-  if (properties !== undefined) Object.assign(input, properties)
-  const { value: valueText, constraint } = members
-  return { body: validation.data, valueText, constraint: constraint && { bytes, members: constraint } }
-}
-
-/** What is wrong with the JSON of a body, down to this level. */
-function jsonProblemOf(bytes: Uint8Array, levelsMax: number): Problem | undefined {
-  const found = jsonProblem(bytes, levelsMax)
-  return found === undefined ? undefined : problem('invalid_json', { problem: found })
+  if (!validation.success) return problemOf(validation.error, object, shape.names, sizeMax)
+  const inexact = sizeMax > 0 ? inexactProblem(object, sizeMax) : undefined
+  return inexact ?? { body: validation.data, valueText, constraint }
 }
 
 /** The problem of a value that is nested too deep. */
-function levelsProblem(name: Uint8Array): Problem {
+function levelsProblem(name: string): Problem {
   const found = `nested more than ${valueLevelsMax} levels deep`
-  return problem('invalid_parameter', {
-    name: unquoted(name),
-    found,
-    allowed: `a value of at most ${valueLevelsMax} levels`,
-  })
+  return problem('invalid_parameter', { name, found, allowed: `a value of at most ${valueLevelsMax} levels` })
 }
 
-/**
- * Properties that were cut, undefined where none were; or the problem of one too many, or of a name that is repeated, of
- * which JSON.parse silently uses the last value.
- */
-function parseCutProperties(
-  bytes: Buffer,
-  { properties: members }: Members,
-  input: { readonly properties?: object },
-): { readonly properties: object } | Problem | undefined {
-  if (members === undefined) return undefined
-  const { count, ownCuts, start, end } = members
-  if (count > propertiesMax) {
-    const name = nameAt(bytes, start, propertiesMax)?.toWellFormed() ?? ''
+/** The problem of one property too many, or of a name that is repeated. */
+function propertiesProblem({ properties }: BodyObject): Problem | undefined {
+  if (properties === undefined) return undefined
+  const { count, repeated, beyond } = properties
+  if (beyond !== undefined) {
+    const name = beyond.toWellFormed()
     return problem('invalid_property', { name, problem: `is one of ${count}; a topic may have ${propertiesMax}` })
   }
-  const properties = ownCuts && (JSON.parse(withoutCuts(bytes, ownCuts, start, end)) as object)
-  if (count === Object.keys(properties ?? input.properties ?? {}).length) return properties && { properties }
-  const name = repeatedName(bytes, start) ?? ''
-  return problem('invalid_property', { name, problem: 'is given more than once; each may be given once' })
+  if (repeated === undefined) return undefined
+  return problem('invalid_property', { name: repeated, problem: 'is given more than once; each may be given once' })
 }
 
 /** The problem of an object with more members than there are names, each of which is given once: one is unknown. */
@@ -219,15 +127,13 @@ const constraintNames: readonly string[] = ['value', 'version', 'no_value', 'no_
   (name) => `constraint.${name}`,
 )
 
-/** What a message needs besides a validator's error. */
-interface Expected {
-  readonly names: readonly string[]
-  readonly sizeMax: number
-  readonly members: Members
-}
-
 /** A validator's error as a problem. */
-function problemOf(error: ValidationError, input: object, { names, sizeMax, members }: Expected): Problem {
+function problemOf(
+  error: ValidationError,
+  { input, numberTexts, constraint }: BodyObject,
+  names: readonly string[],
+  sizeMax: number,
+): Problem {
   const name = parameterName(error.path)
   const [own] = name.split(/[.[]/)
   if (error.expected === 'undefined') {
@@ -235,10 +141,11 @@ function problemOf(error: ValidationError, input: object, { names, sizeMax, memb
   }
   if (own === name && !(name in input))
     return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
-  if (isIntegerName(name) && members[textOf[name]] !== undefined) {
-    return integerProblem(name, typeof error.value === 'number' ? members[textOf[name]] : error.value, sizeMax)
+  if (isIntegerName(name)) {
+    const text = numberTexts?.get(name)
+    return integerProblem(name, text === undefined ? describe(error.value) : quotedNumber(text), sizeMax)
   }
-  const version = name === 'constraint.version' ? members.constraint?.version : undefined
+  const version = name === 'constraint.version' ? constraint?.numberTexts?.get('version') : undefined
   if (version !== undefined && typeof error.value === 'number') return versionProblem(version)
   const allowed = own === name ? allowedOf(name, error) : (allowedByName[name] ?? 'a string')
   return problem('invalid_parameter', { name, found: describe(error.value), allowed })
@@ -259,64 +166,58 @@ function allowedOf(name: string, { expected }: ValidationError): string {
   return allowedByName[name] ?? 'an object'
 }
 
-/** The parameters that are integers, each with the member of `Members` that has its text. */
-const textOf = {
-  size: 'size',
-  deep_branch_depth: 'deepBranchDepth',
-  deep_branch_limit: 'deepBranchLimit',
-} as const satisfies Record<string, keyof Members>
+/** The parameters that are integers, each with its bounds. That of `size` is a setting. */
+const integerBounds = {
+  size: { min: 1, max: undefined },
+  deep_branch_depth: { min: 1, max: branchNumberMax },
+  deep_branch_limit: { min: 0, max: branchNumberMax },
+} as const
 
-type IntegerName = keyof typeof textOf
+type IntegerName = keyof typeof integerBounds
 
-const integerNames = Object.keys(textOf) as readonly IntegerName[]
+const integerNames = Object.keys(integerBounds) as readonly IntegerName[]
 
 function isIntegerName(name: string): name is IntegerName {
-  return Object.hasOwn(textOf, name)
+  return Object.hasOwn(integerBounds, name)
 }
 
-function boundsOf(name: IntegerName, sizeMax: number): { readonly min: number; readonly max: number } {
-  return { min: name === 'deep_branch_limit' ? 0 : 1, max: name === 'size' ? sizeMax : branchNumberMax }
+/** The problem of an integer whose text says another number than it was read as, or one beyond the bounds. */
+function inexactProblem({ input, numberTexts }: BodyObject, sizeMax: number): Problem | undefined {
+  for (const name of integerNames) {
+    const integer = input[name]
+    if (typeof integer !== 'number') continue
+    const text = numberTexts?.get(name)
+    const { max = sizeMax } = integerBounds[name]
+    if (text === undefined ? integer <= max : isIntegerUpTo(max, text)) continue
+    return integerProblem(name, text === undefined ? describe(integer) : quotedNumber(text), sizeMax)
+  }
+  return undefined
 }
 
-/** Whether an integer's text says another number than it was parsed to, or one beyond the bounds. */
-function isInexact(members: Members, name: IntegerName, sizeMax: number): boolean {
-  const text = members[textOf[name]]
-  return text !== undefined && !isIntegerUpTo(boundsOf(name, sizeMax).max, text)
-}
-
-/**
- * The problem of a parameter that is not an integer within its bounds. A number given as bytes is quoted as it was
- * sent, since it may round to another one.
- *
- * @param sizeMax the upper bound of `size`
- */
-export function integerProblem(name: IntegerName, found: unknown, sizeMax: number): Problem {
-  const quoted = found instanceof Uint8Array ? quotedNumber(found) : describe(found)
-  const { min, max } = boundsOf(name, sizeMax)
-  return problem('invalid_parameter', { name, found: quoted, allowed: `an integer from ${min} to ${max}` })
+/** The problem of a parameter that is not an integer within its bounds. */
+export function integerProblem(name: IntegerName, found: string, sizeMax: number): Problem {
+  const { min, max = sizeMax } = integerBounds[name]
+  return problem('invalid_parameter', { name, found, allowed: `an integer from ${min} to ${max}` })
 }
 
 /** The problem of a constraint's version, a number, that is not written as its digits or is too large. */
-export function versionProblem(number: Uint8Array): Problem {
+export function versionProblem(text: string): Problem {
   const name = 'constraint.version'
-  return problem('invalid_parameter', { name, found: quotedNumber(number), allowed: allowedByName[name] ?? '' })
+  return problem('invalid_parameter', { name, found: quotedNumber(text), allowed: allowedByName[name] ?? '' })
 }
 
-/** A number as it was sent, for a message. */
-function quotedNumber(text: Uint8Array): string {
-  return `the number ${shorten(Buffer.from(text.subarray(0, repeatedMax + 1)).toString('latin1'), repeatedMax)}`
+/** A number as it was sent, for a message: it may round to another one. */
+function quotedNumber(text: string): string {
+  return `the number ${shorten(text, repeatedMax)}`
 }
-
-const zero = 0x30
 
 /** Whether a JSON number is an integer to the last digit of its text, as 10, 10.0 and 1e1 are, and at most `max`. */
-function isIntegerUpTo(max: number, number: Uint8Array): boolean {
-  const text = Buffer.from(number).toString('latin1')
+function isIntegerUpTo(max: number, text: string): boolean {
   const [, whole, fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   if (whole === undefined || Number(text) > max) return false
   const digits = whole + fraction
   let end = digits.length
-  while (end > 0 && digits.charCodeAt(end - 1) === zero) end--
+  while (end > 0 && digits[end - 1] === '0') end--
   return end === 0 || fraction.length - Number(exponent) <= digits.length - end
 }
 

@@ -1,26 +1,20 @@
 /** The member `constraint` of a write, from its text to a `Constraint` or a `Problem`. */
 import type { Constraint } from '../topics/constraint.js'
-import type { ConstraintBody } from './bodies.js'
-import { repeatedName } from './members.js'
-import { type ParsedMembers, versionProblem } from './parse-body.js'
+import type { BodyObject } from './body-object.js'
+import { versionProblem } from './parse-body.js'
 import { type Problem, problem } from './problems.js'
 
 /**
- * Checks a constraint that the validator has accepted: one member, given once.
+ * Checks a constraint that the validator has accepted: one member, given once. Its value is a view into the body where
+ * possible.
  *
- * @param parsed where it is; the constraint's value is a view into that text where possible
  * @returns undefined where there is none
  */
-export function parseConstraint(
-  parsed: ParsedMembers | undefined,
-  body: ConstraintBody | undefined,
-): Constraint | Problem | undefined {
-  if (parsed === undefined || body === undefined) return undefined
-  const { bytes, members } = parsed
-  const names = Object.keys(body)
-  if (members.count !== names.length) {
-    return problem('duplicate_parameter', { name: `constraint.${repeatedName(bytes, members.start) ?? ''}` })
-  }
+export function parseConstraint(constraint: BodyObject | undefined): Constraint | Problem | undefined {
+  if (constraint === undefined) return undefined
+  const { input, repeated, valueText, numberTexts } = constraint
+  if (repeated !== undefined) return problem('duplicate_parameter', { name: `constraint.${repeated}` })
+  const names = Object.keys(input)
   if (names.length !== 1) {
     return problem('invalid_parameter', {
       name: 'constraint',
@@ -28,17 +22,16 @@ export function parseConstraint(
       allowed: 'exactly one of "value", "version", "no_value" and "no_topic"',
     })
   }
-  if (members.value !== undefined) return { kind: 'value', text: members.value }
-  if (members.version !== undefined) return versionConstraint(members.version)
-  return body.no_topic === true ? { kind: 'no_topic' } : { kind: 'no_value' }
+  if (valueText !== undefined) return { kind: 'value', text: valueText }
+  if (typeof input.version === 'number') return versionConstraint(numberTexts?.get('version') ?? String(input.version))
+  return input.no_topic === true ? { kind: 'no_topic' } : { kind: 'no_value' }
 }
 
 /** Digits without a fraction, an exponent or a sign: a version is compared with what a fetch has shown, not computed. */
 const digits = /^(?:0|[1-9]\d{0,15})$/
 
 /** @param text of a number that the validator has accepted, which may have been rounded to it */
-function versionConstraint(text: Uint8Array): Constraint | Problem {
-  const number = Buffer.from(text).toString('latin1')
-  const version = Number(number)
-  return digits.test(number) && Number.isSafeInteger(version) ? { kind: 'version', version } : versionProblem(text)
+function versionConstraint(text: string): Constraint | Problem {
+  const version = Number(text)
+  return digits.test(text) && Number.isSafeInteger(version) ? { kind: 'version', version } : versionProblem(text)
 }

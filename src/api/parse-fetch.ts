@@ -9,7 +9,7 @@ import type { TopicType } from '../topics/topic.js'
 import { fetchShape } from '../validators.js'
 import type { FetchBody } from './bodies.js'
 import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
-import { integerProblem, parseBody } from './parse-body.js'
+import { describe, integerProblem, parseBody } from './parse-body.js'
 import { readPlainFetch } from './plain-fetch.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
@@ -128,7 +128,8 @@ function branchLimitOf({
 function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
   const plain = readPlainFetch(bytes)
   if (plain !== undefined) {
-    return plain.size === undefined || plain.size <= sizeMax ? plain : integerProblem('size', plain.size, sizeMax)
+    const { size = 1 } = plain
+    return size <= sizeMax ? plain : integerProblem('size', describe(size), sizeMax)
   }
   const parsed = parseBody(bytes, fetchShape, sizeMax)
   return isProblem(parsed) ? parsed : parsed.body

@@ -7,6 +7,8 @@
  * Errors in this folder: a fault of the request is a `Problem`, a value, and nothing here throws for it. A fault of
  * ours or of the machine (a broken assertion, a failed commit) is an exception, which service.ts turns into an answer.
  */
+import { quote } from '../json/bytes.js'
+import { JsonReader } from '../json/reader.js'
 import type { Plan } from '../selectors/plan.js'
 import { type Planner, planSelector } from '../selectors/planner.js'
 import type { WriteOperation } from '../store/store.js'
@@ -16,7 +18,6 @@ import type { RemovalPolicy } from '../topics/removal-policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { addAndSetShape, addShape, removeShape, setShape } from '../validators.js'
 import type { AddAndSetBody, AddBody, RemoveByPath, SetBody } from './bodies.js'
-import { quote } from './json-bytes.js'
 import { describe, type Parsed, parseBody } from './parse-body.js'
 import { parseConstraint } from './parse-constraint.js'
 import { isProblem, type Problem, problem } from './problems.js'
@@ -63,12 +64,12 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
  * few shapes.
  */
 export function setOperation({ body, valueText: text, constraint: given }: Parsed<SetBody>): WriteOperation | Problem {
-  const { type = 'json', value } = body
+  const { type = 'json' } = body
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
-  const valueText = parseValue(text, value, type)
+  const valueText = parseValue(text, type)
   if (isProblem(valueText)) return valueText
-  const constraint = parseConstraint(given, body.constraint)
+  const constraint = parseConstraint(given)
   if (isProblem(constraint)) return constraint
   return { kind: 'set', path, type, properties: undefined, removal: undefined, valueText, constraint }
 }
@@ -79,20 +80,20 @@ export function addOperation({ body, constraint: given }: Parsed<AddBody>): Writ
   if (isProblem(path)) return path
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) return checked
-  const constraint = parseConstraint(given, body.constraint)
+  const constraint = parseConstraint(given)
   if (isProblem(constraint)) return constraint
   return { kind: 'add', path, type, properties, removal: checked.removal, valueText: undefined, constraint }
 }
 
 export function addAndSetOperation(parsed: Parsed<AddAndSetBody>): WriteOperation | Problem {
-  const { type = 'json', properties = noProperties, value } = parsed.body
+  const { type = 'json', properties = noProperties } = parsed.body
   const path = parsePathParameter('path', parsed.body.path)
   if (isProblem(path)) return path
-  const valueText = parseValue(parsed.valueText, value, type)
+  const valueText = parseValue(parsed.valueText, type)
   if (isProblem(valueText)) return valueText
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) return checked
-  const constraint = parseConstraint(parsed.constraint, parsed.body.constraint)
+  const constraint = parseConstraint(parsed.constraint)
   if (isProblem(constraint)) return constraint
   return { kind: 'addAndSet', path, type, properties, removal: checked.removal, valueText, constraint }
 }
@@ -100,7 +101,7 @@ export function addAndSetOperation(parsed: Parsed<AddAndSetBody>): WriteOperatio
 export function removeOperation({ body, constraint: given }: Parsed<RemoveByPath>): WriteOperation | Problem {
   const path = parsePathParameter('path', body.path)
   if (isProblem(path)) return path
-  const constraint = parseConstraint(given, body.constraint)
+  const constraint = parseConstraint(given)
   if (isProblem(constraint)) return constraint
   return { kind: 'remove', path, ...withoutTopic, constraint }
 }
@@ -147,12 +148,13 @@ export function planRemoveClause(removal: RemovalPolicy | undefined, planner: Pl
   return problem('invalid_property', { name: 'REMOVAL', problem: `removes by a selector that ${plan.problem}` })
 }
 
-/** The value's text, checked against the topic's type; `value` is what it parses to, for the message. */
-export function parseValue(valueText: Uint8Array | undefined, value: unknown, type: TopicType): Uint8Array | Problem {
+/** The value's text, checked against the topic's type. */
+export function parseValue(valueText: Uint8Array | undefined, type: TopicType): Uint8Array | Problem {
   if (valueText === undefined) {
     return problem('missing_parameter', { name: 'value', allowed: 'any JSON value is required' })
   }
   if (type === 'json' || valueText[0] === quote) return valueText
+  const value = new JsonReader(Buffer.from(valueText), Infinity).value()
   return problem('invalid_parameter', {
     name: 'value',
     found: describe(value),

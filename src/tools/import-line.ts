@@ -56,10 +56,10 @@ export function parseImportLine(bytes: Uint8Array): ImportLine {
 function parseTopic(line: Buffer): ImportedTopic {
   const parsed = parseBody(line, topicLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
-  const { type = 'json', properties = {}, value } = parsed.body
+  const { type = 'json', properties = {} } = parsed.body
   const path = parsePathParameter('path', parsed.body.path)
   if (isProblem(path)) throw new WrongLine(path.message)
-  const valueText = parsed.valueText && parseValue(parsed.valueText, value, type)
+  const valueText = parsed.valueText && parseValue(parsed.valueText, type)
   if (isProblem(valueText)) throw new WrongLine(valueText.message)
   const checked = parseRequestedProperties(properties)
   if (isProblem(checked)) throw new WrongLine(checked.message)

@@ -2,6 +2,7 @@
  * Constraints: what a client requires of a topic before its write is carried out, as in compare-and-set. Pure: the
  * stores decide them in the same step as the write.
  */
+import { areSameTokens, withoutSpaces } from '../json/tokens.js'
 
 /**
  * One of four requirements: the topic has exactly this value; it has this version; it exists and has no value; there is
@@ -61,50 +62,4 @@ export class ValueText {
   is(text: Uint8Array): boolean {
     return areSameTokens(this.#text, text)
   }
-}
-
-const space = 0x20
-const quote = 0x22
-const backslash = 0x5c
-
-/**
- * Whether two JSON texts differ at most in the white space between their tokens. So `1.0` is not `1`, and an escaped
- * letter is not the letter: a value is its text.
- */
-function areSameTokens(a: Uint8Array, b: Uint8Array): boolean {
-  let i = 0
-  let j = 0
-  let inString = false
-  for (;;) {
-    if (!inString) {
-      while ((a[i] as number) <= space) i++
-      while ((b[j] as number) <= space) j++
-    }
-    const byte = a[i++]
-    if (byte !== b[j++]) return false
-    if (byte === undefined) return true
-    if (byte === quote) inString = !inString
-    else if (byte === backslash && inString) {
-      // The escaped character may be a quote.
-      if (a[i] !== b[j]) return false
-      i++
-      j++
-    }
-  }
-}
-
-/** The text without the spaces between its tokens. */
-function withoutSpaces(text: Uint8Array): Uint8Array {
-  const kept = Buffer.allocUnsafeSlow(text.length)
-  let end = 0
-  let inString = false
-  for (let at = 0; at < text.length; at++) {
-    const byte = text[at] as number
-    if (byte <= space && !inString) continue
-    kept[end++] = byte
-    if (byte === quote) inString = !inString
-    else if (byte === backslash && inString) kept[end++] = text[++at] as number
-  }
-  // A copy, so that the large buffer is released.
-  return Buffer.from(kept.subarray(0, end))
 }

@@ -1,0 +1,242 @@
+/**
+ * Where the parts of a JSON text end. Every function is given the position where something is to begin, and returns the
+ * position after it, or a negative number that says what is wrong (`Wrong`).
+ *
+ * They read `bytes[at] as number`: a byte past the end is undefined, and every comparison of it with a number is false.
+ */
+import {
+  aClosingQuote,
+  aColon,
+  aDigit,
+  afterElement,
+  afterMember,
+  aHexadecimalDigit,
+  aName,
+  aNameOrEnd,
+  anEscape,
+  anEscapeLetter,
+  aValue,
+  aValueOrEnd,
+  fewerLevels,
+  theRestOf,
+  type Wrong,
+  wrongAt,
+} from './problem.js'
+
+/** A position; or what is wrong, which is negative. */
+type Position = number | Wrong
+
+/** How many tabs and line ends were passed over so far, in all texts: a value without any need not be copied. */
+export const passed = { breaks: 0 }
+
+/** Passes over white space, of which there is mostly none: nothing can be wrong. */
+export function spaceEnd(bytes: Buffer, start: number): number {
+  return (bytes[start] as number) > space ? start : spacesEnd(bytes, start)
+}
+
+/** The same as a loop. It is a function of its own so that V8 inlines the comparison alone. */
+function spacesEnd(bytes: Buffer, start: number): number {
+  for (let at = start; ; at++) {
+    const byte = bytes[at]
+    if (byte === lineFeed || byte === carriageReturn || byte === tab) passed.breaks++
+    else if (byte !== space) return at
+  }
+}
+
+/** Passes over a value. Not by recursion, so that the stack has room for any depth. */
+export function valueEnd(bytes: Buffer, start: number, levels: Levels): Position {
+  const { outer } = levels
+  let { deepest } = levels
+  let level = outer
+  let at = start
+  value: for (;;) {
+    const byte = bytes[at] as number
+    if (byte === quote) at = stringEnd(bytes, at)
+    else if (byte !== openBrace && byte !== openBracket) at = scalarEnd(bytes, at)
+    else {
+      if (++level > deepest) {
+        deepest = level
+        levels.deepest = level
+        if (level > levels.max) return wrongAt(at, fewerLevels)
+      }
+      at = spaceEnd(bytes, at + 1)
+      const closing = byte + toClosing
+      if (bytes[at] !== closing) {
+        closings[level] = closing
+        if (byte === openBrace) at = memberValue(bytes, at, aNameOrEnd)
+        else if (beginsValue[bytes[at] as number] !== 1) at = wrongAt(at, aValueOrEnd)
+        if (at < 0) return at
+        continue
+      }
+      level--
+      at++
+    }
+    if (at < 0) return at
+    for (; level > outer; level--) {
+      at = spaceEnd(bytes, at)
+      const closing = closings[level]
+      if (bytes[at] === comma) {
+        at = spaceEnd(bytes, at + 1)
+        if (closing === closeBrace) at = memberValue(bytes, at, aName)
+        if (at < 0) return at
+        continue value
+      }
+      if (bytes[at] !== closing) return wrongAt(at, closing === closeBrace ? afterMember : afterElement)
+      at++
+    }
+    return at
+  }
+}
+
+/** How deep arrays and objects nest. */
+export interface Levels {
+  /** Those around what is passed over. */
+  outer: number
+  /** The deepest level that was reached; the outermost array or object of a text is the first. */
+  deepest: number
+  /** The deepest that is allowed. */
+  readonly max: number
+}
+
+/** Passes over a name, up to the value of its member. */
+function memberValue(bytes: Buffer, start: number, expected: number): Position {
+  const end = nameEnd(bytes, start, expected)
+  return end < 0 ? end : afterColon(bytes, end)
+}
+
+/** @param expected what the message says if there is no name */
+export function nameEnd(bytes: Buffer, start: number, expected: number): Position {
+  return bytes[start] === quote ? stringEnd(bytes, start) : wrongAt(start, expected)
+}
+
+/** Passes over the colon after a name, up to the value. */
+export function afterColon(bytes: Buffer, start: number): Position {
+  const at = spaceEnd(bytes, start)
+  return bytes[at] === colon ? spaceEnd(bytes, at + 1) : wrongAt(at, aColon)
+}
+
+export function stringEnd(bytes: Buffer, start: number): Position {
+  const { length } = bytes
+  let at = start + 1
+  while (at < length) {
+    const byte = bytes[at] as number
+    if (isPlain[byte] === 1) at = at - start < longString ? at + 1 : plainEnd(bytes, at)
+    else if (byte === quote) return at + 1
+    else if (byte !== backslash) return wrongAt(at, anEscape)
+    else {
+      at = escapeEnd(bytes, at + 1)
+      if (at < 0) return at
+    }
+  }
+  return wrongAt(start, aClosingQuote)
+}
+
+/** From so many bytes on, a string is passed over by four bytes at a time. */
+const longString = 16
+
+/** Passes over plain bytes. */
+function plainEnd(bytes: Buffer, start: number): number {
+  const { length } = bytes
+  let at = start
+  while (at + 4 <= length && areFourPlain(bytes, at)) at += 4
+  while (at < length && isPlain[bytes[at] as number] === 1) at++
+  return at
+}
+
+function areFourPlain(bytes: Buffer, at: number): boolean {
+  const two = (isPlain[bytes[at] as number] as number) & (isPlain[bytes[at + 1] as number] as number)
+  return (two & (isPlain[bytes[at + 2] as number] as number) & (isPlain[bytes[at + 3] as number] as number)) === 1
+}
+
+/** Passes over what follows a backslash. */
+function escapeEnd(bytes: Buffer, start: number): Position {
+  if (isEscaped[bytes[start] as number] === 1) return start + 1
+  if (bytes[start] !== letterU) return wrongAt(start, anEscapeLetter)
+  for (let at = start + 1; at <= start + hexadecimalDigits; at++) {
+    if (isHexadecimal[bytes[at] as number] !== 1) return wrongAt(at, aHexadecimalDigit)
+  }
+  return start + 1 + hexadecimalDigits
+}
+
+/** Passes over a number or a word. */
+function scalarEnd(bytes: Buffer, start: number): Position {
+  switch (bytes[start]) {
+    case letterT:
+      return wordEnd(bytes, start, 'true')
+    case letterF:
+      return wordEnd(bytes, start, 'false')
+    case letterN:
+      return wordEnd(bytes, start, 'null')
+    default:
+      return numberEnd(bytes, start)
+  }
+}
+
+function wordEnd(bytes: Buffer, start: number, word: keyof typeof theRestOf): Position {
+  for (let i = 1; i < word.length; i++) {
+    if (bytes[start + i] !== word.charCodeAt(i)) return wrongAt(start + i, theRestOf[word])
+  }
+  return start + word.length
+}
+
+function numberEnd(bytes: Buffer, start: number): Position {
+  let at = bytes[start] === minus ? start + 1 : start
+  at = bytes[at] === zero ? at + 1 : digitsEnd(bytes, at, at === start ? aValue : aDigit)
+  if (bytes[at] === point) at = digitsEnd(bytes, at + 1, aDigit)
+  if (bytes[at] !== letterE && bytes[at] !== capitalE) return at
+  const sign = bytes[at + 1]
+  return digitsEnd(bytes, sign === plus || sign === minus ? at + 2 : at + 1, aDigit)
+}
+
+/** Passes over digits, of which there must be one. */
+function digitsEnd(bytes: Buffer, start: number, expected: number): Position {
+  let at = start
+  while ((bytes[at] as number) >= zero && (bytes[at] as number) <= nine) at++
+  return at > start ? at : wrongAt(start, expected)
+}
+
+/** While a value is passed over, the bracket that closes each level. Shared: only one value is passed over at a time. */
+const closings: number[] = []
+
+/** From the code of an opening bracket to that of the closing one. */
+const toClosing = 2
+
+// Not imported from bytes.ts: V8 would look an imported constant up for every byte, a tenth of the pass.
+const space = 0x20
+const quote = 0x22
+const comma = 0x2c
+const openBracket = 0x5b
+const backslash = 0x5c
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+const tab = 0x09
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const plus = 0x2b
+const minus = 0x2d
+const point = 0x2e
+const zero = 0x30
+const nine = 0x39
+const colon = 0x3a
+const capitalE = 0x45
+const letterE = 0x65
+const letterF = 0x66
+const letterN = 0x6e
+const letterT = 0x74
+const letterU = 0x75
+const hexadecimalDigits = 4
+
+/** A table with 1 at the bytes of these characters. */
+function tableOf(characters: string): Uint8Array {
+  const table = new Uint8Array(256)
+  for (const byte of Buffer.from(characters)) table[byte] = 1
+  return table
+}
+
+export const beginsValue = tableOf('{["-0123456789tfn')
+const isEscaped = tableOf('"\\/bfnrt')
+const isHexadecimal = tableOf('0123456789abcdefABCDEF')
+/** 1 at the bytes that mean themselves in a string. */
+const isPlain = new Uint8Array(256).fill(1, space)
+for (const byte of [quote, backslash]) isPlain[byte] = 0

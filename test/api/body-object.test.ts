@@ -1,0 +1,143 @@
+/**
+ * Members that are repeated, too many or nested too deep are found however they are written, and what is wrong with the
+ * JSON of a body comes before that.
+ */
+import t from 'tap'
+import { parseAdd, parseAddAndSet, parseRemove, parseSet } from '../../dist/api/parse.js'
+import { parseBatch } from '../../dist/api/parse-batch.js'
+import { parseFetch } from '../../dist/api/parse-fetch.js'
+import { propertiesMax, valueLevelsMax } from '../../dist/limits.js'
+import { seededRandom } from '../support/random.js'
+
+const parsers: Readonly<Record<string, (bytes: Buffer) => unknown>> = {
+  set: parseSet,
+  add: parseAdd,
+  addAndSet: parseAddAndSet,
+  remove: parseRemove,
+  fetch: (bytes) => parseFetch(bytes, 1000),
+  batch: (bytes) => parseBatch(bytes, 10),
+}
+
+const parse = (route: string, body: string | Buffer): unknown => parsers[route]?.(Buffer.from(body as string))
+const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+const refusal = (code: string, message: RegExp) => ({ code, status: 400, message })
+
+t.test('the first name that repeats an earlier one is reported, however it is escaped', (t) => {
+  const repeated = [
+    ['"\\u0061":1,"a":2', 'a'],
+    ['"é":1,"\\u00e9":2', 'é'],
+    ['"a":1,"b":2,"b":3,"a":4', 'b'],
+    ['"\\"":1,"\\u0022":2', '"'],
+    ['"__proto__":1,"__proto__":2', '__proto__'],
+    ['"v\\u0061lue":[1],"value":[1]', 'value'],
+  ] as const
+  for (const [text, name] of repeated) {
+    t.match(parse('set', `{${text}}`), { code: 'duplicate_parameter', message: `Parameter "${name}" is given` }, text)
+    const property = parse('add', `{"path":"a","properties":{${text}}}`)
+    t.match(property, { code: 'invalid_property', message: `Property "${name}" is given` }, `property ${text}`)
+  }
+  const twice = parse('set', '{"path":"a","value":1,"constraint":{"value":[2],"v\\u0061lue":[2]}}')
+  t.match(twice, refusal('duplicate_parameter', /"constraint\.value"/))
+  t.match(parse('set', '{"a":1,"A":2,"é":3,"e":4,"":5}'), refusal('missing_parameter', /"path"/), 'different names')
+  t.end()
+})
+
+t.test('among many members the first that is unknown or repeated is reported', (t) => {
+  const members = (count: number): string => Array.from({ length: count }, (_, i) => `"m${i}":{"a":[${i}]}`).join()
+  for (const route of ['set', 'add', 'addAndSet', 'remove', 'fetch']) {
+    t.match(parse(route, `{"path":"a","value":1,${members(200)}}`), refusal('unknown_parameter', /"(m0|value)"/), route)
+    t.match(parse(route, `{"path":"a","path":"a",${members(200)}}`), refusal('duplicate_parameter', /"path"/), route)
+    t.match(parse(route, `{"path":"a",${members(200)},}`), refusal('invalid_json', /member name/), route)
+  }
+  const properties = (count: number): string => Array.from({ length: count }, (_, i) => `"p${i}":"v"`).join()
+  t.match(parse('add', `{"path":"a","properties":{${properties(propertiesMax)}}}`), { kind: 'add' })
+  const beyond = parse('add', `{"path":"a","properties":{${properties(propertiesMax + 9)}}}`)
+  t.match(beyond, refusal('invalid_property', /"p64" is one of 73; a topic may have 64/))
+  t.end()
+})
+
+t.test('a member that nests as deep as it may does not hide what is wrong after it', (t) => {
+  const [deepest, beyond] = [arrays(valueLevelsMax), arrays(valueLevelsMax + 1)]
+  t.match(parse('set', `{"path":"a","value":${deepest}}`), { kind: 'set' })
+  t.match(parse('set', `{"path":"a","value":${deepest},x}`), refusal('invalid_json', /found "x"/))
+  t.match(parse('set', `{"path":"a","value":${beyond}}`), refusal('invalid_parameter', /"value" is nested/))
+  t.match(parse('set', `{"value":${beyond},x}`), refusal('invalid_json', /found "x"/))
+  t.match(parse('set', `{"value":${arrays(5000)},x}`), refusal('invalid_parameter', /"value" is nested/))
+  t.match(parse('set', `{"constraint":${beyond},"x":${beyond}}`), refusal('invalid_parameter', /"x" is nested/))
+  const constraint = `{"constraint":${arrays(valueLevelsMax + 2)},"x":1}`
+  t.match(parse('set', constraint), refusal('invalid_parameter', /"constraint" is nested/))
+  const operation = (value: string): string => `{"op":"set","path":"a","value":${value}}`
+  const later = parse('batch', `{"operations":[${operation(deepest)},${operation(beyond)},${operation('1')}]}`)
+  t.match(later, { ...refusal('invalid_parameter', /"value" is nested/), operation: 1 })
+  const first = parse('batch', `{"operations":[${operation('1')},{},${operation(beyond)}]}`)
+  t.match(first, { ...refusal('missing_parameter', /"op"/), operation: 1 }, 'an earlier refusal comes first')
+  t.end()
+})
+
+/** Bytes that are not UTF-8. */
+const notUtf8: Readonly<Record<string, readonly number[]>> = {
+  'a continuation byte alone': [0x80],
+  'a first byte of two, alone': [0xc3],
+  'a first byte of two before a letter': [0xc3, 0x61],
+  'two of three bytes': [0xe2, 0x82],
+  'three of four bytes': [0xf0, 0x9f, 0x98],
+  'a slash in two bytes': [0xc0, 0xaf],
+  'a slash in three bytes': [0xe0, 0x80, 0xaf],
+  'a slash in four bytes': [0xf0, 0x80, 0x80, 0xaf],
+  'U+0000 in two bytes': [0xc0, 0x80],
+  'a high surrogate': [0xed, 0xa0, 0x80],
+  'a pair of surrogates': [0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80],
+  'beyond U+10FFFF': [0xf4, 0x90, 0x80, 0x80],
+  'a first byte of five': [0xf8, 0x88, 0x80, 0x80, 0x80],
+  'a byte of no sequence': [0xff],
+  'UTF-16': [0xfe, 0xff],
+}
+
+t.test('what is not UTF-8 is refused wherever it is, before anything else', (t) => {
+  for (const [claim, bytes] of Object.entries(notUtf8)) {
+    const places = ['{"path":"#","value":1}', '{"#":1}', '{"path":"a","value":{"b":["c#"]}}', '{"path":1}#', '#', 'x#']
+    for (const place of places) {
+      const [before = '', after = ''] = place.split('#')
+      const body = Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])
+      for (const route of ['set', 'fetch', 'batch']) {
+        t.match(parse(route, body), refusal('invalid_utf8', /not valid UTF-8/), `${claim} in ${place}, ${route}`)
+      }
+    }
+  }
+  t.end()
+})
+
+t.test('a lone surrogate in an escape is JSON: a value may have it, a path and a property may not', (t) => {
+  for (const text of ['\\ud800', '\\udfff', '\\ud800\\u0041', '\\udc00\\ud800', 'x\\ud83d']) {
+    const set = parse('set', `{"path":"a","value":"${text}"}`) as { readonly valueText: Uint8Array }
+    t.equal(Buffer.from(set.valueText).toString(), `"${text}"`)
+    t.match(parse('set', `{"path":"${text}","value":1}`), refusal('invalid_path', /lone surrogate/))
+    const property = parse('add', `{"path":"a","properties":{"p":"${text}"}}`)
+    t.match(property, refusal('invalid_property', /lone surrogate/))
+  }
+  t.end()
+})
+
+t.test('a value is the bytes that were sent, wherever it is and whatever is around it', (t) => {
+  const { pick } = seededRandom(t)
+  const values = [
+    '-0',
+    '1e400',
+    '12345678901234567890',
+    '1.10',
+    '"\\u0041\\/"',
+    '{"a":1,"a":2}',
+    '[ 1 , {} ]',
+    'null',
+    '"é😀"',
+  ]
+  const others = ['"type":"json"', '"constraint":{"value":{"value":[1]}}', '"properties":{"value":"x"}']
+  for (let round = 0; round < 2000; round++) {
+    const value = pick(values)
+    const members = [`${pick(['"value"', '"v\\u0061lue"'])} : ${value} `, '"path":"a"', pick(others)]
+    const body = `{${members.sort(() => pick([-1, 1])).join()}}`
+    const { valueText } = parse('addAndSet', body) as { readonly valueText: Uint8Array }
+    if (Buffer.from(valueText).toString() !== value) t.fail(body)
+  }
+  t.end()
+})

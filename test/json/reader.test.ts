@@ -1,0 +1,242 @@
+/**
+ * The reader of JSON accepts what JSON.parse accepts, reads the same from it, and nothing else; and the texts that it
+ * hands out are the bytes that were sent. `MUTATIONS` sets how many mutated texts are tried; ten million take five minutes:
+ *
+ *     MUTATIONS=10000000 node dist-test/support/run.js json/reader --timeout=1800
+ */
+import t from 'tap'
+import { JsonReader } from '../../dist/json/reader.js'
+import { mutated } from '../support/models/json-texts.js'
+import { type Random, seededRandom } from '../support/random.js'
+
+const levelsMax = 1000
+
+function readerOf(text: string, levels = levelsMax): JsonReader {
+  return new JsonReader(Buffer.from(text), levels)
+}
+
+/** What a text means, wrapped because it may be any value; undefined if it is not JSON. */
+type Meaning = { readonly value: unknown } | undefined
+
+function parsed(text: string): Meaning {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+function read(text: string): Meaning {
+  const reader = readerOf(text)
+  const value = reader.tree()
+  return reader.problem() === undefined ? { value } : undefined
+}
+
+/** As a text that shows what JSON.stringify does not: -0, and numbers that are not finite. */
+function shown(meaning: Meaning): string {
+  return JSON.stringify(meaning, (_, value) =>
+    typeof value === 'number' && JSON.stringify(value) !== String(value)
+      ? `number ${Object.is(value, -0) ? '-0' : value}`
+      : value,
+  )
+}
+
+/** What is wrong with a text, if its value is only passed over. */
+function passed(text: string): string | undefined {
+  const reader = readerOf(text)
+  reader.skip()
+  return reader.problem()
+}
+
+t.test('of mutated texts, exactly those that JSON.parse accepts are accepted, and they mean the same', (t) => {
+  const random = seededRandom(t)
+  const rounds = Number(process.env.MUTATIONS ?? 200_000)
+  let accepted = 0
+  for (let round = 0; round < rounds; round++) {
+    const text = mutated(random)
+    const expected = parsed(text)
+    const found = read(text)
+    if (expected !== undefined) accepted++
+    if ((expected === undefined) !== (found === undefined) || (passed(text) === undefined) !== (found !== undefined)) {
+      t.fail(`${JSON.stringify(text)}: ${shown(found)}, not ${shown(expected)}`)
+    } else if (shown(found) !== shown(expected)) t.fail(`${JSON.stringify(text)} means ${shown(found)}`)
+  }
+  t.ok(accepted > rounds / 100 && accepted < rounds * 0.9, `${accepted} of ${rounds} were accepted`)
+  t.end()
+})
+
+/** Lengths around those at which a string is no longer read byte by byte. */
+const lengthMax = 100
+
+const escapes = ['\\"', '\\\\', '\\n', '\\u0022', '\\/', '\\ud800', '\\ud83d\\ude00']
+
+/** A JSON string with escapes at random positions, or without any. */
+function randomString(random: Random): string {
+  const percentEscaped = random.pick([0, 2, 10, 50])
+  let text = ''
+  for (let i = random.below(lengthMax); i > 0; i--) {
+    text += random.below(100) < percentEscaped ? random.pick(escapes) : random.pick([...'xä,{}[]: 😀'])
+  }
+  return `"${text}"`
+}
+
+t.test('strings of any length, with escapes anywhere, are found whole and decoded', (t) => {
+  const random = seededRandom(t)
+  for (let round = 0; round < 20_000; round++) {
+    const [first, second] = [randomString(random), randomString(random)]
+    const text = `{${first}:[${second}],"end":${second}}`
+    if (shown(read(text)) !== shown(parsed(text))) t.fail(text)
+  }
+  t.end()
+})
+
+t.test('short strings that differ only in what looks like an escape or in a code point are not mixed up', (t) => {
+  const texts = [
+    '"\\n"',
+    '"\\\\n"',
+    '"Ã©"',
+    '"é"',
+    '"\\u0041"',
+    '"A"',
+    '""',
+    '"\\u0000"',
+    '"\\\\"',
+    '"ab"',
+    '"ba"',
+    '"\\""',
+  ]
+  for (let round = 0; round < 3; round++) {
+    for (const text of texts) t.equal(readerOf(text).value(), JSON.parse(text), text)
+  }
+  t.end()
+})
+
+t.test('backslashes before the closing quote are counted, at every distance', (t) => {
+  const wrong: string[] = []
+  for (let before = 0; before <= lengthMax; before++) {
+    for (let pairs = 0; pairs < 3; pairs++) {
+      for (const end of ['', '\\",y']) {
+        const text = `"${'x'.repeat(before)}${'\\\\'.repeat(pairs)}${end}"`
+        if (readerOf(text).value() !== JSON.parse(text)) wrong.push(text)
+      }
+    }
+  }
+  t.strictSame(wrong, [])
+  t.end()
+})
+
+t.test('a control character is found wherever it is in a string', (t) => {
+  for (let length = 1; length <= lengthMax; length++) {
+    for (let at = 0; at < length; at++) {
+      const problem = passed(`"${'x'.repeat(at)}\u001f${'x'.repeat(length - at - 1)}"`)
+      if (!problem?.includes(`U+001F at byte ${at + 2},`)) t.fail(`${at} of ${length}: ${problem}`)
+    }
+  }
+  t.end()
+})
+
+t.test('a text that breaks off at any byte is refused at its end', (t) => {
+  const text = '{"a":[1.5e+3,-0,true,false,null,{"b c":"d\\u00e9\\n","é":[]}],"long":"0123456789012345678901234567890"}'
+  const bytes = Buffer.from(text)
+  for (let end = 0; end < bytes.length; end++) {
+    const broken = new JsonReader(bytes.subarray(0, end), levelsMax)
+    broken.tree()
+    t.match(broken.problem(), new RegExp(`^found the end at byte ${end + 1}, expected `), `${end} bytes`)
+  }
+  t.equal(passed(text), undefined)
+  t.end()
+})
+
+const numbers = [
+  ...[
+    '0',
+    '7',
+    '999999999',
+    '1000000000',
+    '-0',
+    '0.0',
+    '-0.0',
+    '1',
+    '10',
+    '1.10',
+    '1e0',
+    '1E+2',
+    '0.1e-2',
+    '1e400',
+    '-1e400',
+    '1e-400',
+    '4.9e-324',
+  ],
+  ...[
+    '12345678901234567890',
+    '9007199254740993',
+    '-99999999999999999999.5',
+    `1${'0'.repeat(400)}`,
+    `0.${'0'.repeat(400)}1`,
+  ],
+]
+
+t.test('a number has the value that JSON.parse gives it, and its own text', (t) => {
+  for (const text of numbers) {
+    const reader = readerOf(` ${text} `)
+    t.ok(Object.is(reader.value(), JSON.parse(text)), text.slice(0, 30))
+    t.equal(reader.numberText, /^\d{1,9}$/.test(text) ? '' : text)
+    t.equal(reader.problem(), undefined)
+    t.equal(Buffer.from(readerOf(text).text()).toString(), text)
+  }
+  t.end()
+})
+
+t.test('the text of a value is what was sent, without tabs and line ends', (t) => {
+  const textOf = (text: string): string => Buffer.from(readerOf(text).text()).toString()
+  for (const text of ['[ 1.10 , { "a  b" : " c " } ]', '"\\t\\n"', '{"a":1,"a":2}', '"é😀"', ' null']) {
+    t.equal(textOf(text), text.trim())
+  }
+  t.equal(textOf('\r\n[\t1,\n{ "a":\r\n"\\n" }\n]\n'), '[1,{ "a":"\\n" }]')
+  const bytes = Buffer.from('{"value":[1, 2]}')
+  const reader = new JsonReader(bytes, levelsMax)
+  t.equal(reader.enterObject(), 'value')
+  t.equal(reader.text().buffer, bytes.buffer, 'it is a view')
+  t.end()
+})
+
+const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+const objects = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
+
+t.test('the reading ends at one level too many, without calling the text wrong', (t) => {
+  for (const make of [arrays, objects]) {
+    for (const levels of [levelsMax, levelsMax + 1, 100_000]) {
+      for (const way of ['skip', 'tree'] as const) {
+        const reader = readerOf(make(levels))
+        const found = reader[way]()
+        t.equal(reader.problem(), undefined, `${way} ${make.name} ${levels}`)
+        t.equal(reader.deepest, Math.min(levels, levelsMax + 1))
+        if (way === 'tree' && levels === levelsMax) t.strictSame(found, JSON.parse(make(levels)))
+      }
+    }
+    t.match(passed(`[${make(levelsMax - 1)},x]`), /^found "x"/, 'what is wrong after so many levels is found')
+    t.match(passed(`[x,${make(levelsMax + 1)}]`), /^found "x"/, 'and what is wrong before one too many')
+  }
+  t.equal(readerOf('['.repeat(1_000_000), Infinity).skip(), undefined, 'no depth overflows the stack')
+  t.end()
+})
+
+t.test('after what is wrong nothing more is read', (t) => {
+  const reader = readerOf('{"a":[1,x,2],"b":3}')
+  t.equal(reader.enterObject(), 'a')
+  t.ok(reader.enterArray())
+  t.equal(reader.value(), 1)
+  t.ok(reader.nextElement())
+  t.equal(reader.value(), undefined)
+  t.notOk(reader.nextElement())
+  t.equal(reader.nextName(), undefined)
+  t.equal(reader.value(), undefined)
+  t.equal(reader.problem(), 'found "x" at byte 9, expected a value')
+  t.end()
+})
+
+t.test('members of any name are own members, and of a repeated name the last counts', (t) => {
+  const text = '{"__proto__":{"a":1},"toString":2,"a":1,"\\u0061":2,"7":0,"3":1}'
+  t.strictSame(shown(read(text)), shown(parsed(text)))
+  t.end()
+})

@@ -1,0 +1,63 @@
+/** Random texts that are JSON, or nearly. */
+import type { Random } from '../random.js'
+
+/** Texts that the mutations change. */
+const valid: readonly string[] = [
+  '{}',
+  '{"path":"a/b","value":[1,2.5,-0,1e400,{"x":null}],"type":"json"}',
+  '{"a":"\\u00e9\\n\\"\\\\","b":[[],{},[{}]]}',
+  ' {\t"a" :\r\n true , "b" : false } ',
+  '{"é😀":"日本","":[0.1E-5,10]}',
+  '{"properties":{"a":"b","c":"d"},"size":10.0}',
+]
+/** What a mutation inserts. */
+const pieces = [
+  '"',
+  '\\',
+  '{',
+  '}',
+  '[',
+  ']',
+  ',',
+  ':',
+  '0',
+  '1',
+  '-',
+  '+',
+  '.',
+  'e',
+  'E',
+  'u',
+  'n',
+  'null',
+  'tru',
+  ' ',
+  '\n',
+  '\t',
+  '\u0001',
+  '\ufeff',
+  'é',
+  '\u2028',
+  "'",
+  '/',
+  '//',
+  '\u007f',
+  '\u00a0',
+  '00',
+  '\\u',
+  '\\u00',
+  '"a":',
+  '[]',
+]
+
+/** A text that is nearly JSON, or is. */
+export function mutated({ below, pick }: Random): string {
+  let mutant = pick(valid)
+  for (let count = 1 + below(3); count > 0; count--) {
+    const at = below(mutant.length + 1)
+    const insert = below(3) === 0 ? '' : pick(pieces)
+    mutant = mutant.slice(0, at) + insert + mutant.slice(at + below(3))
+  }
+  if (below(10) === 0) mutant = mutant.slice(0, below(mutant.length + 1))
+  return mutant.toWellFormed()
+}
