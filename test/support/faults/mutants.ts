@@ -139,7 +139,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a constraint holds for a topic whose value only begins like it',
-    file: 'topics/constraint.js',
+    file: 'json/tokens.js',
     from: 'if (byte === undefined)\n            return true;',
     to: 'if (byte === undefined || i > 40)\n            return true;',
     test: 'topics/constraint',
