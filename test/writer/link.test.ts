@@ -2,7 +2,9 @@
  * Processes that have a writer write for them, over its socket: outcomes and contents are as in a store that is written
  * directly. Random operations (SEED=… replays them).
  */
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { bytesQueuedByClientMax } from '../../dist/limits.js'
@@ -251,7 +253,10 @@ await t.test('a link that is closed refuses requests, once those before are answ
 })
 
 await t.test('a link that is closed does not connect again', async (t) => {
-  const socketPath = join(t.testdir(), 's')
+  // The path of a test's own directory may be longer than that of a socket can be.
+  const directory = mkdtempSync(join(tmpdir(), 'link-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const socketPath = join(directory, 's')
   let connections = 0
   const server = createServer((socket) => {
     connections++
