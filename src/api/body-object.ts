@@ -2,7 +2,7 @@
  * The objects of request bodies: a body, an operation of a batch, a constraint. Each is read once, and of each its
  * validator gets what it has to look at, while values stay the bytes that were sent.
  */
-import { openBrace, openBracket } from '../json/bytes.js'
+import { openBrace, openBracket, quote } from '../json/bytes.js'
 import { JsonReader, setMember } from '../json/reader.js'
 import { propertiesMax, valueLevelsMax } from '../limits.js'
 import { bodyNamesMax } from '../validators.js'
@@ -61,15 +61,16 @@ export function readObject(reader: JsonReader, options: ReadOptions = {}): BodyO
   const { levelsMax = valueLevelsMax } = options
   const level = reader.outer + 1
   let count = 0
-  for (let name = reader.enterObject(); name !== undefined; name = reader.nextName()) {
+  for (let name = reader.enterObject(); name !== undefined; name = reader.nextName(!object.isCrowded)) {
+    if (count++ === membersMax) object.isCrowded = true
+    if (object.isCrowded) {
+      reader.skip()
+      continue
+    }
     const { deepest } = reader
     reader.deepest = level
-    if (count++ === membersMax) object.isCrowded = true
-    if (object.isCrowded) reader.skip()
-    else {
-      if (Object.hasOwn(input, name)) object.repeated ??= name
-      setMember(input, name, readMember(reader, name, object, options))
-    }
+    if (Object.hasOwn(input, name)) object.repeated ??= name
+    setMember(input, name, readMember(reader, name, object, options))
     if (reader.deepest - level > (name === 'constraint' ? levelsMax + 1 : levelsMax)) object.tooDeep ??= name
     if (reader.deepest < deepest) reader.deepest = deepest
   }
@@ -109,32 +110,40 @@ function readMember(
 
 /**
  * V8 makes an object of a text at once for a third of what it takes to add properties of new names one by one, and
- * nothing of the text is left to be found wrong.
+ * nothing of the text is left to be found wrong. It would also make whatever is nested in it: so only if all are strings.
  */
 function readProperties(reader: JsonReader): BodyProperties {
   const start = reader.position
   let count = 0
+  let areStrings = true
   for (let name = reader.enterObject(false); name !== undefined; name = reader.nextName(false)) {
     count++
+    if (reader.first !== quote) areStrings = false
     reader.skip()
   }
   const text = reader.readSince(start)
   if (text === undefined) return { input: {}, count, repeated: undefined, beyond: undefined }
-  if (count <= propertiesMax) {
+  if (areStrings && count <= propertiesMax) {
     const input = JSON.parse(text.toString()) as object
     if (Object.keys(input).length === count) return { input, count, repeated: undefined, beyond: undefined }
   }
   return { ...readFaultyProperties(new JsonReader(text, Infinity)), count }
 }
 
-/** The same for properties too many, or of which one is repeated: reads those that are allowed, and one more. */
+/**
+ * The same for properties that are refused: too many, not all of them strings, or one of them repeated. Reads those that
+ * are allowed, and one more. Its input has only those that are no strings, which its validator complains about.
+ */
 function readFaultyProperties(reader: JsonReader): Omit<BodyProperties, 'count'> {
   const input = {}
+  const names = new Set<string>()
   let repeated: string | undefined
   let name = reader.enterObject()
   for (let left = propertiesMax; left > 0 && name !== undefined; left--) {
-    if (Object.hasOwn(input, name)) repeated ??= name
-    setMember(input, name, reader.value())
+    if (names.has(name)) repeated ??= name
+    names.add(name)
+    if (reader.first === quote) reader.skip()
+    else setMember(input, name, reader.value())
     name = reader.nextName()
   }
   return { input, repeated, beyond: name }

@@ -1,11 +1,4 @@
 /** What JSON strings spell, once a reader has checked them. */
-import { backslash } from './bytes.js'
-
-/** What the letter after a backslash stands for, by its code; the others stand for themselves. */
-const escaped: Readonly<Record<string, number>> = { b: 0x08, f: 0x0c, n: 0x0a, r: 0x0d, t: 0x09 }
-
-const letterU = 0x75
-const hexadecimalDigits = 4
 
 /** A longer string is not kept. */
 const shortMax = 16
@@ -38,24 +31,5 @@ export function isAt(bytes: Buffer, start: number, text: string): boolean {
 
 function decoded(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('utf8', start, end)
-  return text.includes('\\') ? unescaped(text) : text
-}
-
-/** The string that a text with escapes spells. It is put together as UTF-16, which can hold lone surrogates. */
-function unescaped(text: string): string {
-  const units = new Uint16Array(text.length)
-  let length = 0
-  for (let at = 0; at < text.length; at++) {
-    let unit = text.charCodeAt(at)
-    if (unit === backslash) {
-      unit = text.charCodeAt(++at)
-      if (unit === letterU) {
-        const start = at + 1
-        at += hexadecimalDigits
-        unit = Number.parseInt(text.slice(start, at + 1), 16)
-      } else unit = escaped[text[at] as string] ?? unit
-    }
-    units[length++] = unit
-  }
-  return Buffer.from(units.buffer, 0, length * units.BYTES_PER_ELEMENT).toString('utf16le')
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }

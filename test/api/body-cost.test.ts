@@ -124,6 +124,22 @@ const families: readonly Family[] = [
       refusal: 'Parameter "constraint.m0" is not known here',
     }),
   ),
+  ...['[{},#]', '[{"k#":1},1]', '1.5'].map((element) => ({
+    name: `a property of many ${element}`,
+    route: 'add' as const,
+    start: '{"path":"a","properties":{"A":[',
+    piece: element,
+    end: ']}}',
+    refusal: 'is an array; a string is allowed',
+  })),
+  ...['{', '{"path":"a","value":1,"constraint":{'].map((start) => ({
+    name: `${start} and names of escapes`,
+    route: 'set' as const,
+    start,
+    piece: '"\\u0061":#',
+    end: start.length > 1 ? '}}' : '}',
+    refusal: 'a',
+  })),
   {
     name: 'properties that are numbers',
     route: 'add',
