@@ -12,6 +12,7 @@ import type { TopicStore, WriteOperation } from '../../dist/store/store.js'
 import { decodeKey } from '../../dist/topics/key.js'
 import type { Path } from '../../dist/topics/path.js'
 import { at } from '../support/elements.js'
+import { inside } from '../support/stores/environment.js'
 import { creation, planned, single, waiting } from '../support/stores/store.js'
 
 interface LogRecord {
@@ -23,15 +24,6 @@ interface LogRecord {
 
 const path = (text: string): Path => text as Path
 const one = Buffer.from('1')
-
-async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
-  const environment = openEnvironment(directory)
-  try {
-    return work(environment)
-  } finally {
-    await environment.root.close()
-  }
-}
 
 async function withStore(
   directory: string,

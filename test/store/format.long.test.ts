@@ -5,21 +5,12 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
+import type { Environment } from '../../dist/store/lmdb/environment.js'
 import { dataFile } from '../../dist/store/lmdb/files.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { runCommand } from '../support/service/server.js'
+import { inside } from '../support/stores/environment.js'
 import { makeDirectory } from '../support/stores/store.js'
-
-/** Opens the environment itself while `work` runs. */
-async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
-  const environment = openEnvironment(directory)
-  try {
-    return work(environment)
-  } finally {
-    await environment.root.close()
-  }
-}
 
 const versionOf = ({ meta }: Environment): number | undefined => meta.get('format')?.readDoubleBE()
 

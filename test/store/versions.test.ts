@@ -6,24 +6,16 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { logPositionOf } from '../../dist/store/lmdb/change-log.js'
-import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
+import type { Environment } from '../../dist/store/lmdb/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Path } from '../../dist/topics/path.js'
+import { inside } from '../support/stores/environment.js'
 import { creation, single } from '../support/stores/store.js'
 
 /** Later than the machine's, so that the store's own times play no part. */
 const startMs = Date.parse('2035-01-01T00:00:00Z')
 
 const path = (text: string): Path => text as Path
-
-async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
-  const environment = openEnvironment(directory)
-  try {
-    return work(environment)
-  } finally {
-    await environment.root.close()
-  }
-}
 
 function record(value: number): Buffer {
   const bytes = Buffer.alloc(8)

@@ -25,9 +25,7 @@ export interface ChangedRow {
 }
 
 export interface LoggedStatement<Row> {
-  /** Without the log. */
-  readonly plain: Statement<Row>
-  /** With the log. The lane is the last parameter, after the time. */
+  /** The statement with the log. The lane is the last parameter, after the time. */
   readonly logged: Statement<Row>
 }
 
@@ -43,24 +41,22 @@ interface Change {
   readonly columns?: readonly string[]
 }
 
-/** Both forms of a statement. The plain one also returns the versions, for `appendChanges`. */
+/** Both forms of a statement. The plain one is for transactions, and also returns the versions, for `appendChanges`. */
 export function logged<Row extends { readonly key: string }>(
   name: string,
   { text, parameters, columns = [] }: Change,
 ): LoggedStatement<Row> & { readonly plain: Statement<Row & ChangedRow> } {
   const select = `select ${['key', ...columns].join(', ')} from changed`
-  const parts = loggedParts<Row>(name, { ctes: `changed as (${text})`, parameters, select })
-  return { ...parts, plain: { name, text } }
+  return { ...loggedParts<Row>(name, { ctes: `changed as (${text})`, parameters, select }), plain: { name, text } }
 }
 
-/** Both forms of a statement with other parts than a change: one of its `ctes` is `changed`, as in `Change`. */
+/** A logged statement with other parts than a change: one of its `ctes` is `changed`, as in `Change`. */
 export function loggedParts<Row>(
   name: string,
   { ctes, parameters, select }: { readonly ctes: string; readonly parameters: number; readonly select: string },
 ): LoggedStatement<Row> {
   const total = 'select count(*)::int as count, max(version) as version, array_agg(key) as keys from changed'
   return {
-    plain: { name, text: `with ${ctes} ${select}` },
     logged: {
       name: `${name}_logged`,
       text: `with ${ctes}, total as (${total}), appended as (${appendTotal(parameters + 1)}) ${select}`,

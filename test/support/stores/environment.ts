@@ -1,0 +1,12 @@
+/** A look into a store's own records, which no other process has open. */
+import { type Environment, openEnvironment } from '../../../dist/store/lmdb/environment.js'
+
+/** Opens the environment itself while `work` runs. */
+export async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
+  const environment = openEnvironment(directory)
+  try {
+    return work(environment)
+  } finally {
+    await environment.root.close()
+  }
+}
