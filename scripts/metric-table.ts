@@ -2,7 +2,7 @@
  * Every metric of the service with its help text, as the program itself defines them: read from its metrics with one
  * worker, and a writer, that have everything there is to report. No service runs.
  */
-import { createMetrics } from '../dist/ops/metrics.js'
+import { createMetrics } from '../dist/ops/metrics/metrics.js'
 
 const histogram = { bounds: [1], counts: [0, 0], sum: 0 }
 

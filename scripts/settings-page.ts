@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { environmentName, type Setting, settingTable } from '../dist/settings.js'
+import { environmentName, type Setting, settingTable } from '../dist/settings/table.js'
 
 export const settingsPage = 'docs/settings.md'
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
+import { exitCodes, fatal, writeError } from './base/exit-codes.js'
 /**
  * The command line as a program: runs what commands/dispatch.ts finds, and turns an error into one line on standard
  * error and an exit code.
  */
 import { helpHint, runCommand, textFor } from './commands/dispatch.js'
 import { OutputClosed, print } from './commands/stdout.js'
-import { UsageError } from './config.js'
-import { exitCodes, fatal, writeError } from './exit-codes.js'
+import { UsageError } from './settings/config.js'
 
 async function run(words: readonly string[]): Promise<void> {
   const text = await textFor(words)

@@ -33,8 +33,8 @@ import type {
   SetBody,
   SetOperation,
   UncheckedBatch,
-} from './api/bodies.js'
-import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from './cluster/control-messages.js'
+} from './api/bodies/bodies.js'
+import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from './cluster/control/messages.js'
 import type { EndLine, KeyLine, TopicLine } from './tools/export-format.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tools/tool-messages.js'
 
@@ -48,7 +48,7 @@ type Validation<Body> =
   | { readonly success: true; readonly data: Body }
   | { readonly success: false; readonly error: ValidationError }
 
-/** The shape of a JSON object, for api/parse-body.ts: its validator, and the names of its members. */
+/** The shape of a JSON object, for api/bodies/parse-body.ts: its validator, and the names of its members. */
 export interface BodyShape<Body> {
   readonly validate: (input: unknown) => Validation<Body>
   readonly names: readonly string[]

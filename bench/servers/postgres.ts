@@ -115,11 +115,11 @@ function unbatchedBuild(): string {
   rmSync(copy, { recursive: true, force: true })
   cpSync(join(root, 'dist'), dist, { recursive: true })
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))
-  writeFileSync(join(dist, 'store/postgres/batcher.js'), unbatchedModule)
+  writeFileSync(join(dist, 'store/postgres/connection/batcher.js'), unbatchedModule)
   return dist
 }
 
-/** Replaces src/store/postgres/batcher.ts: the same exports and methods, without batches. */
+/** Replaces src/store/postgres/connection/batcher.ts: the same exports and methods, without batches. */
 const unbatchedModule = `export class Batcher {
   #execute
   constructor({ execute }) {

@@ -5,9 +5,9 @@ import { Planner } from '../selectors/planner.js'
 import { isRefused } from '../store/batch.js'
 import type { WriteOperation } from '../store/store.js'
 import type { Path } from '../topics/path.js'
+import { parseBatch } from './bodies/parse-batch.js'
 import { type ApiContext, ok, refuse } from './context.js'
 import { outcomeText, permissionProblem, refusalProblem } from './operations.js'
-import { parseBatch } from './parse-batch.js'
 import { isProblem, type Problem } from './problems.js'
 
 export function handleBatch(context: ApiContext, bytes: Buffer, access: Access): Answer | Promise<Answer> {

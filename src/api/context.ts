@@ -9,7 +9,7 @@ import type { Absent, Awaitable, Creation, Operation, TopicStore } from '../stor
 import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
-import { planRemoveClause } from './parse.js'
+import { planRemoveClause } from './bodies/parse.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
 export interface ApiContext {

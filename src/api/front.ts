@@ -2,8 +2,9 @@
  * What the root of the routes' port shows: `/` leads to the console, or says what is here where the console
  * is turned off. Below a base path, so do the base path itself, with and without a slash, and `/` above it.
  */
+
+import { version } from '../base/version.js'
 import type { Answer, Page } from '../http/answer.js'
-import { version } from '../version.js'
 
 /**
  * The pages at the root and at the base path.

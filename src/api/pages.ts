@@ -2,11 +2,12 @@
  * The pages that need no key: whether this worker is serving, and the description of the API. Neither reveals anything
  * about topics or keys.
  */
+
+import { version } from '../base/version.js'
 import type { Answer, Page, PageRequest } from '../http/answer.js'
-import { version } from '../version.js'
 import { refuse } from './context.js'
-import { describeApi } from './openapi.js'
-import type { SettableBounds } from './openapi-schemas.js'
+import { describeApi } from './openapi/openapi.js'
+import type { SettableBounds } from './openapi/openapi-schemas.js'
 import { problem } from './problems.js'
 
 /** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not echoed. */

@@ -9,9 +9,9 @@ import type { WriteAction } from '../store/store.js'
 import { type Constrained, type Constraint, holds, ValueText } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import { typeOfItem, valueOfItem } from '../topics/topic.js'
+import { parseRemove } from './bodies/parse.js'
 import { type ApiContext, ok, refuse, whenKnown } from './context.js'
 import { answerOperation, kindProblem, outcomeText, permissionProblem, refusalProblem } from './operations.js'
-import { parseRemove } from './parse.js'
 import { isProblem } from './problems.js'
 
 export function handleRemove(

@@ -2,9 +2,9 @@
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
 import type { WriteAction, WriteOperation } from '../store/store.js'
+import { parseAdd, parseAddAndSet, parseSet } from './bodies/parse.js'
 import { type ApiContext, refuse } from './context.js'
 import { answerOperation, kindProblem } from './operations.js'
-import { parseAdd, parseAddAndSet, parseSet } from './parse.js'
 import { isProblem, type Problem } from './problems.js'
 
 type Handler = (context: ApiContext, bytes: Buffer, access: Access) => Answer | Promise<Answer>

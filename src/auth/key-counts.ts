@@ -2,7 +2,7 @@
  * How many requests of each API key were answered, in numbers that only grow. The keys that are used first are counted
  * by name, up to a bound, and all others together. Whoever answers a request adds to its key's count.
  */
-import { keyNamesCountedMax } from '../limits.js'
+import { keyNamesCountedMax } from '../settings/limits.js'
 
 /** The count of one key, or of all those without a name of their own. */
 export interface KeyCount {

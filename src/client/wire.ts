@@ -13,7 +13,7 @@ import type {
   RemoveByPath,
   RemoveBySelector,
   SetBody,
-} from '../api/bodies.js'
+} from '../api/bodies/bodies.js'
 
 export type FetchTopicMembers = Omit<FetchByPath, 'path'>
 export type FetchPageMembers = Omit<FetchBySelector, 'selector' | 'count'>

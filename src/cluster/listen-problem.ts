@@ -1,7 +1,7 @@
 /**
  * Why the service cannot listen on an address, in words for the user who chose it.
  */
-import { exitCodes } from '../exit-codes.js'
+import { exitCodes } from '../base/exit-codes.js'
 import { PortHeld } from './port-hold.js'
 
 /**

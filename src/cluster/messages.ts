@@ -6,9 +6,10 @@
  * Types only, and what both ends share: parents import this file, and must not load what their children
  * load.
  */
-import type { Config } from '../config.js'
-import type { WorkerStats } from '../ops/worker-stats.js'
-import type { WriterStats } from '../ops/writer-stats.js'
+
+import type { WorkerStats } from '../ops/metrics/worker-stats.js'
+import type { WriterStats } from '../ops/metrics/writer-stats.js'
+import type { Config } from '../settings/config.js'
 import type { KeyRecord, KeyRotation } from '../store/store.js'
 
 /** From the primary to a child that may open the store. */

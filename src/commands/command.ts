@@ -3,10 +3,10 @@
  * anything unknown, repeated, missing, superfluous or out of bounds is a `UsageError`, before anything is done.
  */
 import { parseArgs } from 'node:util'
-import { type GivenSettings, UsageError } from '../config.js'
-import { suggestion } from '../nearest.js'
-import { quoted, redacted } from '../quoted.js'
-import { type Setting, type SettingName, type Settings, settingProblem, settingTable } from '../settings.js'
+import { suggestion } from '../base/nearest.js'
+import { type GivenSettings, UsageError } from '../settings/config.js'
+import { quoted, redacted } from '../settings/quoted.js'
+import { type Setting, type SettingName, type Settings, settingProblem, settingTable } from '../settings/table.js'
 
 export interface Command {
   /** One line for the list of commands. */
@@ -25,7 +25,7 @@ export interface Command {
   run(call: Call): Promise<void>
 }
 
-/** The arguments of a command, checked, except for the settings' texts, which config.ts checks. */
+/** The arguments of a command, checked, except for the settings' texts, which settings/config.ts checks. */
 interface Call {
   readonly settings: GivenSettings
   /** The text of each of the command's own flags, or its default if it was not given; undefined if that is empty. */

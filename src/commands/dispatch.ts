@@ -2,10 +2,11 @@
  * What a command line names: a command, help, or the version. A command's code is loaded on demand: `serve` runs the
  * primary, which must not load the engines that other commands import. Nothing here prints or ends the process.
  */
-import { UsageError } from '../config.js'
-import { suggestion } from '../nearest.js'
-import { quoted, redacted } from '../quoted.js'
-import { version } from '../version.js'
+
+import { suggestion } from '../base/nearest.js'
+import { version } from '../base/version.js'
+import { UsageError } from '../settings/config.js'
+import { quoted, redacted } from '../settings/quoted.js'
 import { type Command, parseCall, refuseArguments } from './command.js'
 import { commandHelp, overviewHelp } from './help.js'
 
@@ -15,17 +16,17 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
     serve: () => import('./serve.js').then(({ serve }) => serve),
     reload: () => import('./reload.js').then(({ reload }) => reload),
     settings: () => import('./settings.js').then(({ settings }) => settings),
-    'keys add': () => import('./keys.js').then(({ addKey }) => addKey),
-    'keys list': () => import('./list-keys.js').then(({ listKeys }) => listKeys),
-    'keys revoke': () => import('./keys.js').then(({ revokeKey }) => revokeKey),
-    'keys rotate': () => import('./rotate-key.js').then(({ rotateKey }) => rotateKey),
-    check: () => import('./check.js').then(({ check }) => check),
-    backup: () => import('./backup.js').then(({ backup }) => backup),
-    restore: () => import('./restore.js').then(({ restore }) => restore),
-    export: () => import('./export.js').then(({ exportTopics }) => exportTopics),
-    import: () => import('./import.js').then(({ importTopics }) => importTopics),
+    'keys add': () => import('./keys/keys.js').then(({ addKey }) => addKey),
+    'keys list': () => import('./keys/list-keys.js').then(({ listKeys }) => listKeys),
+    'keys revoke': () => import('./keys/keys.js').then(({ revokeKey }) => revokeKey),
+    'keys rotate': () => import('./keys/rotate-key.js').then(({ rotateKey }) => rotateKey),
+    check: () => import('./store/check.js').then(({ check }) => check),
+    backup: () => import('./store/backup.js').then(({ backup }) => backup),
+    restore: () => import('./store/restore.js').then(({ restore }) => restore),
+    export: () => import('./store/export.js').then(({ exportTopics }) => exportTopics),
+    import: () => import('./store/import.js').then(({ importTopics }) => importTopics),
     openapi: () => import('./openapi.js').then(({ openapi }) => openapi),
-    migrate: () => import('./migrate.js').then(({ migrate }) => migrate),
+    migrate: () => import('./store/migrate.js').then(({ migrate }) => migrate),
   }),
 )
 

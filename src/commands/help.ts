@@ -1,7 +1,7 @@
 /**
  * The help: the list of all commands, and the page of each. No line is wider than a terminal of 80 columns.
  */
-import { environmentName, type Setting, type Settings } from '../settings.js'
+import { environmentName, type Setting, type Settings } from '../settings/table.js'
 import { type Command, settingsOf } from './command.js'
 
 const columnsMax = 80

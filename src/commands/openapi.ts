@@ -1,9 +1,9 @@
 /**
  * `topicd openapi`: prints the description of the API.
  */
-import { describeApi } from '../api/openapi.js'
-import { readConfig } from '../config.js'
-import { version } from '../version.js'
+import { describeApi } from '../api/openapi/openapi.js'
+import { version } from '../base/version.js'
+import { readConfig } from '../settings/config.js'
 import type { Command } from './command.js'
 import { print } from './stdout.js'
 

@@ -2,7 +2,7 @@
  * A progress bar on standard error, for a person at a terminal; without one nothing is shown.
  */
 import { Presets, SingleBar } from 'cli-progress'
-import { progressIn } from '../cluster/control-protocol.js'
+import { progressIn } from '../cluster/control/protocol.js'
 import type { ProgressLine } from '../tools/tool-messages.js'
 
 interface Progress {

@@ -1,12 +1,13 @@
 /**
  * `topicd reload`: has the running service read its settings again and replace its workers, and waits for the end.
  */
-import type { Reloaded } from '../cluster/control-messages.js'
-import { reloadedIn, requestLine } from '../cluster/control-protocol.js'
-import { connectToControl, readLine } from '../cluster/control-socket.js'
-import { readConfig } from '../config.js'
-import { complain, exitCodes, fatal } from '../exit-codes.js'
-import { environmentName } from '../settings.js'
+
+import { complain, exitCodes, fatal } from '../base/exit-codes.js'
+import type { Reloaded } from '../cluster/control/messages.js'
+import { reloadedIn, requestLine } from '../cluster/control/protocol.js'
+import { connectToControl, readLine } from '../cluster/control/socket.js'
+import { readConfig } from '../settings/config.js'
+import { environmentName } from '../settings/table.js'
 import type { Command } from './command.js'
 import { print } from './stdout.js'
 

@@ -1,6 +1,6 @@
 /** `topicd serve`: runs the primary. */
-import { runPrimary } from '../cluster/primary.js'
-import { settingNames } from '../settings.js'
+import { runPrimary } from '../cluster/primary/primary.js'
+import { settingNames } from '../settings/table.js'
 import type { Command } from './command.js'
 
 export const serve: Command = {

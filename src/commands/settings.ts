@@ -4,10 +4,10 @@
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { type Resolution, redactedText, resolveSettings, UsageError } from '../config.js'
-import { complain } from '../exit-codes.js'
+import { complain } from '../base/exit-codes.js'
 import { readCertificate } from '../ops/tls.js'
-import { type SettingName, settingNames } from '../settings.js'
+import { type Resolution, redactedText, resolveSettings, UsageError } from '../settings/config.js'
+import { type SettingName, settingNames } from '../settings/table.js'
 import { aligned } from './columns.js'
 import type { Command } from './command.js'
 import { print } from './stdout.js'

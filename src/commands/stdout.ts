@@ -2,7 +2,7 @@
  * Standard output, for all commands: text that cannot be written is an error with a message that says so. Messages
  * about the command itself go to standard error, not through here.
  */
-import { toolUnreadMsMax } from '../limits.js'
+import { toolUnreadMsMax } from '../settings/limits.js'
 
 /** The reader has gone, such as `head` when it has enough: not a failure, but there is nothing more to do. */
 export class OutputClosed extends Error {}

@@ -2,7 +2,7 @@
  * Bodies that arrive after their headers or in pieces: they are assembled here, within a bound on all bodies that this
  * process holds. A body that arrives with its headers is handled in place and never gets here.
  */
-import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../limits.js'
+import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../settings/limits.js'
 
 /** A request whose body is arriving. */
 export interface Arriving {

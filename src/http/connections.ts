@@ -3,7 +3,7 @@
  * descriptors.
  */
 import { readFileSync } from 'node:fs'
-import { connectionsMax, descriptorsReserved } from '../limits.js'
+import { connectionsMax, descriptorsReserved } from '../settings/limits.js'
 
 /** The most open connections. Further ones are closed as they arrive, which takes a descriptor for a moment. */
 export function connectionsAllowed(): number {

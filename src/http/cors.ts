@@ -6,8 +6,8 @@
  * The API key travels in a header that the page sets, so cookies and other credentials of the browser are never allowed.
  */
 import type { HttpRequest } from 'uWebSockets.js'
+import { everyOrigin, originsOf } from '../settings/origins.js'
 import type { Answer } from './answer.js'
-import { everyOrigin, originsOf } from './origins.js'
 
 /** Headers that an answer carries because of its request's origin. As bytes, which the library copies. */
 export type OriginHeaders = readonly (readonly [name: Uint8Array, value: Uint8Array])[]

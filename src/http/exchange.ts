@@ -8,8 +8,8 @@
  * overwrite costs 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { afterPoll } from '../after-poll.js'
-import { turnMs } from '../turn-clock.js'
+import { afterPoll } from '../base/after-poll.js'
+import { turnMs } from '../base/turn-clock.js'
 import type { Answer, Answered, Cancellation, Route, Service } from './answer.js'
 import type { Arriving } from './body.js'
 import type { Receiver, Responses } from './response.js'

@@ -3,7 +3,7 @@
  * client that sends everything before it reads loses its answer. So the rest of the body is dropped first, for a
  * bounded time. Nothing here reads or sends: requests.ts receives the pieces, response.ts sends the answer.
  */
-import { lingerMsMax, lingerSilenceMsMax } from '../limits.js'
+import { lingerMsMax, lingerSilenceMsMax } from '../settings/limits.js'
 
 /** A request whose body may still be arriving. */
 export interface Incoming {

@@ -10,8 +10,8 @@
  * what its client has sent behind it all the same.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
-import { afterPoll } from '../after-poll.js'
-import { bodyBytesDroppedMax, requestsWaitingMax } from '../limits.js'
+import { afterPoll } from '../base/after-poll.js'
+import { bodyBytesDroppedMax, requestsWaitingMax } from '../settings/limits.js'
 import type { Answer, Refusal, Route, Service } from './answer.js'
 import type { Bodies } from './body.js'
 import type { Cors } from './cors.js'

@@ -10,7 +10,7 @@
  * whose answer does not fit.
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { isAfterPoll } from '../after-poll.js'
+import { isAfterPoll } from '../base/after-poll.js'
 import {
   answerBytesAlwaysMax,
   answerBytesSmallMax,
@@ -19,7 +19,7 @@ import {
   progressBytesMin,
   unreadMsCrowdedMax,
   unreadMsMax,
-} from '../limits.js'
+} from '../settings/limits.js'
 import type { Answer, CloseCause } from './answer.js'
 import { type Headed, writeHead, writeWholeHead } from './head.js'
 import { closeAfterBody, type Incoming } from './linger.js'

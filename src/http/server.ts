@@ -39,7 +39,7 @@
  * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
-import { answerMsMax } from '../limits.js'
+import { answerMsMax } from '../settings/limits.js'
 import type { Answer, Page, PageRequest, Service } from './answer.js'
 import { Bodies } from './body.js'
 import { connectionsAllowed } from './connections.js'

@@ -5,7 +5,7 @@
 import type { Access } from '../auth/access.js'
 import type { Answer, Answered } from '../http/answer.js'
 import type { Logger } from './log.js'
-import { otherRoute } from './request-stats.js'
+import { otherRoute } from './metrics/request-stats.js'
 
 /** Returns the function that logs an answer. */
 export function createAccessLog(log: Logger): (request: Answered<Access>, answer: Answer) => void {

@@ -6,7 +6,7 @@
  * and counted, and the next one that can be is followed by a line with the number of lost lines.
  */
 import { type Logger, pino } from 'pino'
-import { exitCodes } from '../exit-codes.js'
+import { exitCodes } from '../base/exit-codes.js'
 import { StoreError } from '../store/store.js'
 import { onTerminal, print } from './output.js'
 

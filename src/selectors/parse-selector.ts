@@ -17,7 +17,13 @@
  * separator, so that a member's qualifier can precede them; a set within a set is flattened. `?` is split at every
  * slash, even within `\Q…\E`, which then continues to quote in the next segment; no class or group can span a slash.
  */
-import { enginesSizeMax, linearSizeMax, selectorBytesMax, selectorEnginesMax, selectorSizeMax } from '../limits.js'
+import {
+  enginesSizeMax,
+  linearSizeMax,
+  selectorBytesMax,
+  selectorEnginesMax,
+  selectorSizeMax,
+} from '../settings/limits.js'
 import { type Path, parsePath } from '../topics/path.js'
 import { type Budget, type Pattern, readPattern } from './pattern.js'
 import type { SyntaxProblem } from './pattern-syntax.js'

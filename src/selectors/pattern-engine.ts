@@ -9,7 +9,7 @@
  *   the pattern's size. It does not where a capturing group comes first, so one is put around every pattern.
  */
 import { RE2JS, RE2JSException } from 're2js'
-import { automatonBytesMax, automatonResetsMax } from '../limits.js'
+import { automatonBytesMax, automatonResetsMax } from '../settings/limits.js'
 
 /** Whether a pattern matches a text as a whole. */
 export type Test = (text: string) => boolean

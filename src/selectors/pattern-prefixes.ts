@@ -6,7 +6,7 @@
  * the empty one); `unknown` stands for continuations that only an engine can test. Together the prefixes cover every
  * match. When none of them is `unknown`, they ARE the pattern, and no engine is needed.
  */
-import { prefixesMax } from '../limits.js'
+import { prefixesMax } from '../settings/limits.js'
 import type { Ranges } from './character-classes.js'
 import type { Node } from './pattern-node.js'
 import { type PlanningBudget, prefixCost } from './planning-budget.js'

@@ -4,7 +4,7 @@
  * The language is RE2's, with `.` matching every character. The tree provides what an engine does not report: literal
  * prefixes (pattern-prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts).
  */
-import { groupDepthMax, repeatMax } from '../limits.js'
+import { groupDepthMax, repeatMax } from '../settings/limits.js'
 import { CharacterReader } from './pattern-characters.js'
 import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './pattern-cursor.js'
 import {

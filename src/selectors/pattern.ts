@@ -9,7 +9,7 @@
  *
  * A dot matches every character, line feeds included: a topic with an odd name must not escape `.*`.
  */
-import { patternSizeMax } from '../limits.js'
+import { patternSizeMax } from '../settings/limits.js'
 import { codePointMax } from './character-classes.js'
 import { compileLinear, type Test } from './pattern-engine.js'
 import { type Node, rangesOf } from './pattern-node.js'

@@ -2,7 +2,7 @@
  * Full-path patterns: one pattern for the whole path, planned into the ranges of its literal prefixes. Where those are
  * not exact, the compiled pattern is the matcher; it never skips. Pure.
  */
-import { pathBytesMax } from '../limits.js'
+import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
 import { isWithin, type Path, parsePath } from '../topics/path.js'
 import { everyTopic, type KeyRange, keyAfter, mergeRanges, prefixRange, subtreeRange } from '../topics/range.js'

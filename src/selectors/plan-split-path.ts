@@ -4,7 +4,7 @@
  * Leading segments with finitely many texts are multiplied out into prefixes; the next segment narrows those ranges by
  * its literal prefixes. The matcher (split-path-matcher.ts) examines the segments from that one on.
  */
-import { pathBytesMax, patternRangesMax } from '../limits.js'
+import { pathBytesMax, patternRangesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 import { everyTopic, type KeyRange, keyAfterSubtree, mergeRanges, prefixRange } from '../topics/range.js'

@@ -10,7 +10,7 @@
  * charged like a new one, so that a request's answer does not depend on what was planned before.
  */
 import { LRUCache } from 'lru-cache'
-import { automatonBytesMax, planCacheBytesMax, planningUnitsMax } from '../limits.js'
+import { automatonBytesMax, planCacheBytesMax, planningUnitsMax } from '../settings/limits.js'
 import { inOwnMemory, topicRange } from '../topics/range.js'
 import { type Member, parseSelector, patternsIn, type SelectorProblem } from './parse-selector.js'
 import type { Plan } from './plan.js'

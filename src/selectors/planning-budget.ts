@@ -5,7 +5,7 @@
  * A unit is about 0.1 µs of a present core. The costs below were measured for the most expensive cases found, in a
  * process that had just warmed up; `test/selectors/planning-cost` compares them with the time of a plan.
  */
-import { planningUnitsMax } from '../limits.js'
+import { planningUnitsMax } from '../settings/limits.js'
 
 /** A UTF-16 unit of a selector's text. */
 export const textUnitCost = 2

@@ -9,7 +9,7 @@
  *
  * It must be called only for topics inside the plan's ranges, where the base already matches.
  */
-import { pathBytesMax } from '../limits.js'
+import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
 import { everyTopic, keyAfterSubtree } from '../topics/range.js'
 import type { Test } from './pattern-engine.js'

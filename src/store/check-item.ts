@@ -3,7 +3,7 @@
  * records are, and which other records must agree with them, is checked by each engine.
  */
 import { planSelector } from '../selectors/planner.js'
-import type { RemovalPolicy } from '../topics/removal-policy.js'
+import type { RemovalPolicy } from '../topics/removal/policy.js'
 import type { TopicType } from '../topics/topic.js'
 
 /** What is wrong with the item of the topic at `path`, as the end of a sentence; undefined when it is sound. */

@@ -3,7 +3,7 @@
  */
 
 import type { Socket } from 'node:net'
-import { isExclusive, isPostgresAddress, redactAddress } from './address.js'
+import { isExclusive, isPostgresAddress, redactAddress } from '../settings/address.js'
 import { type LmdbOptions, openLmdbReader, openLmdbStore } from './lmdb/open.js'
 import type { PostgresOptions } from './postgres/open.js'
 import type { TopicStore } from './store.js'

@@ -12,11 +12,11 @@
  *
  * Reads return synchronously or with a promise; those of LMDB are synchronous unless a scan needs more than one slice.
  */
-import type { Histogram } from '../histogram.js'
+import type { Histogram } from '../base/histogram.js'
 import type { Plan } from '../selectors/plan.js'
 import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
-import type { RemovalPolicy } from '../topics/removal-policy.js'
+import type { RemovalPolicy } from '../topics/removal/policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 
 export type Awaitable<T> = T | Promise<T>

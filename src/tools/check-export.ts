@@ -1,7 +1,7 @@
 /**
  * The check of an export by itself, without a store: every line is valid, and none is missing.
  */
-import { importLineBytesMax } from '../limits.js'
+import { importLineBytesMax } from '../settings/limits.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
 import { parseImportLine, WrongLine } from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'

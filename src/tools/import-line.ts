@@ -2,8 +2,8 @@
  * One line of an import, parsed completely and checked as far as the line alone allows. The result keeps no view into
  * the bytes that it was parsed from. Nothing here reads the store.
  */
-import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/parse.js'
-import { parseBody } from '../api/parse-body.js'
+import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/bodies/parse.js'
+import { parseBody } from '../api/bodies/parse-body.js'
 import { isProblem } from '../api/problems.js'
 import { Planner } from '../selectors/planner.js'
 import type { Creation, KeyRecord } from '../store/store.js'

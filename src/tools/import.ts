@@ -14,7 +14,7 @@
  * lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
-import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../limits.js'
+import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../settings/limits.js'
 import { writeOne } from '../store/batch.js'
 import type { TopicStore } from '../store/store.js'
 import { waitForSlice } from '../store/time-slices.js'

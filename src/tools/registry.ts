@@ -1,6 +1,6 @@
 /**
  * The tools by the names that requests use. No other file imports all of them. The options of each are in
- * cluster/control-messages.ts.
+ * cluster/control/messages.ts.
  */
 import { backupTool } from './backup.js'
 import { checkTool } from './check.js'

@@ -1,6 +1,6 @@
 /**
  * The type of a tool: work on the whole store that the command line starts. Each tool runs in a process of its own
- * (cluster/tool-process.ts), a child of the service or, while no service runs, of the command line. registry.ts lists
+ * (cluster/tool/tool-process.ts), a child of the service or, while no service runs, of the command line. registry.ts lists
  * the tools.
  */
 import type { TopicStore } from '../store/store.js'

@@ -4,7 +4,7 @@
  * A path is one or more segments joined by `/`; one leading and one trailing `/` are dropped. Paths are compared by
  * their UTF-8 bytes and never normalised to a Unicode form. Stored keys are in key.ts, matching is in selectors/.
  */
-import { pathBytesMax } from '../limits.js'
+import { pathBytesMax } from '../settings/limits.js'
 
 /** A checked path: no empty segment, no U+0000, no lone surrogate, at most `pathBytesMax` bytes of UTF-8. */
 export type Path = string & { readonly brand: 'Path' }

@@ -3,12 +3,12 @@
  * topic.
  *
  * Properties are kept as given, whatever their names. Names such as `__proto__` are valid too, so only own members are
- * ever read. REMOVAL is parsed in parse-removal.ts; the stores apply the properties.
+ * ever read. REMOVAL is parsed in removal/parser.ts; the stores apply the properties.
  */
 import { strict as assert } from 'node:assert'
-import { propertiesBytesMax } from '../limits.js'
-import { parseRemoval } from './parse-removal.js'
-import type { RemovalPolicy } from './removal-policy.js'
+import { propertiesBytesMax } from '../settings/limits.js'
+import { parseRemoval } from './removal/parser.js'
+import type { RemovalPolicy } from './removal/policy.js'
 import type { Properties } from './topic.js'
 
 /** Which property is wrong, and why, as a phrase that follows its name in a message. */

@@ -3,7 +3,7 @@
  * if it is in one.
  */
 import t from 'tap'
-import { valueLevelsMax } from '../../dist/limits.js'
+import { valueLevelsMax } from '../../dist/settings/limits.js'
 import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
 import { exactValues, printable } from '../support/models/exact-values.js'
 import { overStores } from '../support/service/over-stores.js'

@@ -3,7 +3,7 @@
  * values nested deeper than common clients can read. The refusal of an unknown name lists the known ones.
  */
 import t from 'tap'
-import { valueLevelsMax } from '../../dist/limits.js'
+import { valueLevelsMax } from '../../dist/settings/limits.js'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 import { runCommand, startServer } from '../support/service/server.js'

@@ -3,10 +3,10 @@
  * JSON of a body comes before that.
  */
 import t from 'tap'
-import { parseAdd, parseAddAndSet, parseRemove, parseSet } from '../../dist/api/parse.js'
-import { parseBatch } from '../../dist/api/parse-batch.js'
-import { parseFetch } from '../../dist/api/parse-fetch.js'
-import { propertiesMax, valueLevelsMax } from '../../dist/limits.js'
+import { parseAdd, parseAddAndSet, parseRemove, parseSet } from '../../dist/api/bodies/parse.js'
+import { parseBatch } from '../../dist/api/bodies/parse-batch.js'
+import { parseFetch } from '../../dist/api/bodies/parse-fetch.js'
+import { propertiesMax, valueLevelsMax } from '../../dist/settings/limits.js'
 import { seededRandom } from '../support/random.js'
 
 const parsers: Readonly<Record<string, (bytes: Buffer) => unknown>> = {

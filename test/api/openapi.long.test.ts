@@ -6,7 +6,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
-import { type Example, examples } from '../../dist/api/openapi-examples.js'
+import { type Example, examples } from '../../dist/api/openapi/openapi-examples.js'
 import { present } from '../support/elements.js'
 import { get } from '../support/service/metrics.js'
 import { runCommand, startServer } from '../support/service/server.js'

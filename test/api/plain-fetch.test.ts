@@ -1,7 +1,7 @@
 /** The fast reader of a fetch body gives what the full parser gives, or leaves the body to it. */
 import t from 'tap'
-import { parseBody } from '../../dist/api/parse-body.js'
-import { readPlainFetch } from '../../dist/api/plain-fetch.js'
+import { parseBody } from '../../dist/api/bodies/parse-body.js'
+import { readPlainFetch } from '../../dist/api/bodies/plain-fetch.js'
 import { isProblem } from '../../dist/api/problems.js'
 import { fetchShape } from '../../dist/validators.js'
 import { seededRandom } from '../support/random.js'

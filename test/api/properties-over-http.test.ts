@@ -2,7 +2,7 @@
  * Topic properties over the routes: which are refused, which match an existing topic, and what they do.
  */
 import t from 'tap'
-import { propertiesMax } from '../../dist/limits.js'
+import { propertiesMax } from '../../dist/settings/limits.js'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 

@@ -19,7 +19,9 @@ function exists(path: string, name: string): boolean {
   const [tree = ''] = path.split('/')
   const fromRoot = name.replace(/^dist\//, 'src/').replace(/^dist-/, '')
   const names = [fromRoot, fromRoot.replace(/\.js$/, '.ts')]
-  return [dirname(path), tree, 'src', '.'].some((folder) => names.some((name) => isFile(join(folder, name))))
+  return [dirname(path), dirname(dirname(path)), tree, 'src', '.'].some((folder) =>
+    names.some((name) => isFile(join(folder, name))),
+  )
 }
 
 /** The missing files that a file's comments name. */
@@ -40,7 +42,7 @@ t.test('comments name files that exist', (t) => {
 t.test('a planted comment that names a missing file is found', (t) => {
   const planted = parse(
     'src/http/planted.ts',
-    `/** As server.ts, ops/metrics.ts, README.md and test/support/run.ts say, in gone.ts and topics/gone.js, uWebSockets.js. */
+    `/** As server.ts, ops/metrics/metrics.ts, README.md and test/support/run.ts say, in gone.ts and topics/gone.js, uWebSockets.js. */
 const text = 'neverWas.ts' // and main.ts, with dist/main.js; not ops/server.ts
 export function f(/* in lost.mjs */) {}`,
   )

@@ -26,6 +26,11 @@ function loadsOf(file: string): string[] {
   )
 }
 
+/** No room imports one that comes after it. */
+function oneWay(base: string, rooms: readonly string[]): (readonly [string, readonly string[]])[] {
+  return rooms.map((room, i) => [`${base}${room}/`, rooms.slice(i + 1).map((later) => `${base}${later}/`)])
+}
+
 /** A file whose path begins with the first text imports nothing whose path or name begins with one of the second. */
 const forbidden: readonly (readonly [string, readonly string[]])[] = [
   [
@@ -40,7 +45,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
       'ops/',
       'tools/',
       'commands/',
-      'config',
+      'settings/config',
       'node:fs',
       'node:net',
     ],
@@ -58,33 +63,78 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
       'ops/',
       'tools/',
       'commands/',
-      'config',
-      'limits',
+      'settings/',
       'validators',
       'node:',
     ],
   ],
   [
     'selectors/',
-    ['store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'node:fs', 'node:net'],
+    [
+      'store/',
+      'http/',
+      'api/',
+      'auth/',
+      'cluster/',
+      'ops/',
+      'tools/',
+      'commands/',
+      'settings/config',
+      'node:fs',
+      'node:net',
+    ],
   ],
-  ['store/', ['http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
+  ['store/', ['http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/config']],
   ['store/lmdb/', ['store/postgres/']],
   ['store/postgres/', ['store/lmdb/']],
-  ['http/', ['topics/', 'selectors/', 'store/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
-  ['auth/', ['http/', 'api/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config']],
-  ['api/', ['cluster/', 'ops/', 'tools/', 'commands/', 'config', 'store/lmdb/', 'store/postgres/']],
+  ...oneWay('store/lmdb/', ['environment', 'read', 'write', 'removal', 'file']),
+  ...oneWay('store/postgres/', ['sql', 'connection', 'read', 'write', 'removal']),
+  ...oneWay('cluster/', ['control', 'worker', 'primary']),
+  ...oneWay('cluster/', ['control', 'writer', 'primary']),
+  ...oneWay('cluster/', ['control', 'tool', 'primary']),
+  ['base/', ['settings/', 'topics/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/']],
+  ['settings/', ['topics/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/']],
+  [
+    'http/',
+    ['topics/', 'selectors/', 'store/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/config'],
+  ],
+  ['auth/', ['http/', 'api/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/config']],
+  ['api/', ['cluster/', 'ops/', 'tools/', 'commands/', 'settings/config', 'store/lmdb/', 'store/postgres/']],
   ['ops/', ['tools/', 'cluster/', 'commands/']],
   ['tools/', ['cluster/', 'commands/']],
   ['cluster/', ['commands/']],
   [
     'web/',
-    ['topics/', 'selectors/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config'],
+    [
+      'topics/',
+      'selectors/',
+      'store/',
+      'http/',
+      'api/',
+      'auth/',
+      'cluster/',
+      'ops/',
+      'tools/',
+      'commands/',
+      'settings/config',
+    ],
   ],
   // What runs in a browser. Types alone may come from the API.
   [
     'console/',
-    ['node:', 'selectors/', 'store/', 'http/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'config', 'web/'],
+    [
+      'node:',
+      'selectors/',
+      'store/',
+      'http/',
+      'auth/',
+      'cluster/',
+      'ops/',
+      'tools/',
+      'commands/',
+      'settings/config',
+      'web/',
+    ],
   ],
 ]
 
@@ -138,8 +188,8 @@ function reached(
 }
 
 t.test('the primary loads nothing that could open a store', (t) => {
-  const loaded = [...reached('cluster/primary.ts', loadsOf)]
-  t.ok(loaded.includes('cluster/workers.ts'), 'the search follows imports')
+  const loaded = [...reached('cluster/primary/primary.ts', loadsOf)]
+  t.ok(loaded.includes('cluster/primary/workers.ts'), 'the search follows imports')
   t.strictSame(
     loaded.filter((file) => /^store\/(lmdb|postgres|open)/.test(file)),
     [],
@@ -148,7 +198,7 @@ t.test('the primary loads nothing that could open a store', (t) => {
 })
 
 t.test('the validators, which every layer may load, load no file of src/', (t) => {
-  t.ok(loadsOf('api/parse.ts').includes('validators.ts'), 'api/parse.ts loads them')
+  t.ok(loadsOf('api/bodies/parse.ts').includes('validators.ts'), 'api/bodies/parse.ts loads them')
   t.strictSame(loadsOf('validators.ts'), [])
   t.end()
 })
@@ -160,7 +210,7 @@ const isOfClient = (file: string): boolean => file.startsWith('client/')
  * takes nothing but types from others.
  */
 function clientViolations(imports: (file: string) => readonly string[], loads: (file: string) => readonly string[]) {
-  const typesFrom = ['api/answers.ts', 'api/bodies.ts', 'topics/topic.ts']
+  const typesFrom = ['api/answers.ts', 'api/bodies/bodies.ts', 'topics/topic.ts']
   return files.flatMap((file) => {
     const banned = isOfClient(file)
       ? [
@@ -173,7 +223,7 @@ function clientViolations(imports: (file: string) => readonly string[], loads: (
 }
 
 t.test('the client is on its own: it loads no other file, no package, and nothing of Node.js', (t) => {
-  t.ok(importsIn('client/wire.ts').includes('api/bodies.ts'), 'it takes types')
+  t.ok(importsIn('client/wire.ts').includes('api/bodies/bodies.ts'), 'it takes types')
   t.strictSame(clientViolations(importsIn, loadsOf), [])
   const plant =
     (planted: Readonly<Record<string, string>>, of: (file: string) => readonly string[]) => (file: string) =>
@@ -181,12 +231,12 @@ t.test('the client is on its own: it loads no other file, no package, and nothin
   t.strictSame(
     clientViolations(
       plant({ 'api/fetch.ts': 'client/item.ts', 'client/item.ts': 'node:buffer' }, importsIn),
-      plant({ 'client/wire.ts': 'api/bodies.ts' }, loadsOf),
+      plant({ 'client/wire.ts': 'api/bodies/bodies.ts' }, loadsOf),
     ),
     [
       'api/fetch.ts imports client/item.ts',
       'client/item.ts imports node:buffer',
-      'client/wire.ts imports api/bodies.ts',
+      'client/wire.ts imports api/bodies/bodies.ts',
     ],
     'planted imports are found',
   )

@@ -109,9 +109,9 @@ t.test('a service of an earlier version, which knows no rotation, is named at on
   const directory = t.testdir()
   const program = patchedProgram(
     directory,
-    'cluster/control-protocol.js',
-    `import { parseRequest as sound } from './sound-control-protocol.js'
-export * from './sound-control-protocol.js'
+    'cluster/control/protocol.js',
+    `import { parseRequest as sound } from './sound-protocol.js'
+export * from './sound-protocol.js'
 export function parseRequest(line) {
   const request = sound(line)
   const isNew = request.question?.about === 'rotateKey' || request.question?.record?.rate !== undefined

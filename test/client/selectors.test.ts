@@ -1,8 +1,8 @@
 /** The client's selectors match exactly the paths that they name, whatever characters those contain. */
 import t from 'tap'
 import { anyOf, descendants, subtree, topic } from '../../dist/client/selectors.js'
-import { pathBytesMax } from '../../dist/limits.js'
 import { planSelector } from '../../dist/selectors/planner.js'
+import { pathBytesMax } from '../../dist/settings/limits.js'
 import { encodeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import { type Random, seededRandom } from '../support/random.js'

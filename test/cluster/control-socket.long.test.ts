@@ -10,7 +10,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
-import { connectToControl } from '../../dist/cluster/control-socket.js'
+import { connectToControl } from '../../dist/cluster/control/socket.js'
 import { first } from '../support/elements.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer, until } from '../support/service/server.js'
@@ -18,13 +18,13 @@ import { tied } from '../support/tied.js'
 
 t.setTimeout(180_000)
 
-/** The longest first line that is read, as src/cluster/control-socket.ts has it. */
+/** The longest first line that is read, as src/cluster/control/socket.ts has it. */
 const requestBytesMax = 1024 * 1024
 
-/** Connections whose request has not been read yet, as src/cluster/control-socket.ts has it. */
+/** Connections whose request has not been read yet, as src/cluster/control/socket.ts has it. */
 const waitingMax = 64
 
-/** All connections, as src/cluster/control-socket.ts has it. */
+/** All connections, as src/cluster/control/socket.ts has it. */
 const connectionsMax = 256
 
 const server = await startServer(t, { workers: 2 })

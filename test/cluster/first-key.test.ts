@@ -2,8 +2,8 @@
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { makeFirstKey } from '../../dist/cluster/first-key.js'
 import type { Question } from '../../dist/cluster/messages.js'
+import { makeFirstKey } from '../../dist/cluster/primary/first-key.js'
 
 interface Key {
   readonly name: string

@@ -88,7 +88,7 @@ await t.test('a changed setting that needs a restart is named', async (t) => {
 
 await t.test('with another build on disk', async (t) => {
   const directory = t.testdir()
-  const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
+  const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
 
   await t.test('it prints the version of the new workers, and that the primary keeps its own', async (t) => {
@@ -101,7 +101,7 @@ await t.test('with another build on disk', async (t) => {
 
   await t.test('it fails if a new worker does not start, and the old workers keep serving', async (t) => {
     const before = server.workerPids()
-    writeFileSync(join(dirname(program), 'cluster/worker.js'), 'process.exit(21)\n')
+    writeFileSync(join(dirname(program), 'cluster/worker/worker.js'), 'process.exit(21)\n')
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 1)
     t.equal(stdout, '')
@@ -125,12 +125,12 @@ export class WriterLife extends SoundLife {
 
 await t.test('with another build of the writer on disk', async (t) => {
   const directory = t.testdir()
-  const program = patchedProgram(directory, 'version.js', 'export * from "./sound-version.js"\n')
+  const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
   const writes = async (t: Test): Promise<void> => {
     t.equal((await server.post('addAndSet', { path: 'a', value: 1 })).status, 200, 'it writes')
   }
-  const writerFile = join(dirname(program), 'cluster/writer.js')
+  const writerFile = join(dirname(program), 'cluster/writer/writer.js')
   const sound = readFileSync(writerFile)
 
   await t.test('it fails if the new writer does not start, and the old one writes', async (t) => {
@@ -147,7 +147,7 @@ await t.test('with another build of the writer on disk', async (t) => {
   })
 
   await t.test('it fails if the new writer ends soon, and one of the former build writes', async (t) => {
-    replaceModule(program, 'cluster/writer-life.js', shortLived)
+    replaceModule(program, 'cluster/writer/writer-life.js', shortLived)
     const workers = server.workerPids()
     const { code, stderr } = await server.command('reload')
     t.equal(code, 1)

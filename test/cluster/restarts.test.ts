@@ -1,6 +1,6 @@
 /** When a worker that died is replaced, and when the service gives up. */
 import t from 'tap'
-import { failedStartsMax, RestartPolicy, youngMs } from '../../dist/cluster/restarts.js'
+import { failedStartsMax, RestartPolicy, youngMs } from '../../dist/cluster/primary/restarts.js'
 
 t.test('a worker that served for long is replaced at once, one that died young a little later', (t) => {
   const policy = new RestartPolicy()

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
-import { ToolConnection } from '../../dist/cluster/tool-connection.js'
+import { ToolConnection } from '../../dist/cluster/tool/tool-connection.js'
 
 /** More than the kernel keeps for a connection. */
 const inputBytes = 32 * 1024 * 1024

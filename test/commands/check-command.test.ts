@@ -1,7 +1,7 @@
 /** `topicd check --json`: output for programs. */
 import { join } from 'node:path'
 import t from 'tap'
-import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import type { Path } from '../../dist/topics/path.js'
 import { runCommand } from '../support/service/server.js'
 

@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { helpHint, runCommand as runWords, textFor } from '../../dist/commands/dispatch.js'
-import { UsageError } from '../../dist/config.js'
-import { environmentName, settingTable } from '../../dist/settings.js'
+import { UsageError } from '../../dist/settings/config.js'
+import { environmentName, settingTable } from '../../dist/settings/table.js'
 import { runCommand } from '../support/service/server.js'
 
 /** The commands, as they are called. */

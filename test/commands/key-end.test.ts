@@ -1,7 +1,7 @@
 /** When a key or a replaced token ends, as it is written on the command line. */
 import t from 'tap'
-import { parseEnd, parseGrace, shownTime } from '../../dist/commands/key-end.js'
-import { keyEndMsMax } from '../../dist/limits.js'
+import { parseEnd, parseGrace, shownTime } from '../../dist/commands/keys/key-end.js'
+import { keyEndMsMax } from '../../dist/settings/limits.js'
 
 const nowMs = Date.parse('2026-06-01T12:00:00Z')
 

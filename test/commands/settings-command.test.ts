@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { settingTable } from '../../dist/settings.js'
+import { settingTable } from '../../dist/settings/table.js'
 import { cleanEnv, mainFile, runCommand } from '../support/service/server.js'
 
 t.test('settings prints every setting, its value and its source', async (t) => {

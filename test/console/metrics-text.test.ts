@@ -1,8 +1,8 @@
 /** The page's reader of metrics: every form of a line, and everything that the page needs in what a service reports. */
 import t from 'tap'
+import { version } from '../../dist/base/version.js'
 import { parseMetricsText } from '../../dist/console/service/metrics-text.js'
 import { readingOf } from '../../dist/console/service/reading.js'
-import { version } from '../../dist/version.js'
 import { metricsText } from '../../dist-scripts/metric-table.js'
 
 t.test('samples are found by name, with their labels', (t) => {

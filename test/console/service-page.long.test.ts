@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { version } from '../../dist/version.js'
+import { version } from '../../dist/base/version.js'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { checkAccessibility, openWatched, type Watched } from '../support/browser/console.js'
 import { first } from '../support/elements.js'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { problemTable } from '../../dist/api/problems.js'
-import { environmentName, settingTable } from '../../dist/settings.js'
+import { environmentName, settingTable } from '../../dist/settings/table.js'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
 

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { writerSendsMax } from '../../dist/limits.js'
+import { writerSendsMax } from '../../dist/settings/limits.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { startServer } from '../support/service/server.js'
 
@@ -17,7 +17,7 @@ export function putItem(tree, path, ...rest) {
 }
 `
 
-const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/slab.js', poisoned)
+const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/write/slab.js', poisoned)
 
 t.test('nothing of a batch that fails half-way is there', async (t) => {
   const server = await startServer(t, { program })

@@ -6,7 +6,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { writerSendsMax } from '../../dist/limits.js'
+import { writerSendsMax } from '../../dist/settings/limits.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { scrape } from '../support/service/metrics.js'
@@ -72,7 +72,11 @@ export function openEnvironment(directory, ...rest) {
 `
 
 t.test('a write that was committed by a writer that then failed is answered as it was carried out', async (t) => {
-  const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/environment.js', failingAfterCommit)
+  const program = patchedProgram(
+    join(t.testdir(), 'program'),
+    'store/lmdb/environment/environment.js',
+    failingAfterCommit,
+  )
   const server = await startServer(t, { program, dataDir: join(t.testdirName, 'db') })
   writeFileSync(join(server.dataDir, 'failing'), '')
   const created = await server.post('addAndSet', { path: 'created', value: 1 })
@@ -92,7 +96,11 @@ const failingBeforeCommit = failingAfterCommit
   .replace('isFirst = false', 'isFirst = false\n      environment.transact(callback)')
 
 t.test('a write that every writer fails to commit has an unknown outcome', async (t) => {
-  const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/environment.js', failingBeforeCommit)
+  const program = patchedProgram(
+    join(t.testdir(), 'program'),
+    'store/lmdb/environment/environment.js',
+    failingBeforeCommit,
+  )
   const server = await startServer(t, { program, dataDir: join(t.testdirName, 'db') })
   await server.post('addAndSet', { path: 'kept', value: 1 })
   writeFileSync(join(server.dataDir, 'failing'), '')

@@ -11,7 +11,7 @@ import type { Load } from '../support/load/load.js'
 
 t.setTimeout(120_000)
 
-const program = patchedProgram(join(t.testdir(), 'faulty'), 'store/lmdb/commits.js', hastyCommits)
+const program = patchedProgram(join(t.testdir(), 'faulty'), 'store/lmdb/write/commits.js', hastyCommits)
 
 await t.test('a build that acknowledges writes before they are committed is caught', async (t) => {
   const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000

@@ -19,8 +19,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { openEnvironment } from '../../dist/store/lmdb/environment.js'
-import { examine } from '../../dist/store/lmdb/preflight.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
+import { examine } from '../../dist/store/lmdb/environment/preflight.js'
 import { runCommand } from '../support/service/server.js'
 import { makeDirectory } from '../support/stores/store.js'
 
@@ -275,7 +275,7 @@ await t.test('files that this process may not use are refused with their owner a
     for (const path of [store, topics]) chmodSync(path, 0o777)
     for (const path of ['lock.mdb', 'data.mdb'])
       chmodSync(join(topics, path), path === name ? (isRoot ? 0o600 : 0o000) : 0o666)
-    const script = `import { examine } from ${JSON.stringify(join(import.meta.dirname, '../../dist/store/lmdb/preflight.js'))}
+    const script = `import { examine } from ${JSON.stringify(join(import.meta.dirname, '../../dist/store/lmdb/environment/preflight.js'))}
       examine(${JSON.stringify(dataFile(store))})`
     const user = isRoot ? { uid: nobody, gid: nobody } : {}
     const { status, stderr, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {

@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { flush } from '../../dist/store/lmdb/files.js'
+import { flush } from '../../dist/store/lmdb/environment/files.js'
 import { at } from '../support/elements.js'
 import { hastyCommits } from '../support/faults/hasty-commits.js'
 import { patchedProgram } from '../support/faults/patched.js'
@@ -251,7 +251,7 @@ t.test('power cuts lose nothing that was acknowledged', { skip: whyNoPowerCuts()
 /** Builds that lose what they acknowledged, by what they do. */
 const hasty: Readonly<Record<string, readonly [file: string, code: string]>> = {
   'does not wait for the disk': [
-    'store/lmdb/environment.js',
+    'store/lmdb/environment/environment.js',
     `import { openEnvironment as openSoundEnvironment } from './sound-environment.js'
 export * from './sound-environment.js'
 
@@ -260,7 +260,7 @@ export function openEnvironment(directory) {
 }
 `,
   ],
-  'acknowledges before it commits': ['store/lmdb/commits.js', hastyCommits],
+  'acknowledges before it commits': ['store/lmdb/write/commits.js', hastyCommits],
 }
 
 for (const [what, [file, code]] of Object.entries(hasty)) {

@@ -182,7 +182,11 @@ async function openOften(
 }
 
 t.test('no other process commits during an opening, and no acknowledged write is lost', async (t) => {
-  const program = patchedProgram(join(t.testdir(), 'measured'), 'store/lmdb/environment.js', measuredOpening)
+  const program = patchedProgram(
+    join(t.testdir(), 'measured'),
+    'store/lmdb/environment/environment.js',
+    measuredOpening,
+  )
   await t.test('with the pause', async (t) => {
     const endMs = performance.now() + seconds * 1000
     const isOver = (openings: readonly number[]): boolean => performance.now() > endMs && openings.length >= openingsMin
@@ -196,8 +200,12 @@ t.test('no other process commits during an opening, and no acknowledged write is
 })
 
 t.test('without the pause other processes commit during openings, so the hazard is real', async (t) => {
-  const program = patchedProgram(join(t.testdir(), 'unpaused'), 'store/lmdb/environment.js', measuredOpening)
-  replaceModule(program, 'cluster/store-opening.js', openingWithoutPause)
+  const program = patchedProgram(
+    join(t.testdir(), 'unpaused'),
+    'store/lmdb/environment/environment.js',
+    measuredOpening,
+  )
+  replaceModule(program, 'cluster/primary/store-opening.js', openingWithoutPause)
   await t.test('the control', async (t) => {
     // Such a store may do anything afterwards, so it is not read or checked, and the service is killed.
     const unsound = { program, check: false, exitCode: undefined }

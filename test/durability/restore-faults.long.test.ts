@@ -82,7 +82,7 @@ await t.test('a power cut leaves no store or the whole one', { skip: whyNoPowerC
 })
 
 await t.test('a build that flushes nothing says that it is done too early', { skip: whyNoPowerCuts() }, async (t) => {
-  const module = 'store/lmdb/files.js'
+  const module = 'store/lmdb/environment/files.js'
   const text = readFileSync(join(dirname(mainFile), module), 'utf8')
   const hasty = text.replace('fsyncSync(descriptor);', '')
   t.not(hasty, text)

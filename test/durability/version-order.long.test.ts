@@ -100,7 +100,7 @@ t.test('no version goes back or is given twice', async (t) => {
   const directory = t.testdir()
   const file = join(directory, 'set-back-ms')
   writeFileSync(file, '0')
-  const program = patchedProgram(join(directory, 'program'), 'store/clock.js', clockSetBackBy(file))
+  const program = patchedProgram(join(directory, 'program'), 'base/clock.js', clockSetBackBy(file))
   const dataDir = join(directory, 'db')
   const versions = new Versions()
   let token: string | undefined

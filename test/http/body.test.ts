@@ -1,7 +1,7 @@
 /** Bodies that arrive in pieces are assembled byte for byte, within a bound on all bodies. */
 import t from 'tap'
 import { type Arriving, Bodies } from '../../dist/http/body.js'
-import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../../dist/limits.js'
+import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../../dist/settings/limits.js'
 
 const arriving = (): Arriving => ({ kept: undefined, keptBytes: 0 })
 

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { originsMax } from '../../dist/limits.js'
+import { originsMax } from '../../dist/settings/limits.js'
 import { present } from '../support/elements.js'
 import { beginDrain } from '../support/service/drain.js'
 import type { RawAnswer } from '../support/service/raw.js'

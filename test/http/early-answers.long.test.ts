@@ -19,7 +19,7 @@ const bodyBytesMax = 4096
 /** What such a client sends before it reads. */
 const sentBytes = 2 * 1024 * 1024
 
-/** How long a connection stays open after its answer, as in src/limits.ts. */
+/** How long a connection stays open after its answer, as in src/settings/limits.ts. */
 const silenceMs = 1000
 const lingerMs = 10_000
 

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import t from 'tap'
-import { settingTable } from '../../dist/settings.js'
+import { settingTable } from '../../dist/settings/table.js'
 import { type Server, startServer } from '../support/service/server.js'
 
 const largest = settingTable['body-bytes-max'].max

@@ -197,7 +197,7 @@ await t.test(
   'a reload that has replaced the workers succeeds, though the certificate vanishes',
   { skip },
   async (t) => {
-    const program = patchedProgram(t.testdir(), 'cluster/workers.js', removingCertificate)
+    const program = patchedProgram(t.testdir(), 'cluster/primary/workers.js', removingCertificate)
     const { child, ended, logged } = await serveTls(t, 'vanishing', program)
     await logged('listening')
     child.kill('SIGHUP')

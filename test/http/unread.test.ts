@@ -14,7 +14,7 @@ import {
   pageBytesMaxMax,
   unreadMsCrowdedMax,
   unreadMsMax,
-} from '../../dist/limits.js'
+} from '../../dist/settings/limits.js'
 import { seededRandom } from '../support/random.js'
 
 const mebibyte = 1024 * 1024

@@ -92,7 +92,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
 
   const diskSettings = settingsOf('disk')
   const disk = await start('disk', { flags: ['--settings', diskSettings] })
-  const program = patchedProgram(join(directory, 'build'), 'version.js', 'export * from "./sound-version.js"\n')
+  const program = patchedProgram(join(directory, 'build'), 'base/version.js', 'export * from "./sound-version.js"\n')
   const crew = await start('crew', { program, workers: 2 })
   const crowd = await start('crowd', { descriptorsMax: 240 })
   const slow = await start('slow')

@@ -31,7 +31,7 @@ export function backup(copy, ...rest) {
 }
 `
 
-const program = patchedProgram(join(directory, 'patched'), 'store/lmdb/backup.js', slowCopy)
+const program = patchedProgram(join(directory, 'patched'), 'store/lmdb/file/backup.js', slowCopy)
 
 async function copying(file: string): Promise<void> {
   await until('the copy has begun', async () => existsSync(join(`${file}.partial`, 'topics', 'data.mdb')) || undefined)

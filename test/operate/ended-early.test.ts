@@ -14,7 +14,7 @@ const directory = t.testdir()
 /** How Node.js ends when it cannot start a thread, without the stacks that it prints. */
 const dies = "process.kill(process.pid, 'SIGABRT')\n"
 
-const program = patchedProgram(directory, 'cluster/tool-process.js', dies)
+const program = patchedProgram(directory, 'cluster/tool/tool-process.js', dies)
 
 t.test('without a service, the command says that its process did nothing', async (t) => {
   const data = join(directory, 'alone')
@@ -35,7 +35,7 @@ t.test('beside a service, the command and the log say that the process did nothi
   const { code, stderr } = await server.command('check')
   t.equal(code, 1)
   t.match(stderr, said)
-  writeFileSync(join(dirname(program), 'cluster/worker.js'), dies)
+  writeFileSync(join(dirname(program), 'cluster/worker/worker.js'), dies)
   const reloaded = await server.command('reload')
   t.equal(reloaded.code, 1)
   t.match(reloaded.stderr, said)

@@ -119,7 +119,7 @@ await t.test('beside a service, an interrupted export releases its snapshot', { 
 await t.test('beside a service, an export that is not read ends by itself', { timeout: 120_000 }, async (t) => {
   const program = patchedProgram(
     join(directory, 'patched'),
-    'limits.js',
+    'settings/limits.js',
     `export * from './sound-limits.js'\nexport const toolUnreadMsMax = 1000\n`,
   )
   const server = await steadyServer(t, program)

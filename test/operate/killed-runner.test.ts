@@ -43,7 +43,7 @@ t.test('it never ends', async (t) => {
   await startBrowser(t)
   await Machine.boot(t)
   spawn(...tied(process.execPath, [mainFile, 'import', '--data', server.dataDir]), { stdio: ['pipe', 'ignore', 'inherit'] })
-  const isTool = (pid) => commandLine(pid).includes('/cluster/tool-process.js')
+  const isTool = (pid) => commandLine(pid).includes('/cluster/tool/tool-process.js')
   await until('the tool', async () => childrenOf(server.pid).some(isTool) || undefined)
   console.log('# READY')
   await new Promise((resolve) => setTimeout(resolve, 600_000))

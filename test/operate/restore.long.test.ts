@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path'
 import { open } from 'lmdb'
 import t from 'tap'
-import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { runCommand, type Server, startServer } from '../support/service/server.js'
 
 const directory = t.testdir()

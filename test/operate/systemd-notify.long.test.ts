@@ -6,7 +6,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { version } from '../../dist/version.js'
+import { version } from '../../dist/base/version.js'
 import { first } from '../support/elements.js'
 import { get } from '../support/service/metrics.js'
 import { startServer, until } from '../support/service/server.js'

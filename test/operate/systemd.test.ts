@@ -5,19 +5,19 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readConfig } from '../../dist/config.js'
-import { exitCodes } from '../../dist/exit-codes.js'
-import { environmentName, settingTable } from '../../dist/settings.js'
+import { exitCodes } from '../../dist/base/exit-codes.js'
+import { readConfig } from '../../dist/settings/config.js'
+import { environmentName, settingTable } from '../../dist/settings/table.js'
 import { startServer } from '../support/service/server.js'
 
 const shipped = (name: string): string => join(import.meta.dirname, '../../systemd', name)
 
 const drainMs = Number(settingTable['drain-ms'].default)
 
-/** The grace after the drain time-out, before SIGKILL: src/cluster/workers.ts. */
+/** The grace after the drain time-out, before SIGKILL: src/cluster/primary/workers.ts. */
 const drainGraceMs = 3000
 
-/** The most tools at once: src/cluster/control-requests.ts. */
+/** The most tools at once: src/cluster/primary/control-requests.ts. */
 const toolsMax = 8
 
 /** The most threads of a process, as the unit's comment counts them. */

@@ -1,6 +1,6 @@
 /** Which bucket of a histogram counts a value: that of the first bound not below it, or the last bucket. */
 import t from 'tap'
-import { createHistogram, secondsBounds } from '../../dist/histogram.js'
+import { createHistogram, secondsBounds } from '../../dist/base/histogram.js'
 
 t.test('values are counted at the first bound that they do not exceed', (t) => {
   const histogram = createHistogram([1, 2, 5])

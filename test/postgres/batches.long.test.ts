@@ -76,7 +76,7 @@ t.test('readers on both hosts see whole batches', options, async (t) => {
 })
 
 t.test('readers beside batches in two halves see parts', options, async (t) => {
-  const program = patchedProgram(join(t.testdir(), 'halved'), 'store/postgres/batches.js', halvedBatches)
+  const program = patchedProgram(join(t.testdir(), 'halved'), 'store/postgres/write/batches.js', halvedBatches)
   await t.test('under load', async (t) => {
     const hosts = await startHosts(t, program)
     const { faults, pages, batches } = await watchSubtrees(at(hosts, 0), hosts, 60)

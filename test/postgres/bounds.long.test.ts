@@ -145,7 +145,7 @@ await t.test(
 
 /** The program with a tenth of the time that a reader's session may be idle within a transaction, which is a minute. */
 function impatientProgram(directory: string): string {
-  const file = 'store/postgres/connections.js'
+  const file = 'store/postgres/connection/connections.js'
   const text = readFileSync(join(dirname(mainFile), file), 'utf8')
   const limit = 'idleMsMax: 60_000'
   assert(text.includes(limit), `${file} has ${limit}`)

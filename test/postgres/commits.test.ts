@@ -1,8 +1,8 @@
 /** How the writes of a statement are counted, with an engine of the test's own. */
 import t from 'tap'
-import type { RequestGroup } from '../../dist/store/postgres/batcher.js'
-import { Commits } from '../../dist/store/postgres/commits.js'
-import type { WriteRequest } from '../../dist/store/postgres/write-requests.js'
+import type { RequestGroup } from '../../dist/store/postgres/connection/batcher.js'
+import { Commits } from '../../dist/store/postgres/write/commits.js'
+import type { WriteRequest } from '../../dist/store/postgres/write/write-requests.js'
 
 const plain = { name: 'write', text: '' }
 const statement = { plain, logged: plain }

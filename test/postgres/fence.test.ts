@@ -3,8 +3,8 @@
  * reads that wait when it begins.
  */
 import t from 'tap'
-import { createFencedRead } from '../../dist/store/postgres/fence.js'
-import type { Statement } from '../../dist/store/postgres/statement.js'
+import { createFencedRead } from '../../dist/store/postgres/connection/fence.js'
+import type { Statement } from '../../dist/store/postgres/sql/statement.js'
 import { StoreError } from '../../dist/store/store.js'
 
 const statement: Statement<{ value: string }> = { name: 'any', text: '' }

@@ -4,9 +4,9 @@
  */
 
 import t from 'tap'
-import { type Engine, NoSlot } from '../../dist/store/postgres/engine.js'
-import { Pool } from '../../dist/store/postgres/pool.js'
-import type { Session } from '../../dist/store/postgres/session.js'
+import { type Engine, NoSlot } from '../../dist/store/postgres/connection/engine.js'
+import { Pool } from '../../dist/store/postgres/connection/pool.js'
+import type { Session } from '../../dist/store/postgres/connection/session.js'
 import { StoreError } from '../../dist/store/store.js'
 import { at } from '../support/elements.js'
 

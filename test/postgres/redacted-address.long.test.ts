@@ -1,7 +1,7 @@
 /** No password of a PostgreSQL address is ever shown, in the log or in a message, however the address is written. */
 import { join } from 'node:path'
 import t from 'tap'
-import { addressProblem, redactAddress } from '../../dist/store/address.js'
+import { addressProblem, redactAddress } from '../../dist/settings/address.js'
 import { runCommand, startServer } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 

@@ -1,9 +1,9 @@
 /** A transaction of several statements, on a session that is simulated: what it sends, and what its failures mean. */
 import t from 'tap'
-import { Defect } from '../../dist/store/postgres/failures.js'
-import type { Session } from '../../dist/store/postgres/session.js'
-import type { Statement } from '../../dist/store/postgres/statement.js'
-import { type Statements, Transaction } from '../../dist/store/postgres/transaction.js'
+import { Defect } from '../../dist/store/postgres/connection/failures.js'
+import type { Session } from '../../dist/store/postgres/connection/session.js'
+import { type Statements, Transaction } from '../../dist/store/postgres/connection/transaction.js'
+import type { Statement } from '../../dist/store/postgres/sql/statement.js'
 
 const update: Statement<never> = { name: 'update', text: 'update' }
 

@@ -2,6 +2,9 @@
  * Selector texts are parsed into values; the problem of an invalid one gives the position of the wrong character.
  */
 import t from 'tap'
+import { parseSelector as parseWithin } from '../../dist/selectors/parse-selector.js'
+import { planSelector } from '../../dist/selectors/planner.js'
+import { PlanningBudget } from '../../dist/selectors/planning-budget.js'
 import {
   enginesSizeMax,
   groupDepthMax,
@@ -10,10 +13,7 @@ import {
   repeatMax,
   selectorBytesMax,
   selectorEnginesMax,
-} from '../../dist/limits.js'
-import { parseSelector as parseWithin } from '../../dist/selectors/parse-selector.js'
-import { planSelector } from '../../dist/selectors/planner.js'
-import { PlanningBudget } from '../../dist/selectors/planning-budget.js'
+} from '../../dist/settings/limits.js'
 
 function parseSelector(text: string): ReturnType<typeof parseWithin> {
   return parseWithin(text, new PlanningBudget())

@@ -4,9 +4,9 @@
  */
 
 import t, { type Test } from 'tap'
-import { keyBytesMax, pathBytesMax } from '../../dist/limits.js'
 import type { Plan } from '../../dist/selectors/plan.js'
 import { planSelector } from '../../dist/selectors/planner.js'
+import { keyBytesMax, pathBytesMax } from '../../dist/settings/limits.js'
 import { planned } from '../support/stores/store.js'
 
 const everything = '<01> … <ff>'

@@ -3,10 +3,10 @@
  * whatever is within the budget costs a bounded multiple of a plain selector in the same run.
  */
 import t from 'tap'
-import { planningUnitsMax, selectorBytesMax } from '../../dist/limits.js'
 import { parseSelector } from '../../dist/selectors/parse-selector.js'
 import { Planner, planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget, TooCostly } from '../../dist/selectors/planning-budget.js'
+import { planningUnitsMax, selectorBytesMax } from '../../dist/settings/limits.js'
 
 /** What a selector costs before its ranges; Infinity if that is beyond the budget. */
 function unitsOf(text: string): number {

@@ -3,13 +3,13 @@
  * of their own in place of lmdb's, which fail when the test says so.
  */
 import t, { type Test } from 'tap'
-import { bytesInOneCommitMax, operationsInOneCommitMax } from '../../dist/limits.js'
-import { now } from '../../dist/store/clock.js'
-import { Commits } from '../../dist/store/lmdb/commits.js'
-import { smallWrite, type WriteSize } from '../../dist/store/lmdb/disk-room.js'
-import { openEnvironment } from '../../dist/store/lmdb/environment.js'
-import type { TopicChanges } from '../../dist/store/lmdb/topic-changes.js'
-import { createWriting } from '../../dist/store/lmdb/writes.js'
+import { now } from '../../dist/base/clock.js'
+import { bytesInOneCommitMax, operationsInOneCommitMax } from '../../dist/settings/limits.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
+import { Commits } from '../../dist/store/lmdb/write/commits.js'
+import { smallWrite, type WriteSize } from '../../dist/store/lmdb/write/disk-room.js'
+import type { TopicChanges } from '../../dist/store/lmdb/write/topic-changes.js'
+import { createWriting } from '../../dist/store/lmdb/write/writes.js'
 import { StoreError } from '../../dist/store/store.js'
 
 type Room = ConstructorParameters<typeof Commits>[2]

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Finding, TopicStore, WriteOperation } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'

@@ -3,7 +3,8 @@ import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { DiskRoom, smallWrite, type TreePages } from '../../dist/store/lmdb/disk-room.js'
+import type { TreePages } from '../../dist/store/lmdb/environment/environment.js'
+import { DiskRoom, smallWrite } from '../../dist/store/lmdb/write/disk-room.js'
 
 const directory = t.testdir()
 const pageBytes = 4096

@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openEnvironment } from '../../dist/store/lmdb/environment.js'
-import { numberRecord } from '../../dist/store/lmdb/number-record.js'
+import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
+import { numberRecord } from '../../dist/store/lmdb/environment/number-record.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Finding } from '../../dist/store/store.js'
 import { Clocks } from '../support/clocks.js'

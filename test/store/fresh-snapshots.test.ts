@@ -3,8 +3,8 @@
  */
 import { stat } from 'node:fs'
 import t from 'tap'
-import { afterPoll } from '../../dist/after-poll.js'
-import { createSnapshots } from '../../dist/store/lmdb/fresh-snapshots.js'
+import { afterPoll } from '../../dist/base/after-poll.js'
+import { createSnapshots } from '../../dist/store/lmdb/read/read-freshness.js'
 
 /** Runs work in a poll phase of the event loop. */
 function inPoll<T>(work: () => T): Promise<T> {

@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { itemInSlabBytesMax, slabBytes } from '../../dist/limits.js'
+import { itemInSlabBytesMax, slabBytes } from '../../dist/settings/limits.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'

@@ -19,7 +19,7 @@ const dist = join(import.meta.dirname, '../../dist')
 
 /** Runs a module's text, with `openLmdbStore` and `clock` imported, in its own process; returns the JSON it printed. */
 function run(command: readonly string[], text: string): unknown {
-  const imports = `import * as clock from '${dist}/store/clock.js'\nimport { openLmdbStore } from '${dist}/store/lmdb/open.js'\n`
+  const imports = `import * as clock from '${dist}/base/clock.js'\nimport { openLmdbStore } from '${dist}/store/lmdb/open.js'\n`
   const [program, ...args] = [...command, process.execPath, '--input-type=module', '-e', imports + text]
   const { stdout, stderr } = spawnSync(present(program), args, { encoding: 'utf8' })
   assert.equal(stderr, '')

@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { logPositionOf } from '../../dist/store/lmdb/change-log.js'
-import type { Environment } from '../../dist/store/lmdb/environment.js'
+import { logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
+import type { Environment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Path } from '../../dist/topics/path.js'
 import { inside } from '../support/stores/environment.js'

@@ -3,8 +3,8 @@
  */
 
 import t from 'tap'
-import { pathBytesMax } from '../../dist/limits.js'
 import { compareBytes } from '../../dist/selectors/pattern-prefixes.js'
+import { pathBytesMax } from '../../dist/settings/limits.js'
 import { decodeKey, encodeKey, writeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import * as range from '../../dist/topics/range.js'

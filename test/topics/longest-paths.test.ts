@@ -1,7 +1,7 @@
 /** Topics with the longest allowed paths: the bounds of every range around them are longer than any key. */
 import { join } from 'node:path'
 import t from 'tap'
-import { pathBytesMax } from '../../dist/limits.js'
+import { pathBytesMax } from '../../dist/settings/limits.js'
 import { encodeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
 import { keyAfter, rangesFrom, subtreeRange, topicRange } from '../../dist/topics/range.js'

@@ -2,9 +2,9 @@
  * Topic properties: which are refused, which are compatible with an existing topic, and what they do.
  */
 import t from 'tap'
-import { propertiesBytesMax, removalBytesMax } from '../../dist/limits.js'
+import { propertiesBytesMax, removalBytesMax } from '../../dist/settings/limits.js'
 import { compatible, parseProperties, removalOf, retainsValue } from '../../dist/topics/properties.js'
-import { dueMs } from '../../dist/topics/removal-policy.js'
+import { dueMs } from '../../dist/topics/removal/policy.js'
 
 /** The first problem of the properties; undefined if there is none. */
 function checkProperties(

@@ -9,10 +9,10 @@ import {
   removalParenthesesMax,
   removalPeriodMsMax,
   removalTimeMsMax,
-} from '../../dist/limits.js'
-import { parseRemoval } from '../../dist/topics/parse-removal.js'
+} from '../../dist/settings/limits.js'
 import { removalOf } from '../../dist/topics/properties.js'
-import { dueMs, type RemovalPolicy, tracksUpdates } from '../../dist/topics/removal-policy.js'
+import { parseRemoval } from '../../dist/topics/removal/parser.js'
+import { dueMs, type RemovalPolicy, tracksUpdates } from '../../dist/topics/removal/policy.js'
 import { seededRandom } from '../support/random.js'
 
 const second = 1000

@@ -1,6 +1,6 @@
 /** Receipts: what is kept of the outcomes of requests, until the client has them, and found again by the next writer. */
 import t, { type Test } from 'tap'
-import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment.js'
+import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { ByteReader } from '../../dist/store/lmdb/write/bytes.js'
 import { frameHeadBytes } from '../../dist/store/lmdb/write/frames.js'
 import { Receipt, Receipts } from '../../dist/store/lmdb/write/receipts.js'

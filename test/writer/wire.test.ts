@@ -3,9 +3,9 @@
  * too (SEED=… replays them).
  */
 import t, { type Test } from 'tap'
-import { bytesOf, Slabs } from '../../dist/store/lmdb/slab.js'
-import { type Prepared, prepare } from '../../dist/store/lmdb/topic-changes.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
+import { bytesOf, Slabs } from '../../dist/store/lmdb/write/slab.js'
+import { type Prepared, prepare } from '../../dist/store/lmdb/write/topic-changes.js'
 import {
   readOutcome,
   readRequest,

@@ -1,9 +1,9 @@
 /** API keys as records: name → JSON. Reading them; what a change does is in write/small-changes.ts. */
 import type { TopicStore } from '../store.js'
-import type { Environment } from './environment.js'
-import type { Snapshots } from './fresh-snapshots.js'
+import type { Environment } from './environment/environment.js'
+import type { Snapshots } from './read/read-freshness.js'
 import { keyRecordOf, keysRevisionName } from './write/small-changes.js'
-import type { Writing } from './writes.js'
+import type { Writing } from './write/writes.js'
 
 type KeyRecords = Pick<
   TopicStore,

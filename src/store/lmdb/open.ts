@@ -5,42 +5,42 @@
  * - the writer: as alone, and it does what others request
  * - beside a writer: this process only reads, and has the writer write
  *
- * No process may be writing while another opens; environment.ts says why.
+ * No process may be writing while another opens; environment/environment.ts says why.
  */
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { type Clock, now } from '../clock.js'
+import { type Clock, now } from '../../base/clock.js'
 import type { TopicStore } from '../store.js'
-import { backup } from './backup.js'
-import { BulkRemoval } from './bulk-removal.js'
-import { check } from './check.js'
-import { clearDeadReaders } from './dead-readers.js'
-import { DiskRoom, type DiskRoomOptions } from './disk-room.js'
-import { bytesUsed, type Environment, openEnvironment, treePages } from './environment.js'
-import { Expiry } from './expiry.js'
-import { dataFile } from './files.js'
-import { createSnapshots, type Snapshots } from './fresh-snapshots.js'
+import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
+import { dataFile } from './environment/files.js'
+import { numberRecord } from './environment/number-record.js'
+import { backup } from './file/backup.js'
+import { check } from './file/check.js'
+import { clearDeadReaders } from './file/dead-readers.js'
 import { createKeyRecords } from './key-records.js'
-import { Listings } from './listings.js'
-import { numberRecord } from './number-record.js'
-import { PageScan } from './page-scan.js'
-import { Reads } from './reads.js'
-import { Scans } from './scans.js'
-import { entryCount } from './snapshot.js'
-import { walk } from './walk.js'
+import { Listings } from './read/listings.js'
+import { PageScan } from './read/page-scan.js'
+import { createSnapshots, type Snapshots } from './read/read-freshness.js'
+import { Reads } from './read/reads.js'
+import { Scans } from './read/sliced-scans.js'
+import { walk } from './read/walk.js'
+import { entryCount } from './read/whole-snapshot.js'
+import { BulkRemoval } from './removal/bulk-removal.js'
+import { Expiry } from './removal/expiry.js'
 import { Desk } from './write/desk.js'
+import { DiskRoom, type DiskRoomOptions } from './write/disk-room.js'
 import { WriterLink } from './write/link.js'
 import { Receipts } from './write/receipts.js'
 import { backupName } from './write/small-changes.js'
-import { type CommitHooks, createWriting, type LocalWriting, type Writing } from './writes.js'
+import { type CommitHooks, createWriting, type LocalWriting, type Writing } from './write/writes.js'
 
 /** How a process reads the store. */
 interface LmdbReadOptions {
   /** The data directory. */
   readonly directory: string
-  /** Whether the store is read in the tree's order, as tools do; see read-ahead.ts. */
+  /** Whether the store is read in the tree's order, as tools do; see environment/read-ahead.ts. */
   readonly readsInOrder?: boolean
-  /** The number of sockets that this process polls; 0 by default. See fresh-snapshots.ts. */
+  /** The number of sockets that this process polls; 0 by default. See read/read-freshness.ts. */
   readonly socketCount?: () => number
   /** Called when the writer is of a build that cannot serve this process, which is expected to end. */
   readonly onUnusable?: (reason: Error) => void

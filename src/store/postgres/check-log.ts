@@ -4,13 +4,13 @@
  * A lane loses only its first rows. So from the first version that each lane still has, the log has every change, and a
  * topic whose version is not earlier is among the keys of a row with that version or a later one.
  */
-import { lanesCount } from '../../limits.js'
+import { lanesCount } from '../../settings/limits.js'
 import { decodeKey } from '../../topics/key.js'
 import type { Finding } from '../store.js'
 import { waitForSlice } from '../time-slices.js'
-import { bytesOf, columnsOf } from './arrays.js'
-import type { Snapshot } from './snapshot.js'
-import { clockVersion, type Statement } from './statement.js'
+import type { Snapshot } from './connection/snapshot.js'
+import { bytesOf, columnsOf } from './sql/arrays.js'
+import { clockVersion, type Statement } from './sql/statement.js'
 
 /** Rows after one of a lane, in order, at most `$3` and with at most `$4` keys, or one. */
 function rowsAfter<Row>(name: string, columns: string, where: string): Statement<Row> {

@@ -8,12 +8,12 @@ import { everyTopic } from '../../topics/range.js'
 import { type Properties, valueOfItem } from '../../topics/topic.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
 import type { Finding } from '../store.js'
-import { bytesOf } from './arrays.js'
 import { LogCheck } from './check-log.js'
-import type { Connections } from './connections.js'
-import { propertiesOf, typeNumbers, typeOfColumn } from './rows.js'
-import type { Statement } from './statement.js'
-import { rowsOf, type TopicRow } from './walk.js'
+import type { Connections } from './connection/connections.js'
+import { rowsOf, type TopicRow } from './read/walk.js'
+import { bytesOf } from './sql/arrays.js'
+import { propertiesOf, typeNumbers, typeOfColumn } from './sql/rows.js'
+import type { Statement } from './sql/statement.js'
 
 const readRecords: Statement<{ name: string; record: string }> = {
   name: 'read_named_keys',

@@ -2,12 +2,12 @@
  * API keys as rows. Every change also increments the revision, in the same statement, so that a process can tell by one
  * small read whether the keys that it holds are current.
  */
-import { conflictsMax } from '../../limits.js'
+import { conflictsMax } from '../../settings/limits.js'
 import { rotated } from '../key-rotation.js'
 import { type KeyRecord, StoreError, type TopicStore } from '../store.js'
-import { plainArray, textArray } from './arrays.js'
-import type { Connections } from './connections.js'
-import { inTime, type Statement } from './statement.js'
+import type { Connections } from './connection/connections.js'
+import { plainArray, textArray } from './sql/arrays.js'
+import { inTime, type Statement } from './sql/statement.js'
 
 type KeyRecords = Pick<
   TopicStore,

@@ -6,29 +6,29 @@
  * request is rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { changesKeptDefault } from '../../limits.js'
+import { changesKeptDefault } from '../../settings/limits.js'
 import { StoreError, type TopicStore } from '../store.js'
-import { explained } from './advice.js'
-import { Batches } from './batches.js'
 import { check } from './check.js'
-import { Commits } from './commits.js'
-import { Connections, type Transact, type Write, type WriteLogged } from './connections.js'
-import { Refused } from './engine.js'
-import { Expiry } from './expiry.js'
-import { createFencedRead, requireFence } from './fence.js'
+import { explained } from './connection/advice.js'
+import { Connections, type Transact, type Write, type WriteLogged } from './connection/connections.js'
+import { Refused } from './connection/engine.js'
+import { createFencedRead, requireFence } from './connection/fence.js'
+import { createLease } from './connection/lease.js'
+import { requireSettings } from './connection/server-settings.js'
 import { createKeyRecords } from './key-records.js'
-import { createLease } from './lease.js'
-import { limitConcurrency } from './limit.js'
-import { createListings } from './listings.js'
-import { createLogTrimming } from './log-trimming.js'
-import { createReads } from './reads.js'
-import { countMatching } from './scan.js'
+import { createListings } from './read/listings.js'
+import { countMatching } from './read/match-scan.js'
+import { createReads } from './read/reads.js'
+import { walk } from './read/walk.js'
+import { Expiry } from './removal/expiry.js'
 import { migrateSchema, requireSchema } from './schema.js'
-import { requireSettings } from './server-settings.js'
-import type { Execute } from './statement.js'
+import { limitConcurrency } from './sql/concurrency.js'
+import type { Execute } from './sql/statement.js'
 import { createStats } from './stats.js'
-import { walk } from './walk.js'
-import { aloneOf, Writes } from './writes.js'
+import { Batches } from './write/batches.js'
+import { Commits } from './write/commits.js'
+import { createLogTrimming } from './write/log-trimming.js'
+import { aloneOf, Writes } from './write/writes.js'
 
 /**
  * How long an engine that cannot be reached is tried for a caller that cannot wait longer, in ms: it may be restarting.
@@ -49,7 +49,7 @@ const scansInFlightMax = 2
 export interface PostgresOptions {
   /** Processes of this host that share its part of the engine's sessions; 1 by default. */
   readonly sharers?: number
-  /** Whether fetches wait for proof that the engine is still the primary; see fence.ts. */
+  /** Whether fetches wait for proof that the engine is still the primary; see connection/fence.ts. */
   readonly fencedReads?: boolean
   /** How many changes of topics the log keeps, about. `changesKeptDefault` by default. */
   readonly changesKept?: number

@@ -13,11 +13,11 @@
  *     leases     name → holder, and when the lease expires by the engine's clock
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lanesCount } from '../../limits.js'
+import { lanesCount } from '../../settings/limits.js'
 import { versionsPerMs } from '../../topics/version.js'
-import type { Connections } from './connections.js'
-import { stateOf } from './session.js'
-import { inTime, type Statement, startMs } from './statement.js'
+import type { Connections } from './connection/connections.js'
+import { stateOf } from './connection/session.js'
+import { inTime, type Statement, startMs } from './sql/statement.js'
 
 /**
  * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that

@@ -3,7 +3,7 @@
  * away, the last result is returned.
  */
 import { StoreError, type StoreStats } from '../store.js'
-import type { Execute, Statement } from './statement.js'
+import type { Execute, Statement } from './sql/statement.js'
 
 /** How long a result is reused, in ms: the engine updates these estimates about once a second. */
 const reuseMs = 5000

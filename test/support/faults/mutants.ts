@@ -19,9 +19,9 @@ export interface Mutant {
 export const mutants: readonly Mutant[] = [
   {
     fault: 'a write is acknowledged before its commit',
-    file: 'store/lmdb/commits.js',
+    file: 'store/lmdb/write/commits.js',
     from: 'this.transactions.end?.();',
-    to: 'this.transactions.end?.(); this.#transactions.committed?.();',
+    to: 'this.transactions.end?.(); this.transactions.committed?.();',
     test: 'durability/durable.long',
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
@@ -35,7 +35,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'commits are visible before they are on disk',
-    file: 'store/lmdb/environment.js',
+    file: 'store/lmdb/environment/environment.js',
     from: 'overlappingSync: false,',
     to: 'overlappingSync: true,',
     test: 'durability/durable.long',
@@ -43,7 +43,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a store is opened while others write',
-    file: 'cluster/store-opening.js',
+    file: 'cluster/primary/store-opening.js',
     from: "if (writer !== undefined && writer.state !== 'ended') {",
     to: 'if (false) {',
     test: 'durability/replacement.long',
@@ -51,7 +51,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'readers that died are never cleared',
-    file: 'store/lmdb/dead-readers.js',
+    file: 'store/lmdb/file/dead-readers.js',
     from: 'root.readerCheck()',
     to: 'undefined',
     test: 'store/dead-readers.long',
@@ -59,7 +59,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a worker reads from an old snapshot',
-    file: 'store/lmdb/fresh-snapshots.js',
+    file: 'store/lmdb/read/read-freshness.js',
     from: 'if (isShared && socketCount() <= socketsInOnePollMax)\n                return;\n            freshen();',
     to: 'if (isShared)\n                return;\n            if (Math.random() < 0.5) freshen();',
     test: 'durability/read-your-writes.long',
@@ -67,7 +67,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a page ends at its size without `has_more`',
-    file: 'store/lmdb/page-scan.js',
+    file: 'store/lmdb/read/page-scan.js',
     from: 'count > size || ',
     to: 'count > size + 1 || ',
     test: 'store/contract',
@@ -75,7 +75,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a page that is full by its bytes says that there is no more',
-    file: 'store/lmdb/page-scan.js',
+    file: 'store/lmdb/read/page-scan.js',
     from: 'buffer.finish(true)',
     to: 'buffer.finish(count > size)',
     test: 'store/contract',
@@ -83,7 +83,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a page begins with the topic after which it should begin',
-    file: 'store/lmdb/reads.js',
+    file: 'store/lmdb/read/reads.js',
     from: 'keyAfter(encodeKey(after))',
     to: 'encodeKey(after)',
     test: 'store/contract',
@@ -99,7 +99,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'the last operation of a batch is lost',
-    file: 'store/lmdb/topic-changes.js',
+    file: 'store/lmdb/write/topic-changes.js',
     from: 'for (const change of decisions.changes())',
     to: 'for (const change of [...decisions.changes()].slice(0, -1))',
     test: 'store/batches',
@@ -107,7 +107,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'the log misses topics that were due',
-    file: 'store/lmdb/topic-changes.js',
+    file: 'store/lmdb/write/topic-changes.js',
     from: 'this.log.add(path, this.now().wallMs);\n    }\n    /** Runs',
     to: '}\n    /** Runs',
     test: 'store/change-log',
@@ -115,7 +115,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'the log is trimmed though what is left is too little',
-    file: 'store/lmdb/change-log.js',
+    file: 'store/lmdb/write/change-log.js',
     from: 'logPositionOf(oldest).total < this.keptMin',
     to: 'logPositionOf(oldest).total < this.keptMin / 2',
     test: 'store/change-log',
@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'two topics share an entry of what is due',
-    file: 'store/lmdb/environment.js',
+    file: 'store/lmdb/environment/environment.js',
     from: 'const number = (meta.get(dueNumberName)?.readDoubleBE() ?? takeBlock(meta)) + 1;',
     to: 'const number = 1;',
     test: 'store/due-numbers',
@@ -163,7 +163,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a topic is removed although it was updated lately',
-    file: 'store/lmdb/due-entries.js',
+    file: 'store/lmdb/removal/due-entries.js',
     from: 'dueMs(policy, created, updated)',
     to: 'dueMs(policy, created, created)',
     test: 'store/removal-clock.long',
@@ -219,7 +219,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a series of backups deletes one too many',
-    file: 'commands/backup-series.js',
+    file: 'commands/store/backup-series.js',
     from: 'earlier.length - (keep - 1)',
     to: 'earlier.length - (keep - 2)',
     test: 'operate/backup-into.long',
@@ -227,7 +227,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a worker that hangs counts as ready',
-    file: 'cluster/readiness.js',
+    file: 'cluster/primary/readiness.js',
     from: 'performance.now() - heardMs >= heartbeatMsMax',
     to: 'performance.now() - heardMs >= 1000 * heartbeatMsMax',
     test: 'operate/systemd-notify.long',
@@ -235,7 +235,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'writes are accepted on a disk that is nearly full',
-    file: 'store/lmdb/disk-room.js',
+    file: 'store/lmdb/write/disk-room.js',
     from: 'if (needed > usable ||',
     to: 'if (needed < 0 ||',
     test: 'store/disk-room',
@@ -243,7 +243,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'on PostgreSQL, a batch is not in the log',
-    file: 'store/postgres/batches.js',
+    file: 'store/postgres/write/batches.js',
     from: 'await log(',
     to: 'void (',
     test: 'postgres/change-log',
@@ -251,7 +251,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'on PostgreSQL, the log loses more than it should',
-    file: 'store/postgres/log-trimming.js',
+    file: 'store/postgres/write/log-trimming.js',
     from: 'where sum <= $1::bigint',
     to: 'where $1::bigint > 0',
     test: 'postgres/change-log-trimming',

@@ -2,7 +2,7 @@
  * Bodies for every route: real ones, which are the examples of the API description, random ones in which nothing is
  * wrong, and random ones that have something wrong, most of them.
  */
-import { type Example, examples } from '../../../dist/api/openapi-examples.js'
+import { type Example, examples } from '../../../dist/api/openapi/openapi-examples.js'
 import type { Random } from '../random.js'
 import { oddText, operations, type Route, validBody } from './valid-bodies.js'
 

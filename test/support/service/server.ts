@@ -14,11 +14,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { hashToken, makeToken } from '../../../dist/auth/token.js'
-import { requestLine } from '../../../dist/cluster/control-protocol.js'
-import { connectToControl, readLine } from '../../../dist/cluster/control-socket.js'
+import { requestLine } from '../../../dist/cluster/control/protocol.js'
+import { connectToControl, readLine } from '../../../dist/cluster/control/socket.js'
 import { answerQuestion } from '../../../dist/cluster/key-requests.js'
 import type { Question } from '../../../dist/cluster/messages.js'
-import { ask } from '../../../dist/commands/store-client.js'
+import { ask } from '../../../dist/commands/store/store-client.js'
 import { openStore } from '../../../dist/store/open.js'
 import type { Operation, TopicStore } from '../../../dist/store/store.js'
 import { type Path, parsePath } from '../../../dist/topics/path.js'
@@ -257,7 +257,7 @@ export class Server {
 
   /** The process ids of the living workers; the primary has other children, such as the program that takes the lock. */
   workerPids(): number[] {
-    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/worker.js'))
+    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/worker/worker.js'))
   }
 
   /** The process id of the writer; undefined while there is none. The spare has not opened the store. */
@@ -271,7 +271,7 @@ export class Server {
   }
 
   #writerPids(): number[] {
-    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/writer.js'))
+    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/writer/writer.js'))
   }
 
   /** A client with its own connections, by default one, which its requests use in turn. */

@@ -61,7 +61,7 @@ export async function begun({ stdout }: Running): Promise<void> {
   await once(stdout, 'readable')
 }
 
-/** The process that does a tool's work: the child of `parent` that runs cluster/tool-process.js. */
+/** The process that does a tool's work: the child of `parent` that runs cluster/tool/tool-process.js. */
 export async function toolOf(parent: number): Promise<number> {
   return until('a process for the tool', async () => childrenOf(parent).find(isTool))
 }
@@ -72,5 +72,5 @@ export async function gone(pid: number): Promise<void> {
 }
 
 function isTool(pid: number): boolean {
-  return commandLine(pid).includes('/cluster/tool-process.js')
+  return commandLine(pid).includes('/cluster/tool/tool-process.js')
 }

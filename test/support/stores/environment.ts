@@ -1,5 +1,5 @@
 /** A look into a store's own records, which no other process has open. */
-import { type Environment, openEnvironment } from '../../../dist/store/lmdb/environment.js'
+import { type Environment, openEnvironment } from '../../../dist/store/lmdb/environment/environment.js'
 
 /** Opens the environment itself while `work` runs. */
 export async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {

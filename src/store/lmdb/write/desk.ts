@@ -1,16 +1,16 @@
 /**
  * The writer's end of the connections: takes the requests of workers and tools, has each carried out in the next
- * transaction, and answers when that is on disk. What a request does is decided elsewhere (store/lmdb/topic-changes.ts,
+ * transaction, and answers when that is on disk. What a request does is decided elsewhere (store/lmdb/write/topic-changes.ts,
  * small-changes.ts); that it is done once, by receipts.ts.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bytesQueuedByClientMax, operationsInOneCommitMax, writerClientGoneMs } from '../../../limits.js'
+import { bytesQueuedByClientMax, operationsInOneCommitMax, writerClientGoneMs } from '../../../settings/limits.js'
 import type { BatchResult, StoreError } from '../../store.js'
-import type { Commits, Task } from '../commits.js'
-import { smallWrite } from '../disk-room.js'
 import { ByteReader, ByteWriter } from './bytes.js'
+import type { Commits, Task } from './commits.js'
+import { smallWrite } from './disk-room.js'
 import { frameHeadBytes, readFrames } from './frames.js'
 import type { Receipt, Receipts } from './receipts.js'
 import { protocolVersion, type Request, readRequest } from './wire.js'

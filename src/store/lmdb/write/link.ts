@@ -7,8 +7,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { writerAnswerMsMax, writerClientGoneMs, writerSendsMax } from '../../../limits.js'
-import { turnMs } from '../../../turn-clock.js'
+import { turnMs } from '../../../base/turn-clock.js'
+import { writerAnswerMsMax, writerClientGoneMs, writerSendsMax } from '../../../settings/limits.js'
 import { type BatchResult, StoreError, type TopicStore, type WriteOperation } from '../../store.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { readFrames } from './frames.js'

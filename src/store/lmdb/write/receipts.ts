@@ -6,7 +6,7 @@
  * said that it has it; all outcomes of a client disappear some time after it has gone.
  */
 import type { BatchResult } from '../../store.js'
-import type { Table } from '../environment.js'
+import type { Table } from '../environment/environment.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { frameHeadBytes } from './frames.js'
 import { readOutcome, writeOutcome } from './wire.js'

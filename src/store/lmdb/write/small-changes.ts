@@ -5,11 +5,11 @@
  */
 import { rotated } from '../../key-rotation.js'
 import type { KeyRecord } from '../../store.js'
-import type { Task } from '../commits.js'
-import { smallWrite } from '../disk-room.js'
-import type { Environment } from '../environment.js'
-import { numberRecord } from '../number-record.js'
-import type { TopicChanges } from '../topic-changes.js'
+import type { Environment } from '../environment/environment.js'
+import { numberRecord } from '../environment/number-record.js'
+import type { Task } from './commits.js'
+import { smallWrite } from './disk-room.js'
+import type { TopicChanges } from './topic-changes.js'
 import type { SmallChange } from './wire.js'
 
 /** In `meta`: a number that changes with every change of a key. */

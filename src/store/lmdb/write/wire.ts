@@ -20,9 +20,9 @@ import {
   type WriteOutcome,
   type WriteRefusal,
 } from '../../store.js'
-import { slabOf } from '../slab.js'
-import type { Prepared } from '../topic-changes.js'
 import type { ByteReader, ByteWriter } from './bytes.js'
+import { slabOf } from './slab.js'
+import type { Prepared } from './topic-changes.js'
 
 /** Of this format. A process of another build is refused if its number differs. */
 export const protocolVersion = 1

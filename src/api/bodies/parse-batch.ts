@@ -1,0 +1,74 @@
+/**
+ * From the bytes of a batch to its operations, each checked as the body of its route, or to the first problem. Nothing
+ * here knows what the operations would do.
+ */
+
+import { valueLevelsMax } from '../../settings/limits.js'
+import type { WriteOperation } from '../../store/store.js'
+import { batchShape, operationShapes } from '../../validators.js'
+import { isProblem, type Problem, problem } from '../problems.js'
+import { BodyObject } from './body-object.js'
+import { addAndSetOperation, addOperation, removeOperation, setOperation } from './parse.js'
+import { checkObject, describe, parseObject } from './parse-body.js'
+
+/**
+ * A value is in an operation, which is in an array; and perhaps in a constraint. One level more, so that a value with one
+ * too many is found in its operation, and the answer names both.
+ */
+const levelsMax = valueLevelsMax + 4
+
+/**
+ * @param operationsMax how many operations a batch may have
+ * @returns the operations, whose texts are views into `bytes`; or a problem, with the index of the operation that has it
+ */
+export function parseBatch(bytes: Buffer, operationsMax: number): readonly WriteOperation[] | Problem {
+  const object = parseObject(bytes, { levelsMax, operationsMax })
+  if (isProblem(object)) return object
+  const batch = checkObject(object, batchShape)
+  if (isProblem(batch)) return batch
+  const { operations: elements, operationsCount: count } = object
+  if (count < 1 || count > operationsMax) return countProblem(count, operationsMax)
+  const operations: WriteOperation[] = []
+  for (const [index, element] of elements.entries()) {
+    const operation = element instanceof BodyObject ? parseOperation(element) : elementProblem(element)
+    if (isProblem(operation)) return { ...operation, operation: index }
+    operations.push(operation)
+  }
+  return operations
+}
+
+function elementProblem(element: unknown): Problem {
+  const found = `an array that contains ${describe(element)}`
+  return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
+}
+
+function parseOperation(object: BodyObject): WriteOperation | Problem {
+  switch (object.input.op) {
+    case 'set': {
+      const checked = checkObject(object, operationShapes.set)
+      return isProblem(checked) ? checked : setOperation(checked)
+    }
+    case 'addAndSet': {
+      const checked = checkObject(object, operationShapes.addAndSet)
+      return isProblem(checked) ? checked : addAndSetOperation(checked)
+    }
+    case 'add': {
+      const checked = checkObject(object, operationShapes.add)
+      return isProblem(checked) ? checked : addOperation(checked)
+    }
+    default: {
+      // Its validator refuses any other `op`.
+      const checked = checkObject(object, operationShapes.remove)
+      return isProblem(checked) ? checked : removeOperation(checked)
+    }
+  }
+}
+
+function countProblem(count: number, operationsMax: number): Problem {
+  const found = count === 0 ? 'an empty array' : `an array of ${count}`
+  return problem('invalid_parameter', {
+    name: 'operations',
+    found,
+    allowed: `an array of 1 to ${operationsMax} operations`,
+  })
+}

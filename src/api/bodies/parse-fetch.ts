@@ -1,0 +1,136 @@
+/**
+ * From the bytes of a fetch to one checked request: for the stored items of one type, which is what nearly every client
+ * asks for, or for items in another form (`ItemForm`) or of limited branches.
+ */
+import type { Plan } from '../../selectors/plan.js'
+import type { BranchLimit, ItemForm } from '../../store/store.js'
+import type { Path } from '../../topics/path.js'
+import type { TopicType } from '../../topics/topic.js'
+import { fetchShape } from '../../validators.js'
+import { isProblem, type Problem, problem } from '../problems.js'
+import type { FetchBody } from './bodies.js'
+import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
+import { describe, integerProblem, parseBody } from './parse-body.js'
+import { readPlainFetch } from './plain-fetch.js'
+
+/** One topic, of a type or in a form. */
+type FetchOneRequest =
+  | { readonly path: Path; readonly type: TopicType; readonly form?: undefined }
+  | { readonly path: Path; readonly form: ItemForm }
+
+/** How many topics of a type a selector matches. */
+interface CountRequest {
+  readonly path?: undefined
+  readonly isCount: true
+  readonly plan: Plan
+  readonly type: TopicType | 'any'
+}
+
+/** A page of what a selector matches. */
+interface FetchPageRequest {
+  readonly path?: undefined
+  readonly isCount?: undefined
+  readonly plan: Plan
+  readonly after: Path | undefined
+  /** Undefined for the default. */
+  readonly size: number | undefined
+}
+
+/** The stored items of one type. */
+interface PlainPageRequest extends FetchPageRequest {
+  readonly type: TopicType
+  readonly form?: undefined
+}
+
+/** Items in another form, or of limited branches. */
+interface ListingRequest extends FetchPageRequest {
+  readonly form: ItemForm
+  readonly branches: BranchLimit | undefined
+}
+
+/** @param sizeMax the largest page that may be requested */
+export function parseFetch(
+  bytes: Buffer,
+  sizeMax: number,
+): FetchOneRequest | CountRequest | PlainPageRequest | ListingRequest | Problem {
+  const body = parseFetchBody(bytes, sizeMax)
+  if (isProblem(body)) return body
+  const { path, selector, type = 'json', size, after } = body
+  if (body.count === true) return parseCount(body, type)
+  const form = formOf(body, type)
+  if (path !== undefined) {
+    if (selector !== undefined) return bothProblem
+    const checked = parsePathParameter('path', path)
+    if (isProblem(checked)) return checked
+    return isForm(form) ? { path: checked, form } : { path: checked, type: form }
+  }
+  if (selector === undefined) return neitherProblem
+  const plan = parseSelectorParameter(selector)
+  if (isProblem(plan)) return plan
+  const start = after === undefined ? undefined : parsePathParameter('after', after)
+  if (isProblem(start)) return start
+  const branches = branchLimitOf(body)
+  if (isProblem(branches)) return branches
+  if (isForm(form)) return { plan, after: start, size, form, branches }
+  if (branches === undefined) return { plan, type: form, after: start, size }
+  return { plan, after: start, size, form: { type: form, values: true, properties: false, versions: false }, branches }
+}
+
+/** The members that a count does not have: it is of all matches, and shows none. */
+const membersOfPages = [
+  'size',
+  'after',
+  'deep_branch_depth',
+  'deep_branch_limit',
+  'with_values',
+  'with_properties',
+  'with_version',
+] as const satisfies readonly (keyof FetchBody)[]
+
+function parseCount(body: FetchBody, type: TopicType | 'any'): CountRequest | Problem {
+  if (body.path !== undefined) return body.selector === undefined ? countOfOneProblem : bothProblem
+  if (body.selector === undefined) return neitherProblem
+  const name = membersOfPages.find((name) => body[name] !== undefined)
+  if (name !== undefined) {
+    return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'a count of all matches only' })
+  }
+  const plan = parseSelectorParameter(body.selector)
+  return isProblem(plan) ? plan : { isCount: true, plan, type }
+}
+
+const countOfOneProblem = problem('invalid_parameter', {
+  name: 'count',
+  found: 'given with a path',
+  allowed: 'a count of what a "selector" matches only',
+})
+
+/** The form of the items; their type alone where they are simply the stored ones. */
+function formOf(body: FetchBody, type: TopicType | 'any'): ItemForm | TopicType {
+  const { with_values: values = true, with_properties: properties = false, with_version: versions = false } = body
+  return type !== 'any' && values && !properties && !versions ? type : { type, values, properties, versions }
+}
+
+function isForm(form: ItemForm | TopicType): form is ItemForm {
+  return typeof form === 'object'
+}
+
+function branchLimitOf({
+  deep_branch_depth: depth,
+  deep_branch_limit: limit,
+}: FetchBody): BranchLimit | undefined | Problem {
+  if (depth === undefined && limit === undefined) return undefined
+  if (depth !== undefined && limit !== undefined) return { depth, limit }
+  const [name, given] =
+    depth === undefined ? ['deep_branch_depth', 'deep_branch_limit'] : ['deep_branch_limit', 'deep_branch_depth']
+  return problem('missing_parameter', { name, allowed: `it is required together with "${given}"` })
+}
+
+function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
+  const plain = readPlainFetch(bytes)
+  if (plain !== undefined) {
+    const { size = 1 } = plain
+    return size <= sizeMax ? plain : integerProblem('size', describe(size), sizeMax)
+  }
+  const parsed = parseBody(bytes, fetchShape, sizeMax)
+  return isProblem(parsed) ? parsed : parsed.body
+}

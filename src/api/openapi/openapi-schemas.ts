@@ -1,0 +1,119 @@
+/**
+ * The schemas of the API description. They are generated at build time (validators.ts) from the same types as the
+ * validators; only the bounds that types cannot express are written here.
+ */
+import { strict as assert } from 'node:assert'
+import {
+  branchNumberMax,
+  pathBytesMax,
+  propertiesBytesMax,
+  propertiesMax,
+  selectorBytesMax,
+  valueLevelsMax,
+} from '../../settings/limits.js'
+import { answerSchemas, requestSchemas } from '../../validators.js'
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+export type JsonObject = { readonly [name: string]: Json }
+
+function isObject(json: Json): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}
+
+/**
+ * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; a type beside each
+ * other constant; no `readOnly`, which here comes from TypeScript and would keep members out of requests; and no
+ * additional members, which the validators refuse.
+ */
+function tidy(json: Json): Json {
+  if (Array.isArray(json)) return json.map(tidy)
+  if (!isObject(json)) return json
+  const { readOnly: _, required, oneOf, ...rest } = json
+  const tidied: Record<string, Json> = Object.fromEntries(
+    Object.entries(rest).map(([name, member]) => [name, tidy(member)]),
+  )
+  if (Array.isArray(required) && required.length > 0) tidied.required = required
+  if (Array.isArray(oneOf)) {
+    const constants = oneOf.flatMap((choice: Json) => (isObject(choice) && 'const' in choice ? [choice.const] : []))
+    if (constants.length === oneOf.length) Object.assign(tidied, { type: 'string', enum: constants.sort() })
+    else tidied.oneOf = tidy(oneOf)
+  }
+  if (json.const !== undefined && json.type === undefined) tidied.type = typeof json.const
+  if (json.type === 'object' && !('additionalProperties' in json)) tidied.additionalProperties = false
+  return tidied
+}
+
+/** The bounds that are settings. */
+export interface SettableBounds {
+  /** The largest `size` of a page. */
+  readonly pageSizeMax: number
+  readonly batchOperationsMax: number
+}
+
+/** For members whose types say everything. */
+const none = { description: '' }
+
+/** For objects that must have exactly one of their members. */
+const oneMember: Readonly<Record<string, JsonObject>> = { ConstraintBody: { minProperties: 1, maxProperties: 1 } }
+
+/**
+ * The bounds of a request's members that the types cannot express; limits in bytes of UTF-8 are in the descriptions, and
+ * so is what holds without a member: generators take a member that has a `default` for one that is always there.
+ */
+function boundsByName({
+  pageSizeMax,
+  batchOperationsMax,
+}: SettableBounds): Readonly<Record<string, JsonObject & { readonly description: string }>> {
+  const slashes = 'one leading and one trailing slash are dropped'
+  // In characters; those slashes do not count towards the bytes.
+  const path = {
+    minLength: 1,
+    maxLength: pathBytesMax + 2,
+    description: `At most ${pathBytesMax} bytes of UTF-8; ${slashes}.`,
+  }
+  return {
+    path,
+    after: path,
+    selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
+    type: none,
+    size: { maximum: pageSizeMax, description: 'The maximum is a setting.' },
+    deep_branch_depth: { maximum: branchNumberMax, description: '' },
+    deep_branch_limit: { maximum: branchNumberMax, description: 'With 0, only topics that are in no branch.' },
+    count: { description: 'Only "type" can be given with it.' },
+    with_values: none,
+    with_properties: none,
+    with_version: none,
+    value: {
+      description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
+    },
+    properties: {
+      description: `At most ${propertiesMax}, names and values together at most ${propertiesBytesMax} bytes of UTF-8.`,
+    },
+    operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
+    dry_run: none,
+    constraint: none,
+    version: none,
+    no_value: none,
+    no_topic: none,
+    op: none,
+  }
+}
+
+/** Every schema by its name, those of requests with their bounds. */
+export function describeSchemas(settable: SettableBounds): JsonObject {
+  const bounds = boundsByName(settable)
+  const bounded = Object.entries(tidied(requestSchemas)).map(([name, schema]) => {
+    const members = Object.entries(schema.properties as Record<string, JsonObject>).map(([member, described]) => {
+      const bound = bounds[member]
+      assert(bound !== undefined, `the bounds of ${member} are missing`)
+      const description = `${described.description} ${bound.description}`.trim()
+      return [member, { ...described, ...bound, description }] as const
+    })
+    return [name, { ...schema, ...oneMember[name], properties: Object.fromEntries(members) }] as const
+  })
+  return { ...Object.fromEntries(bounded), ...tidied(answerSchemas) }
+}
+
+function tidied(schemas: object | undefined): Record<string, JsonObject> {
+  return tidy(JSON.parse(JSON.stringify(schemas)) as Json) as Record<string, JsonObject>
+}

@@ -1,0 +1,161 @@
+/**
+ * The control socket in the data directory: how the command line reaches the running service, which alone may open the
+ * store. Here are connections, their limits, and lines; what a line means is defined in protocol.ts.
+ *
+ * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their
+ * request is complete, and in time from their answer on; the length of an answer is not limited.
+ */
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { answerLine, errorLine } from './protocol.js'
+import { listenInDirectory, withSocketPath } from './socket-path.js'
+
+const socketName = 'control.sock'
+
+/** Enough for the longest request, a key with many subtrees. */
+const requestBytesMax = 1024 * 1024
+
+/** A caller sends its request at once. */
+const requestMsMax = 5000
+
+/** Connections whose request has not been read yet. */
+const waitingMax = 64
+
+/** All connections, including those that are being refused or wait for an answer; further ones are closed at once. */
+const connectionsMax = 256
+
+/** How long a caller may take to read a refusal. */
+const refusalMsMax = 1000
+
+/** How long a caller may take to read its answer, a few MB at most, and to close: enough even on a busy machine. */
+const replyMsMax = 10_000
+
+export interface ControlHandlers {
+  /** Receives the first line of each connection, without its end, and the connection, paused. */
+  onRequest(line: Uint8Array, socket: Socket): void
+  /** A connection was refused before it had sent a whole request. */
+  onRefused(reason: string): void
+}
+
+/**
+ * Listens for commands; resolves once callers can connect. This process holds the directory's lock.
+ */
+export async function listenForControl(directory: string, handlers: ControlHandlers): Promise<Server> {
+  let waiting = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy())
+    const refused = (reason: string): void => {
+      refuse(socket, reason)
+      handlers.onRefused(reason)
+    }
+    if (waiting >= waitingMax) return refused(`more than ${waitingMax} connections wait to send their request`)
+    waiting++
+    readLineBytes(socket, requestBytesMax, requestMsMax)
+      .finally(() => waiting--)
+      .then(
+        (line) => handlers.onRequest(line, socket),
+        (error: Error) => (error instanceof BrokenOff ? socket.destroy() : refused(error.message)),
+      )
+  })
+  server.maxConnections = connectionsMax
+  await listenInDirectory(server, directory, socketName)
+  return server
+}
+
+/** Answers a request with one line and closes the connection, even if the caller does not read it. */
+export function reply(socket: Socket, answer: unknown, late?: readonly number[]): void {
+  endWith(socket, answerLine(answer, late), replyMsMax)
+}
+
+/** Refuses a request with one line and closes the connection, even if the caller does not read it. */
+export function refuse(socket: Socket, reason: string): void {
+  endWith(socket, errorLine(reason), refusalMsMax)
+}
+
+/** The caller may keep the connection half open for `msMax`. */
+function endWith(socket: Socket, line: string, msMax: number): void {
+  // What it still sends is read: closing with unread bytes would reset the connection.
+  socket.resume()
+  socket.end(`${line}\n`)
+  const timer = setTimeout(() => socket.destroy(), msMax).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/**
+ * The errors of connecting while no service runs: no directory, no socket, the socket of a dead service, or of one that
+ * died before it accepted.
+ */
+const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET']
+
+/**
+ * A connection to the service that uses `directory`, or undefined when none does. A connection that breaks later just
+ * closes, which ends every wait for a line.
+ *
+ * @throws Error when a service may be running, but cannot be reached
+ */
+export async function connectToControl(directory: string): Promise<Socket | undefined> {
+  try {
+    return await new Promise<Socket>((resolve, reject) => {
+      withSocketPath(directory, socketName, (path) => {
+        const socket = connect(path)
+        // The listener stays: without one, a later error would end the process.
+        socket.on('error', reject).once('connect', () => resolve(socket))
+      })
+    })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (absentCodes.includes(code)) return undefined
+    throw new Error(`the service that uses ${directory} cannot be reached (${code}); run the command as its account`, {
+      cause: error,
+    })
+  }
+}
+
+/** The connection ended before a whole line had come. */
+class BrokenOff extends Error {}
+
+/**
+ * Reads the next line, of any length, without its end; then pauses the socket, which keeps everything that follows.
+ *
+ * @throws Error when the connection ends before the line does
+ */
+export async function readLine(socket: Socket): Promise<string> {
+  return (await readLineBytes(socket, Infinity, undefined)).toString()
+}
+
+function readLineBytes(socket: Socket, bytesMax: number, msMax: number | undefined): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const timer =
+      msMax === undefined
+        ? undefined
+        : setTimeout(() => fail(new Error(`no whole request came within ${msMax} ms`)), msMax)
+    function settle(): void {
+      clearTimeout(timer)
+      socket.off('readable', read)
+      socket.off('end', breakOff)
+      socket.off('close', breakOff)
+    }
+    function fail(error: Error): void {
+      settle()
+      reject(error)
+    }
+    const breakOff = (): void => fail(new BrokenOff('the connection ended before a whole line came'))
+    function read(): void {
+      for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
+        const end = chunk.indexOf(0x0a)
+        const part = end < 0 ? chunk : chunk.subarray(0, end)
+        chunks.push(part)
+        bytes += part.length
+        if (bytes > bytesMax) return fail(new Error(`the request is longer than ${bytesMax} bytes`))
+        if (end < 0) continue
+        settle()
+        if (end + 1 < chunk.length) socket.unshift(chunk.subarray(end + 1))
+        return resolve(Buffer.concat(chunks))
+      }
+    }
+    socket.on('readable', read)
+    socket.once('end', breakOff)
+    socket.once('close', breakOff)
+  })
+}

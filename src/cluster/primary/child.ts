@@ -1,0 +1,267 @@
+/**
+ * One child process as the primary sees it: its state, its last reports, the pending waits for its messages, and its
+ * end. When a child is started or replaced is decided in workers.ts.
+ *
+ * A child that does not send a required message in time is useless, so the wait itself kills it. A finished wait leaves
+ * no listener or timer behind, since a child may outlive millions of them.
+ */
+import type { ChildProcess } from 'node:child_process'
+import type { Logger } from '../../ops/log.js'
+import type { WorkerStats } from '../../ops/metrics/worker-stats.js'
+import type { WriterStats } from '../../ops/metrics/writer-stats.js'
+import { type FromChild, machineMs, type Question, type ToChild } from '../messages.js'
+import { nativeFaults, shortage } from '../native-faults.js'
+
+/**
+ * The states of a child, in this order. A tool stays `starting` until it has ended.
+ *
+ * - starting: from the fork until it serves
+ * - serving
+ * - draining: it answers the requests in flight, and ends
+ * - ended: the process is gone
+ */
+const states = ['starting', 'serving', 'draining', 'ended'] as const
+
+type ChildState = (typeof states)[number]
+
+/** How a child ended, and in which state. */
+export interface End {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly during: ChildState
+  /** Whether it may have read the store: it was told to open it. */
+  readonly mayHaveRead: boolean
+}
+
+/** A wait for a message. */
+interface Waiter {
+  readonly isFor: (message: FromChild) => boolean
+  readonly resolve: (message: FromChild) => void
+  readonly reject: (reason: Error) => void
+  readonly timer: NodeJS.Timeout
+}
+
+export class Child {
+  readonly startedMs = performance.now()
+  /** When its last message came, in ms of performance.now(). */
+  heardMs = performance.now()
+  /** Whether it could write, by its last heartbeat. */
+  writable = true
+  /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
+  storeProblem: string | undefined
+  /** The last statistics of a worker. */
+  stats: WorkerStats | undefined
+  /** The last statistics of a writer. */
+  writerStats: WriterStats | undefined
+  /** The version of its build; undefined until it has loaded. */
+  version: string | undefined
+  /** Resolves when the process is gone, or when it could not be started at all. */
+  readonly ended: Promise<End>
+
+  readonly #waiters = new Set<Waiter>()
+  #state: ChildState = 'starting'
+  #mayHaveRead = false
+  /** Why it ended, or is being killed; in its own words if it sent any. */
+  #failure: string | undefined
+  #lastId = 0
+
+  constructor(
+    readonly process: ChildProcess,
+    private readonly log: Logger,
+  ) {
+    this.ended = new Promise((resolve) => {
+      const onEnd = (code: number | null, signal: string | null): void => {
+        const end: End = { code, signal, during: this.#state, mayHaveRead: this.#mayHaveRead }
+        if (!this.enter('ended')) return
+        this.#failure ??= `${this} ${describeEnd(end)}`
+        for (const waiter of [...this.#waiters]) this.#settle(waiter, () => waiter.reject(this.#waitError()))
+        resolve(end)
+      }
+      process.once('exit', onEnd)
+      // Without a process id it was never started, and no exit follows. Otherwise a message could not be delivered: the
+      // child is ending, and its exit event says how.
+      process.on('error', (error: Error) => {
+        if (process.pid !== undefined) return
+        this.#failure = `no process could be started: ${error.message}`
+        onEnd(null, null)
+      })
+    })
+    process.on('message', (message: FromChild) => this.#receive(message))
+  }
+
+  get state(): ChildState {
+    return this.#state
+  }
+
+  /** Moves on to a later state. Returns false, with nothing changed, if `state` is not a later one. */
+  enter(state: ChildState): boolean {
+    if (states.indexOf(state) <= states.indexOf(this.#state)) return false
+    this.#state = state
+    return true
+  }
+
+  send(message: ToChild): void {
+    if (message.kind === 'open') this.#mayHaveRead = true
+    if (this.process.connected) this.process.send(message)
+  }
+
+  /**
+   * Waits for a message that the child must send; a child that is late is killed.
+   *
+   * @throws Error that says why the message will never come: the child ended, or was late
+   */
+  async waitFor(kind: FromChild['kind'], withinMs: number): Promise<void> {
+    const onLate = (): void => this.end(`it was not "${kind}" within ${withinMs} ms`)
+    await this.#wait((message) => message.kind === kind, withinMs, onLate)
+  }
+
+  /**
+   * Sends a worker a question about API keys, and waits for the answer.
+   *
+   * @param validMs the worker does not act on the question if it takes it up later than that
+   * @throws Error with the worker's own reason, or when no answer came in time, which does not end the worker
+   */
+  async request(question: Question, withinMs: number, validMs = withinMs): Promise<unknown> {
+    const id = ++this.#lastId
+    const answer = this.#wait((message) => 'id' in message && message.id === id, withinMs)
+    this.send({ kind: 'ask', id, question, untilMs: machineMs() + validMs })
+    const message = await answer
+    if (message.kind === 'unanswered') throw new Error(message.reason)
+    return message.kind === 'answer' ? message.answer : undefined
+  }
+
+  /**
+   * Tells a worker that the API keys have changed, and waits until it serves by them.
+   *
+   * @throws Error when it did not say so in time, which does not end it, or ended
+   */
+  async loadKeys(withinMs: number): Promise<void> {
+    const id = ++this.#lastId
+    const loaded = this.#wait((message) => 'id' in message && message.id === id, withinMs)
+    this.send({ kind: 'keysChanged', id })
+    await loaded
+  }
+
+  /**
+   * Requests its statistics, with `stored` also the store's; resolves when they have come, or after `withinMs`.
+   *
+   * @returns whether they have come
+   */
+  async requestStats(stored: boolean, withinMs: number): Promise<boolean> {
+    const received = this.#wait(({ kind }) => kind === 'figures' || kind === 'writerFigures', withinMs)
+    this.send({ kind: 'measure', stored })
+    return received.then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** Drains it, and kills it if that takes longer than `withinMs`. Resolves when it is gone. */
+  async drain(withinMs: number): Promise<void> {
+    this.enter('draining')
+    this.send({ kind: 'drain' })
+    await this.#endAfter(withinMs, `it did not drain within ${withinMs} ms`)
+  }
+
+  /** Asks it to clean up and end, which a worker ignores. */
+  requestEnd(): void {
+    this.process.kill('SIGTERM')
+  }
+
+  /** Asks it to clean up and end, and kills it if that takes longer than `withinMs`. Resolves when it is gone. */
+  async terminate(withinMs: number): Promise<void> {
+    this.requestEnd()
+    await this.#endAfter(withinMs, `it did not end within ${withinMs} ms`)
+  }
+
+  /** Kills it because it is no longer needed; nothing is logged. */
+  discard(reason: string): void {
+    this.#failure ??= `${this} was ended: ${reason}`
+    this.process.kill('SIGKILL')
+  }
+
+  /** Kills it, for a reason that is logged once. Only `ended` proves that it is gone. */
+  end(reason: string): void {
+    if (this.#state === 'ended') return
+    if (this.#failure === undefined) {
+      this.#failure = `${this} was killed: ${reason}`
+      this.log.error({ child: this.process.pid, reason }, 'process killed')
+    }
+    this.process.kill('SIGKILL')
+  }
+
+  toString(): string {
+    return `process ${this.process.pid ?? '(none)'}`
+  }
+
+  async #endAfter(withinMs: number, reason: string): Promise<void> {
+    const timer = setTimeout(() => this.end(reason), withinMs)
+    await this.ended
+    clearTimeout(timer)
+  }
+
+  #receive(message: FromChild): void {
+    this.heardMs = performance.now()
+    switch (message.kind) {
+      case 'loaded':
+        this.version = message.version
+        break
+      case 'heartbeat':
+        this.writable = message.writable
+        this.storeProblem = message.storeProblem
+        break
+      case 'figures':
+        this.stats = message.figures
+        break
+      case 'writerFigures':
+        this.writerStats = message.figures
+        break
+      case 'failed':
+        this.#failure = message.reason
+        break
+    }
+    for (const waiter of [...this.#waiters]) {
+      if (waiter.isFor(message)) this.#settle(waiter, () => waiter.resolve(message))
+    }
+  }
+
+  #wait(isFor: Waiter['isFor'], withinMs: number, onLate: () => void = () => {}): Promise<FromChild> {
+    return new Promise((resolve, reject) => {
+      if (this.#state === 'ended') return reject(this.#waitError())
+      const timer = setTimeout(() => {
+        onLate()
+        this.#settle(waiter, () => reject(this.#waitError(`gave no answer within ${withinMs} ms`)))
+      }, withinMs)
+      const waiter: Waiter = { isFor, resolve, reject, timer }
+      this.#waiters.add(waiter)
+    })
+  }
+
+  /** Why a wait failed: the child's failure or, if there is none, `otherwise`. */
+  #waitError(otherwise = 'ended'): Error {
+    return new Error(this.#failure ?? `${this} ${otherwise}`)
+  }
+
+  #settle(waiter: Waiter, settle: () => void): void {
+    clearTimeout(waiter.timer)
+    this.#waiters.delete(waiter)
+    settle()
+  }
+}
+
+/**
+ * Whether it was ended by a signal such as a damaged file causes, after it was told to read one. Before that, the same
+ * signals have other causes: Node.js aborts when it gets no memory or no thread.
+ */
+export function mayBeDamage({ signal, mayHaveRead }: End): boolean {
+  return mayHaveRead && signal !== null && nativeFaults.has(signal)
+}
+
+function describeEnd(end: End): string {
+  const { code, signal, mayHaveRead } = end
+  if (mayBeDamage(end)) {
+    return `was ended by ${signal}; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)`
+  }
+  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  return mayHaveRead ? how : `${how} before it opened the store${shortage(end, ':')}`
+}

@@ -1,0 +1,117 @@
+/**
+ * Handles the requests of the command line over the control socket: a question about API keys, or news of them
+ * (key-desk.ts); a reload; or a tool, which gets a process of its own. Nothing here opens the store.
+ */
+import type { ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
+import type { Logger } from '../../ops/log.js'
+import type { ControlRequest, Reloaded, ToolRequest } from '../control/messages.js'
+import { parseRequest } from '../control/protocol.js'
+import { type ControlHandlers, refuse, reply } from '../control/socket.js'
+import type { ToChild, ToTool } from '../messages.js'
+import { Child, mayBeDamage } from './child.js'
+import type { KeyDesk } from './key-desk.js'
+import type { StoreOpener } from './store-opening.js'
+
+interface ControlRequestsOptions {
+  readonly keys: KeyDesk
+  readonly opener: Pick<StoreOpener, 'open'>
+  /** Starts a process that waits for a message that says which tool it runs. */
+  readonly forkTool: () => ChildProcess
+  /** The first message to such a process. */
+  readonly start: () => ToChild
+  /** Replaces the workers; rejects with the reason when that failed. */
+  readonly reload: () => Promise<Reloaded>
+  readonly stopping: () => boolean
+  readonly log: Logger
+}
+
+/** How long the loading of a tool may take. */
+const loadMsMax = 20_000
+
+/** The most tools that may run at once: each is a process that opens the store. */
+const toolsMax = 8
+
+/**
+ * How long a tool may take to clean up and end. While lmdb copies for a backup, the tool cannot: a stop would wait for
+ * the copy.
+ */
+const toolEndMsMax = 2000
+
+export class ControlRequests implements ControlHandlers {
+  readonly #tools = new Set<Child>()
+
+  constructor(private readonly options: ControlRequestsOptions) {}
+
+  onRequest(line: Uint8Array, socket: Socket): void {
+    const request = parseRequest(line)
+    if ('problem' in request) {
+      refuse(socket, request.problem)
+      return this.onRefused(request.problem)
+    }
+    if (this.options.stopping()) return refuse(socket, 'the service is stopping')
+    this.#answer(request, socket).catch((error: Error) => refuse(socket, error.message))
+  }
+
+  onRefused(reason: string): void {
+    this.options.log.warn({ reason }, 'malformed control request')
+  }
+
+  /** Ends the running tools; resolves when they are gone. */
+  async endTools(): Promise<void> {
+    await Promise.all([...this.#tools].map((tool) => tool.terminate(toolEndMsMax)))
+  }
+
+  killTools(): void {
+    for (const tool of this.#tools) tool.discard('the service is stopped at once')
+  }
+
+  async #answer(request: ControlRequest, socket: Socket): Promise<void> {
+    switch (request.command) {
+      case 'tool':
+        return this.#runTool(request, socket)
+      case 'reload':
+        return reply(socket, await this.options.reload())
+      case 'ask': {
+        const { answer, late } = await this.options.keys.ask(request.question)
+        return reply(socket, answer, late)
+      }
+      case 'keysChanged':
+        return reply(socket, true, await this.options.keys.announce())
+    }
+  }
+
+  /** Starts the tool's process and lets it open the store, like any other; then the process owns the connection. */
+  async #runTool({ tool, options }: ToolRequest, socket: Socket): Promise<void> {
+    if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
+    const child = this.#forkTool(tool)
+    const abandon = (): void => child.requestEnd()
+    socket.once('close', abandon)
+    try {
+      await child.waitFor('loaded', loadMsMax)
+      child.send(this.options.start())
+      await this.options.opener.open(child)
+      socket.off('close', abandon)
+      if (socket.destroyed) throw new Error('the caller has gone')
+      const message: ToTool = { kind: 'tool', tool, options }
+      child.process.send(message, socket, {}, (error) => error && refuse(socket, error.message))
+    } catch (error) {
+      child.end((error as Error).message)
+      throw error
+    }
+  }
+
+  #forkTool(tool: string): Child {
+    const child = new Child(this.options.forkTool(), this.options.log)
+    this.#tools.add(child)
+    void child.ended.then((end) => {
+      this.#tools.delete(child)
+      // An import may have restored API keys.
+      if (tool === 'import') void this.options.keys.announce()
+      if (!mayBeDamage(end)) return
+      const { pid } = child.process
+      this.options.log.error({ tool, child: pid, signal: end.signal }, 'tool died; the store may be damaged')
+    })
+    return child
+  }
+}

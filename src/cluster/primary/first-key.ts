@@ -1,0 +1,90 @@
+/**
+ * The first API key of a new service, for a user who has just typed `npm start`: made once, printed once, with a
+ * command to paste. A service that systemd starts does not do this: a token must not appear in the journal.
+ */
+import { join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hashToken, makeToken } from '../../auth/token.js'
+import { settingTable } from '../../settings/table.js'
+import { addNewKey, persistently, readKeys, type SendQuestion } from '../control/new-key.js'
+
+/** Between two checks of whether the store is available. */
+const storeCheckMs = 500
+
+/** How long a question is repeated until a worker answers. */
+const answerMsMax = 60_000
+
+/** What the service tells who has started it. */
+interface Started {
+  /** Of the routes, without a slash at its end. */
+  readonly url: string
+  /** Where the topics are stored, in words. */
+  readonly place: string
+  /** The data directory. */
+  readonly data: string
+  readonly hasConsole: boolean
+}
+
+/**
+ * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
+ * is revoked.
+ *
+ * @param ask has a worker answer a question; when that fails, it is called again
+ * @param isStoreUnavailable no question is sent while this holds, without a time limit
+ * @param show prints a text; false when it could not
+ * @throws Error when no worker answered; a key that was never shown may exist then, under the name "first"
+ */
+export async function makeFirstKey(
+  ask: SendQuestion,
+  isStoreUnavailable: () => boolean,
+  started: Started,
+  show: (text: string) => boolean,
+): Promise<void> {
+  const { url } = started
+  show(banner(started))
+  while (isStoreUnavailable()) await sleep(storeCheckMs)
+  const request = persistently(ask, answerMsMax)
+  if ((await readKeys(request)).length > 0) return
+  const token = makeToken()
+  const record = {
+    name: 'first',
+    tokenHash: hashToken(token),
+    allow: ['fetch', 'set', 'add', 'remove'],
+    under: [],
+    madeMs: Date.now(),
+  } as const
+  // Another host that shares the store may have been faster.
+  if (!(await addNewKey(request, record))) return
+  const shown = show(`The first API key, "first", shown only this once:
+
+  ${token}
+
+Try it:
+
+  curl -s ${url}/topics/addAndSet -H 'authorization: Apikey ${token}' \\
+    -H 'content-type: application/json' -d '{"path":"hello","value":12345678901234567890}'
+
+`)
+  if (!shown) await request({ about: 'revokeKey', name: record.name })
+}
+
+function banner({ url, place, data, hasConsole }: Started): string {
+  const where = data === settingTable.data.default ? '' : ` --data ${shellWord(data)}`
+  return `
+topicd listens on ${url}/ and keeps its topics in ${place}
+
+${hasConsole ? `  Console:      ${url}/console\n` : ''}  Another key:  node ${shellWord(mainFile())} keys add NAME${where}
+
+`
+}
+
+/** The program's file, as a command in the working directory names it. */
+function mainFile(): string {
+  const file = join(import.meta.dirname, '../../main.js')
+  const relativeFile = relative('', file)
+  return relativeFile.startsWith('..') ? file : relativeFile
+}
+
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}

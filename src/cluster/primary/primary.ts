@@ -1,0 +1,79 @@
+/**
+ * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If one of them
+ * fails, one line and the exit code say why. The primary never opens the store, and imports nothing that could.
+ */
+
+import { exitCodes, fatal } from '../../base/exit-codes.js'
+import { watchCertificate } from '../../ops/certificate-watch.js'
+import { createLog, logCrashes } from '../../ops/log.js'
+import { readCertificate } from '../../ops/tls.js'
+import { type GivenSettings, readConfig, UsageError } from '../../settings/config.js'
+import { connectToControl } from '../control/socket.js'
+import { type DirectoryLock, exposedMode, lockDirectory } from '../directory-lock.js'
+import { listenExitCode, listenProblem } from '../listen-problem.js'
+import { holdPort } from '../port-hold.js'
+import { type ReadSettings, Supervisor } from './supervisor.js'
+
+/** How long to wait for the workers of a killed service, or for a tool of the command line, to release the lock. */
+const directoryWaitMs = 15_000
+
+/**
+ * Runs the service until it is stopped; the process then ends by itself, with the exit code set.
+ *
+ * @throws UsageError when a setting is wrong
+ */
+export async function runPrimary(flags: GivenSettings): Promise<void> {
+  const log = createLog('primary')
+  logCrashes(log)
+  const settings = readSettings(flags)
+  const { config } = settings
+  const watch = watchCertificate(log)
+  watch.use(settings.certificate)
+  const refuse = (code: number, reason: string): never => {
+    log.fatal({ reason }, 'not started')
+    return fatal(code, reason)
+  }
+  const lock = await claimDirectory(config.data)
+  if (lock === undefined)
+    return refuse(exitCodes.directoryInUse, `the data directory ${config.data} is in use by another topicd`)
+  const mode = exposedMode(config.data)
+  if (mode !== undefined)
+    log.warn({ data: config.data, mode }, 'other accounts can reach the data directory; chmod 700 keeps them out')
+  const held = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
+    refuse(listenExitCode(error), listenProblem(error, config.host, config.port)),
+  )
+  const supervisor = new Supervisor({
+    config,
+    readSettings: () => readSettings(flags),
+    useCertificate: watch.use,
+    certificateEndMs: watch.endMs,
+    port: held.port,
+    lockDescriptor: lock.descriptor,
+    log,
+    refuse,
+  })
+  await supervisor.start()
+}
+
+/** The lock on the directory; undefined when another process holds it. */
+async function claimDirectory(data: string): Promise<DirectoryLock | undefined> {
+  const running = await connectToControl(data)
+  running?.destroy()
+  return running === undefined ? lockDirectory(data, directoryWaitMs) : undefined
+}
+
+/**
+ * Reads the settings as they are now, with the certificate and key that they name, if any. The files are read here and
+ * nowhere else in the primary, so what comes of a reload does not depend on what happens to them later.
+ *
+ * @throws UsageError when something is wrong
+ */
+function readSettings(flags: GivenSettings): ReadSettings {
+  const config = readConfig(flags)
+  const { tlsCert, tlsKey } = config
+  try {
+    return { config, certificate: tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey) }
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}

@@ -1,0 +1,326 @@
+/**
+ * A service from its start to its stop: the writer, the workers, the admin listener, the control socket, and the signals.
+ *
+ * Start: admin listener → control socket → writer → workers → log the addresses. Reload: read the settings again, replace
+ * the writer and the workers; if anything fails, the former settings stay or are restored. Stop: workers drain and tools
+ * end → the writer drains → admin listener and control socket close → end. Every step of a stop runs, even if an earlier one failed.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import cluster from 'node:cluster'
+import type { Server } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { describeApi } from '../../api/openapi/openapi.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { version } from '../../base/version.js'
+import { type Admin, startAdmin } from '../../ops/admin-server.js'
+import type { Logger } from '../../ops/log.js'
+import { createMetrics, type Metrics } from '../../ops/metrics/metrics.js'
+import { print } from '../../ops/output.js'
+import { notify, watchdogMs } from '../../ops/systemd.js'
+import type { Certificate } from '../../ops/tls.js'
+import { isExclusive, redactAddress } from '../../settings/address.js'
+import type { Config } from '../../settings/config.js'
+import type { Reloaded } from '../control/messages.js'
+import { listenForControl } from '../control/socket.js'
+import { bracketed, listenExitCode, listenProblem } from '../listen-problem.js'
+import { takeAll } from '../steps.js'
+import { Child } from './child.js'
+import { ControlRequests } from './control-requests.js'
+import { makeFirstKey } from './first-key.js'
+import { KeyDesk } from './key-desk.js'
+import { Readiness } from './readiness.js'
+import { queueReloads } from './reload-queue.js'
+import { StoreOpener } from './store-opening.js'
+import { type Wanted, Workers } from './workers.js'
+import { Writers } from './writers.js'
+
+/** A second signal sooner than this repeats the first: GNU timeout sends two, and so does a terminal through npm. */
+const repeatedSignalMs = 1000
+
+/** Between two checks of the service's state, for systemd's status text and the log. */
+const statusMs = 1000
+
+/** Settings that were read and checked, and the certificate that they name, if any. */
+export interface ReadSettings {
+  readonly config: Config
+  readonly certificate: Certificate | undefined
+}
+
+interface SupervisorOptions {
+  readonly config: Config
+  /** Reads the settings again; throws a UsageError when one is wrong. */
+  readonly readSettings: () => ReadSettings
+  /** When the certificate in use expires, in ms since the epoch; undefined without one. */
+  readonly certificateEndMs: () => number | undefined
+  /** Called with the certificate that the workers use from now on; must not fail. */
+  readonly useCertificate: (certificate: Certificate | undefined) => void
+  /** The routes' port, which is reserved. */
+  readonly port: number
+  /** The lock on the data directory, for every process that may open the store. */
+  readonly lockDescriptor: number
+  readonly log: Logger
+  /** Reports why the service cannot start, and ends the process. */
+  readonly refuse: (code: number, reason: string) => never
+}
+
+export class Supervisor {
+  readonly #log: Logger
+  /** Undefined where the engine writes for itself. */
+  readonly #writers: Writers | undefined
+  readonly #workers: Workers
+  readonly #keys: KeyDesk
+  readonly #requests: ControlRequests
+  readonly #readiness: Readiness
+  readonly #metrics: Metrics
+  #config: Config
+  /** How many workers should serve now; while their number changes, the smaller one. */
+  #workersExpected: number
+  #control: Server | undefined
+  #admin: Admin | undefined
+  #stoppingSinceMs: number | undefined
+  #isReloading = false
+  #lastStatus = ''
+  #storeProblem: string | undefined
+  #onStarted = (): void => {}
+
+  /**
+   * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the
+   * reason when anything fails; the former settings then stay or are restored. When this settles, systemd has been
+   * notified of the end.
+   */
+  readonly reload: () => Promise<Reloaded>
+
+  constructor(private readonly options: SupervisorOptions) {
+    const { config, log, lockDescriptor } = options
+    this.#log = log
+    this.#config = config
+    this.#workersExpected = config.workers
+    const stdio = ['ignore', 'inherit', 'inherit', 'ipc', lockDescriptor] as const
+    const script = (name: string): string => fileURLToPath(new URL(`../${name}.js`, import.meta.url))
+    cluster.setupPrimary({ exec: script('worker/worker'), args: [], stdio: [...stdio] })
+    const forkProgram = (name: string): ChildProcess =>
+      fork(script(name), [], { stdio: [...stdio], serialization: 'json' })
+    const forkTool = (): ChildProcess => forkProgram('tool/tool-process')
+    const opener = new StoreOpener()
+    const forkWriter = (): Child => this.#watched(new Child(forkProgram('writer/writer'), log))
+    const hasWriter = isExclusive(config.store)
+    this.#writers = hasWriter ? new Writers({ opener, log, fork: forkWriter }) : undefined
+    const writer = (): Child | undefined => this.#writers?.current()
+    this.#workers = new Workers({
+      opener,
+      log,
+      fork: () => this.#forkWorker(),
+      onGivingUp: (reason) => void this.#stop(exitCodes.restartLimit, reason),
+    })
+    const serving = (): readonly Child[] => this.#workers.serving()
+    const stopping = (): boolean => this.#stoppingSinceMs !== undefined
+    const start = () => this.#wanted(this.#config).start
+    const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
+    this.reload = queueReloads(started, () => this.#reloadOnce())
+    const keys = new KeyDesk({ serving, loaded: () => this.#workers.loaded() })
+    this.#keys = keys
+    this.#requests = new ControlRequests({ keys, opener, forkTool, start, reload: this.reload, stopping, log })
+    this.#readiness = new Readiness({
+      stopping,
+      expected: () => this.#workersExpected,
+      serving,
+      writer,
+      hasWriter,
+    })
+    this.#metrics = createMetrics({
+      serving,
+      restarts: () => this.#workers.restarts,
+      writer,
+      writerRestarts: () => this.#writers?.restarts ?? 0,
+      hasSpareWriter: () => this.#writers?.hasSpare ?? false,
+      hasWriter,
+      ready: () => this.#readiness.notReadyReasons().length === 0,
+      certificateEndMs: options.certificateEndMs,
+      log,
+    })
+  }
+
+  /** Resolves when all workers serve; if the service cannot start, the process ends and reports why. */
+  async start(): Promise<void> {
+    process.on('SIGTERM', (signal) => this.#onSignal(signal))
+    process.on('SIGINT', (signal) => this.#onSignal(signal))
+    process.on('SIGHUP', () => void this.reload().catch(() => {}))
+    const url = await this.#startAll()
+    this.#onStarted()
+    const { firstKey } = this.#config
+    // Reloads need not wait for it: it may take as long as the store is unavailable.
+    if (firstKey && url !== undefined) await this.#makeFirstKey(url)
+  }
+
+  /** Returns the URL of the routes; undefined when a signal ended the start. */
+  async #startAll(): Promise<string | undefined> {
+    const { refuse, port } = this.options
+    const { host, adminHost, adminPort, data, workers, basePath, tlsCert } = this.#config
+    const log = this.#log
+    this.#admin = await startAdmin({
+      host: adminHost,
+      port: adminPort,
+      notReadyReasons: () => this.#readiness.notReadyReasons(),
+      metrics: this.#metrics,
+      description: () => JSON.stringify(describeApi({ ...this.#config, version })),
+    }).catch((error: Error) =>
+      refuse(listenExitCode(error), listenProblem(error, adminHost, adminPort, ' (the admin listener)')),
+    )
+    try {
+      this.#control = await listenForControl(data, this.#requests)
+      await this.#writers?.begin(this.#wanted(this.#config).start)
+      await this.#workers.reach(this.#wanted(this.#config))
+    } catch (error) {
+      if (this.#stoppingSinceMs !== undefined) return undefined
+      this.#workers.kill()
+      this.#writers?.kill()
+      refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
+    }
+    const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
+    log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
+    const adminUrl = `http://${bracketed(adminHost)}:${this.#admin.port}`
+    log.info({ url, adminUrl, workers }, 'listening')
+    await this.#sendStatus('READY=1')
+    setInterval(() => this.#watch(), statusMs).unref()
+    const period = watchdogMs()
+    if (period !== undefined) setInterval(() => this.#readiness.alive() && void notify('WATCHDOG=1'), period / 3)
+    return url
+  }
+
+  /** A failure does not end the service: `topicd keys add` can make a key later. */
+  async #makeFirstKey(url: string): Promise<void> {
+    const { store, data, noConsole } = this.#config
+    const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
+    try {
+      await makeFirstKey(
+        async (question) => (await this.#keys.ask(question)).answer,
+        () => this.#readiness.storeProblem() !== undefined,
+        { url, place, data, hasConsole: !noConsole },
+        print,
+      )
+    } catch (error) {
+      this.#log.error({ err: error }, 'the first key could not be made; make one with: topicd keys add')
+    }
+  }
+
+  async #reloadOnce(): Promise<Reloaded> {
+    if (this.#stoppingSinceMs !== undefined) throw new Error('the service is stopping')
+    const startedMs = performance.now()
+    this.#isReloading = true
+    void notify('RELOADING=1', 'STATUS=Replacing the workers')
+    const before = this.#config
+    try {
+      const { config: read, certificate } = this.options.readSettings()
+      const { host, port, data, adminHost, adminPort, store } = before
+      const kept = { host, port, data, adminHost, adminPort, store }
+      const restartNeeded = Object.entries(kept).flatMap(([name, value]) =>
+        read[name as keyof typeof kept] === value ? [] : [settingName(name)],
+      )
+      const next: Config = { ...read, ...kept }
+      this.#workersExpected = Math.min(before.workers, next.workers)
+      this.#log.info({ config: redactedConfig(next) }, 'rolling restart')
+      await this.#replaceAll(before, next)
+      this.#config = next
+      this.options.useCertificate(certificate)
+      this.#metrics.reloaded(true)
+      const tookMs = Math.round(performance.now() - startedMs)
+      const versions = [...new Set(this.#workers.serving().flatMap((child) => child.version ?? []))]
+      this.#log.info({ versions, tookMs, restartNeeded }, 'rolling restart done')
+      return { workers: next.workers, versions, primaryVersion: version, tookMs, restartNeeded }
+    } catch (error) {
+      this.#metrics.reloaded(false)
+      if (this.#stoppingSinceMs === undefined)
+        this.#log.error({ reason: (error as Error).message }, 'rolling restart failed')
+      throw error
+    } finally {
+      this.#workersExpected = this.#config.workers
+      this.#isReloading = false
+      await this.#sendStatus('READY=1')
+    }
+  }
+
+  /** The writer first: if the new one is of no use, the workers stay as they are. */
+  async #replaceAll(before: Config, next: Config): Promise<void> {
+    await this.#writers?.replace(this.#wanted(next).start)
+    try {
+      await this.#workers.reach(this.#wanted(next))
+    } catch (error) {
+      if (this.#stoppingSinceMs === undefined) await this.#writers?.replace(this.#wanted(before).start)
+      throw error
+    }
+  }
+
+  #wanted(config: Config): Wanted {
+    const start = { kind: 'start', config, port: this.options.port, announcesKeys: true } as const
+    return { count: config.workers, start: this.#writers === undefined ? start : { ...start, hasWriter: true } }
+  }
+
+  #forkWorker(): Child {
+    const worker = cluster.fork()
+    // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end
+    // the primary.
+    worker.on('error', () => {})
+    return this.#watched(new Child(worker.process, this.#log))
+  }
+
+  #watched(child: Child): Child {
+    this.#metrics.watch(child)
+    return child
+  }
+
+  /** Logs once that the store is unavailable, and once that it is available again. */
+  #watch(): void {
+    const problem = this.#readiness.storeProblem()
+    if (problem !== undefined && this.#storeProblem === undefined)
+      this.#log.error({ reason: problem }, 'the store is unavailable')
+    if (problem === undefined && this.#storeProblem !== undefined) this.#log.info('the store is back')
+    this.#storeProblem = problem
+    void this.#sendStatus()
+  }
+
+  /** Sends systemd the status if it has changed or comes with other states; resolves when systemd has it. */
+  async #sendStatus(...states: readonly string[]): Promise<void> {
+    const status = this.#readiness.status()
+    if (this.#isReloading || this.#stoppingSinceMs !== undefined) return
+    if (status === this.#lastStatus && states.length === 0) return
+    this.#lastStatus = status
+    await notify(...states, `STATUS=${status}`)
+  }
+
+  #onSignal(signal: NodeJS.Signals): void {
+    if (this.#stoppingSinceMs === undefined) return void this.#stop(exitCodes.done, signal)
+    if (performance.now() - this.#stoppingSinceMs < repeatedSignalMs) return
+    this.#workers.kill()
+    this.#writers?.kill()
+    this.#requests.killTools()
+    this.#log.warn({ signal }, 'stopped at once')
+    process.exit(exitCodes.forced)
+  }
+
+  async #stop(code: number, reason: string): Promise<void> {
+    if (this.#stoppingSinceMs !== undefined) return
+    this.#stoppingSinceMs = performance.now()
+    this.#log.info({ reason }, 'stopping')
+    void notify('STOPPING=1', 'STATUS=Draining')
+    process.exitCode = code
+    const steps = [
+      () => Promise.all([this.#workers.drain(), this.#requests.endTools()]),
+      () => this.#writers?.drain(),
+      () => this.#admin?.close(),
+      () => this.#control?.close(),
+    ]
+    await takeAll(steps, (error) => this.#log.error({ err: error }, 'a step of the stop failed'))
+    this.#log.info({ code }, 'stopped')
+    process.exit()
+  }
+}
+
+/** The flag of a member of the configuration. */
+function settingName(member: string): string {
+  return member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** The settings without any password. */
+function redactedConfig(config: Config): Config {
+  return { ...config, store: redactAddress(config.store) }
+}

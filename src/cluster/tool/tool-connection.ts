@@ -1,0 +1,97 @@
+/**
+ * The connection between a running tool and its caller: input, output with back-pressure, and the signal that stops the
+ * work. The work is stopped when the connection closes, when its output is not read, and by `stop`. What the work is,
+ * and when the process ends, is decided in tool-process.ts.
+ *
+ *     readyLine → the tool's own lines → endLine, or an error line → the caller closes
+ */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { toolUnreadMsMax } from '../../settings/limits.js'
+import { Cancelled } from '../../store/store.js'
+import { endLine, errorLine, readyLine } from '../control/protocol.js'
+
+export class ToolConnection {
+  readonly #stopping = new AbortController()
+  readonly input = new PassThrough()
+
+  constructor(private readonly socket: Socket) {
+    // The end of the input is not the end of the output.
+    socket.allowHalfOpen = true
+    for (const event of ['error', 'close']) socket.on(event, () => this.stop('nobody waits for it any more'))
+    this.input.on('error', () => {})
+    this.signal.addEventListener('abort', () => this.input.destroy(this.signal.reason as Error))
+    socket.pipe(this.input)
+    socket.write(`${readyLine}\n`)
+  }
+
+  /** Aborts, with the reason, once the work must stop. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  /** Stops the work; only the first reason counts. */
+  stop(reason: string): void {
+    this.#stopping.abort(new Error(reason))
+  }
+
+  /**
+   * Sends lines; resolves when there is room for more.
+   *
+   * @throws Cancelled once the work must stop, or when nothing was read for `toolUnreadMsMax`
+   */
+  readonly emit = async (lines: string | Uint8Array): Promise<void> => {
+    if (this.signal.aborted) throw new Cancelled()
+    this.socket.cork()
+    this.socket.write(lines)
+    const hasRoom = this.socket.write('\n')
+    this.socket.uncork()
+    if (!hasRoom) await this.#drained()
+  }
+
+  async #drained(): Promise<void> {
+    const reason = `nothing of its output was taken for ${toolUnreadMsMax / 1000} s`
+    const timer = setTimeout(() => this.stop(reason), toolUnreadMsMax)
+    try {
+      await once(this.socket, 'drain', { signal: this.signal })
+    } catch {
+      throw new Cancelled()
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The last line of the answer. @param failure why the work failed; undefined when all of it is done */
+  lastLine(failure: Error | undefined): string {
+    if (failure === undefined) return endLine
+    return errorLine((failure instanceof Cancelled ? (this.signal.reason as Error) : failure).message)
+  }
+
+  /**
+   * Sends the last line, and waits until the caller has closed the connection: after stopped work for `stopMsMax` at
+   * most.
+   */
+  async close(lastLine: string, stopMsMax: number): Promise<void> {
+    this.socket.end(`${lastLine}\n`)
+    // Input that still comes has no reader any more; unread, it would keep the connection from closing. As long as the
+    // socket is piped, it is read only as fast as the reader that is gone.
+    this.socket.unpipe(this.input)
+    this.socket.resume()
+    if (this.socket.closed) return
+    await fulfilledWithin(this.signal.aborted ? stopMsMax : toolUnreadMsMax, once(this.socket, 'close'))
+  }
+}
+
+/** Whether the promise was fulfilled within `ms`. */
+export async function fulfilledWithin(ms: number, promise: Promise<unknown> | undefined): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false)
+  })
+  const settled = Promise.resolve(promise).then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([settled, late]).finally(() => clearTimeout(timer))
+}

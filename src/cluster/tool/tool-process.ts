@@ -1,0 +1,142 @@
+/**
+ * The program of a tool's process. While a service runs, the primary forks it, as one more process that opens the
+ * store; otherwise the command line does (commands/store/standalone-tool.ts). It opens the store when its parent says so, does
+ * one piece of work over a connection, and ends. Damaged files may kill it by a signal, which its parent survives and can
+ * explain.
+ *
+ * Stopped work (tool-connection.ts) ends at its next step, so that no snapshot outlives it: a snapshot that stays open
+ * keeps every page that is freed later from being reused.
+ *
+ *     load → open → work → the store closes → the last line says how it went → end
+ */
+import { Socket } from 'node:net'
+import { exitCodes } from '../../base/exit-codes.js'
+import { version } from '../../base/version.js'
+import { createLog, logCrashes } from '../../ops/log.js'
+import { openStore } from '../../store/open.js'
+import type { TopicStore } from '../../store/store.js'
+import { toolOf } from '../../tools/registry.js'
+import type { Tool } from '../../tools/tool.js'
+import { answerLine } from '../control/protocol.js'
+import { connectToWriter } from '../control/writer-socket.js'
+import { answerQuestion } from '../key-requests.js'
+import { connectionDescriptor, type Question, type StoreLocation, type ToolMessage, type ToTool } from '../messages.js'
+import { sendToParent } from '../parent.js'
+import { fulfilledWithin, ToolConnection } from './tool-connection.js'
+
+/**
+ * How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to
+ * leave.
+ */
+const stopMsMax = 300
+
+/** Answers a question about API keys while no service runs. */
+const answerTool: Tool = async (store, question, { emit }) => {
+  await emit(answerLine(await answerQuestion(store, question as Question)))
+}
+
+class ToolProcess {
+  #config: StoreLocation | undefined
+  /** Whether a service runs, whose writer writes for this process. */
+  #hasWriter = false
+  #opening: Promise<TopicStore> | undefined
+  #connection: ToolConnection | undefined
+  /** Whether the process ends by its own decision, so that its exit needs no kill. */
+  #isEnding = false
+
+  /** From now on an exit, with any code, is not turned into a kill. */
+  setEnding(): void {
+    this.#isEnding = true
+  }
+
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  take(message: ToTool, handle: unknown): void {
+    switch (message.kind) {
+      case 'start':
+        this.#config = message.config
+        this.#hasWriter = message.hasWriter === true
+        return
+      case 'open':
+        return void this.#open(this.#requireConfig())
+      case 'tool':
+        return void this.#work(message, handle instanceof Socket ? handle : new Socket({ fd: connectionDescriptor }))
+    }
+  }
+
+  /** Stops the work, which then ends the process; ends the process at once if there is no work yet. */
+  stop(reason: string): void {
+    if (this.#connection === undefined) this.#end(exitCodes.failed)
+    this.#connection?.stop(reason)
+  }
+
+  #requireConfig(): StoreLocation {
+    if (this.#config === undefined) throw new Error('the parent has sent no settings')
+    return this.#config
+  }
+
+  /**
+   * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
+   * `#run`.
+   */
+  async #open({ store, data, diskFreeBytesMin, changesKept }: StoreLocation): Promise<void> {
+    const options = { directory: data, readsInOrder: true, disk: { freeBytesMin: diskFreeBytesMin }, changesKept }
+    this.#opening = openStore(store, options, this.#hasWriter ? () => connectToWriter(data) : undefined)
+    await this.#openedStore()
+    sendToParent({ kind: 'opened' })
+  }
+
+  /** The store, once it is open; undefined when it could not be opened. */
+  async #openedStore(): Promise<TopicStore | undefined> {
+    return this.#opening?.catch(() => undefined)
+  }
+
+  async #work(message: ToolMessage, socket: Socket): Promise<void> {
+    const connection = new ToolConnection(socket)
+    this.#connection = connection
+    const failure = await this.#run(message, connection).then(
+      () => undefined,
+      (error: Error) => error,
+    )
+    const lastLine = connection.lastLine(failure)
+    const isClosed = await fulfilledWithin(stopMsMax, (await this.#openedStore())?.close())
+    await connection.close(lastLine, stopMsMax)
+    // A plain exit would wait until lmdb has copied everything; this one becomes a kill (see the exit listener below).
+    if (!isClosed) process.exit()
+    this.#end(exitCodes.done)
+  }
+
+  /** @throws Error with a message for the caller */
+  async #run({ tool, options }: ToolMessage, { emit, input, signal }: ToolConnection): Promise<void> {
+    const store = await this.#opening
+    if (store === undefined) throw new Error('the store is not open')
+    const { diskFreeBytesMin } = this.#requireConfig()
+    const run = tool === 'ask' ? answerTool : toolOf(tool)
+    await run(store, options, { emit, input, signal, diskFreeBytesMin })
+  }
+
+  #end(code: number): never {
+    this.setEnding()
+    process.exit(code)
+  }
+}
+
+const program = new ToolProcess()
+
+// A defect ends the process with an exit code: a kill would look like the system's (see the exit listener below).
+process.on('uncaughtException', () => program.setEnding())
+logCrashes(createLog('tool'))
+
+process.on('message', (message: ToTool, handle: unknown) => program.take(message, handle))
+process.on('SIGTERM', () => program.stop('the service is stopping'))
+for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+// Without its parent it must not write: the next service may open the store. A backup removes its file first.
+process.on('exit', () => {
+  if (!program.isEnding) process.kill(process.pid, 'SIGKILL')
+})
+process.on('disconnect', () => process.exit())
+
+sendToParent({ kind: 'loaded', version })

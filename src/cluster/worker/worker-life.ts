@@ -1,0 +1,241 @@
+/**
+ * One worker's life: load → open the store → serve → drain → end. Each step is taken when the primary says so
+ * (worker.ts), and a step that fails ends the process.
+ *
+ * Ways to end: a drain answers what is in flight and closes the store. Everything else is a kill, which the store
+ * survives.
+ */
+import { createService, handlers } from '../../api/service.js'
+import { Keyring } from '../../auth/keyring.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { type HttpServer, startHttpServer } from '../../http/server.js'
+import { createAccessLog } from '../../ops/access-log.js'
+import { failureMembers, type Logger } from '../../ops/log.js'
+import { watchLoop } from '../../ops/loop-delay.js'
+import { createRequestCounter, type RequestCounter } from '../../ops/metrics/request-stats.js'
+import { readWorkerStats } from '../../ops/metrics/worker-stats.js'
+import { RefusedKeys } from '../../ops/refused-keys.js'
+import { isExclusive } from '../../settings/address.js'
+import type { Config } from '../../settings/config.js'
+import { settingTable } from '../../settings/table.js'
+import { openStore } from '../../store/open.js'
+import type { TopicStore } from '../../store/store.js'
+import { connectToWriter } from '../control/writer-socket.js'
+import { ExpirySweeper } from '../expiry-sweeper.js'
+import { answerQuestion } from '../key-requests.js'
+import { bracketed } from '../listen-problem.js'
+import { type FromChild, machineMs, type Question } from '../messages.js'
+import { sendToParent } from '../parent.js'
+import { takeAll } from '../steps.js'
+
+/** The settings, and the port that the primary holds. */
+interface Start {
+  readonly config: Config
+  readonly port: number
+  readonly announcesKeys?: true
+  readonly hasWriter?: true
+}
+
+/** The open store, and what is made with it. */
+interface Opened {
+  readonly store: TopicStore
+  readonly keyring: Keyring
+  /** Undefined where the writer sweeps. */
+  readonly sweeper: ExpirySweeper | undefined
+}
+
+/** What serves the routes. */
+interface Serving {
+  readonly server: HttpServer
+  readonly counter: RequestCounter
+}
+
+export class WorkerLife {
+  readonly #refusedKeys: RefusedKeys
+  readonly #loopDelay = watchLoop()
+  #start: Start | undefined
+  /** Known before the rest of `#opened`: while the keys are being read, the store may already be unavailable. */
+  #store: TopicStore | undefined
+  #opened: Opened | undefined
+  /** Settles when the store is open and the keys have been read, or that failed. */
+  #opening: Promise<void> | undefined
+  #serving: Serving | undefined
+  #isEnding = false
+
+  constructor(private readonly log: Logger) {
+    this.#refusedKeys = new RefusedKeys(log)
+  }
+
+  /** Whether the process ends by its own decision, so that its exit needs no kill. */
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  start(start: Start): void {
+    this.#start = start
+  }
+
+  open(): Promise<void> {
+    const step = (): Promise<void> => (this.#opening = this.#open(this.#requireStart()))
+    return this.#takeStep(step, { kind: 'opened' }, exitCodes.storeUnusable)
+  }
+
+  serve(): Promise<void> {
+    return this.#takeStep(
+      () => this.#serve(this.#requireStart(), this.#requireOpened()),
+      { kind: 'serving' },
+      exitCodes.listenFailed,
+    )
+  }
+
+  /** Takes a step and reports `done`; ends the process with `code` when it fails. */
+  async #takeStep(step: () => Promise<void>, done: FromChild, code: number): Promise<void> {
+    try {
+      await step()
+      sendToParent(done)
+    } catch (error) {
+      this.log.fatal({ err: error }, 'worker could not go on')
+      sendToParent({ kind: 'failed', reason: (error as Error).message })
+      this.#end(code)
+    }
+  }
+
+  async #open({ config, announcesKeys, hasWriter }: Start): Promise<void> {
+    if (isExclusive(config.store) && hasWriter !== true)
+      throw new Error('the service that runs is of an earlier version, which has no writer: restart it')
+    const options = {
+      directory: config.data,
+      socketCount: () => this.#serving?.server.connections() ?? 0,
+      sharers: config.workers,
+      fencedReads: config.fencedReads,
+      changesKept: config.changesKept,
+      onUnusable: (reason: Error) => this.#onUnusable(reason),
+    }
+    const store = await openStore(config.store, options, () => connectToWriter(config.data))
+    this.#store = store
+    // The primary asks for a first key only once it knows whether the store is available.
+    this.sendHeartbeat()
+    const onFailure = (error: unknown): void =>
+      this.log.error(failureMembers(error), 'API keys could not be read or written')
+    const polls = announcesKeys !== true || !isExclusive(config.store)
+    const keyring = await Keyring.open(store, onFailure, config.workers, polls)
+    const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.log)
+    this.#opened = { store, keyring, sweeper }
+  }
+
+  async #serve({ config, port }: Start, { store, keyring, sweeper }: Opened): Promise<void> {
+    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
+    // A primary of an earlier version knows neither this setting nor the one below.
+    const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
+    const answerBytesFree = (): number => this.#serving?.server.answerBytesFree() ?? Infinity
+    const context = { store, pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
+    const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
+    const service = createService({
+      context,
+      keyring,
+      basePath,
+      bodyBytesMax,
+      hasConsole: !config.noConsole,
+      address: `${bracketed(host)}:${port}`,
+      onFailure: (error) => this.log.error({ err: error }, 'request failed'),
+      onRefusedKey: () => this.#refusedKeys.add(),
+      answered: config.accessLog ? this.#countedAndLogged(counter) : counter.answered,
+      closed: counter.closed,
+    })
+    const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
+    const origins = config.corsOrigins ?? ''
+    const options = { host, port, bodyBytesMax, origins, tls }
+    this.#serving = { server: await startHttpServer(service, options), counter }
+    sweeper?.enable(true)
+  }
+
+  #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {
+    const logAnswer = createAccessLog(this.log)
+    return (request, answer) => {
+      counter.answered(request, answer)
+      logAnswer(request, answer)
+    }
+  }
+
+  /** Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it. */
+  async loadKeys(id: number): Promise<void> {
+    await this.#opening?.catch(() => {})
+    await this.#opened?.keyring.reload()
+    sendToParent({ kind: 'keysLoaded', id })
+  }
+
+  /** Sends the answer to a question about API keys, or why there is none. */
+  async answer(id: number, question: Question, untilMs = Infinity): Promise<void> {
+    try {
+      // The key may have been changed again since another worker answered.
+      if (machineMs() > untilMs) throw new Error('the question came too late')
+      sendToParent({ kind: 'answer', id, answer: await answerQuestion(this.#requireStore(), question) })
+    } catch (error) {
+      sendToParent({ kind: 'unanswered', id, reason: (error as Error).message })
+    }
+  }
+
+  async sendStats(withStore: boolean): Promise<void> {
+    if (this.#opened === undefined || this.#serving === undefined) return
+    try {
+      const sources = { ...this.#opened, ...this.#serving, loopDelay: this.#loopDelay }
+      const expired = this.#opened.sweeper?.removed ?? 0
+      sendToParent({ kind: 'figures', figures: await readWorkerStats(sources, expired, withStore) })
+    } catch (error) {
+      this.log.error({ err: error }, 'statistics could not be read')
+    }
+  }
+
+  sendHeartbeat(): void {
+    // Whether anything can be written, the writer says.
+    sendToParent({ kind: 'heartbeat', writable: true, storeProblem: this.#storeProblem() })
+  }
+
+  /** Why requests cannot be answered from the store; undefined while they can. */
+  #storeProblem(): string | undefined {
+    const keysProblem = (): string | undefined =>
+      this.#opened?.keyring.isKnown() === false ? 'the API keys have not been read yet' : undefined
+    return this.#store?.notReady?.() ?? keysProblem()
+  }
+
+  /** Answers what is in flight, closes everything, and ends. */
+  async drain(): Promise<void> {
+    this.#opened?.sweeper?.enable(false)
+    const steps = [
+      () => this.#serving?.server.drain(this.#requireStart().config.drainMs),
+      () => this.sendStats(false),
+      () => this.#refusedKeys.flush(),
+      () => this.#opened?.keyring.close(),
+      () => this.#store?.close(),
+    ]
+    await takeAll(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
+    this.#end(exitCodes.done)
+  }
+
+  /** The engine, or the writer, was not reached before; now that it is, it turns out that this program cannot use it. */
+  #onUnusable(reason: Error): void {
+    this.log.fatal({ err: reason }, 'the store cannot be used')
+    sendToParent({ kind: 'failed', reason: reason.message })
+    this.#end(exitCodes.storeUnusable)
+  }
+
+  #requireStart(): Start {
+    if (this.#start === undefined) throw new Error('the primary has sent no settings')
+    return this.#start
+  }
+
+  #requireStore(): TopicStore {
+    if (this.#store === undefined) throw new Error('the store is not open')
+    return this.#store
+  }
+
+  #requireOpened(): Opened {
+    if (this.#opened === undefined) throw new Error('the store is not open, or its API keys have not been read')
+    return this.#opened
+  }
+
+  #end(code: number): void {
+    this.#isEnding = true
+    process.exit(code)
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * The program of a worker, which the primary forks: hands the primary's messages to worker-life.ts. It does nothing
+ * without a message, and ends at once when the primary is gone.
+ */
+
+import { version } from '../../base/version.js'
+import { createLog, logCrashes } from '../../ops/log.js'
+import type { ToChild } from '../messages.js'
+import { liveWithPrimary, sendToParent } from '../parent.js'
+import { WorkerLife } from './worker-life.js'
+
+const heartbeatMs = 1000
+
+const log = createLog('worker')
+logCrashes(log)
+
+const life = new WorkerLife(log)
+
+function take(message: ToChild): void {
+  switch (message.kind) {
+    case 'start':
+      return life.start(message)
+    case 'open':
+      return void life.open()
+    case 'serve':
+      return void life.serve()
+    case 'drain':
+      return void life.drain()
+    case 'ask':
+      return void life.answer(message.id, message.question, message.untilMs)
+    case 'keysChanged':
+      return void life.loadKeys(message.id)
+    case 'measure':
+      return void life.sendStats(message.stored)
+  }
+}
+
+process.on('message', take)
+setInterval(() => life.sendHeartbeat(), heartbeatMs)
+
+liveWithPrimary(() => life.isEnding)
+sendToParent({ kind: 'loaded', version })

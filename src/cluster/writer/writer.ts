@@ -1,0 +1,40 @@
+/**
+ * The program of the writer, which the primary forks: hands the primary's messages to writer-life.ts. It does nothing
+ * without a message, and ends at once when the primary is gone.
+ */
+
+import { version } from '../../base/version.js'
+import { createLog, logCrashes } from '../../ops/log.js'
+import type { ToChild } from '../messages.js'
+import { liveWithPrimary, sendToParent } from '../parent.js'
+import { WriterLife } from './writer-life.js'
+
+const heartbeatMs = 1000
+
+const log = createLog('writer')
+logCrashes(log)
+
+const life = new WriterLife(log)
+
+function take(message: ToChild): void {
+  switch (message.kind) {
+    case 'start':
+      return life.start(message.config)
+    case 'open':
+      return void life.open()
+    case 'hold':
+      return life.pauseWrites()
+    case 'release':
+      return life.resumeWrites()
+    case 'drain':
+      return void life.drain()
+    case 'measure':
+      return life.sendStats()
+  }
+}
+
+process.on('message', take)
+setInterval(() => life.sendHeartbeat(), heartbeatMs)
+
+liveWithPrimary(() => life.isEnding)
+sendToParent({ kind: 'loaded', version })

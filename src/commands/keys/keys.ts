@@ -1,0 +1,142 @@
+/**
+ * `topicd keys add|revoke`: makes and revokes API keys, whether the service runs or not. Lists and rotations are in
+ * list-keys.ts and rotate-key.ts.
+ */
+import { hashToken, makeToken } from '../../auth/token.js'
+import { exitCodes, fatal } from '../../base/exit-codes.js'
+import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
+import { type Config, readConfig, UsageError } from '../../settings/config.js'
+import { keyRateMax } from '../../settings/limits.js'
+import type { KeyRecord, Operation } from '../../store/store.js'
+import { type Path, parsePath } from '../../topics/path.js'
+import { type Command, storeSettings } from '../command.js'
+import { ask, askUntilAnswered, MissingStore } from '../store/store-client.js'
+import { parseEnd } from './key-end.js'
+import { checkedName } from './key-name.js'
+import { issueToken } from './new-token.js'
+
+const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
+
+export const addKey: Command = {
+  summary: 'makes an API key and prints its token, only this once',
+  details: 'NAME is 1 to 64 letters, digits or any of . _ @ -. With no further flags the key may do everything.',
+  operands: ['NAME'],
+  settings: storeSettings,
+  flags: {
+    allow: {
+      kind: 'text',
+      value: 'LIST',
+      default: operations.join(','),
+      help: 'operations that the key may do, separated by commas',
+      check: operationsProblem,
+    },
+    under: {
+      kind: 'text',
+      value: 'PATH',
+      default: '',
+      isList: true,
+      help: 'subtree that the key may touch, everything by default; may be repeated',
+      check: pathProblem,
+    },
+    expires: {
+      kind: 'text',
+      value: 'WHEN',
+      default: '',
+      help: 'when the key ends, never by default: after a period such as 30d (a whole number and s, m, h or d), or at a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
+      check: endProblem,
+    },
+    rate: {
+      kind: 'number',
+      default: '',
+      min: 1,
+      max: keyRateMax,
+      help: `requests a second that the key may make, 1 to ${keyRateMax}, any number by default; of W workers, each allows its connections N / W`,
+    },
+    create: { kind: 'switch', default: 'false', help: 'make a new store if the data directory has none' },
+  },
+  async run({ settings, flags, list, operand }) {
+    const name = checkedName(operand('NAME'))
+    const nowMs = Date.now()
+    const token = makeToken()
+    const allowed = flags.allow?.split(',') ?? []
+    const record: KeyRecord = {
+      name,
+      tokenHash: hashToken(token),
+      allow: operations.filter((operation) => allowed.includes(operation)),
+      under: list('under').map(checkedPath),
+      madeMs: nowMs,
+      expiresMs: flags.expires === undefined ? undefined : checkedEnd(flags.expires, nowMs),
+      rate: flags.rate === undefined ? undefined : Number(flags.rate),
+    }
+    await add(readConfig(settings), record, token, flags.create === 'true')
+  },
+}
+
+/** Adds the key; ends the process, with a message, when that fails. */
+async function add(config: Config, record: KeyRecord, token: string, creates: boolean): Promise<void> {
+  const { name } = record
+  const taken = `there is a key named "${name}" already`
+  // Here a new store is made, if at all, so that this cannot fail once the token is printed.
+  const known = await readKeys((question) => ask(config, question, creates)).catch((error: Error) => {
+    throw error instanceof MissingStore ? new Error(`${error.message}; --create makes a new store there`) : error
+  })
+  if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
+  await issueToken(config, token, {
+    store: (send) => addNewKey(send, record),
+    unprinted: 'no key was made',
+    unknown: `it is not known whether the key was made, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
+    impossible: taken,
+  })
+}
+
+export const revokeKey: Command = {
+  summary: 'ends an API key',
+  details:
+    'When the command returns, no worker of this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. Over PostgreSQL, other hosts follow within a second.',
+  operands: ['NAME'],
+  settings: storeSettings,
+  flags: {},
+  async run({ settings, operand }) {
+    const name = checkedName(operand('NAME'))
+    const config = readConfig(settings)
+    const known = await readKeys((question) => ask(config, question))
+    if (!known.some((key) => key.name === name)) fatal(exitCodes.failed, `there is no key named "${name}"`)
+    // Whatever the answer is, the key is gone: an earlier attempt, or somebody else, may have revoked it.
+    await askUntilAnswered(config)({ about: 'revokeKey', name }).catch((error: Error) =>
+      fatal(
+        exitCodes.failed,
+        `${error.message}; it is not known whether the key was revoked: topicd keys revoke ${name} makes sure that it is`,
+      ),
+    )
+  },
+}
+
+function operationsProblem(text: string): string | undefined {
+  const words = text.split(',')
+  const areKnown = words.every((word) => operations.some((operation) => operation === word))
+  return areKnown && new Set(words).size === words.length
+    ? undefined
+    : `must be some of ${operations.join(',')}, each once`
+}
+
+function checkedPath(text: string): Path {
+  const path = parsePath(text)
+  if (typeof path === 'string') return path
+  throw new UsageError(`--under ${path.problem}`)
+}
+
+function pathProblem(text: string): string | undefined {
+  const path = parsePath(text)
+  return typeof path === 'string' ? undefined : path.problem
+}
+
+function checkedEnd(text: string, nowMs: number): number {
+  const end = parseEnd(text, nowMs)
+  if (typeof end === 'number') return end
+  throw new UsageError(`--expires ${end}`)
+}
+
+function endProblem(text: string): string | undefined {
+  const end = parseEnd(text, Date.now())
+  return typeof end === 'string' ? end : undefined
+}

@@ -1,0 +1,76 @@
+/**
+ * `topicd keys list`: every API key, as a table or as lines of JSON. No token, and no hash of one, is shown.
+ */
+
+import { readKeys } from '../../cluster/control/new-key.js'
+import type { ListedKey } from '../../cluster/messages.js'
+import { readConfig } from '../../settings/config.js'
+import { aligned } from '../columns.js'
+import { type Command, storeSettings } from '../command.js'
+import { print } from '../stdout.js'
+import { ask } from '../store/store-client.js'
+import { shownTime } from './key-end.js'
+
+/** The widest column of a list: one key with many subtrees must not make every other line as long. */
+const columnCharactersMax = 64
+
+export const listKeys: Command = {
+  summary: 'lists the API keys',
+  details:
+    'For each: its name, operations, subtrees, when it was made, and when it was last used, to the minute; and, if any key has them, its end, its rate, and until when a token that was replaced is good.',
+  operands: [],
+  settings: storeSettings,
+  flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each key' } },
+  async run({ settings, flags }) {
+    const config = readConfig(settings)
+    const keys = await readKeys((question) => ask(config, question))
+    await print(flags.json === 'true' ? keys.map(jsonLine).join('') : table(keys))
+  },
+}
+
+/** When the token that a rotation replaced ends; undefined if there is none that is still good. */
+function oldTokenEndMs({ former, expiresMs = Infinity }: ListedKey): number | undefined {
+  const endMs = former && Math.min(former.untilMs, expiresMs)
+  return endMs === undefined || endMs <= Date.now() ? undefined : endMs
+}
+
+function isoTime(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString()
+}
+
+/** JSON leaves out the limits that a key does not have. */
+function jsonLine(key: ListedKey): string {
+  const { name, allow, under, madeMs, usedMs, expiresMs, rate } = key
+  const limits = { expires: isoTime(expiresMs), rate, oldTokenUntil: isoTime(oldTokenEndMs(key)) }
+  return `${JSON.stringify({ name, allow, under, made: isoTime(madeMs), used: isoTime(usedMs) ?? null, ...limits })}\n`
+}
+
+/** What a key that has no such limit has in its column. */
+const noLimit = '-'
+
+const endCell = (ms: number | undefined): string => (ms === undefined ? noLimit : shownTime(ms))
+
+/** The columns of limits, each of which is shown only if some key has something in it. */
+const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => string])[] = [
+  ['ENDS', ({ expiresMs }) => endCell(expiresMs)],
+  ['RATE', ({ rate }) => (rate === undefined ? noLimit : `${rate}/s`)],
+  ['OLD TOKEN UNTIL', (key) => endCell(oldTokenEndMs(key))],
+]
+
+/** Uses are written once a minute, so a key that has none written may have been used since. */
+const noUse = 'never, or within the last minute'
+
+function table(keys: readonly ListedKey[]): string {
+  const time = (ms: number | undefined): string => isoTime(ms)?.replace(/:\d\d\.\d+Z$/, 'Z') ?? noUse
+  const limits = limitColumns.filter(([, cell]) => keys.some((key) => cell(key) !== noLimit))
+  const rows = keys.map((key) => [
+    key.name,
+    key.allow.join(','),
+    key.under.length === 0 ? '(all)' : key.under.join(' '),
+    time(key.madeMs),
+    time(key.usedMs),
+    ...limits.map(([, cell]) => cell(key)),
+  ])
+  const heads = ['NAME', 'MAY', 'UNDER', 'MADE', 'LAST USED', ...limits.map(([head]) => head)]
+  return aligned([heads, ...rows], columnCharactersMax)
+}

@@ -1,0 +1,48 @@
+/**
+ * How a command issues a token. It is written before any key has it. So if the command is ended in between, no token is
+ * valid that was never shown, and a token that is not valid comes only with an exit status other than 0. A token is
+ * reported as void only when it cannot become valid any more: a worker that gave no answer may have stored it, or may
+ * still do so.
+ */
+
+import { exitCodes, fatal } from '../../base/exit-codes.js'
+import type { SendQuestion } from '../../cluster/control/new-key.js'
+import { MalformedRequest } from '../../cluster/control/protocol.js'
+import type { StoreLocation } from '../../cluster/messages.js'
+import { OutputClosed, print } from '../stdout.js'
+import { askUntilAnswered } from '../store/store-client.js'
+
+interface Issue {
+  /** Gives the token to its key; false when that is impossible. Its questions may be repeated. */
+  readonly store: (send: SendQuestion) => Promise<boolean>
+  /** What is so when the token could not be printed, as a clause. */
+  readonly unprinted: string
+  /** What is not known when no answer came, and what to do, as a clause. */
+  readonly unknown: string
+  /** Why it was impossible, as a clause. */
+  readonly impossible: string
+}
+
+/** Prints the token and gives it to its key; ends the process, with a message, when that fails. */
+export async function issueToken(
+  location: StoreLocation,
+  token: string,
+  { store, unprinted, unknown, impossible }: Issue,
+): Promise<void> {
+  const isVoid = 'the token that was just printed is void'
+  await print(`${token}\n`).catch((error: Error) =>
+    fatal(
+      exitCodes.failed,
+      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${unprinted}`,
+    ),
+  )
+  const isStored = await store(askUntilAnswered(location)).catch((error: Error) =>
+    fatal(
+      exitCodes.failed,
+      error instanceof MalformedRequest
+        ? `${error.message}; the service may be of an earlier version, until it is restarted; ${isVoid}`
+        : `${error.message}; ${unknown}`,
+    ),
+  )
+  if (!isStored) fatal(exitCodes.failed, `${impossible}; ${isVoid}`)
+}

@@ -1,0 +1,73 @@
+/**
+ * `topicd keys rotate`: gives an API key a new token, beside which the former one stays good for a while.
+ */
+import { hashToken, makeToken } from '../../auth/token.js'
+import { complain, exitCodes, fatal } from '../../base/exit-codes.js'
+import { readKeys } from '../../cluster/control/new-key.js'
+import type { ListedKey } from '../../cluster/messages.js'
+import { readConfig, UsageError } from '../../settings/config.js'
+import { type Command, storeSettings } from '../command.js'
+import { ask } from '../store/store-client.js'
+import { parseGrace, shownTime } from './key-end.js'
+import { checkedName } from './key-name.js'
+import { issueToken } from './new-token.js'
+
+export const rotateKey: Command = {
+  summary: 'gives an API key a new token and prints it, only this once',
+  details:
+    'The former token stays good for a while, so that clients can change over. What the key may do, its rate and its end stay as they are. If the token before the former one is still good, from a rotation shortly before, it ends now.',
+  operands: ['NAME'],
+  settings: storeSettings,
+  flags: {
+    grace: {
+      kind: 'text',
+      value: 'PERIOD',
+      default: '1h',
+      help: 'how long the former token stays good: a whole number and s, m, h or d; 0s for not at all',
+      check: graceProblem,
+    },
+  },
+  async run({ settings, flags, operand }) {
+    const name = checkedName(operand('NAME'))
+    const nowMs = Date.now()
+    const graceMs = parseGrace(flags.grace ?? '', nowMs)
+    if (typeof graceMs === 'string') throw new UsageError(`--grace ${graceMs}`)
+    const config = readConfig(settings)
+    const key = (await readKeys((question) => ask(config, question))).find((known) => known.name === name)
+    if (key === undefined) fatal(exitCodes.failed, `there is no key named "${name}"`)
+    const { expiresMs = Infinity, tokenHash: formerHash } = key
+    if (expiresMs <= nowMs) {
+      fatal(
+        exitCodes.failed,
+        `the key "${name}" ended at ${shownTime(expiresMs)}, and a new token would not be good either; revoke the key and add it again`,
+      )
+    }
+    const token = makeToken()
+    const formerUntilMs = graceMs === 0 ? undefined : nowMs + graceMs
+    const rotation = { name, formerHash, formerUntilMs, tokenHash: hashToken(token) }
+    await issueToken(config, token, {
+      store: async (send) => (await send({ about: 'rotateKey', rotation })) === true,
+      unprinted: 'the key keeps its token',
+      unknown: `it is not known whether the key has the new token: topicd keys rotate ${name} gives it another one`,
+      impossible: `the key "${name}" was revoked or rotated meanwhile`,
+    })
+    complain(formerTokens(key, formerUntilMs && Math.min(formerUntilMs, expiresMs), nowMs))
+  },
+}
+
+function graceProblem(text: string): string | undefined {
+  const grace = parseGrace(text, Date.now())
+  return typeof grace === 'string' ? grace : undefined
+}
+
+/** What becomes of the tokens that the key had before, as a sentence. */
+function formerTokens(
+  { name, former, expiresMs = Infinity }: ListedKey,
+  untilMs: number | undefined,
+  nowMs: number,
+): string {
+  const end = untilMs === undefined ? 'ends now' : `is good until ${shownTime(untilMs)}`
+  const sentence = `the former token of "${name}" ${end}`
+  if (former === undefined || former.untilMs <= nowMs) return sentence
+  return `${sentence}; the one before it, good until ${shownTime(Math.min(former.untilMs, expiresMs))} so far, ends now`
+}

@@ -1,0 +1,44 @@
+/**
+ * The files of `topicd backup --into DIR`: their names, and which of them are deleted. A backup deletes only what is
+ * named earlier than itself, so two at once never delete each other's file, and after the clock was set back those
+ * with later names are left alone. Nothing is deleted before the new one is complete.
+ */
+import { lstatSync, readdirSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { complain } from '../../base/exit-codes.js'
+
+const namePattern = /^topicd-\d{8}T\d{6}Z\.mdb$/
+
+/** What a backup is named until it is complete. */
+const partialPattern = /^topicd-\d{8}T\d{6}Z\.mdb\.partial$/
+
+/** The name of a backup made at `time`; such names sort by time. */
+export function backupName(time: Date): string {
+  return `topicd-${time.toISOString().replace(/[-:]|\.\d+/g, '')}.mdb`
+}
+
+/**
+ * Deletes the oldest backups beside `newest`, so that `keep` of them are left, itself included.
+ *
+ * @returns what was kept and deleted, as a line for a person
+ * @throws Error when one cannot be deleted
+ */
+export function deleteOldBackups(newest: string, keep: number): string {
+  const directory = dirname(newest)
+  const names = readdirSync(directory)
+  for (const name of names.filter((each) => partialPattern.test(each))) {
+    complain(`${join(directory, name)} is of a backup in progress or one that was killed; in the latter case remove it`)
+  }
+  const earlier = names
+    .filter((name) => namePattern.test(name) && name < basename(newest) && isFile(join(directory, name)))
+    .sort()
+  const old = earlier.slice(0, Math.max(0, earlier.length - (keep - 1)))
+  // Another backup may have deleted it meanwhile.
+  for (const name of old) rmSync(join(directory, name), { force: true })
+  const deleted = old.length === 0 ? 'none deleted' : `deleted ${old.join(', ')}`
+  return `${earlier.length - old.length + 1} kept in ${directory}, ${deleted}\n`
+}
+
+function isFile(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true
+}

@@ -1,0 +1,83 @@
+/**
+ * `topicd backup FILE`: a consistent, compacted and checked copy of everything, whether the service runs or not; with
+ * `--into DIR`, under a name of its own, after which the oldest ones are deleted.
+ */
+import { statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { complain } from '../../base/exit-codes.js'
+import { backupIn } from '../../cluster/control/protocol.js'
+import { UsageError } from '../../settings/config.js'
+import { backupsKeptMax } from '../../settings/limits.js'
+import { directoryId } from '../../tools/backup.js'
+import type { BackupOptions } from '../../tools/tool-messages.js'
+import { type Command, storeSettings } from '../command.js'
+import { createProgress } from '../progress.js'
+import { print } from '../stdout.js'
+import { backupName, deleteOldBackups } from './backup-series.js'
+import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
+
+/** A week of daily ones. */
+const keptByDefault = 7
+
+export const backup: Command = {
+  summary: 'copies everything into one file, and checks the copy',
+  details:
+    'API keys are included. FILE must not exist. If the service runs, it writes the file, so its account needs the right to.',
+  operands: ['FILE'],
+  operandsOptional: true,
+  settings: storeSettings,
+  flags: {
+    into: {
+      kind: 'text',
+      value: 'DIR',
+      default: '',
+      help: 'instead of FILE: writes DIR/topicd-TIME.mdb, then deletes the oldest of such files',
+    },
+    keep: {
+      kind: 'number',
+      default: '',
+      min: 1,
+      max: backupsKeptMax,
+      help: `with --into: how many to keep, the new one included; ${keptByDefault} by default`,
+    },
+  },
+  async run({ settings, flags, operand }) {
+    const { into, keep } = flags
+    if (operand('FILE') === '' && into === undefined) throw new UsageError('FILE or --into DIR is missing')
+    if (operand('FILE') !== '' && into !== undefined) throw new UsageError('FILE and --into exclude each other')
+    if (keep !== undefined && into === undefined) throw new UsageError('--keep is only used with --into')
+    const file = into === undefined ? operand('FILE') : join(into, backupName(new Date()))
+    const options = optionsOf(resolve(file))
+    const progress = createProgress()
+    let done = ''
+    await runTool(readStoreConfig(settings), { command: 'tool', tool: 'backup', options }, (line) => {
+      if (progress.take(line)) return undefined
+      progress.end()
+      const { records, bytes, unnoted } = backupIn(line)
+      if (sizeOf(options.file) !== bytes)
+        throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
+      if (unnoted !== undefined) complain(`the backup is whole, but the store could not note its time: ${unnoted}`)
+      done = `${options.file}: ${bytes} bytes, ${records} records checked\n`
+      return undefined
+    }).finally(progress.end)
+    // Before anything is printed, which fails when nobody reads it.
+    if (into !== undefined) done += deleteOldBackups(options.file, Number(keep ?? keptByDefault))
+    await print(done)
+  },
+}
+
+function optionsOf(file: string): BackupOptions {
+  const directory = dirname(file)
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new Error(`${directory} is not a directory`)
+  try {
+    return { file, directory: directoryId(directory) }
+  } catch (error) {
+    throw new Error(`there is no directory ${directory} that can be seen from here: ${(error as Error).message}`)
+  }
+}
+
+function sizeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size
+}

@@ -1,0 +1,63 @@
+/**
+ * `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any.
+ */
+import { createReadStream } from 'node:fs'
+import { exitCodes } from '../../base/exit-codes.js'
+import { checkLineIn } from '../../cluster/control/protocol.js'
+import { checkExport } from '../../tools/check-export.js'
+import type { CheckLine } from '../../tools/tool-messages.js'
+import { allowUnfinished, type Command, storeSettings } from '../command.js'
+import { createProgress } from '../progress.js'
+import { OutputClosed, print } from '../stdout.js'
+import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
+
+export const check: Command = {
+  summary: 'walks everything that is stored and reports what is broken',
+  details:
+    'With FILE, an export, it checks that instead: every line, and that none is missing. It ends with 1 if anything is broken.',
+  operands: ['FILE'],
+  operandsOptional: true,
+  settings: storeSettings,
+  flags: {
+    json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the totals' },
+    'allow-unfinished': allowUnfinished,
+  },
+  async run({ settings, flags, operand }) {
+    const show = (line: CheckLine): Promise<void> => {
+      if ('checked' in line && line.checked.findings > 0) process.exitCode = exitCodes.failed
+      return print(`${flags.json === 'true' ? JSON.stringify(line) : sentence(line)}\n`).catch(refuseClosed)
+    }
+    const file = operand('FILE')
+    if (file !== '') return checkFile(file, flags['allow-unfinished'] === 'true', show)
+    const progress = createProgress()
+    await runTool(readStoreConfig(settings), { command: 'tool', tool: 'check', options: {} }, (text) => {
+      if (progress.take(text)) return undefined
+      progress.end()
+      return show(checkLineIn(text))
+    }).finally(progress.end)
+  },
+}
+
+async function checkFile(
+  file: string,
+  allowsUnfinished: boolean,
+  show: (line: CheckLine) => Promise<void>,
+): Promise<void> {
+  let findings = 0
+  const records = await checkExport(createReadStream(file), allowsUnfinished, (finding) => {
+    findings++
+    return show({ finding })
+  })
+  await show({ checked: { records, findings } })
+}
+
+/** A reader such as `head` may have read enough, but an interrupted check has not shown that the store is sound. */
+function refuseClosed(error: Error): never {
+  throw error instanceof OutputClosed ? new Error('nobody reads standard output; the check was broken off') : error
+}
+
+function sentence(line: CheckLine): string {
+  if ('finding' in line) return line.finding
+  return `${line.checked.records} records checked, ${line.checked.findings} findings`
+}

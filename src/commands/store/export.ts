@@ -1,0 +1,50 @@
+/**
+ * `topicd export`: every topic, or those of a selector, as lines of JSON on standard output.
+ */
+import { planSelector } from '../../selectors/planner.js'
+import type { ExportOptions } from '../../tools/tool-messages.js'
+import { type Command, storeSettings } from '../command.js'
+import { createProgress } from '../progress.js'
+import { print } from '../stdout.js'
+import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
+
+/** Lines are written together: one at a time would be a system call each. */
+const chunkCharacters = 64 * 1024
+
+export const exportTopics: Command = {
+  summary: 'writes topics to standard output, one line of JSON for each',
+  details: 'They come in tree order and from one moment. A last line says that the export is whole.',
+  operands: [],
+  settings: storeSettings,
+  flags: {
+    selector: {
+      kind: 'text',
+      value: 'SELECTOR',
+      default: '',
+      help: 'topics to export; all by default',
+      check(text) {
+        const plan = planSelector(text)
+        return 'problem' in plan ? plan.problem : undefined
+      },
+    },
+    'with-keys': { kind: 'switch', default: 'false', help: 'API keys as well, as hashes' },
+  },
+  async run({ settings, flags }) {
+    const config = readStoreConfig(settings)
+    const options: ExportOptions = { selector: flags.selector, withKeys: flags['with-keys'] === 'true' }
+    const progress = createProgress()
+    let text = ''
+    async function flush(): Promise<void> {
+      const chunk = text
+      text = ''
+      if (chunk !== '') await print(chunk)
+    }
+    await runTool(config, { command: 'tool', tool: 'export', options }, (line) => {
+      if (progress.take(line)) return
+      text += `${line}\n`
+      return text.length < chunkCharacters ? undefined : flush()
+    }).finally(progress.end)
+    await flush()
+  },
+}

@@ -1,0 +1,62 @@
+/**
+ * `topicd import`: topics, and API keys on request, from lines of JSON on standard input.
+ */
+import { fstatSync, readSync } from 'node:fs'
+import { importedIn } from '../../cluster/control/protocol.js'
+import { unfinished, unfinishedAdvice } from '../../tools/export-end.js'
+import { isEndLine } from '../../tools/import-line.js'
+import type { ImportOptions } from '../../tools/tool-messages.js'
+import { allowUnfinished, type Command, storeSettings } from '../command.js'
+import { createProgress } from '../progress.js'
+import { print } from '../stdout.js'
+import { runTool } from './store-client.js'
+import { readStoreConfig } from './store-config.js'
+
+export const importTopics: Command = {
+  summary: 'adds and sets what the lines of an export say',
+  details:
+    'It reads standard input. Importing a line again changes nothing. A wrong line is named, with what is wrong, and ends the import with 1; so does an export that was cut off.',
+  operands: [],
+  settings: [...storeSettings, 'changes-kept'],
+  flags: {
+    'from-line': { kind: 'number', default: '1', min: 1, max: Number.MAX_SAFE_INTEGER, help: 'first line to import' },
+    'with-keys': { kind: 'switch', default: 'false', help: 'API keys as well' },
+    'allow-unfinished': allowUnfinished,
+  },
+  async run({ settings, flags }) {
+    const config = readStoreConfig(settings)
+    const allowsUnfinished = flags['allow-unfinished'] === 'true'
+    const options: ImportOptions = {
+      fromLine: Number(flags['from-line']),
+      withKeys: flags['with-keys'] === 'true',
+      ...(allowsUnfinished ? { allowUnfinished: true } : {}),
+    }
+    const input = fstatSync(0)
+    // Node.js would read a directory as empty input.
+    if (input.isDirectory()) throw new Error('standard input is a directory')
+    if (input.isFile() && !allowsUnfinished && !endsWithEndLine(0, input.size)) {
+      throw new Error(`standard input ${unfinished}; nothing was imported; ${unfinishedAdvice}`)
+    }
+    const progress = createProgress(input.isFile() ? input.size : undefined)
+    const onLine = (line: string): Promise<void> | undefined => {
+      if (progress.take(line)) return undefined
+      progress.end()
+      const { topics, created, keys, keysLeftOut } = importedIn(line)
+      const left = keysLeftOut === 0 ? '' : `; ${keysLeftOut} API keys left out (see --with-keys)`
+      return print(`${topics} topics imported, ${created} of them new; ${keys} API keys imported${left}\n`)
+    }
+    await runTool(config, { command: 'tool', tool: 'import', options }, onLine, process.stdin).finally(progress.end)
+  },
+}
+
+/** Far more than the end of an export takes, with some blank lines after it. */
+const endBytesMax = 4096
+
+/** Whether the last line of an open file that is not empty is the end of an export. Its position stays as it was. */
+function endsWithEndLine(descriptor: number, size: number): boolean {
+  const from = Math.max(0, size - endBytesMax)
+  const tail = Buffer.alloc(size - from)
+  const read = readSync(descriptor, tail, 0, tail.length, from)
+  const [last = ''] = tail.subarray(0, read).toString('latin1').trimEnd().split('\n').slice(-1)
+  return isEndLine(Buffer.from(last, 'latin1'))
+}

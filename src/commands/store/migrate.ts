@@ -1,0 +1,29 @@
+/**
+ * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Running it again
+ * changes nothing.
+ */
+
+import { isExclusive } from '../../settings/address.js'
+import { readConfig, UsageError } from '../../settings/config.js'
+import { migrateStore } from '../../store/open.js'
+import type { Command } from '../command.js'
+import { print } from '../stdout.js'
+
+export const migrate: Command = {
+  summary: 'makes or updates the schema in PostgreSQL',
+  details: 'It needs the right to create a schema at the address that --store names. Running it again changes nothing.',
+  operands: [],
+  settings: ['store', 'settings'],
+  flags: {},
+  async run({ settings }) {
+    const { store } = readConfig(settings)
+    if (isExclusive(store))
+      throw new UsageError('--store is lmdb, which needs no migration; it must be a postgres:// address')
+    const { from, to } = await migrateStore(store)
+    await print(
+      from === to
+        ? `the schema has version ${to} already\n`
+        : `the schema was migrated from version ${from} to ${to}\n`,
+    )
+  },
+}

@@ -1,0 +1,100 @@
+/**
+ * `topicd restore FILE`: puts a backup into a data directory that has no store. What may be restored, and as whom, is
+ * decided here; how the copy becomes the store is in restored-copy.ts.
+ *
+ * As root it opens FILE, and then becomes the account that owns the data directory. FILE may be in a directory of that
+ * account too, so nothing of it is copied before it was found to be a store.
+ */
+import { constants, fstatSync, lstatSync, openSync, realpathSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
+import type { StoreLocation } from '../../cluster/messages.js'
+import { isExclusive } from '../../settings/address.js'
+import { readConfig } from '../../settings/config.js'
+import { dataFile, stagingDirectory } from '../../store/lmdb/environment/files.js'
+import { topicsProblem } from '../../store/lmdb/environment/recognise-store.js'
+import { type Command, storeSettings } from '../command.js'
+import { print } from '../stdout.js'
+import { type Backup, restoreCopy } from './restored-copy.js'
+import { becomeOwner } from './store-account.js'
+
+/** The child of a restore that was killed checks the copy a little longer, and holds the lock until it notices. */
+const lockMsMax = 5_000
+
+export const restore: Command = {
+  summary: 'puts a backup into a data directory without a store, and checks it',
+  details: 'API keys are in the backup, and are valid again. FILE is only read. The service must not run.',
+  operands: ['FILE'],
+  settings: [...storeSettings, 'disk-free-bytes-min'],
+  flags: {},
+  async run({ settings, operand }) {
+    const location = readConfig(settings)
+    if (!isExclusive(location.store))
+      throw new Error('the store is PostgreSQL, which has tools of its own to restore a dump, such as pg_restore')
+    const { data } = location
+    const owner = statSync(data, { throwIfNoEntry: false })
+    if (owner === undefined) throw new Error(`there is no directory ${data}; make it, for the account of the service`)
+    if (!owner.isDirectory()) throw new Error(`${data} is not a directory`)
+    const backup = openBackup(resolve(operand('FILE')), data)
+    becomeOwner(owner, data)
+    try {
+      requireNoStore(data)
+      const lock = await lockDirectory(data, lockMsMax)
+      if (lock === undefined)
+        throw new Error(`the data directory ${data} is in use, by a service or another command; stop it first`)
+      const records = await restoreUnder(lock, location, backup).finally(lock.release)
+      const { size } = statSync(dataFile(data))
+      await print(`${dataFile(data)}: ${size} bytes, ${records} records checked; the service can be started\n`)
+    } catch (error) {
+      throw named(error as Error, data)
+    }
+  },
+}
+
+async function restoreUnder(lock: DirectoryLock, location: StoreLocation, backup: Backup): Promise<number> {
+  // Another restore may have ended since the first look.
+  requireNoStore(location.data)
+  return restoreCopy(location, lock, backup)
+}
+
+function openBackup(file: string, data: string): Backup {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`there is no file ${file}`)
+  const staging = stagingDirectory(data)
+  if (realpathSync(file).startsWith(`${existingPath(staging) ?? staging}/`)) {
+    throw new Error(`${file} is what a restore that was broken off has left; restore the backup itself`)
+  }
+  // A pipe would otherwise wait for its writer.
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  const stats = fstatSync(descriptor)
+  if (!stats.isFile()) throw new Error(`${file} is not a plain file, so it is no backup`)
+  const problem = topicsProblem(descriptor)
+  if (problem !== undefined) throw new Error(`nothing was restored: ${file} ${problem}`)
+  return { file, descriptor, bytes: stats.size }
+}
+
+/** The path without links; undefined if nothing is there. */
+function existingPath(path: string): string | undefined {
+  return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync(path)
+}
+
+function requireNoStore(data: string): void {
+  const topics = dirname(dataFile(data))
+  const link = lstatSync(topics, { throwIfNoEntry: false })
+  const found = statSync(topics, { throwIfNoEntry: false })
+  if (link !== undefined && found === undefined)
+    throw new Error(`${topics} is a symbolic link to something that does not exist: mount or make what it leads to`)
+  if (found !== undefined && !found.isDirectory()) throw new Error(`${topics} is not a directory: move it away`)
+  if (lstatSync(dataFile(data), { throwIfNoEntry: false }) === undefined) return
+  throw new Error(
+    `there is a store in ${data} already, and a restore never replaces one; ` +
+      `stop the service and move ${dataFile(data)} away first`,
+  )
+}
+
+/** An error about missing rights, with whose they are: after `becomeOwner` that is not the person who reads it. */
+function named(error: Error, data: string): Error {
+  const { code } = (error.cause ?? error) as NodeJS.ErrnoException
+  if (code !== 'EACCES' && code !== 'EPERM') return error
+  const rights = `a restore needs the rights of the owner of ${data}, and this is uid ${process.getuid?.()}`
+  return new Error(`${error.message}; ${rights}`, { cause: error })
+}

@@ -1,0 +1,173 @@
+/**
+ * How the copy of a backup becomes the store of a data directory. Copy to a directory of its own, beside where the
+ * store will be → flush → check all of it in a child process → rename → flush the directories. So a crash or a power cut
+ * at any moment leaves either no store or the whole one. A copy that is not renamed is removed: at the end, by a signal
+ * that ends the process, or, after a kill, by the next restore.
+ */
+import { createReadStream, createWriteStream, existsSync, mkdirSync, rmdirSync, rmSync, statfsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { complain } from '../../base/exit-codes.js'
+import { checkLineIn } from '../../cluster/control/protocol.js'
+import type { DirectoryLock } from '../../cluster/directory-lock.js'
+import type { StoreLocation } from '../../cluster/messages.js'
+import { dataFile, flush, stagingDirectory } from '../../store/lmdb/environment/files.js'
+import { moveToNew } from '../../store/lmdb/file/move-to-new.js'
+import { createReport } from '../../tools/progress.js'
+import { createProgress } from '../progress.js'
+import { DamagedStore, runAlone } from './standalone-tool.js'
+import { converse } from './store-client.js'
+
+/** A backup, opened for reading. */
+export interface Backup {
+  readonly file: string
+  readonly descriptor: number
+  readonly bytes: number
+}
+
+/** How a person or a service manager ends a command. */
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * Makes the copy the store of `location.data`, durably.
+ *
+ * @param lock the lock on the data directory, which the caller releases
+ * @returns how many records were checked
+ * @throws Error when the backup is not sound, the disk fails, or there is a store; it says whether one was restored
+ */
+export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<number> {
+  const { data } = location
+  const directory = dirname(dataFile(data))
+  const staging = stagingDirectory(data)
+  const isNew = !existsSync(directory)
+  function clean(): void {
+    try {
+      rmSync(staging, { recursive: true, force: true })
+    } catch (error) {
+      complain(`${staging} could not be removed: ${(error as Error).message}`)
+    }
+    if (isNew) removeIfEmpty(directory)
+  }
+  const stopCleaning = cleanWhenEnded(clean)
+  try {
+    const records = await explained('nothing was restored', async () => {
+      rmSync(staging, { recursive: true, force: true })
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
+      const records = await stage(location, lock, backup)
+      publish(data)
+      return records
+    })
+    const undone = `${dataFile(data)} is there, but a power cut may still undo it`
+    await explained(undone, () => flush(directory))
+    return records
+  } finally {
+    stopCleaning()
+    clean()
+  }
+}
+
+/** Copies the backup into the staging directory, and checks the copy. */
+async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<number> {
+  const staging = stagingDirectory(location.data)
+  const copy = dataFile(staging)
+  requireSpace(dirname(staging), backup.bytes, location.diskFreeBytesMin)
+  mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
+  await writeCopy(backup, copy)
+  flush(copy)
+  const records = await checkCopy({ ...location, data: staging }, lock, backup.file)
+  flush(copy)
+  return records
+}
+
+/** Gives the copy the store's name. */
+function publish(data: string): void {
+  // A lock file of a store that was moved away; nobody has it open, since we hold the directory's lock.
+  rmSync(join(dirname(dataFile(data)), 'lock.mdb'), { force: true })
+  flush(data)
+  if (!moveToNew(dataFile(stagingDirectory(data)), dataFile(data)))
+    throw new Error(`a store has appeared in ${data} meanwhile, and a restore never replaces one`)
+}
+
+/** Does some work; if that fails, the error begins with its outcome. */
+async function explained<T>(outcome: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new Error(`${outcome}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** Lets a signal that ends the process call `clean` first. @returns a function that undoes this */
+function cleanWhenEnded(clean: () => void): () => void {
+  const stop = (): void => {
+    for (const signal of endingSignals) process.off(signal, end)
+  }
+  const end = (signal: NodeJS.Signals): void => {
+    clean()
+    // Another listener, such as a monitoring agent's, would let the restore go on, and report its missing copy.
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  }
+  for (const signal of endingSignals) process.on(signal, end)
+  return stop
+}
+
+async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<void> {
+  const progress = createProgress()
+  const report = createReport({
+    emit: async (line) => void progress.take(String(line)),
+    signal: new AbortController().signal,
+  })
+  async function* counted(pieces: Readable): AsyncGenerator<Buffer> {
+    let done = 0
+    for await (const piece of pieces as AsyncIterable<Buffer>) {
+      yield piece
+      report('copying', (done += piece.length), bytes)
+    }
+  }
+  const target = createWriteStream(copy, { flags: 'wx', mode: 0o600 })
+  await pipeline(createReadStream('', { fd: descriptor, start: 0 }), counted, target).finally(progress.end)
+}
+
+/** Checks everything in the copy. @throws Error that names the backup rather than the copy */
+async function checkCopy(copy: StoreLocation, lock: DirectoryLock, file: string): Promise<number> {
+  const progress = createProgress()
+  const findings: string[] = []
+  let records = 0
+  try {
+    const held = { descriptor: lock.descriptor, release() {} }
+    await converse(runAlone(copy, held, 'check', {}), (text) => {
+      if (progress.take(text)) return
+      const line = checkLineIn(text)
+      if ('checked' in line) records = line.checked.records
+      else findings.push(line.finding)
+    })
+    if (findings[0] !== undefined) throw new Error(`${file} is damaged: ${findings[0]}`)
+    return records
+  } catch (error) {
+    const { message } = error as Error
+    const reason =
+      error instanceof DamagedStore
+        ? `${file} is damaged: reading it ended the process that did (${error.signal})`
+        : message.replaceAll(dataFile(copy.data), file)
+    throw new Error(reason, { cause: error })
+  } finally {
+    progress.end()
+  }
+}
+
+function removeIfEmpty(directory: string): void {
+  try {
+    rmdirSync(directory)
+  } catch {
+    // The store is in it, or something that others have put there.
+  }
+}
+
+function requireSpace(directory: string, bytes: number, freeBytesMin: number): void {
+  const { bavail, bsize } = statfsSync(directory)
+  const free = bavail * bsize
+  if (free >= bytes + freeBytesMin) return
+  throw new Error(`${directory} has ${free} bytes free; the backup takes ${bytes}, and ${freeBytesMin} must stay free`)
+}

@@ -1,0 +1,103 @@
+/**
+ * A tool's process while no service runs: a child of the command, which inherits the directory's lock and uses the same
+ * protocol as a child of the service. The command itself does not open the store, so it survives when damaged files
+ * kill the child.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import type { Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { DirectoryLock } from '../../cluster/directory-lock.js'
+import { connectionDescriptor, type StoreLocation, type ToTool } from '../../cluster/messages.js'
+import { nativeFaults, shortage } from '../../cluster/native-faults.js'
+import { dataFile } from '../../store/lmdb/environment/files.js'
+
+/** A connection to a tool that runs in a child of the service or of the command. */
+export interface Connection {
+  readonly stream: Socket
+  /** Why the connection ended before the work did, in words for a user. */
+  whyEnded(): Promise<Error>
+  /** Stops the work, if it has not ended, and releases everything. */
+  close(): Promise<void>
+}
+
+/** Damaged files killed the process that read them. */
+export class DamagedStore extends Error {
+  constructor(
+    data: string,
+    readonly signal: string,
+  ) {
+    super(
+      `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place, with topicd restore`,
+    )
+  }
+}
+
+/** How long a commit in flight and the closing of the store may take. */
+const closeMsMax = 15_000
+
+interface End {
+  readonly code?: number | null
+  readonly signal?: string | null
+  readonly error?: Error
+}
+
+function endOf(child: ChildProcess): Promise<End> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ error }))
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}
+
+/**
+ * Starts the process, which opens the store and begins its work.
+ *
+ * @param lock the lock on the data directory, which is released at the end; undefined for a store that needs none
+ */
+export function runAlone(
+  { data, store, diskFreeBytesMin, changesKept }: StoreLocation,
+  lock: DirectoryLock | undefined,
+  tool: string,
+  options: unknown,
+): Connection {
+  const script = fileURLToPath(new URL('../../cluster/tool/tool-process.js', import.meta.url))
+  // Its log, with the stack of any defect, goes to standard error. The last descriptor is the connection, a socket
+  // pair, and has the number `connectionDescriptor`.
+  const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
+  const child = fork(script, [], { stdio: [...stdio] })
+  const ended = endOf(child)
+  const stream = (child.stdio as readonly unknown[])[connectionDescriptor] as Socket
+  stream.on('error', () => {})
+  const messages: readonly ToTool[] = [
+    { kind: 'start', config: { data, store, diskFreeBytesMin, changesKept } },
+    { kind: 'open' },
+    { kind: 'tool', tool, options },
+  ]
+  // Its first message is that it has loaded. Whether the store could be opened is reported on the connection.
+  let isOpening = false
+  child.once('message', () => {
+    isOpening = true
+    for (const message of messages) child.send(message)
+  })
+
+  return {
+    stream,
+    async whyEnded() {
+      const end = await ended
+      const { code, signal, error } = end
+      const reason = error?.message ?? signal ?? `exit code ${code}`
+      if (!isOpening)
+        return new Error(
+          `no work was done: its process ended before it opened the store (${reason})${shortage(end, ';')}`,
+        )
+      if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(data, signal)
+      return new Error(`the process that did the work ended unexpectedly (${reason})`)
+    },
+    async close() {
+      stream.destroy()
+      const timer = setTimeout(() => child.kill('SIGKILL'), closeMsMax)
+      await ended
+      clearTimeout(timer)
+      lock?.release()
+    },
+  }
+}

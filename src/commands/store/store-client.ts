@@ -1,0 +1,237 @@
+/**
+ * How a command reaches a store: through the running service if there is one, since no other process may open the store
+ * then; otherwise through a child process, under the directory's lock, as the account that owns the directory. The
+ * protocol is the same. The command itself never opens the store, so it survives damaged files that kill the process
+ * that reads them.
+ */
+import { existsSync, lstatSync, statSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { pipeline, Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { complain, exitCodes, fatal } from '../../base/exit-codes.js'
+import type { ControlRequest, ToolRequest } from '../../cluster/control/messages.js'
+import { persistently, type SendQuestion } from '../../cluster/control/new-key.js'
+import { endLine, errorIn, keyAnswerIn, readyLine, requestLine } from '../../cluster/control/protocol.js'
+import { connectToControl, readLine } from '../../cluster/control/socket.js'
+import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
+import type { Question, StoreLocation } from '../../cluster/messages.js'
+import { isExclusive } from '../../settings/address.js'
+import { importLineBytesMax } from '../../settings/limits.js'
+import { dataFile, stagingDirectory } from '../../store/lmdb/environment/files.js'
+import { splitLines } from '../../tools/lines.js'
+import { type Connection, runAlone } from './standalone-tool.js'
+import { becomeOwner } from './store-account.js'
+
+/** How long to wait for a service that is starting or stopping. */
+const waitMs = 15_000
+
+const retryMs = 100
+
+/** How long an unanswered question is repeated: a dead worker is replaced in seconds, a hanging one after 20 s. */
+const askMsMax = 30_000
+
+/** How long a service may send nothing before it answers a question or starts a tool: longer than its own deadlines. */
+const silentMsMax = 60_000
+
+/** There is no store, and nothing stands in the way of a new one. */
+export class MissingStore extends Error {}
+
+type OnLine = (line: string) => Promise<void> | void
+
+/**
+ * Asks a question about API keys. When a key was changed, every worker of this host's service serves by the change, or
+ * is named on standard error.
+ *
+ * @param creates whether a missing store may be created, which is reported on standard error
+ * @throws Error when there is no answer
+ */
+export async function ask(location: StoreLocation, question: Question, creates = false): Promise<unknown> {
+  const reached = await connectOrLock(location, creates)
+  if (!('service' in reached)) {
+    if (reached.isNew) complain(`there was no store in ${location.data}; a new one is made there`)
+    let line = ''
+    await converse(runAlone(location, reached.lock, 'ask', question), (text) => void (line = text), noInput())
+    // Under the lock no service runs.
+    if (reached.lock === undefined && question.about !== 'listKeys') await announceChange(location)
+    return keyAnswerIn(line).answer
+  }
+  const { answer, late } = keyAnswerIn(await exchange(reached.service, location, { command: 'ask', question }))
+  reportLate(late)
+  return answer
+}
+
+/** `ask`, repeated for as long as a dead or hanging worker may be the reason that no answer comes. */
+export function askUntilAnswered(location: StoreLocation): SendQuestion {
+  return persistently((question) => ask(location, question), askMsMax)
+}
+
+/** Has the workers of this host's service, if one runs, load the keys of a store that it may share. */
+async function announceChange(location: StoreLocation): Promise<void> {
+  try {
+    const service = await connectToControl(location.data)
+    if (service === undefined) return
+    reportLate(keyAnswerIn(await exchange(service, location, { command: 'keysChanged' })).late)
+  } catch (error) {
+    complain(`${(error as Error).message}; if it has this store, its workers use the new keys within a second`)
+  }
+}
+
+function reportLate(late: readonly number[]): void {
+  if (late.length === 0) return
+  const workers = `${late.length === 1 ? 'worker' : 'workers'} ${late.join(', ')}`
+  complain(`${workers} did not respond; until it does or is replaced, it still uses the former keys`)
+}
+
+/** Sends a request to the service, and closes the connection. @returns the line that answers it */
+async function exchange(service: Socket, { data }: StoreLocation, request: ControlRequest): Promise<string> {
+  boundSilence(service)
+  service.write(`${requestLine(request)}\n`)
+  const line = await readLine(service).catch(() => {
+    throw new Error(`the service that uses ${data} gave no answer`)
+  })
+  service.destroy()
+  return line
+}
+
+/**
+ * Runs a tool.
+ *
+ * @param onLine receives each line of its answer, in order
+ * @param input the tool's input
+ * @throws Error with the tool's own message, or when the input cannot be read
+ */
+export async function runTool(
+  location: StoreLocation,
+  request: ToolRequest,
+  onLine: OnLine,
+  input: Readable = noInput(),
+): Promise<void> {
+  const reached = await connectOrLock(location, request.tool === 'import')
+  const connection =
+    'service' in reached
+      ? runInService(reached.service, location, request)
+      : runAlone(location, reached.lock, request.tool, request.options)
+  await converse(connection, onLine, input)
+}
+
+/** Exchanges lines with a tool until its last one, and closes the connection in any case. */
+export async function converse(
+  { stream, whyEnded, close }: Connection,
+  onLine: OnLine,
+  input = noInput(),
+): Promise<void> {
+  let inputError: Error | undefined
+  // A broken connection destroys the input too, with an error of its own.
+  input.on('error', (error) => {
+    if (!stream.destroyed) inputError = error
+  })
+  try {
+    for await (const line of linesOf(stream)) {
+      const error = errorIn(line)
+      if (error !== undefined) throw new Error(error)
+      if (line === readyLine) {
+        stream.setTimeout(0)
+        pipeline(input, stream, () => {})
+      } else if (line === endLine) return
+      else await onLine(line)
+    }
+    throw inputError === undefined
+      ? await whyEnded()
+      : new Error(`standard input cannot be read: ${inputError.message}`)
+  } finally {
+    await close()
+  }
+}
+
+/** The complete lines until the connection ends, for whatever reason. */
+async function* linesOf(stream: Socket): AsyncGenerator<string> {
+  try {
+    for await (const line of splitLines(stream, importLineBytesMax, 'dropped')) {
+      yield Buffer.from(line.buffer, line.byteOffset, line.length).toString()
+    }
+  } catch {
+    // A broken connection has no last line: `converse` reports that.
+  }
+}
+
+function runInService(service: Socket, { data }: StoreLocation, request: ToolRequest): Connection {
+  boundSilence(service)
+  service.write(`${requestLine(request)}\n`)
+  return {
+    stream: service,
+    async whyEnded() {
+      const running = await connectToControl(data)
+      running?.destroy()
+      if (running === undefined) return new Error('the service ended before the work was done')
+      return new Error(
+        `the process that did the work ended in the middle of it, while the service runs: see the service's log and the kernel's; if a fault such as SIGBUS ended it, the store in ${data} may be damaged`,
+      )
+    },
+    close: () => Promise.resolve(void service.destroy()),
+  }
+}
+
+/** Closes the connection to a service that sends nothing for too long: it hangs, or was suspended. */
+function boundSilence(service: Socket): void {
+  service.setTimeout(silentMsMax, () => service.destroy())
+}
+
+function noInput(): Readable {
+  return Readable.from([])
+}
+
+/** A connection to the running service, or the lock under which the store may be opened; a shared store needs none. */
+type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
+
+/**
+ * Connects to the service or takes the lock. Ends the process when the store is in use and no service answers.
+ *
+ * @param creates whether a missing store may be created
+ * @throws Error when there is none, and none may be created; nothing was changed then
+ */
+async function connectOrLock({ data, store }: StoreLocation, creates: boolean): Promise<Reached> {
+  if (!isExclusive(store)) return { lock: undefined, isNew: false }
+  const deadline = Date.now() + waitMs
+  for (;;) {
+    const service = await connectToControl(data)
+    if (service !== undefined) return { service }
+    const problem = missing(data)
+    if (problem !== undefined && !(creates && problem instanceof MissingStore)) throw problem
+    const owner = statSync(data, { throwIfNoEntry: false })
+    if (owner !== undefined) becomeOwner(owner, data)
+    const lock = await lockDirectory(data, 0)
+    if (lock !== undefined) return { lock, isNew: problem !== undefined }
+    if (Date.now() > deadline) {
+      return fatal(exitCodes.directoryInUse, `the data directory ${data} is in use, but its service does not answer`)
+    }
+    await sleep(retryMs)
+  }
+}
+
+/** Why there is no store in a data directory that can be used; undefined when there is one. */
+function missing(data: string): Error | undefined {
+  const needed = [
+    [data, `there is no directory ${data}`],
+    [dataFile(data), `there is no store in ${data}, which would be the file ${dataFile(data)}`],
+  ] as const
+  for (const [path, problem] of needed) {
+    try {
+      lstatSync(path)
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') {
+        return new Error(
+          `the data directory ${data} cannot be read: ${message}; run the command as its account, or as root`,
+        )
+      }
+      const staging = stagingDirectory(data)
+      if (existsSync(staging)) {
+        return new Error(
+          `there is no store in ${data}, since a restore was broken off: run "topicd restore FILE --data ${data}" again; or remove ${staging}, to begin with an empty store`,
+        )
+      }
+      return new MissingStore(`${problem}; --data, or TOPICD_DATA, names the data directory`)
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,189 @@
+/**
+ * Metrics in Prometheus's text format: the workers' statistics, summed, and the primary's own. Only the counts of
+ * workers that have ended are kept between two readings, so that no counter falls when a worker is replaced.
+ *
+ * What a killed worker counted since the last reading is lost.
+ */
+import { AggregatorRegistry } from 'prom-client'
+import { version } from '../../base/version.js'
+import type { Logger } from '../log.js'
+import { KeyLabels } from './key-labels.js'
+import { counter, gauge, type Metric, one, type Samples } from './metric.js'
+import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
+import { readProcess, type WorkerStats } from './worker-stats.js'
+import { writerCountsOf, writerStateOf } from './writer-metrics.js'
+import type { WriterStats } from './writer-stats.js'
+
+/** How long a scrape waits for a worker; for a slower one, the last known statistics count. */
+const statsMsMax = 1000
+
+/** The part of a worker, or of the writer, that the metrics need. */
+interface Measured {
+  /** The version of its build, where it is known. */
+  readonly version: string | undefined
+  /** The last statistics of a worker. */
+  readonly stats: WorkerStats | undefined
+  /** The last statistics of a writer. */
+  readonly writerStats: WriterStats | undefined
+  readonly ended: Promise<unknown>
+  /** Requests new ones, with `stored` also the store's; resolves when they have come, or after `withinMs`. */
+  requestStats(stored: boolean, withinMs: number): Promise<boolean>
+}
+
+interface MetricsOptions {
+  /** The workers that serve now. */
+  readonly serving: () => readonly Measured[]
+  readonly restarts: () => number
+  /** The writer; undefined while there is none. */
+  readonly writer: () => Measured | undefined
+  readonly writerRestarts: () => number
+  /** Whether a spare has loaded, which writes as soon as the writer dies. */
+  readonly hasSpareWriter: () => boolean
+  /** Whether the store has a writer at all. */
+  readonly hasWriter: boolean
+  readonly ready: () => boolean
+  /** When the certificate in use expires, in ms since the epoch; undefined without one. */
+  readonly certificateEndMs: () => number | undefined
+  readonly log: Logger
+}
+
+export interface Metrics {
+  readonly contentType: string
+  /** From now on the statistics of a worker or a writer count, and its counts even after its end. */
+  watch(worker: Measured): void
+  /**
+   * The settings were read again and the workers replaced, or not. The start counts as the first, successful reload.
+   */
+  reloaded(successful: boolean): void
+  /** Requests the statistics of every worker and returns the text. Concurrent calls share one reading. */
+  read(): Promise<string>
+}
+
+interface Reload {
+  readonly successful: boolean
+  /** When the last successful one was. */
+  readonly successMs: number
+}
+
+function reloadState({ successful, successMs }: Reload): Metric[] {
+  const successfulHelp = 'Whether the last reload succeeded; the start counts as the first.'
+  const timeHelp = 'When settings last took effect, in seconds since the epoch.'
+  return [
+    gauge('topicd_config_last_reload_successful', successfulHelp, one(successful ? 1 : 0)),
+    gauge('topicd_config_last_reload_success_timestamp_seconds', timeHelp, one(successMs / 1000)),
+  ]
+}
+
+function writerState({ hasWriter, writer, writerRestarts, hasSpareWriter }: MetricsOptions): Metric[] {
+  if (!hasWriter) return []
+  const current = writer()
+  return [
+    gauge('topicd_writer_up', 'Whether a writer runs.', one(current === undefined ? 0 : 1)),
+    gauge('topicd_writer_spare_up', 'Whether a spare writer is loaded.', one(hasSpareWriter() ? 1 : 0)),
+    counter('topicd_writer_restarts_total', 'Writers started because one died.', one(writerRestarts())),
+    ...(current?.writerStats === undefined ? [] : writerStateOf(current.writerStats)),
+  ]
+}
+
+function serviceState({ serving, restarts, ready, certificateEndMs }: MetricsOptions): Metric[] {
+  const endMs = certificateEndMs()
+  const endHelp = 'When the certificate in use ends, in seconds since the epoch.'
+  return [
+    gauge('topicd_ready', 'Whether /readyz answers 200.', one(ready() ? 1 : 0)),
+    gauge('topicd_workers', 'Workers that serve.', one(serving().length)),
+    gauge('topicd_workers_by_version', 'Workers that serve, by the version of their build.', versionSamples(serving())),
+    counter('topicd_worker_restarts_total', 'Workers started to replace one that died.', one(restarts())),
+    ...(endMs === undefined ? [] : [gauge('topicd_certificate_end_timestamp_seconds', endHelp, one(endMs / 1000))]),
+  ]
+}
+
+function versionSamples(workers: readonly Measured[]): Samples {
+  const counts = new Map<string, number>()
+  for (const { version = 'unknown' } of workers) counts.set(version, (counts.get(version) ?? 0) + 1)
+  return [...counts].map(([version, count]) => [{ version }, count])
+}
+
+function primaryState(): Metric[] {
+  const stats = readProcess()
+  const buildHelp = 'Always 1; the labels are the versions of the primary and of Node.js.'
+  const startHelp = 'When the service was started, in seconds since the epoch.'
+  return [
+    gauge('topicd_build_info', buildHelp, [[{ version, node: process.version }, 1]]),
+    ...processCounts(stats),
+    ...processMemory(stats),
+    gauge('process_open_fds', 'Open file descriptors of the primary.', one(stats.descriptors.open)),
+    gauge('process_max_fds', 'File descriptors that the primary may have open.', one(stats.descriptors.max)),
+    gauge('process_start_time_seconds', startHelp, one(performance.timeOrigin / 1000)),
+  ]
+}
+
+/** The metrics of a service, whose workers are passed to `watch` as they are started. */
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { serving } = options
+  const watched = new Set<Measured>()
+  const keyLabels = new KeyLabels()
+  let endedCounts: readonly Metric[] = []
+  let reading: Promise<string> | undefined
+
+  async function add(to: readonly Metric[], metrics: readonly Metric[]): Promise<readonly Metric[]> {
+    const sum = await AggregatorRegistry.aggregate([to, metrics] as object[]).getMetricsAsJSON()
+    return sum as unknown as readonly Metric[]
+  }
+
+  function countsOfAny({ stats, writerStats }: Measured): readonly Metric[] {
+    if (writerStats !== undefined) return writerCountsOf(writerStats)
+    return stats === undefined ? [] : countsOf(stats, keyLabels)
+  }
+
+  let adding: Promise<void> = Promise.resolve()
+
+  function retire(worker: Measured): void {
+    adding = adding.then(async () => {
+      try {
+        const counts = countsOfAny(worker)
+        if (counts.length > 0) endedCounts = await add(endedCounts, counts)
+      } catch (error) {
+        // A worker of another build may send statistics of another shape: only its counts are lost.
+        options.log.error({ err: error }, 'the counts of a worker that ended are lost')
+      }
+      watched.delete(worker)
+    })
+  }
+
+  // As `process_start_time_seconds`, so that a reader can tell the start from a reload.
+  let reload: Reload = { successful: true, successMs: performance.timeOrigin }
+
+  async function readAll(): Promise<string> {
+    const current = serving()
+    const ofWriter = options.writer()?.requestStats(false, statsMsMax)
+    const answered = await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
+    await ofWriter
+    await adding
+    const counts = [...watched].map(countsOfAny).filter(({ length }) => length > 0)
+    const states = current.flatMap(({ stats }, index) =>
+      stats === undefined ? [] : [stateOf(stats, answered[index] === true)],
+    )
+    const all = [
+      ...counts,
+      endedCounts,
+      ...states,
+      [...serviceState(options), ...writerState(options), ...reloadState(reload), ...primaryState()],
+    ]
+    return AggregatorRegistry.aggregate(all as object[]).metrics()
+  }
+
+  return {
+    contentType: AggregatorRegistry.PROMETHEUS_CONTENT_TYPE,
+    watch(worker) {
+      watched.add(worker)
+      void worker.ended.then(() => retire(worker))
+    },
+    reloaded(successful) {
+      reload = { successful, successMs: successful ? Date.now() : reload.successMs }
+    },
+    read() {
+      reading ??= readAll().finally(() => (reading = undefined))
+      return reading
+    },
+  }
+}

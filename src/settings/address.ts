@@ -1,0 +1,101 @@
+/**
+ * A store's address: which store it names, whether it is valid, and which parts may be shown. Code that prints an
+ * address, in the log or in a message, prints the result of `redactAddress`. No engine is loaded here.
+ */
+
+/**
+ * Whether the store belongs to one service at a time, whose processes must open it in the order that
+ * cluster/primary/store-opening.ts ensures.
+ */
+export function isExclusive(address: string): boolean {
+  return address === 'lmdb'
+}
+
+const postgresForm =
+  /^(?<scheme>postgres(?:ql)?:\/\/)(?:(?<account>[^/?#]*)@)?(?<host>[^/?#@]*)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/
+
+/** A parameter whose value is a secret: `password` and `sslpassword`, in either case. */
+const secretParameter = /pass/i
+
+/** Whether the text begins like a PostgreSQL address. */
+export function isPostgresAddress(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text)
+}
+
+/**
+ * What is wrong with a store's address; undefined when it is valid. An address in which a password could end in two
+ * places is invalid: it could be split elsewhere than its author meant, and a part of the password taken for a host.
+ */
+export function addressProblem(text: string): string | undefined {
+  if (text === 'lmdb') return undefined
+  if (!isPostgresAddress(text)) return 'must be lmdb or postgres://…'
+  const parts = partsOf(text)
+  const isClear =
+    parts !== undefined &&
+    !parts.path.includes('@') &&
+    !parts.query.split('&').some((parameter) => nameOf(parameter).includes('@'))
+  return isClear
+    ? undefined
+    : 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password'
+}
+
+/**
+ * The address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is kept,
+ * since it is unknown where a password in it would end. A single word of up to 16 characters is returned unchanged.
+ */
+export function redactAddress(text: string): string {
+  const parts = partsOf(text)
+  if (parts !== undefined) {
+    const { scheme, account, host, path, query } = parts
+    const shownAccount = account === undefined ? '' : `${account.replace(/:.*/s, ':***')}@`
+    const shownQuery = query === '' ? '' : `?${query.split('&').map(redactParameter).join('&')}`
+    if (!`${path}${shownQuery}`.includes('@')) return `${scheme}${shownAccount}${host}${path}${shownQuery}`
+  }
+  if (/^\w{1,16}$/.test(text)) return text
+  return `${/^\w+:\/\//.exec(text)?.[0] ?? ''}***`
+}
+
+interface Parts {
+  readonly scheme: string
+  readonly account: string | undefined
+  readonly host: string
+  readonly path: string
+  readonly query: string
+}
+
+function partsOf(text: string): Parts | undefined {
+  const { scheme, account, host, path = '', query = '' } = postgresForm.exec(text)?.groups ?? {}
+  if (scheme === undefined || host === undefined) return undefined
+  const parts = { scheme, account, host, path, query }
+  return host.split(',').every((one) => isUrl({ ...parts, host: one })) ? parts : undefined
+}
+
+/** pg accepts an account without a host, which is not a valid URL: a dummy host makes it one. */
+function isUrl(parts: Parts): boolean {
+  return URL.canParse(assembled(parts.account !== undefined && parts.host === '' ? { ...parts, host: 'host' } : parts))
+}
+
+function assembled({ scheme, account, host, path, query }: Parts): string {
+  return `${scheme}${account === undefined ? '' : `${account}@`}${host}${path}${query === '' ? '' : `?${query}`}`
+}
+
+/** An address for each host of a PostgreSQL address: `postgres://h1,h2:5433/db` names two. */
+export function addressesOf(address: string): string[] {
+  const parts = partsOf(address)
+  return parts === undefined ? [address] : parts.host.split(',').map((host) => assembled({ ...parts, host }))
+}
+
+function nameOf(parameter: string): string {
+  const [name = ''] = parameter.split('=', 1)
+  return name
+}
+
+function redactParameter(parameter: string): string {
+  const name = nameOf(parameter)
+  return secretParameter.test(decoded(name)) ? `${name}=***` : parameter
+}
+
+/** The name as pg decodes it; one that is wrongly encoded is returned unchanged. */
+function decoded(name: string): string {
+  return [...new URLSearchParams(name).keys()][0] ?? name
+}

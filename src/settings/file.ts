@@ -1,0 +1,63 @@
+/**
+ * Parses the settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or ";
+ * without quotes, a comment begins at a # after white space, so a # within an address belongs to it. Values are checked
+ * in config.ts.
+ */
+import { nearest } from '../base/nearest.js'
+import { environmentName, settingNames } from './table.js'
+
+export interface SettingsFile {
+  /** The texts by the names of the variables, each with its line number, counted from 1. */
+  readonly texts: ReadonlyMap<string, { readonly text: string; readonly line: number }>
+  /** What is wrong with the lines, in their order. */
+  readonly problems: readonly string[]
+}
+
+const lineForm =
+  /^\s*(?:export\s+)?(?<name>\w+)\s*=\s*(?:(?<quote>["'])(?<quoted>.*?)\k<quote>\s*(?:#.*)?|(?<plain>.*?)(?:\s#.*)?)\s*$/
+
+/** The variables that a settings file may set: it cannot name another settings file. */
+const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
+
+/**
+ * Parses all lines; a line with a problem sets nothing.
+ *
+ * @param path of the file, for the problems
+ */
+export function parseSettingsFile(content: string, path: string): SettingsFile {
+  const texts = new Map<string, { text: string; line: number }>()
+  const problems: string[] = []
+  const lines = content.replace(/^\uFEFF/, '').split(/\r?\n/)
+  for (const [index, written] of lines.entries()) {
+    if (/^\s*(#.*)?$/.test(written)) continue
+    const line = index + 1
+    const { name = '', quoted, plain } = lineForm.exec(written)?.groups ?? {}
+    const problem = lineProblem(written, name, plain, texts.get(name))
+    if (problem !== undefined) problems.push(`${path} line ${line}: ${problem}`)
+    else texts.set(name, { text: quoted ?? plain ?? '', line })
+  }
+  return { texts, problems }
+}
+
+/** @param name empty if the line does not have the form of a setting */
+function lineProblem(
+  written: string,
+  name: string,
+  plain: string | undefined,
+  earlier: { readonly line: number } | undefined,
+): string | undefined {
+  // The whole line is not shown, because it may contain a password.
+  if (name === '') return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
+  if (!names.includes(name)) return unknownVariable(name, names)
+  if (earlier !== undefined) return `${name} is set in line ${earlier.line} already`
+  if (plain !== undefined && /^["']/.test(plain))
+    return `the value of ${name} begins with a quote and does not end with one`
+  return undefined
+}
+
+/** A sentence about a variable that is not a setting, with the one that was probably meant. */
+export function unknownVariable(name: string, known: readonly string[]): string {
+  const typed = name.toUpperCase()
+  const meant = nearest(typed, known) ?? nearest(`TOPICD_${typed}`, known)
+  return `${name} is not a setting${meant === undefined ? '' : `; did you mean ${meant}?`}`
+}

@@ -1,0 +1,341 @@
+/**
+ * The fixed limits, each with its unit in its name and its reason beside it. A limit without a unit is a count; a
+ * `size` of a pattern is in instructions. Adjustable limits are in table.ts. Nothing here reads argv or the
+ * environment.
+ */
+import { strict as assert } from 'node:assert'
+
+const kibibyte = 1024
+
+/** LMDB's longest key at its default page size of 4 KiB (`mdb_env_get_maxkeysize` as lmdb-js builds it). */
+export const keyBytesMax = 1978
+
+/** The longest path. The key of a path has as many bytes as its UTF-8 text, so a path may use all of the key. */
+export const pathBytesMax = keyBytesMax
+
+/** The longest selector: room for a set of several longest paths. What it may cost has a limit of its own. */
+export const selectorBytesMax = 8 * kibibyte
+
+assert(selectorBytesMax > 2 * pathBytesMax)
+
+/** Nesting of groups in one pattern: more than anyone writes, and far from a stack overflow. */
+export const groupDepthMax = 100
+
+/** The highest count in `{n,m}`: the linear-time engine's own limit, which is RE2's. */
+export const repeatMax = 1000
+
+/**
+ * The size of one pattern, in instructions: about one per character, times the repetitions. A pattern with more
+ * characters than the longest path has bytes matches nothing. Each instruction may cost a step for each character of
+ * each topic scanned.
+ */
+export const patternSizeMax = 2000
+
+/** The size of all the patterns of one selector: plain text of any allowed length always fits. */
+export const selectorSizeMax = selectorBytesMax
+
+/** The patterns of one selector that need an engine: each may run on every topic, and each has an automaton. */
+export const selectorEnginesMax = 32
+
+/** The total size of those patterns: room for one repetition of 1000 and a little more. */
+export const enginesSizeMax = 1200
+
+/**
+ * The total size of those that need the linear-time engine, which takes ten times as long. At this size, the worst
+ * pattern found takes less than 50 ms for a longest path, and nothing else runs before it has decided about that path.
+ */
+export const linearSizeMax = 600
+
+/**
+ * The work of planning all the selectors of one request, in units of about 0.1 µs (selectors/planning-budget.ts): it is
+ * one piece, during which a worker does nothing else. A set of 750 subtrees, which fills a selector, takes a third of
+ * it, and a batch of 1,000 topics whose REMOVAL clauses name a subtree each two thirds.
+ */
+export const planningUnitsMax = 250_000
+
+/**
+ * The states that the linear-time engine may keep for one pattern; beyond that it drops them and starts over, which is
+ * slower.
+ */
+export const automatonBytesMax = 512 * kibibyte
+
+/** After this many resets a pattern runs without its automaton: rebuilding the states costs more than it saves. */
+export const automatonResetsMax = 8
+
+/**
+ * Literal prefixes of one pattern that bound a scan. A pattern with more alternatives is bounded by shorter prefixes.
+ */
+export const prefixesMax = 64
+
+/** Key ranges in the plan of one pattern: each needs a seek, so many narrow ranges cost more than a wide one. */
+export const patternRangesMax = 64
+
+/** Plans cached in each worker, in bytes as estimated with every automaton at its largest. */
+export const planCacheBytesMax = 64 * 1024 * kibibyte
+
+assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
+assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
+
+/**
+ * Nesting of arrays and objects in a value: where the parsers of common clients give up, far beyond any useful depth.
+ */
+export const valueLevelsMax = 1000
+
+/**
+ * A topic's properties, names and values together: they are settings, not data, and are always read and compared as a
+ * whole.
+ */
+export const propertiesBytesMax = 16 * kibibyte
+
+/**
+ * Properties of a topic: with them, a megabyte of operations takes three times as long as a value of that size. Among more
+ * than 127, V8 finds each by hashing, which takes ten times as long.
+ */
+export const propertiesMax = 64
+
+/** The longest REMOVAL expression: a longest selector in its remove clause and ample room for the conditions. */
+export const removalBytesMax = selectorBytesMax + kibibyte
+
+/** Conditions in one REMOVAL expression: all of them are evaluated whenever the topic may be due. */
+export const removalConditionsMax = 16
+
+/** Nesting of parentheses in a REMOVAL expression: with that many conditions, deeper nesting has no meaning. */
+export const removalDepthMax = removalConditionsMax
+
+/** Pairs of parentheses in a REMOVAL expression: one around each condition, and as many around groups of them. */
+export const removalParenthesesMax = 2 * removalConditionsMax
+
+/** The longest period in a REMOVAL expression, 100 years of 365 days. To say "never", a client leaves REMOVAL out. */
+export const removalPeriodMsMax = 36_500 * 24 * 60 * 60 * 1000
+
+/**
+ * The latest time that a REMOVAL expression can name, 9999-12-31T23:59:59.999Z: the last year of an RFC 1123 date, and
+ * low enough to refuse a present time that was sent in microseconds by mistake.
+ */
+export const removalTimeMsMax = 253_402_300_799_999
+
+assert(removalBytesMax < propertiesBytesMax)
+// A due time is at most a time plus two periods: still an exact number of milliseconds.
+assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
+
+/**
+ * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever remaps. Far more than
+ * any disk, and far less than the 47 bits of a process.
+ */
+export const mapBytes = 2 ** 42
+
+/** Small items on their way to lmdb share buffers of this size, each of which holds hundreds of them. */
+export const slabBytes = 256 * kibibyte
+
+/** Items that may be larger than this have buffers of their own, so that little of a slab is left over. */
+export const itemInSlabBytesMax = 16 * kibibyte
+
+assert(itemInSlabBytesMax <= slabBytes)
+
+/**
+ * A commit that has not returned after this long never will: the disk hangs. So a writer that is silent for so long is
+ * killed. Also the deadline of a PostgreSQL statement.
+ */
+export const commitDeadlineMs = 10_000
+
+/**
+ * On PostgreSQL, how often a write is attempted while other writes keep changing its topic. Each conflict means that
+ * another write succeeded, so even hundreds of writers of one topic succeed; a write that needs more attempts is
+ * refused with 503.
+ */
+export const conflictsMax = 64
+
+/**
+ * What every write leaves free on the disk, removals included: for the pages that no estimate counts, such as the list
+ * of free pages.
+ */
+export const diskBytesLeftMin = 1024 * kibibyte
+
+/**
+ * Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first.
+ */
+export const removalsInOneCommitMax = 500
+
+/**
+ * Operations that one transaction carries out, exceeded by at most one request: it takes some ms, during which the writer
+ * does nothing else. More than 16 clients with batches of 100 have in flight: with 500, such a batch cost a third more
+ * CPU.
+ */
+export const operationsInOneCommitMax = 2000
+
+/**
+ * The largest depth and the largest limit of branches: beyond every path and every store, and an integer of 32 bits, as
+ * in the types of api/bodies/bodies.ts.
+ */
+export const branchNumberMax = 2 ** 32 - 1
+
+/** The highest rate of an API key, in requests a second: more than a host can answer. To allow any, it is left out. */
+export const keyRateMax = 1_000_000
+
+/**
+ * The latest end of an API key, and of a token that was replaced: the last time of a year with four digits. A key
+ * without an end has none at all.
+ */
+export const keyEndMsMax = removalTimeMsMax
+
+/**
+ * API keys whose requests are counted by name, in each worker and in the metrics. The requests of all others are counted
+ * together: each name is a time series of the monitoring system.
+ */
+export const keyNamesCountedMax = 100
+
+/**
+ * Bytes of operations that one transaction carries out, exceeded by at most one request: a slow disk writes them well within
+ * the time after which a writer counts as hanging.
+ */
+export const bytesInOneCommitMax = 32 * 1024 * kibibyte
+
+/** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
+export const bytesQueuedByClientMax = 64 * 1024 * kibibyte
+
+/**
+ * How long a worker waits for any answer of a writer before it gives its oldest requests up: longer than a writer may hang,
+ * so that the next one can still answer.
+ */
+export const writerAnswerMsMax = commitDeadlineMs + 2000
+
+/**
+ * The writer forgets a worker, or a tool, that has not been connected for so long, and with it the outcomes of its last
+ * requests: it ended, or was replaced. So a request that is older has an unknown outcome.
+ */
+export const writerClientGoneMs = 30_000
+
+assert(writerClientGoneMs > writerAnswerMsMax)
+
+/**
+ * Writers that a request is sent to, one after the death of the other, before its outcome is reported as unknown: it may be
+ * what they die of.
+ */
+export const writerSendsMax = 3
+
+/** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
+export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
+
+/**
+ * Changes that the log keeps: some 50 MB, and at 1,000 changes a second a quarter of an hour, in which a client can be
+ * away without starting over.
+ */
+export const changesKeptDefault = 1_000_000
+
+/**
+ * Lanes of the log on PostgreSQL: mostly more than there are sessions that write at the same moment, and few enough that a
+ * token with a position in each of them, at most 16 bytes of base64, stays below 2 KiB.
+ */
+export const lanesCount = 64
+
+assert(lanesCount * 16 < 2 * kibibyte)
+
+/** Results on a page when a fetch gives no size (the specification's default). */
+export const pageSizeDefault = 10
+
+/**
+ * Open connections of one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed at
+ * once.
+ */
+export const connectionsMax = 20_000
+
+/** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
+export const descriptorsReserved = 200
+
+/** Origins in the setting: far more than one service's pages have, and a line that can still be read. */
+export const originsMax = 64
+
+/** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
+export const requestsWaitingMax = 10_000
+
+/** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
+export const bodyBytesWaitingMax = 64 * 1024 * kibibyte
+
+/**
+ * Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out.
+ */
+export const bodyBytesSmallMax = 4 * kibibyte
+
+/**
+ * The smallest buffer for a body that arrives in pieces: what a slow upload costs before it has sent more than a few
+ * bytes.
+ */
+export const bodyBytesKeptMin = 4 * kibibyte
+
+/**
+ * How much of a body beyond the largest allowed is read and dropped, so that its client finishes sending and reads the
+ * refusal. A body that is larger still ends its connection.
+ */
+export const bodyBytesDroppedMax = 32 * 1024 * kibibyte
+
+/**
+ * How long a connection that closes after its answer waits for the next piece of a body: a lost packet is resent
+ * sooner.
+ */
+export const lingerSilenceMsMax = 1000
+
+/** How long it waits in total: a client that sends everything before it reads can send 12 MB at 10 Mbit/s. */
+export const lingerMsMax = 10_000
+
+/** Answers up to this size may be handed to the library without knowing whether the client reads them. */
+export const answerBytesSmallMax = 2 * kibibyte
+
+/** One in this many small answers checks, at some cost, whether the client still reads. */
+export const answersPerProbe = 8
+
+/**
+ * Answers, or parts of them, that the clients of one worker have not read. Fetches whose answers do not fit are refused;
+ * for other answers, the connections whose clients have read nothing for longest are closed.
+ */
+export const answerBytesWaitingMax = 128 * 1024 * kibibyte
+
+/** A page takes at most one part in this many of the room left, so that pages get smaller before there is none. */
+export const pagesInRoomLeft = 4
+
+/** The largest that pages can be allowed to be: what fits while nothing is unread. */
+export const pageBytesMaxMax = answerBytesWaitingMax / pagesInRoomLeft
+
+/**
+ * Answers up to this size are sent though there is no room: for a client that reads, the kernel usually takes all of one
+ * at once.
+ */
+export const answerBytesAlwaysMax = 256 * kibibyte
+
+/** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
+export const pageBytesMin = answerBytesAlwaysMax / 2
+
+/**
+ * A client that takes less than this, and less than half of what it had left, counts as reading nothing: otherwise a few
+ * bytes a second would hold a page for hours.
+ */
+export const progressBytesMin = 64 * kibibyte
+
+/** How long a client may read nothing of its answer: lost packets are resent several times meanwhile, on any line. */
+export const unreadMsMax = 30_000
+
+/** The same while more than half of the room for unread answers is taken, so that others get whole pages again. */
+export const unreadMsCrowdedMax = 5000
+
+/** Lines of an import whose writes are in flight: enough to fill the commits. */
+export const importLinesWaitingMax = 2000
+
+/** The bytes of those lines. */
+export const importBytesWaitingMax = 32 * 1024 * kibibyte
+
+/** The longest line of an import: the largest value that any setting allows, and room for the other members. */
+export const importLineBytesMax = 65 * 1024 * kibibyte
+
+/**
+ * How long a tool's output may go unread before its reader counts as hanging: meanwhile, the snapshot of an export
+ * keeps the store from reusing freed pages. Reading a few KB per second is enough.
+ */
+export const toolUnreadMsMax = 60_000
+
+/** Results held by all scans of one worker that wait for their next slice. Beyond that, their pages end early. */
+export const scanBytesWaitingMax = 32 * 1024 * kibibyte
+
+/** How long a request may wait for its answer: longer than any client waits, but not forever. */
+export const answerMsMax = 120_000
+
+/** Backups that `backup --into` may keep: ten years of daily ones, so a larger number is a mistake in typing. */
+export const backupsKeptMax = 3660

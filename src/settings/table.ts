@@ -1,0 +1,198 @@
+/**
+ * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it.
+ * The service and every command use this one table; a new setting is added here only. config.ts reads the values.
+ */
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { addressProblem, redactAddress } from './address.js'
+import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
+import { originsOf, originsProblem } from './origins.js'
+import { quoted } from './quoted.js'
+
+/** One setting, or one flag of a command. */
+export interface Setting {
+  readonly help: string
+  readonly kind: 'text' | 'number' | 'switch'
+  /** The name of its value in the help, for a text. */
+  readonly value?: string
+  readonly default: string
+  readonly min?: number
+  readonly max?: number
+  /** Whether it may be given several times. Only for flags of a command. */
+  readonly isList?: boolean
+  /** What is wrong with a text, as the rest of a sentence that begins with "it"; undefined when the text is valid. */
+  readonly check?: (text: string) => string | undefined
+  /** A valid text as the service uses it, if that is not the text itself. */
+  readonly normalise?: (text: string) => string
+  /** The text as it may be shown, if not all of it may be. */
+  readonly redact?: (text: string) => string
+}
+
+export type Settings = Readonly<Record<string, Setting>>
+
+const mebibyte = 1024 * 1024
+
+/** Each worker costs 60 to 100 MB of memory. */
+const workersMax = 64
+
+/** One per core, but at least two, so that one serves while another is replaced. */
+const workersDefault = Math.min(workersMax, Math.max(2, availableParallelism()))
+
+function emptyProblem(text: string): string | undefined {
+  return text === '' ? 'must not be empty' : undefined
+}
+
+/** Every setting. Its flag is its name; its environment variable is TOPICD_ and the name in capitals. */
+export const settingTable = {
+  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', check: emptyProblem },
+  port: { kind: 'number', default: '8080', min: 0, max: 65535, help: 'port to listen on; 0 picks one' },
+  data: {
+    kind: 'text',
+    value: 'DIR',
+    default: './data',
+    help: 'data directory, on a local file system',
+    check: emptyProblem,
+    normalise: (text) => resolve(text),
+  },
+  store: {
+    kind: 'text',
+    value: 'ADDRESS',
+    default: 'lmdb',
+    help: 'lmdb, or a postgres:// address that several hosts share',
+    check: addressProblem,
+    redact: redactAddress,
+  },
+  workers: {
+    kind: 'number',
+    default: String(workersDefault),
+    min: 1,
+    max: workersMax,
+    help: 'worker processes; one per core is best, but at least two, so that one serves while another is replaced',
+  },
+  'base-path': {
+    kind: 'text',
+    value: 'PATH',
+    default: '/',
+    help: 'path before /topics/…',
+    check: (text) => (/^\/([\w.~-]+\/?)*$/.test(text) ? undefined : 'must be a path such as / or /diffusion'),
+    normalise: (text) => text.replace(/\/$/, ''),
+  },
+  'admin-host': {
+    kind: 'text',
+    value: 'ADDRESS',
+    default: '127.0.0.1',
+    help: 'address of the admin listener',
+    check: emptyProblem,
+  },
+  'admin-port': {
+    kind: 'number',
+    default: '8081',
+    min: 0,
+    max: 65535,
+    help: 'port of the admin listener; 0 picks one',
+  },
+  'body-bytes-max': {
+    kind: 'number',
+    default: String(mebibyte),
+    min: 1024,
+    max: 64 * mebibyte,
+    help: 'largest request body; bounds the largest value',
+  },
+  'page-size-max': { kind: 'number', default: '1000', min: 1, max: 100_000, help: 'largest size of a fetch page' },
+  'page-bytes-max': {
+    kind: 'number',
+    default: String(8 * mebibyte),
+    min: 1024,
+    max: pageBytesMaxMax,
+    help: 'a page ends early at this many bytes; memory a slow reader can hold',
+  },
+  'batch-operations-max': {
+    kind: 'number',
+    default: '1000',
+    min: 1,
+    max: 10_000,
+    help: 'most operations in a batch; a worker does nothing else for some µs each',
+  },
+  'changes-kept': {
+    kind: 'number',
+    default: String(changesKeptDefault),
+    min: 0,
+    max: 1_000_000_000,
+    help: 'changes of topics that the log keeps, some 50 bytes each; with 0, only the last',
+  },
+  'disk-free-bytes-min': {
+    kind: 'number',
+    default: String(256 * mebibyte),
+    min: 8 * mebibyte,
+    max: 2 ** 50,
+    help: 'with less free space, writes that add bytes get 507',
+  },
+  'drain-ms': {
+    kind: 'number',
+    default: '10000',
+    min: 100,
+    max: 600_000,
+    help: 'longest wait for requests in flight at stop',
+  },
+  'tls-cert': { kind: 'text', value: 'FILE', default: '', help: 'certificate chain (PEM) for TLS; needs --tls-key' },
+  'tls-key': { kind: 'text', value: 'FILE', default: '', help: 'private key (PEM) for TLS; needs --tls-cert' },
+  'cors-origins': {
+    kind: 'text',
+    value: 'ORIGINS',
+    default: '',
+    help: 'origins whose web pages may use the API, such as https://app.example, with commas between them; * for all',
+    check: originsProblem,
+    normalise: (text) => originsOf(text).join(','),
+  },
+  'fenced-reads': {
+    kind: 'switch',
+    default: 'false',
+    help: 'with PostgreSQL: fetches wait for proof that the engine is still the primary; needs a synchronous standby',
+  },
+  'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
+  'no-console': { kind: 'switch', default: 'false', help: 'do not serve the console, a web page, at /console' },
+  'first-key': { kind: 'switch', default: 'false', help: 'while no API key exists, make one and print it' },
+  settings: {
+    kind: 'text',
+    value: 'FILE',
+    default: '',
+    help: 'file of TOPICD_…=… lines, read at start and again on SIGHUP',
+  },
+} as const satisfies Settings
+
+export type SettingName = keyof typeof settingTable
+
+export const settingNames = Object.keys(settingTable) as readonly SettingName[]
+
+/** The environment variable of a setting, which is also its name in the settings file. */
+export function environmentName(flag: string): string {
+  return `TOPICD_${flag.toUpperCase().replaceAll('-', '_')}`
+}
+
+/**
+ * What is wrong with a text for a setting, as a sentence; undefined when the text is valid.
+ *
+ * @param source where the text comes from; it begins the sentence
+ */
+export function settingProblem(setting: Setting, text: string, source: string): string | undefined {
+  const problem = textProblem(setting, text)
+  return problem === undefined ? undefined : `${source} is ${quoted(setting.redact?.(text) ?? text)}; it ${problem}`
+}
+
+function textProblem(
+  { kind, min = 0, max = Number.MAX_SAFE_INTEGER, check }: Setting,
+  text: string,
+): string | undefined {
+  switch (kind) {
+    case 'number':
+      return /^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max
+        ? undefined
+        : `must be a whole number from ${min} to ${max}`
+    case 'switch':
+      return text === 'true' || text === 'false' ? undefined : 'must be true or false'
+    case 'text':
+      return check?.(text)
+    default:
+      return kind satisfies never
+  }
+}

@@ -1,0 +1,326 @@
+/**
+ * The edge to lmdb: opens the one environment and its databases, and states the library's caveats. Nothing outside this
+ * folder imports lmdb, and no other file in it opens an environment.
+ *
+ * Caveats, each covered by a test:
+ * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every
+ *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So no process
+ *   may write while another opens: see cluster/primary/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts
+ *   (the lock).
+ * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
+ * - A condition block that fails does not protect everything in it, and `transactionSync` commits an asynchronous
+ *   transaction that is being gathered. So every write is made in the callback of a synchronous transaction (write/commits.ts),
+ *   where `put` and `remove` take effect at once, and there is no other kind.
+ * - A transaction that could not be begun is not reported: see `transact`.
+ * - The same files are never opened twice in one process, nor on a network file system.
+ * - The system reads far ahead on some disks, which ruins a service whose file does not fit in memory (read-ahead.ts).
+ */
+import { randomInt } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
+import { now } from '../../../base/clock.js'
+import { keyBytesMax, mapBytes } from '../../../settings/limits.js'
+import { decodeKey, writeKey } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
+import type { TopicType } from '../../../topics/topic.js'
+import { nextVersion } from '../../../topics/version.js'
+import { StoreUnusable } from '../../store.js'
+import { beginLog, type LogTable } from './change-record.js'
+import { dataFile } from './files.js'
+import { numberRecord } from './number-record.js'
+import { examine } from './preflight.js'
+import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
+import { beginCreation, endCreation, isUnfinished } from './unfinished-store.js'
+import { putConversionVersion, readConversionVersion } from './versions.js'
+
+/** A key as it is passed to lmdb: a path, or the bytes of a key. */
+export type StoredKey = Path | Buffer
+
+/** A database whose keys are paths, in tree order, and whose records have versions. */
+export type Tree = Database<Buffer, StoredKey>
+
+/** A database whose keys are names. */
+export type Table = Database<Buffer, string>
+
+/**
+ * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
+ *
+ *     specifications   path → type, properties, times (read/specification.ts)
+ *     items.json       path → fetch result item                            version: of the topic (versions.ts)
+ *     items.string     the same for topics of type string
+ *     updates          path → time of the last update, where tracked
+ *     due              time and number → path of the topic that is due     (removal/expiry.ts)   time: 0 while its clause waits
+ *     changes          commits, in their order → keys of the topics that each changed (change-record.ts)
+ *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
+ *     receipts         client of the writer → outcomes that it may not have yet (write/receipts.ts)
+ *     meta             counters, the clock, the id of the store, and the version of this format
+ */
+export interface Environment {
+  readonly root: RootDatabase
+  readonly specifications: Tree
+  readonly items: Readonly<Record<TopicType, Tree>>
+  readonly updates: Tree
+  readonly due: Database<Buffer, Buffer>
+  readonly changes: LogTable
+  readonly keys: Table
+  readonly keyUses: Table
+  readonly receipts: Table
+  readonly meta: Table
+  /** The version of every topic that has not changed since the store had no versions (versions.ts). */
+  readonly conversionVersion: number
+  /** A number for an entry in `due`, within a transaction's callback; no call in any process returns it twice. */
+  nextDueNumber(): number
+  /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
+  freshen(): void
+  /**
+   * Calls `callback` in a transaction, where reads see what was put before; returns once it is on disk.
+   *
+   * @throws Error when it is not on disk, or may not be; what `callback` throws, with nothing changed
+   */
+  transact(callback: () => void): void
+}
+
+interface TreeStats {
+  readonly pageSize: number
+  readonly treeDepth: number
+  readonly treeBranchPageCount: number
+  readonly treeLeafPageCount: number
+  readonly overflowPages: number
+}
+
+/** The size of all pages in use, in bytes: about the size of a compacted copy. */
+export function bytesUsed(environment: Environment): number {
+  const { root, specifications, items, updates, due, changes, keys, keyUses, receipts, meta } = environment
+  let bytes = 0
+  for (const database of [
+    root,
+    specifications,
+    items.json,
+    items.string,
+    updates,
+    due,
+    changes,
+    keys,
+    keyUses,
+    receipts,
+    meta,
+  ]) {
+    const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = database.getStats() as TreeStats
+    bytes += pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
+  }
+  return bytes
+}
+
+/** The trees that topics are in, as one operation sees them. */
+export interface TreePages {
+  /** The most levels that one operation changes, in all trees together; an empty tree counts as one. */
+  readonly levels: number
+  /** Pages in these trees. */
+  readonly pages: number
+}
+
+/** The trees that topics are in. A topic has one item, in one of two trees. */
+export function treePages({ specifications, items, updates, due }: Environment): TreePages {
+  const [json, string, ...others] = [items.json, items.string, specifications, updates, due].map((tree) => {
+    const { treeDepth, treeBranchPageCount, treeLeafPageCount } = tree.getStats() as TreeStats
+    return { levels: Math.max(1, treeDepth), pages: treeBranchPageCount + treeLeafPageCount }
+  }) as [TreePages, TreePages, ...TreePages[]]
+  const item = { levels: Math.max(json.levels, string.levels), pages: json.pages + string.pages }
+  return [item, ...others].reduce((all, tree) => ({ levels: all.levels + tree.levels, pages: all.pages + tree.pages }))
+}
+
+/** The version of the stored format. Until version 2, or none, topics had no versions; until version 3, there was no log. */
+const formatVersion = 3
+
+const formatName = 'format'
+
+/** The version of a record, other than an item, whose version says nothing. */
+export const recordVersion = 1
+
+/** What lmdb knows but does not declare. */
+interface MissingOptions {
+  readonly noReadAhead: boolean
+}
+
+interface EnvironmentOptions {
+  /** Whether this process only reads: another one has created whatever is needed, and writes. */
+  readonly readOnly?: boolean
+  /**
+   * Whether the file is read in the tree's order, as tools do, not a page here and there, as requests do. What follows
+   * from it is decided once, for as long as the environment is open.
+   */
+  readonly readsInOrder?: boolean
+  /** For the control of the power-cut test alone: commits that are not on disk when they are acknowledged. */
+  readonly noSync?: boolean
+}
+
+/**
+ * Opens (and on first use creates) the environment in `directory`. No other process may be writing to it meanwhile.
+ *
+ * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are
+ *   unchanged
+ */
+export function openEnvironment(
+  directory: string,
+  { readOnly = false, readsInOrder = false, noSync = false }: EnvironmentOptions = {},
+): Environment {
+  const file = dataFile(directory)
+  const path = dirname(file)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  if (examine(file) && !readOnly) beginCreation(file)
+  const options: RootDatabaseOptionsWithPath & MissingOptions = {
+    path,
+    overlappingSync: false,
+    noSync,
+    noReadAhead: !readsInOrder && isReadAheadHarmful(circumstancesOf(file)),
+    mapSize: mapBytes,
+    maxDbs: 16,
+    readOnly,
+    encoding: 'binary',
+  }
+  const root = open<Buffer, string>(options) as RootDatabase
+  const tree = (name: string): Tree => {
+    const options = { name, encoding: 'binary', useVersions: true, keyEncoder: treeKeys } as const
+    return root.openDB<Buffer, StoredKey>(options)
+  }
+  const table = (name: string): Table => root.openDB<Buffer, string>({ name, encoding: 'binary' })
+  const list = (name: string): LogTable =>
+    root.openDB<Buffer, Buffer>({ name, encoding: 'binary', keyEncoding: 'binary' })
+  const meta = table('meta')
+  let changes: LogTable
+  try {
+    const format = requireKnownFormat(meta, file, readOnly)
+    changes = list('changes')
+    if (!readOnly) prepare(meta, changes, format)
+    if (!readOnly && isUnfinished(file)) endCreation(file)
+  } catch (error) {
+    void root.close()
+    throw error
+  }
+  const specifications = tree('specifications')
+  return {
+    root,
+    specifications,
+    items: { json: tree('json'), string: tree('string') },
+    updates: tree('updates'),
+    due: list('due'),
+    changes,
+    keys: table('keys'),
+    keyUses: table('keyUses'),
+    receipts: table('receipts'),
+    meta,
+    conversionVersion: readConversionVersion(meta),
+    nextDueNumber: () => takeDueNumber(meta),
+    transact: (callback) => transact(root, callback),
+    freshen: () => specifications.resetReadTxn(),
+  }
+}
+
+/** What lmdb knows but does not declare. */
+interface MissingMethods {
+  readonly env: { getWriteTxnId(): number }
+}
+
+function transact(root: RootDatabase, callback: () => void): void {
+  root.transactionSync(() => {
+    // lmdb ignores that a transaction could not be begun, and would go on without one.
+    const { env } = root as unknown as MissingMethods
+    if (env.getWriteTxnId() === 0) throw new Error('no transaction could be begun')
+    callback()
+  })
+}
+
+/**
+ * Ensures that this program knows the store's format, before anything else in it is read or written.
+ *
+ * @returns the version of the format
+ */
+function requireKnownFormat(meta: Table, file: string, readOnly: boolean): number {
+  const version = meta.get(formatName)?.readDoubleBE() ?? 0
+  if (version > formatVersion) {
+    throw new StoreUnusable(
+      `${file} has the format ${version} of a newer topicd, and this one knows formats up to ${formatVersion}: ` +
+        'run the newer one, or restore a backup from before the upgrade',
+    )
+  }
+  if (version < formatVersion && readOnly) {
+    throw new StoreUnusable(`${file} has the format ${version}, and no writer has converted it`)
+  }
+  return version
+}
+
+/** In `meta`, of the format without a log: the last version that a change took. */
+const formerLastName = 'lastVersion'
+
+/**
+ * Converts a store of an earlier format, and gives an id to one without. Each is one transaction, so a process that is
+ * killed leaves the store either as it was or converted.
+ */
+function prepare(meta: Table, changes: LogTable, format: number): void {
+  if (format < formatVersion) {
+    meta.transactionSync(() => {
+      const version = nextVersion(meta.get(formerLastName)?.readDoubleBE() ?? 0, now().wallMs)
+      if (format < 2) putConversionVersion(meta, version)
+      beginLog(changes, version)
+      meta.removeSync(formerLastName)
+      meta.putSync(formatName, numberRecord(formatVersion))
+    })
+  }
+  if (meta.get(storeIdName) === undefined) meta.putSync(storeIdName, numberRecord(1 + randomInt(storeIdMax)))
+}
+
+/**
+ * In `meta`: a random number, so that a position in the log of another store, or of this one before a restore, is not
+ * mistaken for one in this log. A backup has none, and gets one when it is opened as a store.
+ */
+const storeIdName = 'storeId'
+
+/** The largest range of `randomInt`. */
+const storeIdMax = 2 ** 48 - 1
+
+/** Makes a backup of an open copy of the store. */
+export function forgetStoreId({ meta }: Environment): void {
+  meta.removeSync(storeIdName)
+}
+
+/** In `meta`: the last number that was taken for an entry in `due`. */
+const dueNumberName = 'dueNumber'
+
+/** In `meta`, of earlier programs: the last block of numbers that a process took, each of `formerBlockSize`. */
+const formerBlockName = 'stretch'
+const formerBlockSize = 2 ** 28
+
+function takeDueNumber(meta: Table): number {
+  const number = (meta.get(dueNumberName)?.readDoubleBE() ?? takeBlock(meta)) + 1
+  meta.putSync(dueNumberName, numberRecord(number))
+  return number
+}
+
+/** Takes a block as an earlier program would, so that none takes it after a roll-back. @returns its first number */
+function takeBlock(meta: Table): number {
+  const block = (meta.get(formerBlockName)?.readDoubleBE() ?? 0) + 1
+  meta.putSync(formerBlockName, numberRecord(block))
+  return block * formerBlockSize
+}
+
+/**
+ * Writes a key in tree order into `target`, lmdb's own buffer. A bound of a range may be one byte longer than the
+ * longest stored key; the least key that can sort after it, its first `keyBytesMax` bytes with the last one
+ * incremented, is written instead.
+ *
+ * @returns the position after the key
+ */
+export function writeStoredKey(key: StoredKey, target: Buffer, position: number): number {
+  if (typeof key === 'string') return writeKey(key, target, position)
+  if (key.length <= keyBytesMax) {
+    target.set(key, position)
+    return position + key.length
+  }
+  const last = position + keyBytesMax - 1
+  target.set(key.subarray(0, keyBytesMax), position)
+  target[last] = (target[last] ?? 0) + 1
+  return position + keyBytesMax
+}
+
+const treeKeys = { writeKey: writeStoredKey, readKey: decodeKey }

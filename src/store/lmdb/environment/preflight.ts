@@ -1,0 +1,257 @@
+/**
+ * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it ends the process with
+ * SIGBUS, and on a zeroed page, a foreign file or one that it may not open with SIGSEGV, without a message. A sound
+ * store costs only a few reads here, since the writer pauses while a worker opens the store. Not every damage is
+ * found here: LMDB has no checksums, and a full examination is what `check` is for. What would prevent `check` from
+ * running at all is found.
+ *
+ * Once a first commit is on disk, a crash leaves nothing behind that is refused here. It can only tear the content of
+ * the meta page that was being written, and LMDB then uses the other one; the fields that identify a page as a meta
+ * page are never rewritten. The file may end before its last page: pages that were allocated and freed within one
+ * commit are never written, but are then in the list of free pages. Before the first commit, a crash may leave a file
+ * that is empty, has one page, or has only zeros. A damaged store may look the same, so such a file is refused, unless
+ * the mark of unfinished-store.ts says that it is what remains of a first start.
+ */
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { StoreUnusable } from '../../store.js'
+import {
+  freeRuns,
+  type Meta,
+  metaBytes,
+  type ReadAt,
+  readData,
+  readMeta,
+  readTreePage,
+  rootOfNode,
+} from './data-pages.js'
+import { stagingDirectory } from './files.js'
+import { isUnfinished } from './unfinished-store.js'
+
+/** The data format that the bundled LMDB reads. */
+const dataVersion = 2
+
+const pageBytesMin = 512
+const pageBytesMax = 65_536
+
+/** The meta pages are the pages 0 and 1. */
+const metaPages = 2
+
+/**
+ * Examines a data file, and the lock file beside it; either may still be missing. What remains of a creation that was
+ * broken off is removed.
+ *
+ * @returns whether there is no store yet
+ * @throws StoreUnusable with what is wrong and what to do; nothing has been changed then
+ */
+export function examine(file: string): boolean {
+  const directory = dirname(file)
+  const lockFile = join(directory, 'lock.mdb')
+  const isNew = !isUsable(file)
+  const hasLock = isUsable(lockFile)
+  if (isNew || !hasLock) requireAccess(directory, constants.W_OK | constants.X_OK, 'create files in it')
+  if (isNew) {
+    requireNoRestore(dirname(directory))
+    return true
+  }
+  const { problem, isBlank } = inspect(file)
+  if (problem === undefined) return false
+  if (isBlank && isUnfinished(file)) {
+    rmSync(file)
+    rmSync(lockFile, { force: true })
+    return true
+  }
+  const put = isBlank
+    ? 'If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise put'
+    : 'Put'
+  throw new StoreUnusable(
+    `${file} ${problem}. ${put} a backup in its place: move the damaged file away, and run ` +
+      `"topicd restore FILE --data ${dirname(directory)}"`,
+  )
+}
+
+/**
+ * Whether the file exists.
+ *
+ * @throws StoreUnusable when it is not a plain file, or one that this process cannot read and write
+ */
+function isUsable(file: string): boolean {
+  const stats = stat(file)
+  if (stats === undefined) return false
+  if (!stats.isFile())
+    throw new StoreUnusable(`${file} is ${stats.isDirectory() ? 'a directory' : 'not a plain file'}: move it away`)
+  requireAccess(file, constants.R_OK | constants.W_OK, 'read and write it')
+  return true
+}
+
+function stat(file: string): Stats | undefined {
+  const there = lstatSync(file, { throwIfNoEntry: false })
+  const found = there && statSync(file, { throwIfNoEntry: false })
+  if (there !== undefined && found === undefined) {
+    throw new StoreUnusable(
+      `${file} is a symbolic link to something that does not exist: mount or restore what it leads to`,
+    )
+  }
+  return found
+}
+
+function requireAccess(path: string, access: number, purpose: string): void {
+  try {
+    accessSync(path, access)
+  } catch (error) {
+    const { uid, gid, mode } = statSync(path)
+    const owner = `it belongs to uid ${uid}, gid ${gid}, with mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`
+    const cure = uid === process.getuid?.() ? 'change its mode' : 'change its owner'
+    const reason = (error as NodeJS.ErrnoException).code
+    throw new StoreUnusable(
+      `${path}: this process (uid ${process.getuid?.()}) cannot ${purpose} (${reason}); ${owner}: ${cure}`,
+    )
+  }
+}
+
+/** A new, empty store would take the place of the one that was being restored when the power was cut. */
+function requireNoRestore(data: string): void {
+  const staging = stagingDirectory(data)
+  if (lstatSync(staging, { throwIfNoEntry: false }) === undefined) return
+  throw new StoreUnusable(
+    `a restore in ${data} was broken off: run "topicd restore FILE --data ${data}" again; or remove ${staging}, to begin with an empty store`,
+  )
+}
+
+/**
+ * How an open data file is damaged, as far as can be told at once, as the rest of a sentence about it; undefined if it
+ * is not.
+ */
+export function problemOf(descriptor: number): string | undefined {
+  const { size } = fstatSync(descriptor)
+  return problemOfPages(readerOf(descriptor, size), size)
+}
+
+function readerOf(descriptor: number, size: number): ReadAt {
+  return (offset, bytes) => {
+    if (offset >= size) return Buffer.alloc(0)
+    const buffer = Buffer.allocUnsafe(Math.min(bytes, size - offset))
+    return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, offset))
+  }
+}
+
+/** Why the file cannot be opened safely, if so, and whether it may be no more than the remains of a first start. */
+function inspect(file: string): { readonly problem: string | undefined; readonly isBlank: boolean } {
+  const descriptor = openSync(file, 'r')
+  try {
+    const { size } = fstatSync(descriptor)
+    const read = readerOf(descriptor, size)
+    return { problem: problemOfPages(read, size), isBlank: isBlank(read, size) }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/**
+ * Whether this may be the remains of a first start that ended before its first commit: less than two pages, or only
+ * zeros.
+ */
+function isBlank(read: ReadAt, size: number): boolean {
+  if (size > metaPages * pageBytesMax) return false
+  const first = readMeta(read, 0)
+  return first === undefined ? read(0, size).every((byte) => byte === 0) : size < metaPages * first.pageSize
+}
+
+function problemOfPages(read: ReadAt, size: number): string | undefined {
+  if (size === 0) return 'is empty'
+  const first = readMeta(read, 0)
+  if (first === undefined)
+    return isZeroed(read)
+      ? 'is damaged: its first page is all zeros'
+      : 'is not an LMDB file, or its first page is damaged'
+  const { version, pageSize } = first
+  if (version !== dataVersion) return `is of LMDB's data format ${version}; this program reads format ${dataVersion}`
+  const isPowerOfTwo = (pageSize & (pageSize - 1)) === 0
+  if (!isPowerOfTwo || pageSize < pageBytesMin || pageSize > pageBytesMax)
+    return `is damaged: it gives its page size as ${pageSize}`
+  if (size < metaPages * pageSize) return `is damaged: it ends after ${size} bytes, before its second page is complete`
+  const second = readMeta(read, pageSize)
+  if (second?.version !== version || second.pageSize !== pageSize)
+    return 'is damaged: its second page is not a meta page'
+  const latest = second.transaction > first.transaction ? second : first
+  // LMDB stores the meta page of a transaction on page 0 or 1 by whether its number is even or odd.
+  if (latest.transaction % metaPages !== (latest === second ? 1 : 0)) return 'is damaged: its meta pages are swapped'
+  return problemOfSnapshot(read, latest, size)
+}
+
+function isZeroed(read: ReadAt): boolean {
+  return read(0, metaBytes).every((byte) => byte === 0)
+}
+
+/** What is wrong with the pages that opening the store reads immediately. */
+function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | undefined {
+  const { pageSize, lastPage, freeRoot, mainRoot } = meta
+  for (const root of [freeRoot, mainRoot]) {
+    if (root === undefined) continue
+    const page = root <= lastPage ? readTreePage(read, root, pageSize) : undefined
+    if (page === undefined)
+      return `is damaged: page ${root} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
+    if (root !== mainRoot || !page.isLeaf) continue
+    const lost = page.nodes
+      .map(rootOfNode)
+      .find((below) => below !== undefined && readTreePage(read, below, pageSize) === undefined)
+    if (lost !== undefined)
+      return `is damaged: page ${lost} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
+  }
+  const pages = Math.floor(size / pageSize)
+  const missing = lastPage + 1 - pages
+  if (missing <= 0 || freePagesFrom(read, meta, pages) === missing) return undefined
+  return `is truncated: it has ${sizeOf(size, pageSize)}, and pages up to ${lastPage} are in use`
+}
+
+function sizeOf(size: number, pageSize: number): string {
+  return `${size} bytes, so pages up to ${Math.floor(size / pageSize) - 1}`
+}
+
+/** How many of the pages from `from` to the last one are free. */
+function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, from: number): number {
+  const seen = new Set<number>()
+  const runs: { readonly first: number; readonly end: number }[] = []
+  const pending = freeRoot === undefined ? [] : [freeRoot]
+  for (let number = pending.pop(); number !== undefined; number = pending.pop()) {
+    const page = seen.has(number) ? undefined : readTreePage(read, number, pageSize)
+    seen.add(number)
+    for (const node of page?.nodes ?? []) {
+      if (page?.isLeaf !== true) {
+        pending.push(node.child)
+        continue
+      }
+      for (const { first, length } of freeRuns(readData(read, node, pageSize)))
+        runs.push({ first, end: first + length })
+    }
+  }
+  return pagesOf(runs, from, lastPage + 1)
+}
+
+/**
+ * How many pages from `from` to before `to` are in any of the runs, which in a damaged file may overlap and have any
+ * length.
+ */
+function pagesOf(runs: { readonly first: number; readonly end: number }[], from: number, to: number): number {
+  let pages = 0
+  let counted = from
+  for (const { first, end } of runs.sort((a, b) => a.first - b.first)) {
+    const begin = Math.max(first, counted)
+    const stop = Math.min(end, to)
+    if (stop <= begin) continue
+    pages += stop - begin
+    counted = stop
+  }
+  return pages
+}

@@ -1,0 +1,164 @@
+/**
+ * A backup: copy one snapshot, compacted → open the copy, check everything in it and take its id away → flush it to
+ * disk → give it its name. So a file of that name is always complete and was found sound. Until then the copy is in a directory beside it,
+ * which is removed on failure.
+ *
+ * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
+ * grow. The copy is opened under a path of its own, where no other process can be writing.
+ */
+import { chmodSync, existsSync, mkdirSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { BackupDone, Finding } from '../../store.js'
+import { type Environment, forgetStoreId, openEnvironment } from '../environment/environment.js'
+import { dataFile, flush } from '../environment/files.js'
+import { check } from './check.js'
+import { moveToNew } from './move-to-new.js'
+
+/** Between two checks of the copy's progress and of the free space. */
+const watchMs = 100
+
+/** Copies everything, compacted, into a directory; it cannot be stopped. */
+type Copy = (directory: string) => Promise<void>
+
+type OnProgress = (step: string, done: number, total: number) => void
+
+/**
+ * Makes a backup in `file`.
+ *
+ * @param copy makes the copy
+ * @param bytesUsed the approximate size of the copy
+ * @param freeBytesMin what must stay free on the file's disk
+ * @param onProgress may throw, which ends the backup
+ * @throws Error with a message for a person; nothing is left behind then, but lmdb may still be copying
+ */
+export async function backup(
+  copy: Copy,
+  bytesUsed: number,
+  freeBytesMin: number,
+  file: string,
+  onProgress: OnProgress,
+): Promise<BackupDone> {
+  if (existsSync(file)) throw taken(file)
+  requireSpace(dirname(file), bytesUsed, freeBytesMin)
+  const partial = `${file}.partial`
+  makeDirectory(partial)
+  const copied = dataFile(partial)
+  function removePartial(): void {
+    // lmdb has the file open while it copies: truncating it releases its space at once.
+    if (existsSync(copied)) truncateSync(copied)
+    rmSync(partial, { recursive: true, force: true })
+  }
+  // Before any other listener, which might end the process.
+  process.prependListener('exit', removePartial)
+  try {
+    mkdirSync(dirname(copied))
+    await watchedCopy(copy, copied, freeBytesMin, () => onProgress('copying', sizeOf(copied), bytesUsed))
+    const records = await checkCopy(partial, onProgress)
+    chmodSync(copied, 0o600)
+    flush(copied)
+    // Before `removePartial`, which would truncate a file that still had this name, and with it the backup.
+    if (!moveToNew(copied, file)) throw taken(file)
+    flush(dirname(file))
+    return { records, bytes: sizeOf(file) }
+  } finally {
+    removePartial()
+    process.off('exit', removePartial)
+  }
+}
+
+function taken(file: string): Error {
+  return new Error(`${file} already exists; a backup never replaces a file`)
+}
+
+/**
+ * Resolves with the copy. Rejects as soon as `onTick` throws or too little space is left; the copy then continues
+ * unwatched.
+ */
+async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onTick: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const stopped = new Promise<never>((_, reject) => {
+    timer = setInterval(() => {
+      try {
+        onTick()
+        const free = freeBytes(dirname(copied))
+        if (free < freeBytesMin)
+          throw new Error(
+            `only ${free} bytes are left on its disk, and ${freeBytesMin} must stay free; the backup was stopped`,
+          )
+      } catch (error) {
+        reject(error as Error)
+      }
+    }, watchMs)
+  })
+  await Promise.race([copy(dirname(copied)).catch(explain), stopped]).finally(() => clearInterval(timer))
+}
+
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize
+}
+
+function requireSpace(directory: string, bytesUsed: number, freeBytesMin: number): void {
+  if (!existsSync(directory))
+    throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
+  const free = freeBytes(directory)
+  if (free >= bytesUsed + freeBytesMin) return
+  throw new Error(
+    `${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} must stay free`,
+  )
+}
+
+function makeDirectory(partial: string): void {
+  try {
+    mkdirSync(partial, { mode: 0o700 })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST')
+      throw new Error(
+        `${partial} already exists: another backup is in progress, or one was killed, in which case remove it`,
+      )
+    throw new Error(
+      `${partial} cannot be made by the process that makes the backup (the service's, while it runs): ${message}`,
+    )
+  }
+}
+
+/**
+ * LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as that of a full disk.
+ */
+function explain(error: Error): never {
+  if (error.message.startsWith('MDB_')) throw unsound(error.message)
+  throw error
+}
+
+function unsound(finding: Finding): Error {
+  return new Error(`the store is not sound, so this is no backup: ${finding} (see topicd check)`)
+}
+
+/** The copy keeps the number of entries that each database states, so records lost in copying are detected here. */
+async function checkCopy(directory: string, onProgress: OnProgress): Promise<number> {
+  const environment = openCopy(directory)
+  const findings: Finding[] = []
+  try {
+    const report = (finding: Finding): unknown => findings.push(finding)
+    const { records } = await check(environment, report, (done, total) => onProgress('checking', done, total))
+    const [finding] = findings
+    if (finding !== undefined) throw unsound(finding)
+    forgetStoreId(environment)
+    return records
+  } finally {
+    await environment.root.close()
+  }
+}
+
+function openCopy(directory: string): Environment {
+  try {
+    return openEnvironment(directory, { readsInOrder: true })
+  } catch (error) {
+    throw unsound(`its copy cannot be opened: ${(error as Error).message}`)
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}

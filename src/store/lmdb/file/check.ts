@@ -1,0 +1,214 @@
+/**
+ * Looks for every broken invariant, in one snapshot: for `check`, and for a backup's check of its copy. The snapshot is
+ * held for the whole walk, and pages freed meanwhile are not reused, so the file may grow; a process that serves
+ * requests should not do this.
+ *
+ * Order: specifications, which determine how many items, update times and due entries there must be → items → update
+ * times → due entries → the log → API keys. Each count is compared with what must be there and with what the database
+ * itself states.
+ */
+import { type Path, parsePath } from '../../../topics/path.js'
+import { removalOf, retainsValue } from '../../../topics/properties.js'
+import { tracksUpdates } from '../../../topics/removal/policy.js'
+import { type TopicType, topicTypes, valueOfItem } from '../../../topics/topic.js'
+import { clauseProblem, itemProblem, keyRecordProblem } from '../../check-item.js'
+import { Cancelled, type Finding } from '../../store.js'
+import { sliceMs, waitForSlice } from '../../time-slices.js'
+import type { Environment, Tree } from '../environment/environment.js'
+import { type Details, decodeSpecification, type Specification } from '../read/specification.js'
+import { createOrder, type Entries, openSnapshot, type Snapshot } from '../read/whole-snapshot.js'
+import { VersionRules } from './check-versions.js'
+
+type Report = (finding: Finding) => void
+
+/** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
+const misplacedMax = 1000
+
+/**
+ * Reports every broken invariant; returns how many records were examined.
+ *
+ * @param onProgress counts only topics and items
+ * @param reportRefused is told of remove clauses whose selectors are refused today: the store is sound with them
+ */
+export async function check(
+  environment: Environment,
+  report: Report,
+  onProgress: (done: number, total: number) => void = () => {},
+  reportRefused?: Report,
+): Promise<{ records: number }> {
+  const { snapshot, entries } = openSnapshot(environment)
+  let seen = 0
+  const total = 2 * entries.specifications
+  const checker = new Checker(environment, snapshot, entries, report, () => onProgress(++seen, total), reportRefused)
+  try {
+    return { records: await checker.run() }
+  } catch (error) {
+    if (error instanceof Cancelled) throw error
+    report(`a page is damaged, so the rest was not checked: ${(error as Error).message}`)
+    return { records: seen }
+  } finally {
+    snapshot.transaction.done()
+  }
+}
+
+class Checker {
+  readonly #reportRefused: Report | undefined
+  readonly #versions: VersionRules
+  /** How many records of each database the specifications require. */
+  readonly #expected = { json: 0, string: 0, updates: 0, due: 0 }
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly snapshot: Snapshot,
+    private readonly entries: Entries,
+    private readonly report: Report,
+    private readonly onRecord: () => void,
+    reportRefused?: Report,
+  ) {
+    this.#reportRefused = reportRefused
+    this.#versions = new VersionRules(environment, snapshot)
+  }
+
+  /** Examines everything; returns the number of records. */
+  async run(): Promise<number> {
+    if (this.#versions.problem !== undefined) this.report(this.#versions.problem)
+    const specifications = await this.#checkSpecifications()
+    let items = 0
+    for (const type of topicTypes) items += await this.#checkItems(type)
+    const updates = await this.#checkUpdates()
+    const due = this.#checkDue()
+    const changes = await this.#versions.checkLog(this.report)
+    this.#compare('records of the log', changes, this.entries.changes)
+    // The log is left out: how many records a check examines should say how much is stored.
+    return specifications + items + updates + due + this.#checkKeys()
+  }
+
+  async #checkSpecifications(): Promise<number> {
+    const { specifications } = this.environment
+    const found = await this.#visitAll(specifications, (path, record) => this.#checkTopic(path, record))
+    this.#compare('specifications', found, this.entries.specifications)
+    return found
+  }
+
+  #checkTopic(path: Path, record: Buffer): void {
+    this.onRecord()
+    const specification = readable(record)
+    if (specification === undefined) return this.report(`specification of "${path}": it cannot be read`)
+    const { type, details } = specification
+    this.#expected[type]++
+    if (parsePath(path) !== path) this.report(`topic "${path}": the key is not a valid path`)
+    const item = this.environment.items[type].get(path, this.snapshot)
+    if (item === undefined) this.report(`topic "${path}": it has a specification of type ${type} but no item`)
+    if (details === undefined) return
+    this.#checkDetails(path, details)
+    if (!retainsValue(details.properties) && item && valueOfItem(item, path, type) !== undefined) {
+      this.report(`topic "${path}": it has a value although DONT_RETAIN_VALUE is true`)
+    }
+  }
+
+  /** Checks that the records are there that a REMOVAL policy needs. */
+  #checkDetails(path: Path, details: Details): void {
+    const { updates, due } = this.environment
+    const policy = removalOf(details.properties)
+    if (policy !== undefined && tracksUpdates(policy)) {
+      this.#expected.updates++
+      if (updates.get(path, this.snapshot) === undefined)
+        this.report(`topic "${path}": the time of its last update is missing`)
+    }
+    const refused = this.#reportRefused && policy && clauseProblem(policy)
+    if (refused !== undefined) this.#reportRefused?.(`topic "${path}": ${refused}`)
+    if (details.due === undefined) return
+    this.#expected.due++
+    const entry = due.get(Buffer.from(details.due, 'hex'), this.snapshot)
+    if (entry?.toString() !== path) this.report(`topic "${path}": its due entry is missing`)
+  }
+
+  async #checkItems(type: TopicType): Promise<number> {
+    const found = await this.#visitAll(this.environment.items[type], (path, item, version) =>
+      this.#checkItem(path, type, item, version),
+    )
+    this.#compare(`items of type ${type}`, found, this.entries[type])
+    const expected = this.#expected[type]
+    if (found !== expected) this.report(`there are ${found} items of type ${type} but ${expected} specifications`)
+    return found
+  }
+
+  #checkItem(path: Path, type: TopicType, item: Buffer, version: number): void {
+    this.onRecord()
+    const record = this.environment.specifications.get(path, this.snapshot)
+    const specification = record && readable(record)
+    if (specification?.type !== type) this.report(`item of type ${type} at "${path}": there is no such specification`)
+    const wrong = this.#versions.problemOf(path, version)
+    if (wrong !== undefined) this.report(`item at "${path}": ${wrong}`)
+    const problem = itemProblem(path, type, item.toString())
+    if (problem !== undefined) this.report(`item at "${path}": ${problem}`)
+  }
+
+  async #checkUpdates(): Promise<number> {
+    const found = await this.#visitAll(this.environment.updates, () => {})
+    this.#compare('update times', found, this.entries.updates)
+    const expected = this.#expected.updates
+    if (found !== expected) this.report(`there are ${found} update times but ${expected} are needed`)
+    return found
+  }
+
+  #checkDue(): number {
+    const found = this.environment.due.getKeysCount({ ...this.snapshot })
+    this.#compare('due entries', found, this.entries.due)
+    const expected = this.#expected.due
+    if (found !== expected) this.report(`there are ${found} due entries but ${expected} are needed`)
+    return found
+  }
+
+  #checkKeys(): number {
+    const { keys, keyUses } = this.environment
+    let found = 0
+    for (const { key, value } of keys.getRange({ ...this.snapshot })) {
+      found++
+      const problem = keyRecordProblem(key, value.toString())
+      if (problem !== undefined) this.report(`API key "${key}": ${problem}`)
+    }
+    this.#compare('API keys', found, this.entries.keys)
+    this.#compare('times of use of API keys', keyUses.getKeysCount({ ...this.snapshot }), this.entries.keyUses)
+    return found
+  }
+
+  #compare(what: string, found: number, stated: number): void {
+    if (found === stated) return
+    this.report(`${what}: ${found} can be read, but there should be ${stated}; a page is damaged`)
+  }
+
+  /** Calls `visit` for every entry of the tree; returns how many there are. Other work gets its turn in between. */
+  async #visitAll(tree: Tree, visit: (path: Path, value: Buffer, version: number) => void): Promise<number> {
+    const isInOrder = createOrder()
+    let count = 0
+    let misplaced = 0
+    let deadline = performance.now() + sliceMs
+    for (const { key, value, version } of tree.getRange({
+      ...this.snapshot,
+      versions: true,
+      start: Buffer.from([0]),
+    })) {
+      const path = key as Path
+      if (!isInOrder(path)) {
+        this.report(`"${path}" is out of order`)
+        if (++misplaced > misplacedMax) throw new Error('too many keys are out of order')
+      }
+      visit(path, value, version ?? 0)
+      count++
+      if (performance.now() > deadline) {
+        await waitForSlice()
+        deadline = performance.now() + sliceMs
+      }
+    }
+    return count
+  }
+}
+
+function readable(record: Buffer): Specification | undefined {
+  try {
+    return decodeSpecification(record)
+  } catch {
+    return undefined
+  }
+}

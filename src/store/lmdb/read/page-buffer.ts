@@ -1,0 +1,67 @@
+/**
+ * The buffer in which a page is built: stored items, copied unchanged, with commas between them. It is reused for the
+ * next page. It is filled by page-scan.ts and match-scan.ts.
+ */
+import { type Page, pageHeadroom } from '../../store.js'
+
+export interface PageBuffer {
+  /** Starts an empty page. */
+  begin(): void
+  /**
+   * Adds an item, whose bytes need to be valid only during the call; needs no `this`.
+   *
+   * @returns the size of the page's items so far, commas included, in bytes
+   */
+  readonly copy: (bytes: Buffer, size: number) => number
+  /** Removes the last item again. */
+  dropLast(): void
+  /** The page; its buffer is valid until `begin`. */
+  finish(hasMore: boolean): Page
+}
+
+/** Most pages fit; a larger page makes the buffer grow. */
+const initialBytesDefault = 64 * 1024
+
+/**
+ * A buffer that grew beyond this is released, so that one huge page does not occupy memory for good. A smaller one is
+ * kept: a page of the default largest size fits, and growing to that each time would leave several times its size as
+ * garbage.
+ */
+const bytesKeptMax = 16 * 1024 * 1024
+
+const comma = 0x2c
+
+export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer {
+  let buffer = Buffer.allocUnsafeSlow(initialBytes)
+  let end = pageHeadroom
+  let lastStart = pageHeadroom
+
+  function grow(needed: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * buffer.length))
+    buffer.copy(larger, 0, 0, end)
+    buffer = larger
+  }
+
+  return {
+    begin() {
+      end = lastStart = pageHeadroom
+      if (buffer.length > bytesKeptMax) buffer = Buffer.allocUnsafeSlow(initialBytes)
+    },
+    copy(bytes, size) {
+      lastStart = end
+      const needed = end + 1 + size + pageHeadroom
+      if (needed > buffer.length) grow(needed)
+      if (end > pageHeadroom) buffer[end++] = comma
+      // lmdb overwrites the length of the buffer that it returns items in.
+      buffer.set(new Uint8Array(bytes.buffer, bytes.byteOffset, size), end)
+      end += size
+      return end - pageHeadroom
+    },
+    dropLast() {
+      end = lastStart
+    },
+    finish(hasMore) {
+      return { buffer, start: pageHeadroom, end, hasMore }
+    },
+  }
+}

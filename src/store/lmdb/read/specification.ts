@@ -1,0 +1,87 @@
+/**
+ * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
+ * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in
+ * store/batch.ts, and written by write/topic-records.ts.
+ */
+
+import type { Moment } from '../../../base/clock.js'
+import type { Path } from '../../../topics/path.js'
+import type { Properties, TopicType } from '../../../topics/topic.js'
+import type { Tree } from '../environment/environment.js'
+
+/** What a topic was created with. */
+export interface Specification {
+  readonly type: TopicType
+  /** Undefined for a topic without properties. */
+  readonly details: Details | undefined
+}
+
+/** What is stored of a topic with properties. */
+export interface Details {
+  readonly properties: Properties
+  readonly created: Moment
+  /**
+   * The key of its entry in `due`, hexadecimal; undefined without a REMOVAL policy, or once its clause was executed.
+   */
+  readonly due: string | undefined
+}
+
+const typeBytes: Readonly<Record<TopicType, number>> = { json: 0x6a, string: 0x73 }
+
+/** The records of topics without properties. */
+const plainRecords: Readonly<Record<TopicType, Buffer>> = {
+  json: Buffer.from([typeBytes.json]),
+  string: Buffer.from([typeBytes.string]),
+}
+
+/** The record of a specification; the caller must not change it. */
+export function encodeSpecification({ type, details }: Specification): Buffer {
+  if (details === undefined) return plainRecords[type]
+  const rest = JSON.stringify(details)
+  const record = Buffer.allocUnsafe(1 + Buffer.byteLength(rest))
+  record[0] = typeBytes[type]
+  record.write(rest, 1)
+  return record
+}
+
+/** What properties add to a specification record, in bytes, but for the times that are stored with them. */
+export function propertiesBytes(properties: Properties): number {
+  return Object.keys(properties).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(properties))
+}
+
+/** The specification at a path in the current snapshot, or undefined where there is no topic. */
+export function readSpecification(specifications: Tree, path: Path): Specification | undefined {
+  const record = specifications.getBinaryFast(path)
+  return record && decodeSpecification(record)
+}
+
+export function decodeSpecification(record: Uint8Array): Specification {
+  const type = typeByByte(record[0])
+  if (record.length === 1) return { type, details: undefined }
+  const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
+  return { type, details: JSON.parse(text) as Details }
+}
+
+/** The type of the topic at a path in the current snapshot, or undefined where there is none. */
+export function readType(specifications: Tree, path: Path): TopicType | undefined {
+  const record = specifications.getBinaryFast(path)
+  if (record === undefined) return undefined
+  return typeByByte(record[0])
+}
+
+function typeByByte(byte: number | undefined): TopicType {
+  return byte === typeBytes.json ? 'json' : 'string'
+}
+
+/** The key of an entry in `due`: the time, then a number that makes it unique, so that the entries sort by time. */
+export function dueKey(atMs: number, number: number): Buffer {
+  const key = Buffer.allocUnsafe(16)
+  key.writeBigUInt64BE(BigInt(Math.floor(atMs)), 0)
+  key.writeBigUInt64BE(BigInt(number), 8)
+  return key
+}
+
+/** The time in a key that `dueKey` made, in ms since the epoch. */
+export function dueMsOfKey(key: Buffer): number {
+  return Number(key.readBigUInt64BE(0))
+}

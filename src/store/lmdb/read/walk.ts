@@ -1,0 +1,83 @@
+/**
+ * Every topic in one snapshot, for export. The snapshot is held for the whole walk, and pages freed meanwhile are not
+ * reused, so the file may grow; a process that serves requests should not do this.
+ */
+import type { Plan } from '../../../selectors/plan.js'
+import type { Path } from '../../../topics/path.js'
+import { everyTopic } from '../../../topics/range.js'
+import { valueOfItem } from '../../../topics/topic.js'
+import { type Cancellation, Cancelled, type WholeTopic } from '../../store.js'
+import { sliceMs, waitForSlice } from '../../time-slices.js'
+import type { Environment } from '../environment/environment.js'
+import { decodeSpecification } from './specification.js'
+import { createOrder, damaged, openSnapshot, type Snapshot } from './whole-snapshot.js'
+
+/** Entries visited between two readings of the clock. */
+const entriesPerClockRead = 32
+
+function coversAll({ ranges, matcher }: Plan): boolean {
+  const [range] = ranges
+  if (matcher !== undefined || range === undefined || ranges.length !== 1) return false
+  return Buffer.compare(range.start, everyTopic.start) <= 0 && Buffer.compare(range.end, everyTopic.end) >= 0
+}
+
+/**
+ * Every match of the plan, complete, in tree order. Other work gets its turn in between.
+ *
+ * @throws StoreUnusable when it meets a damaged page, or at its end when some topics could not be read
+ */
+export async function* walk(
+  environment: Environment,
+  plan: Plan,
+  cancellation: Cancellation,
+): AsyncGenerator<WholeTopic> {
+  const { snapshot, entries } = openSnapshot(environment)
+  const counts = { visited: 0, lost: 0 }
+  try {
+    yield* walkSnapshot(environment, snapshot, plan, counts, cancellation)
+  } catch (error) {
+    throw error instanceof Cancelled ? error : damaged(error)
+  } finally {
+    snapshot.transaction.done()
+  }
+  const unseen = coversAll(plan) ? Math.abs(entries.specifications - counts.visited) : 0
+  const lost = counts.lost + unseen
+  if (lost > 0) throw damaged(`${lost} ${lost === 1 ? 'topic' : 'topics'} could not be read; all others were`)
+}
+
+async function* walkSnapshot(
+  { specifications, items }: Environment,
+  snapshot: Snapshot,
+  plan: Plan,
+  counts: { visited: number; lost: number },
+  cancellation: Cancellation,
+): AsyncGenerator<WholeTopic> {
+  const isInOrder = createOrder()
+  let deadline = performance.now() + sliceMs
+  for (const range of plan.ranges) {
+    let start: Buffer | undefined = range.start
+    while (start !== undefined) {
+      const options = { ...snapshot, start, end: range.end }
+      start = undefined
+      for (const { key, value } of specifications.getRange(options)) {
+        const path = key as Path
+        if (!isInOrder(path)) throw new Error(`topic "${path}" is out of order`)
+        if (++counts.visited % entriesPerClockRead === 0 && performance.now() > deadline) {
+          await waitForSlice()
+          if (cancellation.cancelled) throw new Cancelled()
+          deadline = performance.now() + sliceMs
+        }
+        const verdict = plan.matcher === undefined || plan.matcher(path)
+        if (verdict === true) {
+          const { type, details } = decodeSpecification(value)
+          const item = items[type].get(path, snapshot)
+          if (item === undefined) counts.lost++
+          else yield { path, type, properties: details?.properties ?? {}, valueText: valueOfItem(item, path, type) }
+        } else if (verdict !== false) {
+          start = verdict
+          break
+        }
+      }
+    }
+  }
+}

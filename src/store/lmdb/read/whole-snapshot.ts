@@ -1,0 +1,63 @@
+/**
+ * One snapshot of all databases, for walks over everything, and how such a walk detects a damaged page. lmdb does not
+ * report one: the walk ends early, or continues on a wrong page. So a walk compares each key with the one before, and
+ * the number of entries that it found with the number that the database states.
+ */
+import type { Transaction } from 'lmdb'
+import { encodeKey } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
+import { StoreUnusable } from '../../store.js'
+import type { Environment } from '../environment/environment.js'
+
+/** Passed to lmdb's reads as their options. */
+export interface Snapshot {
+  readonly transaction: Transaction
+}
+
+/** The number of entries that each database states. */
+export type Entries = Readonly<
+  Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'changes' | 'keys' | 'keyUses', number>
+>
+
+/** Opens a snapshot, which is held until `transaction.done()`. */
+export function openSnapshot({ specifications, items, updates, due, changes, keys, keyUses }: Environment): {
+  readonly snapshot: Snapshot
+  readonly entries: Entries
+} {
+  specifications.resetReadTxn()
+  const transaction = specifications.useReadTransaction()
+  // In the same turn: lmdb counts in the snapshot that was taken last.
+  const entries = {
+    specifications: entryCount(specifications),
+    json: entryCount(items.json),
+    string: entryCount(items.string),
+    updates: entryCount(updates),
+    due: entryCount(due),
+    changes: entryCount(changes),
+    keys: entryCount(keys),
+    keyUses: entryCount(keyUses),
+  }
+  return { snapshot: { transaction }, entries }
+}
+
+/** The number of entries that a database states in the current snapshot. */
+export function entryCount(database: { getStats(): unknown }): number {
+  return (database.getStats() as { entryCount: number }).entryCount
+}
+
+/** A function that returns, for each key of a walk, whether it sorts after the one before. */
+export function createOrder(): (path: Path) => boolean {
+  let last: Buffer = Buffer.alloc(0)
+  return (path) => {
+    const key = encodeKey(path)
+    const isNext = Buffer.compare(last, key) < 0
+    last = key
+    return isNext
+  }
+}
+
+/** The error for a person when a walk failed with `cause`; LMDB's own messages are as short as MDB_CORRUPTED. */
+export function damaged(cause: unknown): StoreUnusable {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; "topicd check" says more`, { cause })
+}

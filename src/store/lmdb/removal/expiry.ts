@@ -1,0 +1,158 @@
+/**
+ * Automatic removal: executes REMOVAL policies that are due. Entries in `due` sort by the time at which their topic is
+ * due if no further update comes. An update leaves the entry unchanged; when its time comes, the entry is examined
+ * again, and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due, one read of the
+ * first entry is all the work there is.
+ *
+ * The entry of a policy with a `remove` clause is only moved to a time before all others, where it waits for its turn
+ * (store/remove-clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
+ * ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
+ *
+ * When the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new
+ * offset stored: if the process ends in between, the next one examines them all.
+ */
+
+import type { Clock } from '../../../base/clock.js'
+import { planSelector } from '../../../selectors/planner.js'
+import { type Clauses, clauseWaitsMs, createClauses } from '../../remove-clauses.js'
+import type { Cancellation, DueRemovals, RefusedClause, TopicStore } from '../../store.js'
+import { waitForSlice } from '../../time-slices.js'
+import type { Environment, Table } from '../environment/environment.js'
+import type { Snapshots } from '../read/read-freshness.js'
+import type { Commits } from '../write/commits.js'
+import { DueEntries, type Entry } from './due-entries.js'
+
+/** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
+const stepMs = 1000
+
+/** In `meta`: a `KnownClock`. */
+const clockName = 'clock'
+
+/** The wall clock's offset to the monotonic one when a process last compared them, and the boot in which it did. */
+interface KnownClock {
+  readonly offset: number
+  readonly boot: string
+}
+
+export class Expiry {
+  readonly #meta: Table
+  readonly #entries: DueEntries
+  readonly #clauses: Clauses
+  /** Each resolves when a sweep has ended, even if it failed. */
+  readonly #sweeps = new Set<Promise<void>>()
+  /** Topics removed since the last `removeDue` that returned. */
+  #unreported = 0
+  #closed = false
+
+  constructor(
+    environment: Environment,
+    private readonly snapshots: Snapshots,
+    private readonly commits: Commits,
+    private readonly removeMatches: TopicStore['removeMatches'],
+    private readonly now: Clock,
+  ) {
+    this.#meta = environment.meta
+    this.#entries = new DueEntries(environment, snapshots, commits, now)
+    this.#clauses = createClauses(
+      () => this.#waitingClauses(),
+      (entry, cancellation) => this.#executeClause(entry, cancellation),
+    )
+  }
+
+  /**
+   * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
+   * later call.
+   */
+  removeDue(): Promise<DueRemovals> {
+    const sweep = this.#sweep().catch((error: unknown) => {
+      if (this.#closed) return { removed: 0, refused: [], nextMs: undefined }
+      throw error
+    })
+    const ended = sweep.then(
+      () => {},
+      () => {},
+    )
+    this.#sweeps.add(ended)
+    void ended.then(() => this.#sweeps.delete(ended))
+    return sweep
+  }
+
+  /** Stops sweeps and clauses at their next step, and resolves once they have stopped. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([this.#clauses.close(), ...this.#sweeps])
+  }
+
+  async #sweep(): Promise<DueRemovals> {
+    const present = this.now()
+    const known = this.#knownClock()
+    const offset = present.wallMs - present.steadyMs
+    const stepped = known?.boot === present.boot && Math.abs(known.offset - offset) > stepMs
+    await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs)
+    if ((stepped || known?.boot !== present.boot) && !this.#closed)
+      await this.#storeClock({ offset, boot: present.boot })
+    const nextMs = this.#closed ? undefined : this.#entries.firstDueMs()
+    if (nextMs === clauseWaitsMs) this.#clauses.start()
+    const clauses = this.#clauses.takeOutcome()
+    const removed = this.#unreported + clauses.removed
+    this.#unreported = 0
+    return { removed, refused: clauses.refused, nextMs }
+  }
+
+  /** The clock as a process last compared it; undefined in a new store. */
+  #knownClock(): KnownClock | undefined {
+    const record = this.snapshots.alone(() => this.#meta.get(clockName))
+    return record && (JSON.parse(record.toString()) as KnownClock)
+  }
+
+  async #storeClock(clock: KnownClock): Promise<void> {
+    const record = Buffer.from(JSON.stringify(clock))
+    await this.commits.run((changes) => changes.write(() => this.#meta.putSync(clockName, record)))
+  }
+
+  /**
+   * Settles every entry whose time is at most `untilMs`.
+   *
+   * @throws the first error of an entry whose topic cannot be read, once all others are settled
+   */
+  async #settleAll(untilMs: number): Promise<void> {
+    const failures: unknown[] = []
+    for await (const entries of this.#entries.between(clauseWaitsMs + 1, untilMs)) {
+      const removed = entries.length > 0 ? await this.#entries.settle(entries, (error) => failures.push(error)) : 0
+      // Apart from the await, which another sweep may use to add to it.
+      this.#unreported += removed
+      if (this.#closed) break
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+
+  async *#waitingClauses(): AsyncGenerator<Entry> {
+    for await (const entries of this.#entries.between(clauseWaitsMs, clauseWaitsMs)) yield* entries
+  }
+
+  /**
+   * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
+   * policy, even if it was cancelled or its topic updated meanwhile.
+   */
+  async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number | RefusedClause> {
+    const selector = this.#selectorOf(entry)
+    if (selector === undefined) {
+      return this.#entries.settle([entry], (error) => {
+        throw error
+      })
+    }
+    // Planning can exceed a slice; the pause after it is as long.
+    await waitForSlice()
+    const plan = planSelector(selector)
+    const executed =
+      'problem' in plan ? { path: entry.path, problem: plan.problem } : await this.removeMatches(plan, cancellation)
+    await this.#entries.endPolicy(entry)
+    return executed
+  }
+
+  /** The selector of the entry's clause, if it is due. */
+  #selectorOf(entry: Entry): string | undefined {
+    const evaluated = this.#entries.examine(entry)
+    return evaluated?.isDue === true ? evaluated.clauseSelector : undefined
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * The log of changes, as the process that writes keeps it. Its records (environment/change-record.ts) are written by the
+ * transaction of the changes, so it can neither miss one nor have one that was not made.
+ */
+import { strict as assert } from 'node:assert'
+import { changesKeptDefault, pathBytesMax } from '../../../settings/limits.js'
+import { writeKey } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
+import { nextVersion } from '../../../topics/version.js'
+import { StoreUnusable } from '../../store.js'
+import { keyLengthBytes, type LogTable, logKey, logPositionOf } from '../environment/change-record.js'
+
+/** Room for the keys of a commit of many small writes; it grows for others. */
+const bufferBytesMin = 64 * 1024
+
+/**
+ * Records that one commit trims: more than it may have operations, so that large commits do not leave more and more of
+ * small ones behind, and few enough to take some ms when the setting was lowered.
+ */
+const recordsTrimmedInOneCommitMax = 4000
+
+/** Keys of the oldest records that are read at once. */
+const oldestReadMax = 100
+
+/**
+ * What `add` and `put` do belongs to one transaction: if that fails, the
+ * process has to open the store again.
+ */
+export class ChangeLog {
+  /** The last version that a change took. */
+  #last: number
+  /** How many changes the log has had. */
+  #total: number
+  /** The key of the last record. */
+  #lastKey: Buffer
+  /** Keys of the oldest records, as far as they were read. */
+  #oldest: Buffer[] = []
+  #buffer = Buffer.allocUnsafeSlow(bufferBytesMin)
+  #end = 0
+  /** Whether anything was added since the last `put`. */
+  #isChanged = false
+
+  /**
+   * @param keptMin how many changes it keeps, apart from what else is in their commits; with 0, the last commit
+   * @throws StoreUnusable when the log has no record
+   */
+  constructor(
+    private readonly table: LogTable,
+    private readonly keptMin = changesKeptDefault,
+  ) {
+    const [last] = [...table.getKeys({ reverse: true, limit: 1 })]
+    if (last === undefined)
+      throw new StoreUnusable('the store is damaged: its log of changes has no record. Restore a backup')
+    const { version, total } = logPositionOf(last)
+    this.#last = version
+    this.#total = total
+    this.#lastKey = last
+  }
+
+  /** Adds a change of a topic to the commit that is being made. @returns the version of the change */
+  add(path: Path, nowMs: number): number {
+    this.#last = nextVersion(this.#last, nowMs)
+    this.#isChanged = true
+    this.#append(path)
+    return this.#last
+  }
+
+  /** To be called last in each transaction: writes the record of what was added, and trims the log. */
+  put(): void {
+    if (!this.#isChanged) return
+    const key = logKey({ version: this.#last, total: this.#total })
+    // At the end of the last page, which is filled before there is a new one.
+    assert(this.table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true }), 'the log is in order')
+    this.#lastKey = key
+    this.#end = 0
+    this.#isChanged = false
+    this.#trim()
+  }
+
+  #append(path: Path): void {
+    if (this.#end + keyLengthBytes + pathBytesMax > this.#buffer.length) {
+      const grown = Buffer.allocUnsafeSlow(2 * this.#buffer.length)
+      grown.set(this.#buffer)
+      this.#buffer = grown
+    }
+    const start = this.#end + keyLengthBytes
+    const end = writeKey(path, this.#buffer, start)
+    this.#buffer.writeUInt16BE(end - start, this.#end)
+    this.#end = end
+    this.#total++
+  }
+
+  #trim(): void {
+    for (let left = recordsTrimmedInOneCommitMax; left > 0; left--) {
+      if (this.#oldest.length === 0) this.#oldest = [...this.table.getKeys({ limit: oldestReadMax })]
+      const [oldest = this.#lastKey] = this.#oldest
+      // What is kept after this record would still be enough.
+      if (oldest.equals(this.#lastKey) || this.#total - logPositionOf(oldest).total < this.keptMin) return
+      this.table.removeSync(oldest)
+      this.#oldest.shift()
+    }
+  }
+}

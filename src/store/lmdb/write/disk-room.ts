@@ -1,0 +1,91 @@
+/**
+ * Room on the data directory's file system: a full disk kills a process that uses LMDB at any point of its work, so a
+ * write is admitted only if the most that it, and the others of its commit, can add to the file still fits.
+ *
+ * LMDB never changes a page in place. A commit writes a copy of each page that it touches, to free pages of the file if
+ * there are any, and the pages that it replaced become free only later. So even a removal may need space: for each
+ * operation, one page on each level of each tree that it changes. All operations share the root, so it is the page of a
+ * split leaf that counts instead. No operation copies more pages than there are.
+ */
+import { statfsSync } from 'node:fs'
+import { diskBytesLeftMin } from '../../../settings/limits.js'
+import type { TreePages } from '../environment/environment.js'
+
+/** What a write may do to the file. */
+export interface WriteSize {
+  readonly operations: number
+  /** The bytes of its records, apart from paths. */
+  readonly bytes: number
+  /** Whether it may add topics, or bytes to them: such a write leaves more space. */
+  readonly grows: boolean
+}
+
+/** A removal, or a write of one small record of the service's own. */
+export const smallWrite: WriteSize = { operations: 1, bytes: 0, grows: false }
+
+export interface DiskRoomOptions {
+  /** With less free space, in bytes, writes that grow are refused. Those of one commit may use half of it. */
+  readonly freeBytesMin: number
+}
+
+/** How old the sizes of the trees may be. */
+const treesMsMax = 100
+
+const pageBytes = 4096
+
+/** A record of more than half a page gets whole pages of its own, which at worst are nearly twice its size. */
+const bytesPerRecordByte = 2
+
+/** There is room for a write, or there will be once the others of the commit are on disk, or there is none. */
+type Admission = 'admitted' | 'later' | 'full'
+
+export class DiskRoom {
+  readonly freeBytesMin: number
+  #trees: TreePages = { levels: 0, pages: 0 }
+  #treesAtMs = -Infinity
+  /** When the commit began. */
+  #freeBytes = 0
+  /** What the writes that were admitted to the commit may need. */
+  #admittedBytes = 0
+
+  constructor(
+    private readonly directory: string,
+    { freeBytesMin }: DiskRoomOptions,
+    private readonly readTrees: () => TreePages,
+  ) {
+    this.freeBytesMin = freeBytesMin
+  }
+
+  /** Now; 0 if it cannot be measured. */
+  readonly freeBytes = (): number => {
+    try {
+      const { bavail, bsize } = statfsSync(this.directory)
+      return bavail * bsize
+    } catch {
+      return 0
+    }
+  }
+
+  readonly isNearlyFull = (): boolean => this.freeBytes() < this.freeBytesMin
+
+  /** Begins a commit, when the one before it is on disk. */
+  begin(): void {
+    this.#freeBytes = this.freeBytes()
+    this.#admittedBytes = 0
+    if (performance.now() - this.#treesAtMs < treesMsMax) return
+    this.#trees = this.readTrees()
+    this.#treesAtMs = performance.now()
+  }
+
+  /** Admits a write to the commit, if what is free is enough for it and for those that were admitted before. */
+  admit({ operations, bytes, grows }: WriteSize): Admission {
+    const { levels, pages } = this.#trees
+    const copied = Math.min(operations * levels, operations + pages)
+    const needed = pageBytes * copied + bytesPerRecordByte * bytes
+    const usable = this.#freeBytes - (grows ? this.freeBytesMin / 2 : diskBytesLeftMin)
+    if (needed > usable || (grows && this.#freeBytes < this.freeBytesMin)) return 'full'
+    if (this.#admittedBytes + needed > usable) return 'later'
+    this.#admittedBytes += needed
+    return 'admitted'
+  }
+}

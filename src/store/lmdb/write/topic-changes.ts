@@ -1,0 +1,196 @@
+/**
+ * What the requests of one commit change in topics. A transaction's callback reads topics, has store/batch.ts decide
+ * each request in its turn, and writes only what is decided, so there is nothing to take back.
+ */
+import { strict as assert } from 'node:assert'
+import type { Clock, Moment } from '../../../base/clock.js'
+import { constrainedBytesKeptMax } from '../../../settings/limits.js'
+import { ValueText } from '../../../topics/constraint.js'
+import type { Path } from '../../../topics/path.js'
+import { removalOf } from '../../../topics/properties.js'
+import type { RemovalPolicy } from '../../../topics/removal/policy.js'
+import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
+import { BatchDecisions, type Change, type StoredTopic } from '../../batch.js'
+import type { BatchResult, Creation, WriteAction, WriteOperation } from '../../store.js'
+import { loggedBytesMax } from '../environment/change-record.js'
+import type { Environment } from '../environment/environment.js'
+import { versionOfLastRead } from '../environment/versions.js'
+import { type Details, propertiesBytes, readSpecification, type Specification } from '../read/specification.js'
+import type { ChangeLog } from './change-log.js'
+import type { WriteSize } from './disk-room.js'
+import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
+import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
+
+/** An operation with its item, encoded before the transaction begins; a removal has none. */
+export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
+
+const noProperties: Properties = {}
+
+/** Copies everything of an operation that is a view into the request. */
+export function prepare(operation: WriteOperation, slabs: Slabs): Prepared {
+  const { kind, path, type, properties, removal, valueText, constraint } = operation
+  const item = type && slabs.item(path, type, valueText)
+  const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
+  return { kind, path, type, properties, removal, constraint: copied, item } as Prepared
+}
+
+/** What operations may add to the file. */
+export function sizeOf(operations: readonly Prepared[]): WriteSize {
+  let bytes = 0
+  let grows = false
+  for (const { path, item, properties = noProperties } of operations) {
+    bytes += loggedBytesMax(path)
+    if (item === undefined) continue
+    bytes += item.end - item.start + propertiesBytes(properties)
+    grows = true
+  }
+  return { operations: operations.length, bytes, grows }
+}
+
+/** Values that constraints are compared with: read once each, as long as they are small together. */
+class ValueTexts {
+  readonly #texts = new Map<Path, ValueText>()
+  #bytes = 0
+
+  of(path: Path, read: () => Uint8Array | undefined): ValueText | undefined {
+    const known = this.#texts.get(path)
+    const text = known === undefined ? read() : undefined
+    if (text === undefined) return known
+    const value = new ValueText(text)
+    this.#bytes += value.bytes
+    if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(path, value)
+    return value
+  }
+}
+
+/** A topic as a request reads it, and its value once a constraint asks for it. */
+class Stored implements StoredTopic {
+  readonly type: TopicType
+  /** Undefined for a plain one. */
+  readonly details: Details | undefined
+
+  constructor(
+    private readonly path: Path,
+    { type, details }: Specification,
+    /** Parsed while deciding, since no error may occur once writing has begun. */
+    readonly policy: RemovalPolicy | undefined,
+    private readonly environment: Environment,
+    private readonly texts: ValueTexts,
+  ) {
+    this.type = type
+    this.details = details
+  }
+
+  get properties(): Properties {
+    return this.details?.properties ?? noProperties
+  }
+
+  hasValue(): boolean {
+    return this.#readValue() !== undefined
+  }
+
+  hasText(text: Uint8Array): boolean {
+    return this.texts.of(this.path, () => this.#readValue())?.is(text) === true
+  }
+
+  hasVersion(version: number): boolean {
+    const { items, conversionVersion } = this.environment
+    const item = items[this.type].getBinaryFast(this.path)
+    return item !== undefined && versionOfLastRead(conversionVersion) === version
+  }
+
+  #readValue(): Uint8Array | undefined {
+    const item = this.environment.items[this.type].getBinary(this.path)
+    return item && valueOfItem(item, this.path, this.type)
+  }
+}
+
+/** The changes of one transaction: to be made within its callback, and used in it alone. */
+export class TopicChanges {
+  /** Undefined while nothing is decided that has not been written. */
+  #decisions: BatchDecisions<Stored, Prepared> | undefined
+  #failure: Error | undefined
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly now: Clock,
+    private readonly slabs: Slabs,
+    private readonly log: ChangeLog,
+  ) {}
+
+  /** Decides the operations of one request, by what is stored and what was decided before. */
+  decide(operations: readonly Prepared[]): BatchResult {
+    this.#decisions ??= this.#begin()
+    return this.#decisions.decide(operations)
+  }
+
+  /**
+   * Writes everything that was decided so far. Whoever reads or writes records of topics in the transaction by other
+   * means calls this first.
+   */
+  put(): void {
+    const decisions = this.#decisions
+    this.#decisions = undefined
+    if (decisions === undefined) return
+    const moment = this.now()
+    this.write(() => {
+      for (const change of decisions.changes()) this.#put(change, moment, this.log.add(change.path, moment.wallMs))
+    })
+  }
+
+  /** Removes a topic that was read as `stored`, without a request to do so; within `write`. */
+  remove(path: Path, stored: Specification): void {
+    removal(this.environment, path, stored)
+    this.log.add(path, this.now().wallMs)
+  }
+
+  /** Runs what writes records; nothing may write outside of it. An error in it undoes the whole transaction. */
+  write<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      this.#failure = error as Error
+      throw error
+    }
+  }
+
+  /** Why the transaction must not be committed: something was written in part. */
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  #begin(): BatchDecisions<Stored, Prepared> {
+    const texts = new ValueTexts()
+    return new BatchDecisions<Stored, Prepared>({
+      stored: (path, kind) => this.#read(path, kind, texts),
+      valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
+    })
+  }
+
+  #read(path: Path, kind: WriteAction['kind'], texts: ValueTexts): Stored | undefined {
+    const stored = readSpecification(this.environment.specifications, path)
+    if (stored === undefined) return undefined
+    // A removal needs no policy, so that a topic with a damaged one can be removed.
+    const policy = stored.details && kind !== 'remove' ? removalOf(stored.details.properties) : undefined
+    return new Stored(path, stored, policy, this.environment, texts)
+  }
+
+  #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>, moment: Moment, version: number): void {
+    if (stored !== undefined && isRemoved) removal(this.environment, path, stored)
+    if (creator !== undefined) return this.#create(creator, (setter ?? creator).item, moment, version)
+    if (stored === undefined || setter?.item === undefined) return
+    const { type, details, policy } = stored
+    if (details === undefined) putItem(this.environment.items[type], path, setter.item, version)
+    else {
+      const topic = { type, details, policy }
+      propertiedUpdate(this.environment, path, topic, setter.item, this.slabs, moment, version)
+    }
+  }
+
+  #create(creation: Creation, item: ItemBytes | undefined, created: Moment, version: number): void {
+    assert(item !== undefined, 'a creation has an item')
+    const { path, type } = creation
+    if (isPlainCreation(creation)) plainCreation(this.environment, path, type, item, version)
+    else propertiedCreation(this.environment, creation, item, this.slabs, created, version)
+  }
+}

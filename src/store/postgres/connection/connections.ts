@@ -1,0 +1,307 @@
+/**
+ * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
+ * own, except in a snapshot (snapshot.ts) and in a batch of operations (transaction.ts). A statement that lost a
+ * conflict with another is tried again, a few times; a read is also tried again when its connection is lost. What a
+ * failure means is in failures.ts.
+ *
+ * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
+ * not answered in time, once it is answered. Otherwise the session is ended.
+ *
+ * Reads and writes have sessions of their own: while a standby is away every write waits for it, and reads must not.
+ *
+ * A write's time is bounded: its statement refuses to begin `beginMsMax` after it was requested, and the engine ends it
+ * `statementMsMax` after it began. Only the commit itself has no bound: it may wait for a standby that is away.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { commitDeadlineMs } from '../../../settings/limits.js'
+import type { StoreError } from '../../store.js'
+import type { LoggedStatement } from '../sql/logged-statement.js'
+import type { Execute, Parameter, Statement } from '../sql/statement.js'
+import { Engine } from './engine.js'
+import { meaningOf, readFailure, writeFailure } from './failures.js'
+import { Lanes } from './lanes.js'
+import { Pool } from './pool.js'
+import { Reaper } from './reaper.js'
+import { type Session, TimedOut, Warned } from './session.js'
+import { Snapshot } from './snapshot.js'
+import { type Statements, type Transacted, Transaction } from './transaction.js'
+
+/** `Connections.write`. */
+export type Write = <Row>(
+  statement: Statement<Row>,
+  parameters: readonly Parameter[],
+  sinceMs?: number,
+) => Promise<readonly Row[]>
+
+/** `Connections.writeLogged`. */
+export type WriteLogged = <Row>(
+  statement: LoggedStatement<Row>,
+  parameters: readonly Parameter[],
+  sinceMs?: number,
+) => Promise<readonly Row[]>
+
+/** `Connections.transact`. */
+export type Transact = <T>(work: (statements: Statements) => Promise<Transacted<T>>, sinceMs: number) => Promise<T>
+
+/** The most sessions of one process: as many as its batches and scans can use at once. */
+const readersMax = 8
+const writersMax = 8
+
+/**
+ * The share of the engine's sessions that one host takes, so that there is room for two hosts and a person with psql.
+ */
+const hostShare = 0.4
+
+/** How long after it was requested a write may begin, in ms. */
+const beginMsMax = 4000
+
+/** The engine ends a write's statement after this long, in ms: a write is carried out within 8 s or not at all. */
+const statementMsMax = 4000
+
+/**
+ * How long a session for writes may be idle within a transaction, in ms: if the process is frozen or its link is cut,
+ * the engine rolls back, instead of carrying out a commit that arrives long after the client was given up.
+ */
+const writerIdleMsMax = 4000
+
+const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax }
+
+/**
+ * The same for reads. A statement of a scan or a snapshot reads up to 8 MiB of rows; between two of them, a snapshot
+ * waits until its rows are taken.
+ */
+const readerLimits = { statementMsMax: 8000, idleMsMax: 60_000 }
+
+/** The least time to wait for the answer to a write that was sent, in ms, even if its deadline is sooner. */
+const answerMsMin = 1000
+
+/**
+ * How old a reading of the engine's clock may be, in ms: two clocks drift apart by a few ms in this time, unless one is
+ * set.
+ */
+const clockMsMax = 60_000
+
+/** Attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
+const attemptsMax = 10
+
+/** The longest wait before the second attempt is twice this, in ms; it doubles with each attempt. */
+const backoffMs = 4
+
+/** When a write must begin, by the clock of the session's engine. */
+function beginByMs(session: Session, sinceMs: number): number {
+  return Math.floor(sinceMs + session.clockOffsetMs + beginMsMax)
+}
+
+/** How long the answer to a statement of a write may take that is sent now. */
+function answerMsMax(sinceMs: number): number {
+  return Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
+}
+
+function backOff(attempt: number): Promise<void> {
+  return sleep(Math.random() * backoffMs * 2 ** attempt)
+}
+
+export class Connections {
+  readonly #engine: Engine
+  readonly #readers: Pool
+  readonly #writers: Pool
+  readonly #reaper: Reaper
+  readonly #lanes = new Lanes()
+  /** Sessions that the engine allows this role, as the last session reported. */
+  #slots: number | undefined
+
+  /**
+   * @param address a postgres:// URL; what it omits comes from the PG… variables of the environment
+   * @param sharers processes of this host that share its part of the engine's sessions
+   */
+  constructor(
+    address: string,
+    private readonly sharers: number,
+  ) {
+    this.#engine = new Engine(address)
+    this.#readers = new Pool(this.#engine, () => this.#sizeMax(readersMax), readerLimits)
+    this.#writers = new Pool(this.#engine, () => this.#sizeMax(writersMax), writerLimits)
+    this.#reaper = new Reaper(this.#writers, (statement, parameters) => this.#readOnce(statement, parameters))
+  }
+
+  /** Why the engine cannot be used at the moment; undefined while it can. */
+  get failure(): StoreError | undefined {
+    return this.#readers.failure ?? this.#writers.failure
+  }
+
+  /**
+   * The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on
+   * alone.
+   */
+  readonly timeline = (): number => this.#engine.timeline
+
+  /**
+   * Executes a statement that changes nothing.
+   *
+   * @throws StoreError `unavailable` when the engine cannot be reached
+   */
+  readonly read: Execute = async (statement, parameters) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#readOnce(statement, parameters)
+      } catch (error) {
+        const meaning = meaningOf(error)
+        // A read that was not answered in time would not be in time on a second attempt either.
+        if (meaning === 'lost' && attempt === 1 && !(error instanceof TimedOut)) continue
+        if (meaning !== 'conflict' || attempt === attemptsMax) throw readFailure(error, meaning)
+        await backOff(attempt)
+      }
+    }
+  }
+
+  /**
+   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When it resolves, what it
+   * changed is durable.
+   *
+   * @param sinceMs when it was requested, by performance.now(); its time limits count from there. Now by default.
+   * @throws StoreError of every kind; `unknown_outcome` when the engine did not answer, or not reliably
+   */
+  readonly write: Write = async (statement, parameters, sinceMs = performance.now()) =>
+    this.#untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), sinceMs)
+
+  /** The same for a statement that changes topics; logs the changes too. */
+  readonly writeLogged: WriteLogged = async ({ logged }, parameters, sinceMs = performance.now()) =>
+    this.#untilNoConflict(() => this.#writeOnce(logged, parameters, sinceMs, this.#lanes), sinceMs)
+
+  /**
+   * Executes statements in one transaction, and commits it if `work` says so; otherwise it is rolled back. `work` may
+   * be called again, after a conflict.
+   *
+   * @param sinceMs as for `write`
+   * @throws StoreError of every kind; `unknown_outcome` only when the commit was not answered, or not reliably
+   */
+  readonly transact: Transact = (work, sinceMs) =>
+    this.#untilNoConflict(() => this.#transactOnce(work, sinceMs), sinceMs)
+
+  /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
+  async openSnapshot(): Promise<Snapshot> {
+    return Snapshot.open(await this.#acquire(this.#readers), this.#readers)
+  }
+
+  /** Executes text with any number of statements in one transaction, unprepared, without a time limit. */
+  async define(text: string): Promise<void> {
+    const session = await this.#acquire(this.#writers)
+    try {
+      // An index on a large tree takes long. Behind a pooler the setting must not outlive the transaction.
+      await session.define(`begin; set local statement_timeout = 0; ${text}; commit`)
+    } finally {
+      this.#writers.discard(session)
+    }
+  }
+
+  /** Ends every session. See `Pool.close`. */
+  async close(): Promise<void> {
+    this.#reaper.stop()
+    this.#engine.close()
+    await Promise.all([this.#readers.close(), this.#writers.close()])
+  }
+
+  /** This process's part of the host's share: at least one session for reads and one for writes. */
+  #sizeMax(most: number): number {
+    if (this.#slots === undefined) return most
+    return Math.min(most, Math.max(1, Math.floor((this.#slots * hostShare) / this.sharers / 2)))
+  }
+
+  async #acquire(pool: Pool): Promise<Session> {
+    const session = await pool.acquire()
+    this.#slots = session.slots
+    return session
+  }
+
+  async #readOnce<Row>(statement: Statement<Row>, parameters: readonly Parameter[]): Promise<readonly Row[]> {
+    const session = await this.#acquire(this.#readers)
+    try {
+      const rows = await session.execute(statement, parameters, commitDeadlineMs)
+      // What a deposed primary returns may be out of date, so the read goes to its successor.
+      if (!this.#engine.isCurrent(session)) throw new Error('the engine was deposed during the read')
+      this.#readers.release(session)
+      return rows
+    } catch (error) {
+      if (meaningOf(error) === 'conflict') this.#readers.release(session)
+      else this.#readers.discard(session)
+      throw error
+    }
+  }
+
+  async #untilNoConflict<T>(attemptOnce: () => Promise<T>, sinceMs: number): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await attemptOnce()
+      } catch (error) {
+        const meaning = meaningOf(error)
+        // Refused as late although there was time: the engine's clock has stepped. It has been read again since.
+        if (meaning === 'late' && attempt === 1 && performance.now() - sinceMs < beginMsMax / 2) continue
+        if (meaning !== 'conflict' || attempt === attemptsMax) throw writeFailure(error, meaning)
+        await backOff(attempt)
+      }
+    }
+  }
+
+  async #transactOnce<T>(work: (statements: Statements) => Promise<Transacted<T>>, sinceMs: number): Promise<T> {
+    const session = await this.#acquire(this.#writers)
+    const transaction = new Transaction(session, beginByMs(session, sinceMs), () => answerMsMax(sinceMs))
+    try {
+      const lane = await this.#lanes.of(session, answerMsMax(sinceMs))
+      const result = await transaction.execute(work, lane)
+      this.#takeBack(session)
+      return result
+    } catch (error) {
+      const meaning = meaningOf(error)
+      this.#lanes.leaveAfter(error, session)
+      if (await transaction.rollBack(error)) await this.#readClockAndRelease(session)
+      else if (transaction.isCommitting && error instanceof TimedOut) this.#giveUp(session)
+      else this.#writers.discard(session)
+      throw meaning === 'lost' && !transaction.isCommitting ? readFailure(error, meaning) : error
+    }
+  }
+
+  async #writeOnce<Row>(
+    statement: Statement<Row>,
+    parameters: readonly Parameter[],
+    sinceMs: number,
+    lanes?: Lanes,
+  ): Promise<readonly Row[]> {
+    const session = await this.#acquire(this.#writers)
+    try {
+      const lane = lanes === undefined ? [] : [await lanes.of(session, answerMsMax(sinceMs))]
+      const timed = [...parameters, beginByMs(session, sinceMs), ...lane]
+      const rows = await session.change(statement, timed, answerMsMax(sinceMs))
+      this.#takeBack(session)
+      return rows
+    } catch (error) {
+      const meaning = meaningOf(error)
+      lanes?.leaveAfter(error, session)
+      if (meaning === 'conflict') this.#writers.release(session)
+      else if (meaning === 'late') await this.#readClockAndRelease(session)
+      else if (error instanceof TimedOut) this.#giveUp(session)
+      else this.#writers.discard(session)
+      throw error
+    }
+  }
+
+  /** Takes back a session that has committed. @throws Warned when its engine was deposed meanwhile */
+  #takeBack(session: Session): void {
+    if (!this.#engine.isCurrent(session)) throw new Warned('the engine was deposed while it committed')
+    if (performance.now() - session.clockReadAtMs < clockMsMax) this.#writers.release(session)
+    else void this.#readClockAndRelease(session)
+  }
+
+  async #readClockAndRelease(session: Session): Promise<void> {
+    try {
+      await session.readClock(commitDeadlineMs)
+      this.#writers.release(session)
+    } catch {
+      this.#writers.discard(session)
+    }
+  }
+
+  #giveUp(session: Session): void {
+    this.#writers.giveUp(session)
+    this.#reaper.start()
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened only here, and
+ * never on a standby, nor on a primary that is known to have a successor, since its data are out of date.
+ *
+ * Of two primaries the one with the higher timeline is the later. Where an address leads to the current primary,
+ * whichever host that is (a proxy, a moving address), the timeline of a new session reveals a new primary. With several
+ * hosts, the ones not in use are also checked once a second, since a primary that was deposed may continue to run and
+ * accept sessions.
+ */
+import { addressesOf } from '../../../settings/address.js'
+import { StoreError } from '../../store.js'
+import { explained } from './advice.js'
+import { Session, type SessionLimits, Standby, stateOf } from './session.js'
+
+/** How long opening a session may take, in ms; a request waits at most this long for an engine that is gone. */
+const connectMsMax = 3000
+
+/** With several hosts, how long the others may take to answer once one has proved to be a primary, in ms. */
+const othersMsMax = 500
+
+/** The sessions of these checks execute only what opens them. */
+const checkLimits = { statementMsMax: connectMsMax, idleMsMax: connectMsMax }
+
+/** Between two checks of the other hosts, in ms. */
+const checkMs = 1000
+
+/** The engine has no slot left for one more session. */
+export class NoSlot extends StoreError {}
+
+/** SQLSTATE of too many connections: of all clients, of this role or of this database. */
+const noSlotStates: readonly (string | undefined)[] = ['53300']
+
+/** The engine is reached and refuses access: waiting does not help. */
+export class Refused extends StoreError {}
+
+/** SQLSTATEs of a refusal: the role or its password is wrong, or there is no such database. */
+const refusedStates: readonly (string | undefined)[] = ['28P01', '28000', '3D000']
+
+/** A missing password is an error of pg itself, without a code. */
+function isRefusal(error: Error): boolean {
+  return refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: ')
+}
+
+export class Engine {
+  readonly #addresses: readonly string[]
+  readonly #onSuccessor: (() => void)[] = []
+  readonly #onReached: (() => void)[] = []
+  #current: string | undefined
+  #timeline = 0
+  #checking: NodeJS.Timeout | undefined
+  #ended = false
+
+  /** @param address of one host or several */
+  constructor(address: string) {
+    this.#addresses = addressesOf(address)
+    if (this.#addresses.length > 1) this.#checkLater()
+  }
+
+  /** The timeline of the newest primary seen so far; 0 before that, and for engines without timelines. */
+  get timeline(): number {
+    return this.#timeline
+  }
+
+  /** Calls the listener whenever a later primary than the known one is seen. */
+  onSuccessor(listener: () => void): void {
+    this.#onSuccessor.push(listener)
+  }
+
+  /** Calls the listener whenever a session was opened: an engine that was away is back. */
+  onReached(listener: () => void): void {
+    this.#onReached.push(listener)
+  }
+
+  /** Whether a session is on the newest primary seen so far. */
+  isCurrent(session: Session): boolean {
+    return session.timeline >= this.#timeline
+  }
+
+  /**
+   * Opens a session on the primary.
+   *
+   * @throws NoSlot; Refused; StoreError `unavailable` with each host's error
+   */
+  async open(limits: SessionLimits): Promise<Session> {
+    const failures = new Map<string, Error>()
+    const open = async (address: string): Promise<Session | undefined> => {
+      try {
+        return this.#requireCurrent(await Session.open(address, connectMsMax, limits))
+      } catch (error) {
+        failures.set(address, error as Error)
+        return undefined
+      }
+    }
+    const known = this.#current
+    let session = known === undefined ? undefined : await open(known)
+    if (session === undefined) {
+      const others = this.#addresses.filter((address) => address !== known)
+      session = await this.#newest(others.map((address) => ({ address, opening: open(address) })))
+    }
+    if (session === undefined) throw this.#failure(failures)
+    for (const listener of this.#onReached) listener()
+    return session
+  }
+
+  /** Stops checking the other hosts. */
+  close(): void {
+    this.#ended = true
+    clearTimeout(this.#checking)
+  }
+
+  /**
+   * Returns the session, or ends it when its host is a former primary; notifies the listeners of a new primary.
+   *
+   * @throws Error when the host is a former primary
+   */
+  #requireCurrent(session: Session): Session {
+    if (!this.isCurrent(session)) {
+      session.destroy()
+      throw new Error(`its timeline is ${session.timeline}, and a primary with timeline ${this.#timeline} was seen`)
+    }
+    if (session.timeline > this.#timeline) {
+      this.#timeline = session.timeline
+      for (const listener of this.#onSuccessor) listener()
+    }
+    return session
+  }
+
+  /**
+   * Waits for all openings, but at most `othersMsMax` after the first has succeeded; returns the newest primary's
+   * session and ends the others.
+   */
+  async #newest(
+    openings: readonly { address: string; opening: Promise<Session | undefined> }[],
+  ): Promise<Session | undefined> {
+    const found: { address: string; session: Session }[] = []
+    let decided = false
+    const all = openings.map(async ({ address, opening }) => {
+      const session = await opening
+      if (session === undefined) return
+      if (decided) session.destroy()
+      else found.push({ address, session })
+    })
+    const first = Promise.race(
+      all.map(async (one) => {
+        await one
+        if (found.length === 0) await new Promise(() => {})
+      }),
+    )
+    await Promise.race([Promise.all(all), first.then(() => new Promise((resolve) => setTimeout(resolve, othersMsMax)))])
+    decided = true
+    const [newest, ...older] = found.sort((a, b) => b.session.timeline - a.session.timeline)
+    for (const { session } of older) session.destroy()
+    this.#current = newest?.address
+    return newest?.session
+  }
+
+  #failure(failures: ReadonlyMap<string, Error>): StoreError {
+    const errors = [...failures.values()]
+    if (errors.some((error) => noSlotStates.includes(stateOf(error))))
+      return new NoSlot('unavailable', 'the engine has no connection left')
+    const [refusal] = errors.filter(isRefusal)
+    if (refusal !== undefined)
+      return new Refused('unavailable', `the engine refuses access: ${explained(refusal)}`, { cause: refusal })
+    const isStandby = (error: Error): boolean => error instanceof Standby
+    const onlyStandbys = errors.every(isStandby)
+    const reason = onlyStandbys ? 'there is no primary, only a standby' : [...new Set(errors.map(explained))].join('; ')
+    return new StoreError('unavailable', `the engine cannot be reached: ${reason}`, { cause: errors[0] })
+  }
+
+  #checkLater(): void {
+    this.#checking = setTimeout(
+      () => void this.#check().finally(() => this.#ended || this.#checkLater()),
+      checkMs,
+    ).unref()
+  }
+
+  /** Checks whether one of the hosts that are not in use has become the primary. */
+  async #check(): Promise<void> {
+    const others = this.#addresses.filter((address) => address !== this.#current)
+    await Promise.all(
+      others.map(async (address) => {
+        try {
+          const session = await Session.open(address, connectMsMax, checkLimits)
+          session.destroy()
+          if (session.timeline > this.#timeline) {
+            this.#current = address
+            this.#requireCurrent(session)
+          }
+        } catch {
+          // It is normal for the other hosts to be away or standbys.
+        }
+      }),
+    )
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * What a failed statement means: which SQLSTATEs prove that nothing was changed, and which StoreError a caller gets.
+ * Whether a statement is tried again, or its session used again, is decided in connections.ts.
+ */
+import { StoreError } from '../../store.js'
+import { laneTakenState, lateState } from '../sql/statement.js'
+import { isPlainError, stateOf, Warned } from './session.js'
+
+type Meaning =
+  /** It lost against another statement and changed nothing. */
+  | 'conflict'
+  /** It began too late by the engine's clock, and changed nothing. */
+  | 'late'
+  /** It changed nothing: there is no room. */
+  | 'full'
+  /** It changed nothing: the engine refused it or did not finish it in time. */
+  | 'unavailable'
+  /** It is unknown whether it was carried out, or will last. */
+  | 'lost'
+  /** It changed nothing, and trying again is useless: the statement, the schema or the engine is wrong. */
+  | 'wrong'
+
+/**
+ * SQLSTATEs, or their first two letters, of errors after which the engine has changed nothing, except those that are
+ * `lost`.
+ */
+const meanings: Readonly<Record<string, Meaning>> = {
+  [lateState]: 'late',
+  '40001': 'conflict', // serialization failure
+  '40P01': 'conflict', // deadlock
+  [laneTakenState]: 'conflict', // another session appended to the same lane of the log
+  '40003': 'lost', // statement completion unknown
+  '53100': 'full', // disk full
+  '53': 'unavailable', // out of memory, connections or other resources
+  '25006': 'unavailable', // the engine is read-only now: a standby, after a failover
+  '55P03': 'unavailable', // lock not available
+  '57014': 'unavailable', // statement_timeout, or cancelled by a person
+  '57': 'lost', // the engine shuts down or crashes
+  '08': 'lost', // connection
+  '58': 'lost', // the operating system
+}
+
+/** A defect of ours in the work of a transaction, which is rolled back. */
+export class Defect extends Error {}
+
+/** What the failure of a statement means. Errors of the connection, and any that are not the engine's, are `lost`. */
+export function meaningOf(error: unknown): Meaning {
+  if (error instanceof Defect) return 'wrong'
+  if (error instanceof StoreError) return 'unavailable'
+  const code = stateOf(error)
+  if (code === undefined) return 'lost'
+  const meaning = meanings[code] ?? meanings[code.slice(0, 2)] ?? 'wrong'
+  // A FATAL error or a PANIC ends the connection, and may come after the commit. Severities may be in another language;
+  // then only a conflict, which is always an ERROR, is trusted.
+  return isPlainError(error) || meaning === 'conflict' ? meaning : 'lost'
+}
+
+/** The error for the caller of a write; a StoreError and an error of the meaning `wrong` are returned unchanged. */
+export function writeFailure(error: unknown, meaning: Meaning): unknown {
+  if (error instanceof StoreError) return error
+  const { message } = error as Error
+  switch (meaning) {
+    case 'conflict':
+      return new StoreError('retry', `too many concurrent statements: ${message}`, { cause: error })
+    case 'late':
+      return new StoreError('unavailable', 'the write reached the engine too late', { cause: error })
+    case 'full':
+    case 'unavailable':
+      return new StoreError(meaning, message, { cause: error })
+    case 'lost': {
+      const reason = error instanceof Warned ? message : `the engine was lost: ${message}`
+      return new StoreError('unknown_outcome', reason, { cause: error })
+    }
+    case 'wrong':
+      return error
+  }
+}
+
+/** The error for the caller of a read, which changes nothing whatever happens. */
+export function readFailure(error: unknown, meaning: Meaning): unknown {
+  return writeFailure(error, meaning === 'lost' ? 'unavailable' : meaning)
+}

@@ -1,0 +1,71 @@
+/**
+ * Fenced reads: the result of a read is returned only once the engine has proved that it was still the primary. The
+ * proof is a commit that begins after the read, on the same primary, and that the synchronous standby acknowledges: a
+ * standby that was promoted acknowledges nothing to its predecessor. One commit serves all reads that wait for one when
+ * it begins.
+ */
+import { StoreError } from '../../store.js'
+import { type Execute, inTime, type Statement } from '../sql/statement.js'
+import type { Connections } from './connections.js'
+
+/**
+ * Writes an empty message to the write-ahead log: it locks no row, so that the fences of all processes run in parallel.
+ * Without a synchronous standby it proves nothing, and returns no row.
+ */
+const commitNothing: Statement<{ lsn: string }> = {
+  name: 'commit_nothing',
+  text: `
+    select pg_logical_emit_message(true, 'topicd', '') as lsn
+    where current_setting('synchronous_standby_names') <> '' and ${inTime(1)}`,
+}
+
+/** Attempts of a read whose rows and proof came from different primaries. */
+const attemptsMax = 3
+
+const readStandbys: Statement<{ names: string }> = {
+  name: 'read_standbys',
+  text: `select current_setting('synchronous_standby_names') as names`,
+}
+
+/**
+ * The same reads, each fenced.
+ *
+ * @returns reads that also reject with StoreError `unavailable` when there was no proof
+ */
+export function createFencedRead({ read, write, timeline }: Pick<Connections, 'read' | 'write' | 'timeline'>): Execute {
+  let current: Promise<unknown> = Promise.resolve()
+  let next: Promise<void> | undefined
+
+  async function commitOnce(): Promise<void> {
+    await current.catch(() => {})
+    next = undefined
+    const committed = write(commitNothing, [])
+    current = committed
+    if ((await committed).length === 0) throw new Error('it has no synchronous standby any more')
+  }
+
+  return async (statement, parameters) => {
+    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+      const before = timeline()
+      const rows = await read(statement, parameters)
+      try {
+        await (next ??= commitOnce())
+      } catch (cause) {
+        throw new StoreError(
+          'unavailable',
+          `the engine did not prove that it is the primary: ${(cause as Error).message}`,
+          { cause },
+        )
+      }
+      if (timeline() === before) return rows
+    }
+    throw new StoreError('unavailable', 'the primary changed during the read')
+  }
+}
+
+/** @throws Error whose message says what to change, when there is no synchronous standby */
+export async function requireFence({ read }: Pick<Connections, 'read'>): Promise<void> {
+  const [row] = await read(readStandbys, [])
+  if (row?.names === '')
+    throw new Error('fenced reads prove nothing without a synchronous standby: set synchronous_standby_names')
+}

@@ -1,0 +1,91 @@
+/**
+ * The lease on evaluating removals: a row with its holder and its end, by the engine's clock, so that of all processes
+ * of all hosts only one works at a time. It is taken and renewed by compare-and-set. When its holder dies, another
+ * process takes it once it has expired. A lease that ends later than any new one could was taken before the engine's
+ * clock stepped back, or before a failover to a slower clock: it may be taken.
+ */
+import { randomUUID } from 'node:crypto'
+import { clockMs, inTime, type Statement, startMs } from '../sql/statement.js'
+import type { Connections } from './connections.js'
+
+/**
+ * How long the lease lasts, in ms: with the second between two attempts of another process, well below the 5 s within
+ * which a due removal is promised.
+ */
+const leaseMs = 3000
+
+/** Between two renewals, in ms. */
+const renewMs = 1000
+
+/**
+ * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while
+ * this statement waited for the row, and compared with an earlier time such a lease would seem too long.
+ */
+const takeLease: Statement<{ expires: string }> = {
+  name: 'take_lease',
+  text: `
+    update topicd.leases set holder = $1, expires = ${startMs} + $2::bigint
+    where name = 'removals' and (holder = $1 or expires <= ${startMs} or expires > ${clockMs} + $2::bigint) and ${inTime(3)}
+    returning expires`,
+}
+
+/**
+ * A condition for a statement: the process named by a parameter holds the lease.
+ *
+ * @param number of that parameter
+ */
+export function isHeldBy(number: number): string {
+  return `exists (select 1 from topicd.leases where name = 'removals' and holder = $${number} and expires > ${clockMs})`
+}
+
+const endLease: Statement<never> = {
+  name: 'end_lease',
+  text: `update topicd.leases set expires = 0 where name = 'removals' and holder = $1 and ${inTime(2)}`,
+}
+
+export interface Lease {
+  /** The name of this process in the lease's row. */
+  readonly holder: string
+  /**
+   * Does the work if this process holds the lease or can take it, and renews the lease during the work.
+   *
+   * @param work calls `held` before each step, and stops when it returns false
+   * @returns undefined when another process holds it
+   */
+  whileHeld<T>(work: (held: () => boolean) => Promise<T>): Promise<T | undefined>
+  /** Lets another process take it at once. */
+  end(): Promise<void>
+}
+
+export function createLease({ write }: Pick<Connections, 'write'>): Lease {
+  const holder = randomUUID()
+  let heldUntil = 0
+
+  /** Takes or renews the lease. Our own clock only measures how long ago that was, counted from before the request. */
+  async function take(): Promise<void> {
+    const requestedMs = performance.now()
+    const granted = await write(takeLease, [holder, leaseMs])
+    heldUntil = granted.length === 0 ? 0 : requestedMs + leaseMs
+  }
+
+  const held = (): boolean => performance.now() < heldUntil
+
+  return {
+    holder,
+    async whileHeld(work) {
+      await take()
+      if (!held()) return undefined
+      const renewal = setInterval(() => void take().catch(() => {}), renewMs)
+      try {
+        return await work(held)
+      } finally {
+        clearInterval(renewal)
+      }
+    },
+    async end() {
+      if (!held()) return
+      heldUntil = 0
+      await write(endLease, [holder])
+    },
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * The sessions of one process for one purpose: a bounded number, opened on demand and handed out in the order of
+ * requests. What is executed on them, and what its failure means, is decided in connections.ts.
+ *
+ * - A session whose statement was given up counts until the engine has answered or its backend has finished: the
+ *   backend may wait for a standby that is away, and new sessions in its place would use up the engine's slots.
+ * - When the engine has no slot for one more session, those that are open stay in use, and requests wait for them.
+ * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one
+ *   continue in the background.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreError } from '../../store.js'
+import { type Engine, NoSlot } from './engine.js'
+import type { Session, SessionLimits } from './session.js'
+
+/** How long a request waits for a session, in ms: as long as opening one may take. */
+const waitMsMax = 3000
+
+/** Between two attempts to reach an engine that is away, in ms. */
+const retryMs = 500
+
+/** After the engine had no slot, how long no further session is opened, in ms. */
+const noSlotMs = 5000
+
+/** How long closing waits for statements in flight, in ms: requests were drained before. */
+const closeMsMax = 1000
+
+/** A session that was not used for this long is ended, in ms. */
+const idleMsMax = 60_000
+
+interface Waiter {
+  readonly resolve: (session: Session) => void
+  readonly reject: (error: StoreError) => void
+  readonly timer: NodeJS.Timeout
+}
+
+export class Pool {
+  readonly #idle: { readonly session: Session; readonly sinceMs: number }[] = []
+  readonly #live = new Set<Session>()
+  readonly #givenUp = new Set<Session>()
+  readonly #waiters = new Set<Waiter>()
+  readonly #trimming: NodeJS.Timeout
+  #opening = 0
+  #failure: StoreError | undefined
+  #retry: NodeJS.Timeout | undefined
+  #fullUntilMs = 0
+  #onEmpty: (() => void) | undefined
+  #closed = false
+
+  /**
+   * @param sizeMax returns the highest number of sessions at the moment
+   */
+  constructor(
+    private readonly engine: Engine,
+    private readonly sizeMax: () => number,
+    private readonly limits: SessionLimits,
+  ) {
+    engine.onSuccessor(() => this.#discardOld())
+    engine.onReached(() => {
+      if (this.#retry !== undefined) this.#retryNow()
+    })
+    this.#trimming = setInterval(() => this.#trim(), idleMsMax / 2).unref()
+  }
+
+  /** Sessions whose statement was given up and is not answered yet. */
+  get givenUp(): readonly Session[] {
+    return [...this.#givenUp]
+  }
+
+  /** Why there is no usable session and none can be opened; undefined otherwise. */
+  get failure(): StoreError | undefined {
+    return this.#live.size > this.#givenUp.size ? undefined : this.#failure
+  }
+
+  /**
+   * Returns a session for one use; the caller gives it back by `release`, `giveUp` or `discard`.
+   *
+   * @throws StoreError `unavailable` when none is free in time
+   */
+  acquire(): Promise<Session> {
+    if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
+    const idle = this.#idle.pop()
+    if (idle !== undefined) return Promise.resolve(idle.session)
+    if (this.#failure !== undefined && this.#live.size === 0) return Promise.reject(this.#failure)
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiters.delete(waiter)
+        reject(new StoreError('unavailable', `all connections to the engine were in use for ${waitMsMax / 1000} s`))
+      }, waitMsMax)
+      const waiter = { resolve, reject, timer }
+      this.#waiters.add(waiter)
+      this.#grow()
+    })
+  }
+
+  /** Takes back a session that may be used again. */
+  release(session: Session): void {
+    if (!this.#live.has(session)) return
+    if (this.#closed || !this.engine.isCurrent(session)) return this.discard(session)
+    const [waiter] = this.#waiters
+    if (waiter === undefined) this.#idle.push({ session, sinceMs: performance.now() })
+    else this.#hand(waiter, session)
+  }
+
+  /** Takes back a session whose statement was not answered in time: it is used again once the statement is answered. */
+  giveUp(session: Session): void {
+    if (this.#closed) return this.discard(session)
+    this.#givenUp.add(session)
+    void session.answered().then(() => {
+      if (this.#givenUp.delete(session)) this.release(session)
+    })
+  }
+
+  /** Ends a session. */
+  discard(session: Session): void {
+    session.destroy()
+    this.#forget(session)
+  }
+
+  /** Ends every session: idle ones at once, others when they are given back, or after `closeMsMax`. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#trimming)
+    clearTimeout(this.#retry)
+    this.#rejectWaiters(new StoreError('unavailable', 'the store is closed'))
+    for (const { session } of this.#idle.splice(0)) this.discard(session)
+    for (const session of this.#givenUp) this.discard(session)
+    if (this.#live.size === 0) return
+    const empty = new Promise<void>((resolve) => (this.#onEmpty = resolve))
+    await Promise.race([empty, sleep(closeMsMax)])
+    for (const session of this.#live) this.discard(session)
+  }
+
+  /** Opens a session for each waiting request, as far as the limit allows. */
+  #grow(): void {
+    const isFull = performance.now() < this.#fullUntilMs && this.#live.size > 0
+    if (isFull || this.#retry !== undefined) return
+    while (this.#opening < this.#waiters.size && this.#live.size + this.#opening < this.sizeMax()) void this.#open()
+  }
+
+  async #open(): Promise<void> {
+    this.#opening++
+    try {
+      const session = await this.engine.open(this.limits)
+      this.#failure = undefined
+      this.#live.add(session)
+      session.onEnd(() => this.#forget(session))
+      this.release(session)
+    } catch (error) {
+      this.#onFailure(error as StoreError)
+    } finally {
+      this.#opening--
+      this.#grow()
+    }
+  }
+
+  #onFailure(error: StoreError): void {
+    if (this.#closed) return
+    // A slot may become free at any moment; an engine that is away may be away for long.
+    if (error instanceof NoSlot) {
+      this.#failure = undefined
+      if (this.#live.size > 0) {
+        this.#fullUntilMs = performance.now() + noSlotMs
+        return
+      }
+    } else {
+      this.#failure = error
+      if (this.#live.size === 0) this.#rejectWaiters(error)
+    }
+    this.#retry ??= setTimeout(() => this.#retryNow(), retryMs).unref()
+  }
+
+  #retryNow(): void {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+    if (this.#closed) return
+    const hasRoom = this.#live.size + this.#opening < this.sizeMax()
+    if (this.#failure !== undefined && hasRoom) return void this.#open()
+    this.#failure = undefined
+    this.#grow()
+  }
+
+  #rejectWaiters(error: StoreError): void {
+    for (const waiter of this.#waiters) {
+      clearTimeout(waiter.timer)
+      waiter.reject(error)
+    }
+    this.#waiters.clear()
+  }
+
+  #hand(waiter: Waiter, session: Session): void {
+    clearTimeout(waiter.timer)
+    this.#waiters.delete(waiter)
+    waiter.resolve(session)
+  }
+
+  /** Removes a session that has ended. A request that was using it gets the statement's own failure. */
+  #forget(session: Session): void {
+    if (!this.#live.delete(session)) return
+    this.#givenUp.delete(session)
+    const index = this.#idle.findIndex((idle) => idle.session === session)
+    if (index !== -1) this.#idle.splice(index, 1)
+    if (this.#live.size === 0) this.#onEmpty?.()
+    if (!this.#closed) this.#grow()
+  }
+
+  /** Ends idle sessions on former primaries. */
+  #discardOld(): void {
+    for (const { session } of [...this.#idle]) if (!this.engine.isCurrent(session)) this.discard(session)
+  }
+
+  /** Ends sessions that were idle for too long. */
+  #trim(): void {
+    const since = performance.now() - idleMsMax
+    for (const { session, sinceMs } of [...this.#idle]) if (sinceMs < since) this.discard(session)
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * What a statement is in this folder, and the SQL fragments that many statements share: the engine's clock and the time
+ * limit on writes. No statement is executed here.
+ */
+
+import { versionsPerMs } from '../../../topics/version.js'
+
+/** A statement, prepared under its name. Each column of a `Row` is text or null. */
+export interface Statement<Row> {
+  readonly name: string
+  readonly text: string
+  /** Never set: it carries the type. */
+  readonly row?: Row
+}
+
+/** A Buffer is sent unchanged, in the binary form of the parameter's type; arrays.ts makes those of arrays. */
+export type Parameter = string | number | Buffer | null
+
+/** Executes a statement and returns its rows. */
+export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
+
+/**
+ * Batches of one kind of read in flight in this process: beyond a few, larger batches gain more than another one in
+ * flight.
+ */
+export const readsInFlightMax = 2
+
+/**
+ * The engine's clock when the row is written, after any wait for a lock, in whole ms since the epoch. `date_part`
+ * returns a float8, exact to less than a µs; `extract` returns a numeric since PostgreSQL 14, which costs a tenth of an
+ * upsert's time.
+ */
+export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
+
+/**
+ * The version of the engine's clock (topics/version.ts), whose counter is the part of the millisecond that has passed. So
+ * a topic that is created anew has a greater version than it had when it was removed, unless the clock was set back.
+ */
+export const clockVersion = `floor(date_part('epoch', clock_timestamp()) * ${1000 * versionsPerMs})::bigint`
+
+/** The version of a topic `t` that is changed: that of the engine's clock, but greater than the one before. */
+export const nextVersion = `greatest(t.version + 1, ${clockVersion})`
+
+/** The engine's clock when the statement began, in whole ms since the epoch: an index can be searched with it. */
+export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
+
+/** SQLSTATE of a statement that began too late: `inTime` divides by zero then. */
+export const lateState = '22012'
+
+/** SQLSTATE of a row whose key another statement has inserted: of our statements, only those of the log can fail so. */
+export const laneTakenState = '23505'
+
+/**
+ * A condition for every statement that changes something. `write` in connection/connections.ts appends a time to the parameters.
+ * Before that time, by the engine's clock, the condition is true; later, a statement that would change a row fails. So
+ * a write that was delayed by a frozen link or process is not carried out long after its client was told that the
+ * outcome is unknown.
+ *
+ * @param number of that last parameter
+ */
+export function inTime(number: number): string {
+  return `1 / (${clockMs} < $${number}::bigint)::int = 1`
+}

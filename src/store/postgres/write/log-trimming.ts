@@ -1,0 +1,105 @@
+/**
+ * Trimming the log: the process that holds the lease removes the oldest rows, so that about as many changes stay as its
+ * settings say. Of each lane it removes the first rows, and never the last one, so that what stays is contiguous and the
+ * lane's numbers go on.
+ *
+ * Rows that are younger than `keptMsMin` stay in any case. A statement that waits while others append to its lane must
+ * find their numbers taken (sql/logged-statement.ts), so these must not be removed before it ends.
+ */
+import { lanesCount } from '../../../settings/limits.js'
+import { versionsPerMs } from '../../../topics/version.js'
+import { StoreError } from '../../store.js'
+import type { Connections } from '../connection/connections.js'
+import type { Lease } from '../connection/lease.js'
+import { type Execute, inTime, type Statement, startMs } from '../sql/statement.js'
+
+/** Longer than any write is carried out after its request, in ms (connection/connections.ts). */
+const keptMsMin = 30_000
+
+/** Between two times that the log is trimmed, in ms. */
+const trimMs = 10_000
+
+/** Rows that one statement removes, about: some ms of the engine's work. */
+const rowsMax = 1000
+
+/** Statements before due topics get their turn: each holds up to some thousand keys, so this outruns any writers. */
+const statementsMax = 20
+
+/** The lanes, and one row of each. @param order `asc` for the first, `desc` for the last */
+function lanesWith(name: string, order: 'asc' | 'desc'): string {
+  return `
+    cross join lateral (
+      select c.n, c.count, c.total from topicd.changes c
+      where c.lane = l.lane order by c.lane ${order}, c.n ${order} limit 1
+    ) ${name}`
+}
+
+const lanes = `generate_series(0, ${lanesCount - 1}) as l (lane)`
+
+const readKept: Statement<{ changes: string }> = {
+  name: 'read_kept_changes',
+  text: `
+    select sum(last.total - first.total + first.count) as changes
+    from ${lanes} ${lanesWith('first', 'asc')} ${lanesWith('last', 'desc')}`,
+}
+
+/** Removes at most `$1` changes, of the `$2` oldest rows; a lane's later row is never removed before an earlier one. */
+const removeOldest: Statement<{ count: string }> = {
+  name: 'remove_oldest_changes',
+  text: `
+    with last as materialized (
+      select l.lane, last.n from ${lanes} ${lanesWith('last', 'desc')}
+    ), oldest as (
+      select c.lane, c.n, sum(c.count) over (order by c.version, c.lane rows unbounded preceding) as sum
+      from (
+        select lane, n, version, count from topicd.changes
+        where version < (${startMs} - ${keptMsMin}) * ${versionsPerMs} order by version limit $2::int
+      ) c
+      join last on last.lane = c.lane and c.n < last.n
+    ), removable as (
+      select lane, max(n) as n from oldest where sum <= $1::bigint group by lane
+    )
+    delete from topicd.changes c using removable r
+    where c.lane = r.lane and c.n <= r.n and ${inTime(3)}
+    returning c.count`,
+}
+
+interface LogTrimming {
+  /** Trims the log if that is due, for a bounded time. It never fails: what remains is trimmed the next time. */
+  trim(): Promise<void>
+}
+
+/** @param changesKept how many changes stay, about */
+export function createLogTrimming(
+  { read, write }: { readonly read: Execute; readonly write: Connections['write'] },
+  lease: Lease,
+  changesKept: number,
+): LogTrimming {
+  let dueMs = 0
+
+  /** @returns whether nothing remains to be removed */
+  async function trimWhile(held: () => boolean): Promise<boolean> {
+    const [row] = await read(readKept, [])
+    let excess = Number(row?.changes ?? 0) - changesKept
+    for (let statement = 0; statement < statementsMax && held(); statement++) {
+      if (excess < 0) return true
+      const removed = await write(removeOldest, [excess, rowsMax])
+      if (removed.length === 0) return true
+      excess -= removed.reduce((sum, { count }) => sum + Number(count), 0)
+    }
+    return false
+  }
+
+  return {
+    async trim() {
+      if (performance.now() < dueMs) return
+      try {
+        const isDone = (await lease.whileHeld(trimWhile)) ?? true
+        if (isDone) dueMs = performance.now() + trimMs
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        dueMs = performance.now() + trimMs
+      }
+    },
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Removal policies: the value of a checked REMOVAL expression, and when it makes a topic due.
+ *
+ * The stores keep topics with a policy in the order of their due times. Pure arithmetic: nothing here parses an
+ * expression (parser.ts does), reads a clock, removes a topic or interprets the selector.
+ */
+
+/** A checked REMOVAL expression. */
+export interface RemovalPolicy {
+  readonly condition: RemovalCondition
+  /**
+   * The text of the remove clause without its quotes and escapes. It is NOT checked to be a selector; the caller does
+   * that.
+   */
+  readonly selector: string | undefined
+}
+
+/** What must hold for the removal: a tree whose leaves depend on time alone. */
+export type RemovalCondition =
+  | { readonly kind: 'time'; readonly afterMs: number }
+  | { readonly kind: 'idle'; readonly idleMs: number; readonly graceMs: number }
+  | { readonly kind: 'all' | 'any'; readonly conditions: readonly RemovalCondition[] }
+
+/**
+ * The first millisecond of the wall clock at which the policy's condition holds if no further update arrives.
+ *
+ * Always finite: each condition becomes true by waiting. It may be in the past. A later `updatedMs` never makes it
+ * earlier. Whole milliseconds in, whole milliseconds out.
+ *
+ * @param createdMs when the topic was created
+ * @param updatedMs when its value was last set; equal to `createdMs` until the first update
+ */
+export function dueMs(policy: RemovalPolicy, createdMs: number, updatedMs: number): number {
+  return conditionDueMs(policy.condition, createdMs, updatedMs)
+}
+
+/** Whether an update can move the due time. If not, the one computed at creation stays valid for the topic's life. */
+export function tracksUpdates(policy: RemovalPolicy): boolean {
+  return dependsOnUpdates(policy.condition)
+}
+
+function conditionDueMs(condition: RemovalCondition, createdMs: number, updatedMs: number): number {
+  switch (condition.kind) {
+    case 'time':
+      return condition.afterMs + 1
+    case 'idle':
+      // Without a grace period the creation must not count: after a clock step it can be far in the future, and the
+      // next update has to correct that.
+      if (condition.graceMs === 0) return updatedMs + condition.idleMs
+      return Math.max(updatedMs, createdMs + condition.graceMs) + condition.idleMs
+    case 'all':
+      return Math.max(...condition.conditions.map((inner) => conditionDueMs(inner, createdMs, updatedMs)))
+    case 'any':
+      return Math.min(...condition.conditions.map((inner) => conditionDueMs(inner, createdMs, updatedMs)))
+    default:
+      return condition satisfies never
+  }
+}
+
+function dependsOnUpdates(condition: RemovalCondition): boolean {
+  if (condition.kind === 'time') return false
+  return condition.kind === 'idle' || condition.conditions.some(dependsOnUpdates)
+}
