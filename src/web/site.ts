@@ -34,7 +34,7 @@ interface SiteParts {
   readonly documentHeaders: FileAnswer['headers']
   /** The text of the document. `base` is where its files are, relative to it. */
   readonly write: (base: string, modules: readonly string[]) => string
-  /** The folders and libraries that its files come from. */
+  /** The folders, with those in them, and the libraries that its files come from. */
   readonly folders: readonly string[]
   readonly vendor: Readonly<Record<string, string>>
 }
@@ -79,7 +79,7 @@ function page(document: string, folder: string): Omit<SiteParts, 'vendor'> {
       .replaceAll('@assets@', `${base}/console`)
       .replace('@modules@', preloads.join('\n'))
   }
-  const folders = ['console', 'console/static', folder]
+  const folders = ['console/static', folder]
   return { prefix: 'console', document, documentHeaders: pageHeaders, write, folders }
 }
 
@@ -146,9 +146,9 @@ export function loadSite(name: keyof typeof sites): Site {
 function readFiles({ folders, vendor }: SiteParts): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
   for (const folder of folders) {
-    for (const entry of readdirSync(join(dist, folder), { withFileTypes: true })) {
-      if (!entry.isFile() || !isServed(entry.name) || entry.name.endsWith('.html')) continue
-      files.set(`${folder}/${entry.name}`, read(join(dist, folder, entry.name)))
+    for (const name of readdirSync(join(dist, folder), { recursive: true, encoding: 'utf8' })) {
+      if (!isServed(name) || name.endsWith('.html')) continue
+      files.set(`${folder}/${name}`, read(join(dist, folder, name)))
     }
   }
   for (const [name, path] of Object.entries(vendor)) files.set(`console/vendor/${name}`, read(inPackage(path)))

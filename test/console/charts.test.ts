@@ -1,9 +1,9 @@
 /** The charts of the page of the service: their lines, how these look, how high charts are, and what they say in words. */
 import t from 'tap'
-import { highest, isolatedIn, valuesOf } from '../../dist/console/service/chart-values.js'
-import { type Chart, chartsOf, pidsAround, pidsOf, styleOf } from '../../dist/console/service/charts.js'
+import { highest, isolatedIn, valuesOf } from '../../dist/console/service/charts/chart-values.js'
+import { type Chart, chartsOf, pidsAround, pidsOf, styleOf } from '../../dist/console/service/charts/charts.js'
+import { styleAt } from '../../dist/console/service/charts/line-style.js'
 import { History, type Moment } from '../../dist/console/service/history.js'
-import { styleAt } from '../../dist/console/service/line-style.js'
 import { readingOf } from '../../dist/console/service/reading.js'
 import { WorkerPlaces } from '../../dist/console/service/worker-places.js'
 

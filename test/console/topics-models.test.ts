@@ -1,9 +1,9 @@
 /** The pure parts of the page of the topics: the tree against a model, texts of values and names, commands. */
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
-import { describeChild, listChildren } from '../../dist/console/topics/children.js'
 import { curlCommand } from '../../dist/console/topics/curl.js'
-import { Tree } from '../../dist/console/topics/tree.js'
+import { describeChild, listChildren } from '../../dist/console/topics/tree/children.js'
+import { Tree } from '../../dist/console/topics/tree/tree.js'
 import { formattedOf, topicsText, visible } from '../../dist/console/topics/value-text.js'
 import { seededRandom } from '../support/random.js'
 

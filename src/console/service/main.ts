@@ -1,7 +1,7 @@
 /** The page of the service: reads, keeps, and shows. Everything is drawn after a reading, or when another moment is chosen. */
 import { render } from '../vendor/lit-html.js'
-import { type Chart, chartsOf, pidsAround, pidsOf } from './charts.js'
-import { Drawing } from './drawing.js'
+import { type Chart, chartsOf, pidsAround, pidsOf } from './charts/charts.js'
+import { Drawing } from './charts/drawing.js'
 import { pageOf } from './page.js'
 import { keepReading } from './requests.js'
 import { ServiceState } from './service-state.js'

@@ -1,6 +1,6 @@
 /** The page: what is known of the service as markup. All texts are made elsewhere. */
 import { html, type TemplateResult } from '../vendor/lit-html.js'
-import { type Chart, type Line, styleOf } from './charts.js'
+import { type Chart, type Line, styleOf } from './charts/charts.js'
 import { type FactsBasis, factsOf } from './facts.js'
 import { formatClock, timeZone, unknown } from './formats.js'
 import type { Moment } from './history.js'

@@ -4,9 +4,9 @@
  */
 import { html, type TemplateResult } from '../vendor/lit-html.js'
 import type { Context } from './context.js'
-import type { Dialogs } from './dialogs.js'
+import type { Dialogs } from './dialogs/dialogs.js'
+import { RemoveDialog } from './dialogs/remove-dialog.js'
 import { focusLater } from './focus.js'
-import { RemoveDialog } from './remove-dialog.js'
 import { SearchPanel } from './search-panel.js'
 import { searchView } from './search-view.js'
 import { may } from './session.js'

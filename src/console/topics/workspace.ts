@@ -1,17 +1,17 @@
 /** What someone with a key sees: the box for a selector, the tree, beside it what the address names, and dialogs. */
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
-import { CommandDialog } from './command-dialog.js'
 import type { Context } from './context.js'
-import { CreateDialog } from './create-dialog.js'
 import { curlCommand } from './curl.js'
-import { Dialogs } from './dialogs.js'
+import { CommandDialog } from './dialogs/command-dialog.js'
+import { CreateDialog } from './dialogs/create-dialog.js'
+import { Dialogs } from './dialogs/dialogs.js'
 import { Refresher } from './refresher.js'
 import { selectorBox } from './search-view.js'
 import { may, type Session } from './session.js'
 import { ShownPanel } from './shown-panel.js'
 import type { Edit } from './topic-panel.js'
-import { TreePanel } from './tree-panel.js'
+import { TreePanel } from './tree/tree-panel.js'
 import { visible } from './value-text.js'
 
 export class Workspace {

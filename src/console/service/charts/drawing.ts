@@ -3,10 +3,10 @@
  * is for charts.ts; the values as text are the page's, so a canvas is hidden from screen readers.
  */
 import type Plot from 'uplot'
+import { formatClock } from '../formats.js'
+import { historyS, type Moment } from '../history.js'
 import { highest, isolatedIn, valuesOf } from './chart-values.js'
 import { type Chart, type Line, styleOf } from './charts.js'
-import { formatClock } from './formats.js'
-import { historyS, type Moment } from './history.js'
 import { dashesPx, type LineStyle } from './line-style.js'
 
 const heightPx = 150

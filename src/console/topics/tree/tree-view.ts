@@ -3,12 +3,12 @@
  * stays with its path, so that the keyboard's focus does when others come and go.
  */
 
-import { repeat } from '../vendor/directives/repeat.js'
-import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
-import { addressOfPath } from './address.js'
+import { repeat } from '../../vendor/directives/repeat.js'
+import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
+import { addressOfPath } from '../address.js'
+import { visible } from '../value-text.js'
 import type { Child } from './children.js'
 import type { Level, Tree } from './tree.js'
-import { visible } from './value-text.js'
 
 interface TreeActions {
   readonly open: (parent: string) => void

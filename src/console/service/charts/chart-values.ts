@@ -1,6 +1,7 @@
 /** The values of a chart over the kept moments: of each line, where a line has none, and how high the chart has to be. */
+
+import type { Moment } from '../history.js'
 import type { Chart, Line } from './charts.js'
-import type { Moment } from './history.js'
 
 /** The values of a line, one for each moment; null is a gap. */
 export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {

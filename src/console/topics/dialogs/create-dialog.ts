@@ -1,10 +1,10 @@
 /** The dialog that creates a topic, unless there is one already. */
-import { jsonText, TopicdError } from '../../client/index.js'
-import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
-import { type Context, describeFailure } from './context.js'
+import { jsonText, TopicdError } from '../../../client/index.js'
+import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
+import { type Context, describeFailure } from '../context.js'
+import { may } from '../session.js'
+import { visible } from '../value-text.js'
 import type { Dialog } from './dialogs.js'
-import { may } from './session.js'
-import { visible } from './value-text.js'
 
 export class CreateDialog implements Dialog {
   readonly staysOpen = true

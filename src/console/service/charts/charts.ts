@@ -1,9 +1,9 @@
 /** The charts of the page: their titles, units and lines. How they are drawn is for drawing.ts. */
-import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from './formats.js'
-import type { Moment } from './history.js'
+import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from '../formats.js'
+import type { Moment } from '../history.js'
+import type { Point, Quantiles } from '../points.js'
+import type { WorkerReading } from '../reading.js'
 import { badStyle, type LineStyle, limitStyle, styleAt } from './line-style.js'
-import type { Point, Quantiles } from './points.js'
-import type { WorkerReading } from './reading.js'
 
 export interface Line {
   readonly name: string

@@ -2,8 +2,8 @@
  * The children of a path, listed page by page: at most two results of each branch tell whether there is a topic at the
  * child itself, and whether there are more below it. Nothing is kept here.
  */
-import { type Client, descendants, type Item, subtree } from '../../client/index.js'
-import { segmentsOf } from '../../client/selectors.js'
+import { type Client, descendants, type Item, subtree } from '../../../client/index.js'
+import { segmentsOf } from '../../../client/selectors.js'
 
 export interface Child {
   readonly path: string

@@ -1,7 +1,7 @@
 /** The tree beside what is shown: its levels as someone opens them, kept fresh, and why that failed. */
-import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
+import { type Context, describeFailure, isBeyondRate } from '../context.js'
 import { describeChild, listChildren } from './children.js'
-import { type Context, describeFailure, isBeyondRate } from './context.js'
 import { Tree } from './tree.js'
 import { treeView } from './tree-view.js'
 
