@@ -73,7 +73,14 @@ interface Cut {
 /** @param isStopped whether the service stands still at that instant */
 async function cut({ server, disk, load }: Scene, occasion: Occasion, isStopped: boolean): Promise<Cut> {
   const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => {
-    for (const pid of [server.pid, ...childrenOf(server.pid)]) process.kill(pid, name)
+    for (const pid of [server.pid, ...childrenOf(server.pid)]) {
+      try {
+        process.kill(pid, name)
+      } catch (error) {
+        // A tool has ended since it was listed.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      }
+    }
   }
   let [before, after] = [load.progress(), load.progress()]
   let wasMet = true
