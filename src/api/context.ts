@@ -3,9 +3,11 @@
  * handler works in this order: may the key use this operation → parse → may it touch these topics → store → answer.
  */
 import { type Access, covers, mayTouch } from '../auth/access.js'
+import type { Awaitable } from '../base/awaitable.js'
 import type { Answer } from '../http/answer.js'
 import type { Planner } from '../selectors/planner.js'
-import type { Absent, Awaitable, Creation, Operation, TopicStore } from '../store/store.js'
+import type { Operation } from '../store/api-keys.js'
+import type { Absent, Creation, TopicReader, TopicRemover, TopicWriter } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
@@ -13,7 +15,7 @@ import { planRemoveClause } from './bodies/parse.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
 export interface ApiContext {
-  readonly store: TopicStore
+  readonly store: TopicReader & TopicWriter & TopicRemover
   readonly pageSizeMax: number
   readonly pageBytesMax: number
   /** Room for answers that their clients have not read, in bytes. */

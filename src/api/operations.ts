@@ -5,8 +5,9 @@
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
 import { Planner } from '../selectors/planner.js'
+import type { Operation } from '../store/api-keys.js'
 import { isRefusal, writeOne } from '../store/batch.js'
-import type { Operation, RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/store.js'
+import type { RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import {
   type ApiContext,

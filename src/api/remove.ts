@@ -5,7 +5,7 @@
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
 import { Planner } from '../selectors/planner.js'
-import type { WriteAction } from '../store/store.js'
+import type { WriteAction } from '../store/topics.js'
 import { type Constrained, type Constraint, holds, ValueText } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import { typeOfItem, valueOfItem } from '../topics/topic.js'

@@ -1,7 +1,7 @@
 /** POST /topics/set, /add and /addAndSet: one operation on one topic. */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
-import type { WriteAction, WriteOperation } from '../store/store.js'
+import type { WriteAction, WriteOperation } from '../store/topics.js'
 import { parseAdd, parseAddAndSet, parseSet } from './bodies/parse.js'
 import { type ApiContext, refuse } from './context.js'
 import { answerOperation, kindProblem } from './operations.js'

@@ -4,7 +4,7 @@
  */
 
 import type { Plan } from '../selectors/plan.js'
-import type { KeyRecord, Operation } from '../store/store.js'
+import type { KeyRecord, Operation } from '../store/api-keys.js'
 import { isWithin, type Path } from '../topics/path.js'
 import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../topics/range.js'
 import type { KeyCount } from './key-counts.js'

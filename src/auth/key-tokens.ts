@@ -2,7 +2,7 @@
  * The tokens of all API keys, by their hashes, and until when each is accepted: a key may have an end, and so has the
  * token that a rotation replaced. Pure: the caller has the clock.
  */
-import type { KeyRecord } from '../store/store.js'
+import type { KeyRecord } from '../store/api-keys.js'
 
 /** A token, and the key that it belongs to. */
 interface KeyToken {

@@ -8,7 +8,9 @@
  * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type KeyRecord, StoreError, type TopicStore } from '../store/store.js'
+import type { KeyReader, KeyRecord, KeyUses } from '../store/api-keys.js'
+import { StoreError } from '../store/errors.js'
+import type { Availability } from '../store/lifecycle.js'
 import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
 import { KeyCounts, type KeyRequests } from './key-counts.js'
@@ -30,6 +32,9 @@ const lastTouchMsMax = 1000
 
 /** Header values of known keys that are cached, in every spelling; beyond that, the cache is cleared. */
 const callersMax = 10_000
+
+/** What it needs of a store. */
+type KeyStore = KeyReader & Pick<KeyUses, 'touchKeys'> & Availability
 
 interface KeyRateLimit {
   /** Of all workers together. */
@@ -62,7 +67,7 @@ export class Keyring {
   #touchedMs = Date.now()
 
   private constructor(
-    private readonly store: TopicStore,
+    private readonly store: KeyStore,
     private readonly onFailure: (error: unknown) => void,
     private readonly sharers: number,
   ) {}
@@ -75,12 +80,7 @@ export class Keyring {
    * @param polls whether to poll the store: not all changes of keys come with a call of `reload`
    * @throws any error of the store except a StoreError: a remote store may be unavailable for a while
    */
-  static async open(
-    store: TopicStore,
-    onFailure: (error: unknown) => void,
-    sharers = 1,
-    polls = true,
-  ): Promise<Keyring> {
+  static async open(store: KeyStore, onFailure: (error: unknown) => void, sharers = 1, polls = true): Promise<Keyring> {
     const keyring = new Keyring(store, onFailure, sharers)
     await keyring.#refresh().catch(ignoreStoreError)
     if (polls) void keyring.#poll()

@@ -3,7 +3,9 @@
  * another, with a pause between two.
  */
 import { failureMembers, type Logger } from '../ops/log.js'
-import { StoreError, type TopicStore } from '../store/store.js'
+import type { DueRemover } from '../store/due-removals.js'
+import { StoreError } from '../store/errors.js'
+import type { Availability } from '../store/lifecycle.js'
 
 /** From the end of a sweep to the next: due topics are gone within 5 s, even after a slow sweep. */
 const pauseMs = 1000
@@ -16,7 +18,7 @@ export class ExpirySweeper {
   #timer: NodeJS.Timeout | undefined
 
   constructor(
-    private readonly store: TopicStore,
+    private readonly store: DueRemover & Availability,
     private readonly log: Logger,
   ) {}
 

@@ -2,11 +2,11 @@
  * Answers questions about API keys from the store: in a worker while the service runs, otherwise in a tool's process
  * that the command line starts.
  */
-import type { TopicStore } from '../store/store.js'
+import type { ApiKeyStore } from '../store/api-keys.js'
 import type { ListedKey, Question } from './messages.js'
 
 /** Whether the key was added, rotated or revoked, or the list of keys. @throws Error when the store cannot answer */
-export async function answerQuestion(store: TopicStore, question: Question): Promise<boolean | readonly ListedKey[]> {
+export async function answerQuestion(store: ApiKeyStore, question: Question): Promise<boolean | readonly ListedKey[]> {
   switch (question.about) {
     case 'addKey':
       return store.addKey(question.record)

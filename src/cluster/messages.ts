@@ -10,7 +10,7 @@
 import type { WorkerStats } from '../ops/metrics/worker-stats.js'
 import type { WriterStats } from '../ops/metrics/writer-stats.js'
 import type { Config } from '../settings/config.js'
-import type { KeyRecord, KeyRotation } from '../store/store.js'
+import type { KeyRecord, KeyRotation } from '../store/api-keys.js'
 
 /** From the primary to a child that may open the store. */
 export type ToChild =

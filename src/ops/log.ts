@@ -7,7 +7,7 @@
  */
 import { type Logger, pino } from 'pino'
 import { exitCodes } from '../base/exit-codes.js'
-import { StoreError } from '../store/store.js'
+import { StoreError } from '../store/errors.js'
 import { onTerminal, print } from './output.js'
 
 export type { Logger }

@@ -14,12 +14,12 @@ import type {
   BatchResult,
   Creation,
   RefusedOperation,
-  TopicStore,
+  TopicWriter,
   WriteAction,
   WriteOperation,
   WriteOutcome,
   WriteRefusal,
-} from './store.js'
+} from './topics.js'
 
 /** Whether a batch was refused. */
 export function isRefused(result: BatchResult): result is RefusedOperation {
@@ -27,10 +27,7 @@ export function isRefused(result: BatchResult): result is RefusedOperation {
 }
 
 /** Carries out one operation. */
-export async function writeOne(
-  store: Pick<TopicStore, 'write'>,
-  operation: WriteOperation,
-): Promise<WriteOutcome | WriteRefusal> {
+export async function writeOne(store: TopicWriter, operation: WriteOperation): Promise<WriteOutcome | WriteRefusal> {
   const result = await store.write([operation])
   return isRefused(result) ? result.refusal : (result[0] as WriteOutcome)
 }

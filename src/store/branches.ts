@@ -6,7 +6,7 @@ import type { Matcher, Plan } from '../selectors/plan.js'
 import { encodeKey } from '../topics/key.js'
 import { isWithin, type Path } from '../topics/path.js'
 import { keyAfter, keyAfterSubtree, rangesFrom } from '../topics/range.js'
-import type { BranchLimit } from './store.js'
+import type { BranchLimit } from './topics.js'
 
 /** The root of the branch that a path is in: its first `depth` segments; undefined if it has fewer. */
 export function branchOf(path: string, depth: number): string | undefined {

@@ -2,7 +2,7 @@
  * What a rotation makes of the record of an API key, for every engine alike. Pure: each engine reads the record, decides
  * and writes in one step, so that a key that is being revoked is not resurrected.
  */
-import type { KeyRecord, KeyRotation } from './store.js'
+import type { KeyRecord, KeyRotation } from './api-keys.js'
 
 /**
  * The record after the rotation: with the new token, and with the former one beside it until its end. A token that an

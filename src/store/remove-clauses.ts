@@ -4,7 +4,8 @@
  * from other due entries, so that a sweep does not visit them. This file ensures only that one pass over them runs at a
  * time. A clause that was not finished, for whatever reason, keeps waiting, and a later pass tries it again.
  */
-import { type Cancellation, Cancelled, type RefusedClause } from './store.js'
+import { type Cancellation, Cancelled } from './cancellation.js'
+import type { RefusedClause } from './due-removals.js'
 
 /**
  * The due time that the store gives a topic whose clause waits, in ms since the epoch: earlier than any policy can be

@@ -4,6 +4,7 @@
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { StoreCopier } from '../store/maintenance.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { BackupLine, BackupOptions, DirectoryId } from './tool-messages.js'
@@ -14,7 +15,7 @@ export function directoryId(directory: string): DirectoryId {
   return { device: String(dev), inode: String(ino) }
 }
 
-export const backupTool: Tool = async (store, options, io) => {
+export const backupTool: Tool<StoreCopier> = async (store, options, io) => {
   const { file, directory } = options as BackupOptions
   if (store.backup === undefined) throw new Error('this store has tools of its own for backups, such as pg_dump')
   if (!isSame(dirname(file), directory)) {

@@ -1,11 +1,12 @@
 /**
  * The tool behind `topicd check`: every broken invariant as a line, then a last line with the counts.
  */
+import type { StoreChecker } from '../store/maintenance.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { CheckLine } from './tool-messages.js'
 
-export const checkTool: Tool = async (store, _options, io) => {
+export const checkTool: Tool<StoreChecker> = async (store, _options, io) => {
   const report = createReport(io)
   let findings = 0
   const onFinding = (finding: string): void => {

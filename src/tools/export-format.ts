@@ -1,7 +1,7 @@
 /**
  * The lines of an export, which an import reads. Types only: export.ts writes them, import-line.ts reads them.
  */
-import type { Operation } from '../store/store.js'
+import type { Operation } from '../store/api-keys.js'
 import type { TopicType } from '../topics/topic.js'
 
 /** A topic's line, as export writes it; type and properties may be left out as in a request. */

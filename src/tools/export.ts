@@ -10,8 +10,10 @@
  */
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
-import type { WholeTopic } from '../store/store.js'
+import type { KeyReader } from '../store/api-keys.js'
+import type { StoreMonitor } from '../store/monitoring.js'
 import { waitForSlice } from '../store/time-slices.js'
+import type { TopicWalker, WholeTopic } from '../store/topics.js'
 import { everyTopic } from '../topics/range.js'
 import type { EndLine } from './export-format.js'
 import { createReport } from './progress.js'
@@ -21,7 +23,7 @@ import type { ExportOptions } from './tool-messages.js'
 /** Lines are sent in chunks of this size; larger ones are no faster. */
 const chunkBytes = 64 * 1024
 
-export const exportTool: Tool = async (store, options, io) => {
+export const exportTool: Tool<TopicWalker & KeyReader & StoreMonitor> = async (store, options, io) => {
   const { selector, withKeys } = options as ExportOptions
   const plan = planOf(selector)
   const report = createReport(io)

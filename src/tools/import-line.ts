@@ -6,7 +6,8 @@ import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveCla
 import { parseBody } from '../api/bodies/parse-body.js'
 import { isProblem } from '../api/problems.js'
 import { Planner } from '../selectors/planner.js'
-import type { Creation, KeyRecord } from '../store/store.js'
+import type { KeyRecord } from '../store/api-keys.js'
+import type { Creation } from '../store/topics.js'
 import { parsePath } from '../topics/path.js'
 import { endLineShape, keyLineShape, topicLineShape } from '../validators.js'
 

@@ -15,9 +15,10 @@
  */
 import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../settings/limits.js'
+import type { KeyChanger } from '../store/api-keys.js'
 import { writeOne } from '../store/batch.js'
-import type { TopicStore } from '../store/store.js'
 import { waitForSlice } from '../store/time-slices.js'
+import type { TopicReader, TopicWalker, TopicWriter } from '../store/topics.js'
 import { compatible } from '../topics/properties.js'
 import { mergeRanges, topicRange } from '../topics/range.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
@@ -28,6 +29,9 @@ import type { Tool } from './tool.js'
 import type { Imported, ImportedLine, ImportOptions } from './tool-messages.js'
 
 type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
+
+/** What it needs of a store. */
+type ImportStore = TopicReader & TopicWalker & TopicWriter & Pick<KeyChanger, 'restoreKey'>
 
 /** A parsed line and where it is. */
 interface NumberedLine {
@@ -52,7 +56,7 @@ class LineFailed extends Error {
   }
 }
 
-export const importTool: Tool = async (store, options, io) => {
+export const importTool: Tool<ImportStore> = async (store, options, io) => {
   const { fromLine, withKeys, allowUnfinished = false } = options as ImportOptions
   const report = createReport(io)
   const counts: Counts = { topics: 0, created: 0, keys: 0, keysLeftOut: 0 }
@@ -127,7 +131,7 @@ class Batch {
   #bytes = 0
 
   constructor(
-    private readonly store: TopicStore,
+    private readonly store: ImportStore,
     private readonly counts: Counts,
   ) {}
 
@@ -227,7 +231,10 @@ function otherProperties(path: string): string {
 }
 
 /** Stores a topic; resolves to whether it is new. */
-async function writeTopic(store: TopicStore, { valueText, ...creation }: ImportedTopic): Promise<boolean> {
+async function writeTopic(
+  store: TopicReader & TopicWriter,
+  { valueText, ...creation }: ImportedTopic,
+): Promise<boolean> {
   const { path, type } = creation
   const kind = valueText === undefined ? 'add' : 'addAndSet'
   const outcome = await writeOne(store, { ...creation, kind, valueText })

@@ -1,7 +1,7 @@
 /**
  * The progress of a tool: one line every `reportMs` at most, so that reporting costs next to nothing.
  */
-import { Cancelled } from '../store/store.js'
+import { Cancelled } from '../store/cancellation.js'
 import type { ToolIo } from './tool.js'
 import type { ProgressLine } from './tool-messages.js'
 

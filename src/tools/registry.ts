@@ -8,7 +8,7 @@ import { exportTool } from './export.js'
 import { importTool } from './import.js'
 import type { Tool } from './tool.js'
 
-const tools: ReadonlyMap<string, Tool> = new Map([
+const tools: ReadonlyMap<string, Tool> = new Map<string, Tool>([
   ['backup', backupTool],
   ['check', checkTool],
   ['export', exportTool],

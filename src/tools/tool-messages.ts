@@ -2,7 +2,7 @@
  * The options of the tools, and the lines that they send. Types only, so that the command line can use them without
  * loading the tools.
  */
-import type { BackupDone } from '../store/store.js'
+import type { BackupDone } from '../store/maintenance.js'
 
 export interface BackupOptions {
   /** The file to write: an absolute path that does not exist yet. */

@@ -17,5 +17,5 @@ export interface ToolIo {
   readonly diskFreeBytesMin: number
 }
 
-/** Does the work. Rejects with an Error whose message is for the user. */
-export type Tool = (store: TopicStore, options: unknown, io: ToolIo) => Promise<void>
+/** Does the work with what it needs of a store. Rejects with an Error whose message is for the user. */
+export type Tool<Needed = TopicStore> = (store: Needed, options: unknown, io: ToolIo) => Promise<void>

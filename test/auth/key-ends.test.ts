@@ -5,7 +5,8 @@ import { Keyring } from '../../dist/auth/keyring.js'
 import { hashToken } from '../../dist/auth/token.js'
 import { KeyLabels } from '../../dist/ops/metrics/key-labels.js'
 import { keyNamesCountedMax } from '../../dist/settings/limits.js'
-import type { KeyRecord, TopicStore } from '../../dist/store/store.js'
+import type { KeyRecord } from '../../dist/store/api-keys.js'
+import type { TopicStore } from '../../dist/store/store.js'
 import { present } from '../support/elements.js'
 
 const startMs = Date.parse('2030-01-01T00:00:00Z')

@@ -1,8 +1,8 @@
 /** The batcher: what is gathered into one statement, in which order statements are sent, and what is rejected. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
+import { StoreError } from '../../dist/store/errors.js'
 import { Batcher, type Request } from '../../dist/store/postgres/connection/batcher.js'
-import { StoreError } from '../../dist/store/store.js'
 import { at, only } from '../support/elements.js'
 
 interface NamedRequest extends Request {

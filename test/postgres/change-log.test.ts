@@ -4,7 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import { openStore } from '../../dist/store/open.js'
-import type { TopicStore, WriteOperation } from '../../dist/store/store.js'
+import type { TopicStore } from '../../dist/store/store.js'
+import type { WriteOperation } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { only } from '../support/elements.js'
 import { type LoggedChange, readLog } from '../support/stores/change-log.js'

@@ -3,9 +3,9 @@
  * reads that wait when it begins.
  */
 import t from 'tap'
+import { StoreError } from '../../dist/store/errors.js'
 import { createFencedRead } from '../../dist/store/postgres/connection/fence.js'
 import type { Statement } from '../../dist/store/postgres/sql/statement.js'
-import { StoreError } from '../../dist/store/store.js'
 
 const statement: Statement<{ value: string }> = { name: 'any', text: '' }
 

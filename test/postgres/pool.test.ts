@@ -4,10 +4,10 @@
  */
 
 import t from 'tap'
+import { StoreError } from '../../dist/store/errors.js'
 import { type Engine, NoSlot } from '../../dist/store/postgres/connection/engine.js'
 import { Pool } from '../../dist/store/postgres/connection/pool.js'
 import type { Session } from '../../dist/store/postgres/connection/session.js'
-import { StoreError } from '../../dist/store/store.js'
 import { at } from '../support/elements.js'
 
 class SimulatedSession {

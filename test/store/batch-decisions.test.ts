@@ -1,7 +1,7 @@
 /** Decisions of requests one after the other, where one of them fails: its own operations leave no trace. */
 import t from 'tap'
 import { BatchDecisions, isRefused } from '../../dist/store/batch.js'
-import type { WriteAction } from '../../dist/store/store.js'
+import type { WriteAction } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 
 const unreadable = new Error('the topic cannot be read')

@@ -5,8 +5,11 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { KeyRecord } from '../../dist/store/api-keys.js'
+import { Cancelled } from '../../dist/store/cancellation.js'
+import type { Finding } from '../../dist/store/maintenance.js'
 import { openStore } from '../../dist/store/open.js'
-import { Cancelled, type Finding, type KeyRecord, type TopicStore } from '../../dist/store/store.js'
+import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { numberRecord } from '../../dist/store/lmdb/environment/number-record.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
-import type { Finding } from '../../dist/store/store.js'
+import type { Finding } from '../../dist/store/maintenance.js'
 import { Clocks } from '../support/clocks.js'
 import { creation, single } from '../support/stores/store.js'
 

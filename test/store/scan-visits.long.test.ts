@@ -8,7 +8,7 @@ import { openEnvironment } from '../../dist/store/lmdb/environment/environment.j
 import { Listings } from '../../dist/store/lmdb/read/listings.js'
 import { createSnapshots } from '../../dist/store/lmdb/read/read-freshness.js'
 import { Scans } from '../../dist/store/lmdb/read/sliced-scans.js'
-import type { BranchLimit } from '../../dist/store/store.js'
+import type { BranchLimit } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { load, makeDirectory, openStore, planned, readItems, waiting, watched } from '../support/stores/store.js'
 

@@ -1,11 +1,11 @@
 /** Receipts: what is kept of the outcomes of requests, until the client has them, and found again by the next writer. */
 import t, { type Test } from 'tap'
+import { StoreError } from '../../dist/store/errors.js'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { ByteReader } from '../../dist/store/lmdb/write/bytes.js'
 import { frameHeadBytes } from '../../dist/store/lmdb/write/frames.js'
 import { Receipt, Receipts } from '../../dist/store/lmdb/write/receipts.js'
 import { readOutcome } from '../../dist/store/lmdb/write/wire.js'
-import { StoreError } from '../../dist/store/store.js'
 
 /** The outcomes in a record, or in a frame without its head: their numbers, and what they are. */
 function outcomesIn(record: Buffer): (readonly [number, unknown])[] {

@@ -3,6 +3,8 @@
  * too (SEED=… replays them).
  */
 import t, { type Test } from 'tap'
+import type { KeyRecord } from '../../dist/store/api-keys.js'
+import { StoreError } from '../../dist/store/errors.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
 import { bytesOf, Slabs } from '../../dist/store/lmdb/write/slab.js'
 import { type Prepared, prepare } from '../../dist/store/lmdb/write/topic-changes.js'
@@ -15,14 +17,7 @@ import {
   writeOperations,
   writeOutcome,
 } from '../../dist/store/lmdb/write/wire.js'
-import {
-  type BatchResult,
-  type KeyRecord,
-  StoreError,
-  type WriteOperation,
-  type WriteOutcome,
-  type WriteRefusal,
-} from '../../dist/store/store.js'
+import type { BatchResult, WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'

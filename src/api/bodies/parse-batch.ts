@@ -4,7 +4,7 @@
  */
 
 import { valueLevelsMax } from '../../settings/limits.js'
-import type { WriteOperation } from '../../store/store.js'
+import type { WriteOperation } from '../../store/topics.js'
 import { batchShape, operationShapes } from '../../validators.js'
 import { isProblem, type Problem, problem } from '../problems.js'
 import { BodyObject } from './body-object.js'

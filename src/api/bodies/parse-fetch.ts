@@ -3,7 +3,7 @@
  * asks for, or for items in another form (`ItemForm`) or of limited branches.
  */
 import type { Plan } from '../../selectors/plan.js'
-import type { BranchLimit, ItemForm } from '../../store/store.js'
+import type { BranchLimit, ItemForm } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { fetchShape } from '../../validators.js'

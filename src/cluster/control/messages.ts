@@ -2,7 +2,7 @@
  * The messages on the control socket, in both directions: types only. protocol.ts reads and writes their lines;
  * validators.ts checks what arrives by these types.
  */
-import type { Operation } from '../../store/store.js'
+import type { Operation } from '../../store/api-keys.js'
 import type { BackupOptions, ExportOptions, ImportOptions } from '../../tools/tool-messages.js'
 import type { ListedKey, Question } from '../messages.js'
 

@@ -4,7 +4,7 @@
  * a worker.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KeyRecord } from '../../store/store.js'
+import type { KeyRecord } from '../../store/api-keys.js'
 import type { ListedKey, Question } from '../messages.js'
 import { MalformedRequest } from './protocol.js'
 

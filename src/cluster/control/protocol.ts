@@ -12,7 +12,7 @@
  * connection.
  */
 import { isAbsolute } from 'node:path'
-import type { KeyRecord } from '../../store/store.js'
+import type { KeyRecord } from '../../store/api-keys.js'
 import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
 import { type Path, parsePath } from '../../topics/path.js'

@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { toolUnreadMsMax } from '../../settings/limits.js'
-import { Cancelled } from '../../store/store.js'
+import { Cancelled } from '../../store/cancellation.js'
 import { endLine, errorLine, readyLine } from '../control/protocol.js'
 
 export class ToolConnection {

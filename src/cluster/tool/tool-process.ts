@@ -13,6 +13,7 @@ import { Socket } from 'node:net'
 import { exitCodes } from '../../base/exit-codes.js'
 import { version } from '../../base/version.js'
 import { createLog, logCrashes } from '../../ops/log.js'
+import type { ApiKeyStore } from '../../store/api-keys.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
 import { toolOf } from '../../tools/registry.js'
@@ -31,7 +32,7 @@ import { fulfilledWithin, ToolConnection } from './tool-connection.js'
 const stopMsMax = 300
 
 /** Answers a question about API keys while no service runs. */
-const answerTool: Tool = async (store, question, { emit }) => {
+const answerTool: Tool<ApiKeyStore> = async (store, question, { emit }) => {
   await emit(answerLine(await answerQuestion(store, question as Question)))
 }
 

@@ -4,7 +4,7 @@
  */
 import type { HistogramStats } from '../../base/histogram.js'
 import { keyNamesCountedMax } from '../../settings/limits.js'
-import type { StoreStats } from '../../store/store.js'
+import type { StoreStats } from '../../store/monitoring.js'
 import type { KeyLabels } from './key-labels.js'
 import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
 import type { WorkerStats } from './worker-stats.js'

@@ -8,7 +8,8 @@ import type { Keyring } from '../../auth/keyring.js'
 import type { HistogramStats } from '../../base/histogram.js'
 import { connectionsAllowed, descriptorsMax } from '../../http/connections.js'
 import type { HttpServer } from '../../http/server.js'
-import { StoreError, type StoreStats, type TopicStore } from '../../store/store.js'
+import { StoreError } from '../../store/errors.js'
+import type { StoreMonitor, StoreStats } from '../../store/monitoring.js'
 import { logLinesDropped } from '../log.js'
 import type { LoopDelay } from '../loop-delay.js'
 import type { RequestCounter, RequestStats } from './request-stats.js'
@@ -53,7 +54,7 @@ export interface CommitCounts {
 }
 
 /** Undefined where another process commits. */
-export function readCommits({ commits }: TopicStore): CommitCounts | undefined {
+export function readCommits({ commits }: StoreMonitor): CommitCounts | undefined {
   if (commits === undefined) return undefined
   const { writes, failed, inFlight, seconds, batches } = commits
   return { writes, failed, inFlight, seconds: seconds.read(), batches: batches.read() }
@@ -61,7 +62,7 @@ export function readCommits({ commits }: TopicStore): CommitCounts | undefined {
 
 /** The parts of a worker whose statistics are read. */
 interface StatsSources {
-  readonly store: TopicStore
+  readonly store: StoreMonitor
   readonly server: HttpServer
   readonly counter: RequestCounter
   readonly keyring: Pick<Keyring, 'requests'>
@@ -94,7 +95,7 @@ export async function readWorkerStats(
 }
 
 /** Undefined while the store is unavailable; the other statistics are still sent. */
-async function readStored(store: TopicStore): Promise<StoreStats | undefined> {
+async function readStored(store: StoreMonitor): Promise<StoreStats | undefined> {
   try {
     return await store.stats()
   } catch (error) {

@@ -1,20 +1,15 @@
 /** API keys as records: name → JSON. Reading them; what a change does is in write/small-changes.ts. */
-import type { TopicStore } from '../store.js'
+import type { ApiKeyStore } from '../api-keys.js'
 import type { Environment } from './environment/environment.js'
 import type { Snapshots } from './read/read-freshness.js'
 import { keyRecordOf, keysRevisionName } from './write/small-changes.js'
 import type { Writing } from './write/writes.js'
 
-type KeyRecords = Pick<
-  TopicStore,
-  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'rotateKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
->
-
 export function createKeyRecords(
   { keys, keyUses, meta }: Environment,
   snapshots: Snapshots,
   writing: Pick<Writing, 'change'>,
-): KeyRecords {
+): ApiKeyStore {
   return {
     readKeys: () => snapshots.alone(() => [...keys.getRange({})].map(({ value }) => keyRecordOf(value))),
     keysRevision: () => snapshots.alone(() => meta.get(keysRevisionName)?.readDoubleBE() ?? 0),

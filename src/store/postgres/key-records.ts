@@ -3,16 +3,12 @@
  * small read whether the keys that it holds are current.
  */
 import { conflictsMax } from '../../settings/limits.js'
+import type { ApiKeyStore, KeyRecord } from '../api-keys.js'
+import { StoreError } from '../errors.js'
 import { rotated } from '../key-rotation.js'
-import { type KeyRecord, StoreError, type TopicStore } from '../store.js'
 import type { Connections } from './connection/connections.js'
 import { plainArray, textArray } from './sql/arrays.js'
 import { inTime, type Statement } from './sql/statement.js'
-
-type KeyRecords = Pick<
-  TopicStore,
-  'readKeys' | 'keysRevision' | 'addKey' | 'restoreKey' | 'rotateKey' | 'revokeKey' | 'keyUses' | 'touchKeys'
->
 
 const readRecords: Statement<{ record: string }> = {
   name: 'read_keys_records',
@@ -76,7 +72,7 @@ const touchRecords: Statement<never> = {
     where k.name = v.name and (k.used is null or k.used < v.used) and ${inTime(3)}`,
 }
 
-export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'write'>): KeyRecords {
+export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'write'>): ApiKeyStore {
   return {
     readKeys: async () => (await read(readRecords, [])).map(({ record }) => JSON.parse(record) as KeyRecord),
     async keysRevision() {

@@ -7,7 +7,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { changesKeptDefault } from '../../settings/limits.js'
-import { StoreError, type TopicStore } from '../store.js'
+import { StoreError } from '../errors.js'
+import type { TopicStore } from '../store.js'
 import { check } from './check.js'
 import { explained } from './connection/advice.js'
 import { Connections, type Transact, type Write, type WriteLogged } from './connection/connections.js'

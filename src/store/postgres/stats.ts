@@ -2,7 +2,8 @@
  * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is
  * away, the last result is returned.
  */
-import { StoreError, type StoreStats } from '../store.js'
+import { StoreError } from '../errors.js'
+import type { StoreStats } from '../monitoring.js'
 import type { Execute, Statement } from './sql/statement.js'
 
 /** How long a result is reused, in ms: the engine updates these estimates about once a second. */

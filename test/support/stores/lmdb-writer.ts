@@ -10,7 +10,8 @@ import type { Test } from 'tap'
 import { connectToWriter, listenForWorkers } from '../../../dist/cluster/control/writer-socket.js'
 import { type LmdbOptions, type LmdbWriter, openLmdbStore, openLmdbWriter } from '../../../dist/store/lmdb/open.js'
 import { WriterLink } from '../../../dist/store/lmdb/write/link.js'
-import type { Finding, TopicStore } from '../../../dist/store/store.js'
+import type { Finding } from '../../../dist/store/maintenance.js'
+import type { TopicStore } from '../../../dist/store/store.js'
 
 /** A writer that runs. */
 interface Running {

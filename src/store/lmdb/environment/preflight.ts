@@ -25,7 +25,7 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StoreUnusable } from '../../store.js'
+import { StoreUnusable } from '../../errors.js'
 import {
   freeRuns,
   type Meta,

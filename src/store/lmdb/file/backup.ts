@@ -8,7 +8,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { BackupDone, Finding } from '../../store.js'
+import type { BackupDone, Finding } from '../../maintenance.js'
 import { type Environment, forgetStoreId, openEnvironment } from '../environment/environment.js'
 import { dataFile, flush } from '../environment/files.js'
 import { check } from './check.js'

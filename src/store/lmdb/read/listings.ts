@@ -3,13 +3,17 @@
  * type are those of its items, the keys of both those of the specifications; what an item shows beside its stored form
  * is read from there, topic by topic. Every page is a scan of keys (sliced-scans.ts).
  */
+
+import type { Awaitable } from '../../../base/awaitable.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { keyAfter, rangesFrom } from '../../../topics/range.js'
 import { bareItem, headBytes, propertiesMember, type TopicType } from '../../../topics/topic.js'
 import { versionMembers } from '../../../topics/version.js'
 import { limitBranches } from '../../branches.js'
-import type { Absent, Awaitable, Cancellation, ItemForm, ListingQuery, Page, TopicStore } from '../../store.js'
+import type { Cancellation } from '../../cancellation.js'
+import type { TopicStore } from '../../store.js'
+import type { Absent, ItemForm, ListingQuery, Page } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
 import { versionOfLastRead } from '../environment/versions.js'
 import type { ScanSource } from './match-scan.js'

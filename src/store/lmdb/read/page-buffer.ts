@@ -2,7 +2,7 @@
  * The buffer in which a page is built: stored items, copied unchanged, with commas between them. It is reused for the
  * next page. It is filled by page-scan.ts and match-scan.ts.
  */
-import { type Page, pageHeadroom } from '../../store.js'
+import { type Page, pageHeadroom } from '../../topics.js'
 
 export interface PageBuffer {
   /** Starts an empty page. */

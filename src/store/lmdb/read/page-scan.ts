@@ -11,7 +11,7 @@ import { strict as assert } from 'node:assert'
 import type { Database } from 'lmdb'
 import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { Page, PageQuery } from '../../store.js'
+import type { Page, PageQuery } from '../../topics.js'
 import { type Environment, type StoredKey, writeStoredKey } from '../environment/environment.js'
 import { createPageBuffer } from './page-buffer.js'
 

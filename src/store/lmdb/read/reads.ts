@@ -2,11 +2,14 @@
  * Fetching: one topic, or a page of a plan. A page of a plan without a matcher, and of few ranges, is one range scan
  * (page-scan.ts). Any other page is a scan of keys (sliced-scans.ts). Items in other forms are read by listings.ts.
  */
+
+import type { Awaitable } from '../../../base/awaitable.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { Absent, Awaitable, Cancellation, Page, PageQuery } from '../../store.js'
+import type { Cancellation } from '../../cancellation.js'
+import type { Absent, Page, PageQuery } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
 import type { PageScan } from './page-scan.js'
 import type { Snapshots } from './read-freshness.js'

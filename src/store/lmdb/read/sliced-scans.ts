@@ -3,10 +3,12 @@
  * other requests get their turns. All that unfinished scans of this process have found stays within one bound.
  */
 
+import type { Awaitable } from '../../../base/awaitable.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { scanBytesWaitingMax } from '../../../settings/limits.js'
-import { type Awaitable, type Cancellation, Cancelled, type Page, type PageQuery } from '../../store.js'
+import { type Cancellation, Cancelled } from '../../cancellation.js'
 import { tryFirstSlice, waitForSlice } from '../../time-slices.js'
+import type { Page, PageQuery } from '../../topics.js'
 import { MatchScan, type ScanSource } from './match-scan.js'
 import { createPageBuffer, type PageBuffer } from './page-buffer.js'
 import type { Snapshots } from './read-freshness.js'

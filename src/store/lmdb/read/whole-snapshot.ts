@@ -6,7 +6,7 @@
 import type { Transaction } from 'lmdb'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import { StoreUnusable } from '../../store.js'
+import { StoreUnusable } from '../../errors.js'
 import type { Environment } from '../environment/environment.js'
 
 /** Passed to lmdb's reads as their options. */

@@ -10,14 +10,15 @@ import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import { isRefused } from '../../batch.js'
-import { type Cancellation, Cancelled, type TopicStore } from '../../store.js'
+import { type Cancellation, Cancelled } from '../../cancellation.js'
 import { waitForSlice } from '../../time-slices.js'
+import type { TopicReader, TopicRemover } from '../../topics.js'
 import type { Environment, Tree } from '../environment/environment.js'
 import { walkKeys } from '../read/match-scan.js'
 import type { Snapshots } from '../read/read-freshness.js'
 import type { Writing } from '../write/writes.js'
 
-export class BulkRemoval implements Pick<TopicStore, 'removeMatches' | 'countMatches'> {
+export class BulkRemoval implements TopicRemover, Pick<TopicReader, 'countMatches'> {
   readonly #specifications: Tree
   readonly #items: Environment['items']
   #lastBatch: Promise<unknown> = Promise.resolve()

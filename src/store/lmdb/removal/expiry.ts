@@ -14,9 +14,11 @@
 
 import type { Clock } from '../../../base/clock.js'
 import { planSelector } from '../../../selectors/planner.js'
+import type { Cancellation } from '../../cancellation.js'
+import type { DueRemovals, RefusedClause } from '../../due-removals.js'
 import { type Clauses, clauseWaitsMs, createClauses } from '../../remove-clauses.js'
-import type { Cancellation, DueRemovals, RefusedClause, TopicStore } from '../../store.js'
 import { waitForSlice } from '../../time-slices.js'
+import type { TopicRemover } from '../../topics.js'
 import type { Environment, Table } from '../environment/environment.js'
 import type { Snapshots } from '../read/read-freshness.js'
 import type { Commits } from '../write/commits.js'
@@ -48,7 +50,7 @@ export class Expiry {
     environment: Environment,
     private readonly snapshots: Snapshots,
     private readonly commits: Commits,
-    private readonly removeMatches: TopicStore['removeMatches'],
+    private readonly removeMatches: TopicRemover['removeMatches'],
     private readonly now: Clock,
   ) {
     this.#meta = environment.meta

@@ -7,7 +7,7 @@ import { changesKeptDefault, pathBytesMax } from '../../../settings/limits.js'
 import { writeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { nextVersion } from '../../../topics/version.js'
-import { StoreUnusable } from '../../store.js'
+import { StoreUnusable } from '../../errors.js'
 import { keyLengthBytes, type LogTable, logKey, logPositionOf } from '../environment/change-record.js'
 
 /** Room for the keys of a commit of many small writes; it grows for others. */

@@ -12,7 +12,8 @@
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import { turnMs } from '../../../base/turn-clock.js'
 import { bytesInOneCommitMax, operationsInOneCommitMax } from '../../../settings/limits.js'
-import { batchBounds, type CommitStats, StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
+import { batchBounds, type CommitStats } from '../../monitoring.js'
 import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
 import type { TopicChanges } from './topic-changes.js'
 

@@ -9,7 +9,8 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { turnMs } from '../../../base/turn-clock.js'
 import { writerAnswerMsMax, writerClientGoneMs, writerSendsMax } from '../../../settings/limits.js'
-import { type BatchResult, StoreError, type TopicStore, type WriteOperation } from '../../store.js'
+import { StoreError } from '../../errors.js'
+import type { BatchResult, TopicWriter, WriteOperation } from '../../topics.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { readFrames } from './frames.js'
 import {
@@ -57,7 +58,7 @@ interface Pending {
   sends: number
 }
 
-export class WriterLink implements Pick<TopicStore, 'write'> {
+export class WriterLink implements TopicWriter {
   readonly #client = randomBytes(clientBytes).toString('hex')
   readonly #out = new ByteWriter()
   /** In the order of their numbers. */

@@ -5,7 +5,7 @@
  * A client is one end of a connection that outlives writers: a worker, or a tool. An outcome is kept until the client has
  * said that it has it; all outcomes of a client disappear some time after it has gone.
  */
-import type { BatchResult } from '../../store.js'
+import type { BatchResult } from '../../topics.js'
 import type { Table } from '../environment/environment.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { frameHeadBytes } from './frames.js'

@@ -3,8 +3,9 @@
  * and the time of the last backup. Every change of a key also increments the revision, so that a process can tell by one
  * small read whether the keys that it holds are current.
  */
+
+import type { KeyRecord } from '../../api-keys.js'
 import { rotated } from '../../key-rotation.js'
-import type { KeyRecord } from '../../store.js'
 import type { Environment } from '../environment/environment.js'
 import { numberRecord } from '../environment/number-record.js'
 import type { Task } from './commits.js'

@@ -10,16 +10,9 @@
  */
 import { removalOf } from '../../../topics/properties.js'
 import { itemBytesMax, type Properties, writeItem } from '../../../topics/topic.js'
-import {
-  type BatchResult,
-  type KeyRecord,
-  type KeyRotation,
-  StoreError,
-  type WriteAction,
-  type WriteOperation,
-  type WriteOutcome,
-  type WriteRefusal,
-} from '../../store.js'
+import type { KeyRecord, KeyRotation } from '../../api-keys.js'
+import { StoreError } from '../../errors.js'
+import type { BatchResult, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
 import type { ByteReader, ByteWriter } from './bytes.js'
 import { slabOf } from './slab.js'
 import type { Prepared } from './topic-changes.js'

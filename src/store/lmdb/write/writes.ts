@@ -1,6 +1,6 @@
 /** The write half of the engine, in the process that writes: transactions of lmdb, and what is done in them. */
 import type { Clock } from '../../../base/clock.js'
-import type { BatchResult, TopicStore } from '../../store.js'
+import type { BatchResult, TopicWriter } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
 import { ChangeLog } from './change-log.js'
 import { Commits, type Task } from './commits.js'
@@ -11,7 +11,7 @@ import { prepare, sizeOf, TopicChanges } from './topic-changes.js'
 import type { Request, SmallChange } from './wire.js'
 
 /** Whatever writes: this process, or the writer on its behalf. */
-export interface Writing extends Pick<TopicStore, 'write'> {
+export interface Writing extends TopicWriter {
   /** Makes a change. @returns whether it changed anything */
   change(change: SmallChange): Promise<boolean>
   /** Refuses further writes; resolves once all others are done. */

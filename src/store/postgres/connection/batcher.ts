@@ -6,7 +6,7 @@
  * A statement touches a key once. Requests for one key that one change satisfies are grouped in arrival order; others
  * wait for a later batch. What a batch does is given by `execute`; no SQL lives here.
  */
-import { StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
 
 /** A request about one key. */
 export interface Request {

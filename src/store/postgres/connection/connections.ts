@@ -14,7 +14,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { commitDeadlineMs } from '../../../settings/limits.js'
-import type { StoreError } from '../../store.js'
+import type { StoreError } from '../../errors.js'
 import type { LoggedStatement } from '../sql/logged-statement.js'
 import type { Execute, Parameter, Statement } from '../sql/statement.js'
 import { Engine } from './engine.js'

@@ -8,7 +8,7 @@
  * accept sessions.
  */
 import { addressesOf } from '../../../settings/address.js'
-import { StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
 import { explained } from './advice.js'
 import { Session, type SessionLimits, Standby, stateOf } from './session.js'
 

@@ -2,7 +2,7 @@
  * What a failed statement means: which SQLSTATEs prove that nothing was changed, and which StoreError a caller gets.
  * Whether a statement is tried again, or its session used again, is decided in connections.ts.
  */
-import { StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
 import { laneTakenState, lateState } from '../sql/statement.js'
 import { isPlainError, stateOf, Warned } from './session.js'
 

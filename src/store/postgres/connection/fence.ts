@@ -4,7 +4,7 @@
  * standby that was promoted acknowledges nothing to its predecessor. One commit serves all reads that wait for one when
  * it begins.
  */
-import { StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
 import { type Execute, inTime, type Statement } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 

@@ -9,7 +9,7 @@
  *   continue in the background.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
 import { type Engine, NoSlot } from './engine.js'
 import type { Session, SessionLimits } from './session.js'
 

@@ -2,7 +2,7 @@
  * The settings of the engine that topicd requires: what it acknowledges must be on disk, and it must be able to store
  * every text. An engine that does not know a setting cannot have a wrong value for it.
  */
-import { StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
 import type { Statement } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 

@@ -9,14 +9,9 @@ import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import { bareItem, propertiesMember, type TopicType } from '../../../topics/topic.js'
 import { versionMembers } from '../../../topics/version.js'
 import { limitBranches } from '../../branches.js'
-import {
-  type Cancellation,
-  Cancelled,
-  type ItemForm,
-  type ListingQuery,
-  type Page,
-  type TopicStore,
-} from '../../store.js'
+import { type Cancellation, Cancelled } from '../../cancellation.js'
+import type { TopicStore } from '../../store.js'
+import type { ItemForm, ListingQuery, Page } from '../../topics.js'
 import { bytesArray, bytesOf } from '../sql/arrays.js'
 import { typeNumbers, typeOfColumn } from '../sql/rows.js'
 import type { Execute, Parameter, Statement } from '../sql/statement.js'

@@ -1,7 +1,7 @@
 /**
  * A page of keys that a scan finds in batches: the items are read by their keys, as many as the page has room for.
  */
-import type { Page, PageQuery } from '../../store.js'
+import type { Page, PageQuery } from '../../topics.js'
 import { createPageItems } from './page-items.js'
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Assembles a page: items as text, with commas between them, up to the page's bounds. Nothing is read here.
  */
-import { type Page, type PageQuery, pageHeadroom } from '../../store.js'
+import { type Page, type PageQuery, pageHeadroom } from '../../topics.js'
 
 interface PageItems {
   /** Adds the next item; returns false and adds nothing when the page is full. */

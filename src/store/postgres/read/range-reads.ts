@@ -5,7 +5,7 @@
  */
 import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { PageQuery } from '../../store.js'
+import type { PageQuery } from '../../topics.js'
 import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
 import { bytesArray, plainArray } from '../sql/arrays.js'
 import { limitConcurrency } from '../sql/concurrency.js'

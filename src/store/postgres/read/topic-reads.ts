@@ -6,7 +6,7 @@
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { Absent } from '../../store.js'
+import type { Absent } from '../../topics.js'
 import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
 import { bytesArray, columnOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'

@@ -3,7 +3,7 @@
  * their rows mean is decided in writes.ts.
  */
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
-import { batchBounds, type CommitStats } from '../../store.js'
+import { batchBounds, type CommitStats } from '../../monitoring.js'
 import type { RequestGroup } from '../connection/batcher.js'
 import type { Connections } from '../connection/connections.js'
 import type { LoggedStatement } from '../sql/logged-statement.js'

@@ -8,7 +8,7 @@
  */
 import { lanesCount } from '../../../settings/limits.js'
 import { versionsPerMs } from '../../../topics/version.js'
-import { StoreError } from '../../store.js'
+import { StoreError } from '../../errors.js'
 import type { Connections } from '../connection/connections.js'
 import type { Lease } from '../connection/lease.js'
 import { type Execute, inTime, type Statement, startMs } from '../sql/statement.js'

@@ -16,15 +16,9 @@ import { conflictsMax } from '../../../settings/limits.js'
 import { encodeKey } from '../../../topics/key.js'
 import { compatible, retainsValue } from '../../../topics/properties.js'
 import { isRefusal } from '../../batch.js'
-import {
-  type BatchResult,
-  type Cancellation,
-  StoreError,
-  type TopicStore,
-  type WriteOperation,
-  type WriteOutcome,
-  type WriteRefusal,
-} from '../../store.js'
+import type { Cancellation } from '../../cancellation.js'
+import { StoreError } from '../../errors.js'
+import type { BatchResult, TopicRemover, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
 import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
 import { matchingKeys } from '../read/match-scan.js'
 import { bytesArray, columnOf, plainArray, textArray } from '../sql/arrays.js'
@@ -87,7 +81,7 @@ export function aloneOf(operations: readonly WriteOperation[]): WriteOperation |
   return operations.length === 1 && operation?.constraint === undefined ? operation : undefined
 }
 
-export class Writes implements Pick<TopicStore, 'removeMatches'> {
+export class Writes implements TopicRemover {
   readonly #sets: Batcher<SetRequest>
   readonly #adds: Batcher<AddRequest>
   readonly #addAndSets: Batcher<AddAndSetRequest>

@@ -1,0 +1,12 @@
+/** How the caller of a long operation ends it early, and how that operation says so. Nothing of a particular one. */
+
+/**
+ * Whether a long operation must stop, usually because its client has gone. The operation checks this before each step
+ * and stops with `Cancelled`.
+ */
+export interface Cancellation {
+  readonly cancelled: boolean
+}
+
+/** The client has gone, so the operation was not finished. */
+export class Cancelled extends Error {}

@@ -1,0 +1,28 @@
+/**
+ * Removal by policy: what one sweep does to the topics that are due. Who sweeps, and when, is decided by the caller.
+ */
+import type { Path } from '../topics/path.js'
+
+/** A remove clause that was due and has ended its policy, but removed nothing: its selector is refused today. */
+export interface RefusedClause {
+  readonly path: Path
+  /** What is wrong with the selector, as the end of a sentence. */
+  readonly problem: string
+}
+
+/** What a call of `removeDue` did. */
+export interface DueRemovals {
+  readonly removed: number
+  readonly refused: readonly RefusedClause[]
+  /** When the next one is due, in ms since the epoch: 0 while remove clauses wait, undefined when none is known. */
+  readonly nextMs: number | undefined
+}
+
+/** Executing the policies of topics. */
+export interface DueRemover {
+  /**
+   * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
+   * are due continue in the background, and a later call says what came of them.
+   */
+  removeDue(): Promise<DueRemovals>
+}

@@ -1,0 +1,40 @@
+/** Work on a whole store that an operator asks for: checking and copying it. Measuring it is in monitoring.ts. */
+
+/** A broken invariant, in one sentence that names the record. */
+export type Finding = string
+
+/** A backup that was made. */
+export interface BackupDone {
+  readonly records: number
+  readonly bytes: number
+  /** Why the time of the backup could not be stored, which does not affect the backup; undefined when it was. */
+  readonly unnoted?: string
+}
+
+/** Checking what is stored. */
+export interface StoreChecker {
+  /**
+   * Walks everything and reports each broken invariant; `onProgress` gets the number of records examined, and of all.
+   */
+  check(
+    report: (finding: Finding) => void,
+    onProgress?: (done: number, total: number) => void,
+  ): Promise<{ readonly records: number }>
+}
+
+/** Copying what is stored. */
+export interface StoreCopier {
+  /**
+   * A consistent copy of everything in a file that must not exist yet; the file gets its name only after the copy was
+   * checked. Absent if the engine has its own tools for this.
+   *
+   * @param freeBytesMin what must stay free on the file's disk
+   * @param onProgress may throw, which ends the backup; the engine may continue to copy until the process ends
+   * @throws Error with a message for a person; there is no file then
+   */
+  backup?(
+    file: string,
+    freeBytesMin: number,
+    onProgress: (step: string, done: number, total: number) => void,
+  ): Promise<BackupDone>
+}
