@@ -20,27 +20,19 @@ export function handleFetch(
   const request = operationProblem(access, 'fetch') ?? parseFetch(bytes, context.pageSizeMax)
   if (isProblem(request)) return refuse(request)
   if (request.path === undefined) {
-    const allowed = restrict(access, request.plan)
+    const plan = restrict(access, request.plan)
     if (request.isCount) {
-      return store.countMatches(allowed, request.type, cancellation).then((count) => ok(`{"count":${count}}`))
+      return store.countMatches(plan, request.type, cancellation).then((count) => ok(`{"count":${count}}`))
     }
-    const { after, size = pageSizeDefault } = request
-    const bytesMax = pageBytes(context)
-    if (request.form === undefined) {
-      const query = { plan: allowed, type: request.type, after, size, bytesMax }
-      return whenKnown(store.readPage(query, cancellation), wrapPage)
-    }
-    const { form, branches } = request
-    const query = { plan: allowed, form, branches, after, size, bytesMax }
-    return whenKnown(store.readListing(query, cancellation), wrapPage)
+    const { form, branches, after, size = pageSizeDefault } = request
+    const query = { plan, form, branches, after, size, bytesMax: pageBytes(context) }
+    return whenKnown(store.readPage(query, cancellation), wrapPage)
   }
-  const { path } = request
+  const { path, form } = request
   const refused = pathProblem(access, path)
   if (refused) return refuse(refused)
-  const type = request.form === undefined ? request.type : request.form.type
-  const found = request.form === undefined ? store.readTopic(path, request.type) : store.readTopicAs(path, request.form)
-  return whenKnown(found, (item) =>
-    typeof item === 'string' ? refuse(absentProblem(item, path, type)) : { status: 200, body: item },
+  return whenKnown(store.readTopic(path, form), (item) =>
+    typeof item === 'string' ? refuse(absentProblem(item, path, form.type)) : { status: 200, body: item },
   )
 }
 

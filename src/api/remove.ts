@@ -43,7 +43,7 @@ async function tryRemoval({ store }: ApiContext, { path, constraint: requested }
     requested?.kind === 'value' ? { kind: 'value', text: Buffer.from(requested.text) } : requested
   const versions = constraint?.kind === 'version'
   const form = { type: 'any', values: constraint !== undefined && !versions, properties: false, versions } as const
-  return whenKnown(store.readTopicAs(path, form), (item) => {
+  return whenKnown(store.readTopic(path, form), (item) => {
     const topic = typeof item === 'string' ? undefined : versions ? versioned(item) : constrained(item, path)
     if (constraint === undefined || holds(constraint, topic)) {
       return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))

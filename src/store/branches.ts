@@ -5,7 +5,7 @@
 import type { Matcher, Plan } from '../selectors/plan.js'
 import { encodeKey } from '../topics/key.js'
 import { isWithin, type Path } from '../topics/path.js'
-import { keyAfter, keyAfterSubtree, rangesFrom } from '../topics/range.js'
+import { keyAfter, keyAfterSubtree, rangesAfter, rangesFrom } from '../topics/range.js'
 import type { BranchLimit } from './topics.js'
 
 /** The root of the branch that a path is in: its first `depth` segments; undefined if it has fewer. */
@@ -59,7 +59,7 @@ function limited(matcher: Matcher | undefined, { depth, limit }: BranchLimit, af
 function withoutBranches({ ranges, matcher }: Plan, depth: number, after: Path | undefined): Plan {
   if (depth === 1) return { ranges: [], matcher }
   return {
-    ranges: after === undefined ? ranges : rangesFrom(ranges, keyAfter(encodeKey(after))),
+    ranges: rangesAfter(ranges, after),
     matcher(path) {
       if (branchOf(path, depth) === undefined) return matcher === undefined || matcher(path)
       return keyAfterSubtree(encodeKey(branchOf(path, depth - 1) as Path))

@@ -15,24 +15,24 @@ import type { Cancellation } from './cancellation.js'
 /** Nothing at the path, or a topic of the other type. */
 export type Absent = 'no_such_topic' | 'incompatible_type'
 
-/** A page to read: up to `size` matches of `plan`, of one type, that sort after `after`, in tree order. */
-export interface PageQuery {
-  readonly plan: Plan
-  readonly type: TopicType
-  readonly after: Path | undefined
-  /** The largest number of items, at least 1. */
-  readonly size: number
-  /** The page ends before the item that would make it larger than this, but it has at least one item. */
-  readonly bytesMax: number
-}
-
-/** Which topics a fetch returns and what it shows of them, where that is not simply the stored items of one type. */
+/** Which topics a read returns, and what it shows of them. */
 export interface ItemForm {
   readonly type: TopicType | 'any'
   readonly values: boolean
   readonly properties: boolean
   /** Whether items say the version of their topic, and when it was last updated. */
   readonly versions: boolean
+}
+
+/** The items of one type as they are stored, without anything else: engines have their fastest ways for these. */
+export const storedForms = {
+  json: { type: 'json', values: true, properties: false, versions: false },
+  string: { type: 'string', values: true, properties: false, versions: false },
+} as const satisfies Readonly<Record<TopicType, ItemForm>>
+
+/** Whether a form is one of `storedForms`, or like one. */
+export function isStoredForm(form: ItemForm): form is ItemForm & { readonly type: TopicType } {
+  return form.type !== 'any' && form.values && !form.properties && !form.versions
 }
 
 /**
@@ -45,10 +45,17 @@ export interface BranchLimit {
   readonly limit: number
 }
 
-/** A page of items in another form, or of limited branches. A branch's results up to `after` count towards its limit. */
-export interface ListingQuery extends Omit<PageQuery, 'type'> {
+/** A page to read: up to `size` matches of `plan`, in a form, that sort after `after`, in tree order. */
+export interface PageQuery {
+  readonly plan: Plan
   readonly form: ItemForm
+  /** A branch's results up to `after` count towards its limit. */
   readonly branches: BranchLimit | undefined
+  readonly after: Path | undefined
+  /** The largest number of items, at least 1. */
+  readonly size: number
+  /** The page ends before the item that would make it larger than this, but it has at least one item. */
+  readonly bytesMax: number
 }
 
 /**
@@ -69,13 +76,9 @@ export const pageHeadroom = 64
 /** Reading topics as clients see them. */
 export interface TopicReader {
   /** The topic's fetch result item, valid until this turn ends or the next store call; or why there is none. */
-  readTopic(path: Path, type: TopicType): Awaitable<Uint8Array | Absent>
+  readTopic(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
   /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
-  /** As `readTopic`, in a form. */
-  readTopicAs(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
-  /** As `readPage`, in a form and with a limit for each branch. */
-  readListing(query: ListingQuery, cancellation: Cancellation): Awaitable<Page>
   /**
    * How many topics of a type, or of both, match, counted in bounded steps: of both, as many as `removeMatches` would
    * remove.

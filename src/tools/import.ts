@@ -18,7 +18,7 @@ import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from
 import type { KeyChanger } from '../store/api-keys.js'
 import { writeOne } from '../store/batch.js'
 import { waitForSlice } from '../store/time-slices.js'
-import type { TopicReader, TopicWalker, TopicWriter } from '../store/topics.js'
+import { storedForms, type TopicReader, type TopicWalker, type TopicWriter } from '../store/topics.js'
 import { compatible } from '../topics/properties.js'
 import { mergeRanges, topicRange } from '../topics/range.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
@@ -179,7 +179,7 @@ class Batch {
     const withProperties = new Map<string, { readonly number: number; readonly line: ImportedTopic }>()
     for (let from = 0; from < topics.length && problems.length === 0; from += lookedUpTogetherMax) {
       const some = topics.slice(from, from + lookedUpTogetherMax)
-      const found = await Promise.all(some.map(({ line: { path, type } }) => this.store.readTopic(path, type)))
+      const found = await Promise.all(some.map(({ line }) => this.store.readTopic(line.path, storedForms[line.type])))
       for (const [i, topic] of some.entries()) {
         const { path, type, valueText, properties } = topic.line
         const present = found[i]
@@ -231,15 +231,12 @@ function otherProperties(path: string): string {
 }
 
 /** Stores a topic; resolves to whether it is new. */
-async function writeTopic(
-  store: TopicReader & TopicWriter,
-  { valueText, ...creation }: ImportedTopic,
-): Promise<boolean> {
+async function writeTopic(store: ImportStore, { valueText, ...creation }: ImportedTopic): Promise<boolean> {
   const { path, type } = creation
   const kind = valueText === undefined ? 'add' : 'addAndSet'
   const outcome = await writeOne(store, { ...creation, kind, valueText })
   if (outcome === 'present') {
-    const present = await store.readTopic(path, type)
+    const present = await store.readTopic(path, storedForms[type])
     if (typeof present === 'string') throw new WrongLine(absentProblem(present, path, type).message)
   }
   if (outcome === 'incompatible_type') throw new WrongLine(absentProblem(outcome, path, type).message)

@@ -99,6 +99,11 @@ export function rangesFrom(ranges: readonly KeyRange[], key: Buffer): KeyRange[]
   return intersectRanges(ranges, [{ start: key, end: everyTopic.end }])
 }
 
+/** The parts of sorted, disjoint ranges after the topic at `after`; all of them without one. */
+export function rangesAfter(ranges: readonly KeyRange[], after: Path | undefined): readonly KeyRange[] {
+  return after === undefined ? ranges : rangesFrom(ranges, keyAfter(encodeKey(after)))
+}
+
 function withByte(key: Buffer, byte: number): Buffer {
   const longer = Buffer.allocUnsafe(key.length + 1)
   key.copy(longer)

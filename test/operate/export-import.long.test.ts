@@ -8,6 +8,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { storedForms } from '../../dist/store/topics.js'
 import { importTool } from '../../dist/tools/import.js'
 import type { Path } from '../../dist/topics/path.js'
 import { first } from '../support/elements.js'
@@ -129,7 +130,11 @@ await t.test('a wrong line is named with the reason; lines before it are stored,
     const signal = new AbortController().signal
     const io = { emit: async () => {}, input: lines(), signal, diskFreeBytesMin: 0 }
     await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, io), { message: reason }, String(line))
-    t.equal(store.readTopic('later' as Path, 'json'), 'no_such_topic', `nothing after it was stored: ${String(line)}`)
+    t.equal(
+      store.readTopic('later' as Path, storedForms.json),
+      'no_such_topic',
+      `nothing after it was stored: ${String(line)}`,
+    )
   }
 })
 

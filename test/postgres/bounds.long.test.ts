@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
+import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { first } from '../support/elements.js'
 import { patchedProgram } from '../support/faults/patched.js'
@@ -101,7 +102,7 @@ await t.test('concurrent reads of big values are served about equally often', { 
   const answered = await Promise.all(
     Array.from({ length: 6 }, async (_, i) => {
       let count = 0
-      for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, 'json')
+      for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
       return count
     }),
   )
@@ -123,7 +124,7 @@ await t.test(
     ): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
       const plan = planSelector(`*${root}//`)
       if ('problem' in plan) throw new Error(plan.problem)
-      const query = { plan, type: 'json', after: undefined, size: 20, bytesMax } as const
+      const query = { plan, form: storedForms.json, branches: undefined, after: undefined, size: 20, bytesMax }
       const { buffer, start, end, hasMore } = await opened.readPage(query, { cancelled: false })
       return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
     }

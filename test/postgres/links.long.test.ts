@@ -6,6 +6,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
+import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { at, only } from '../support/elements.js'
@@ -183,7 +184,7 @@ async function startClause(t: Test) {
   await create('a/1')
   await create('policy', `when time after ${Date.now() - 1000} remove ">a/1"`)
   const isThere = async (path: string): Promise<boolean> =>
-    (await quick.readTopic(path as Path, 'json')) !== 'no_such_topic'
+    (await quick.readTopic(path as Path, storedForms.json)) !== 'no_such_topic'
   return { address, proxy, slow, quick, create, isThere }
 }
 

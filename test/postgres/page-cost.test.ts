@@ -4,10 +4,12 @@
  * read or write by path uses an index too. Costs are counted in blocks that the engine touches, or in entries that it
  * reads of its indexes, so the machine's speed does not matter.
  */
+
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
+import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { until } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
@@ -73,8 +75,11 @@ await t.test(
     ): Promise<void> {
       const plan = planSelector(selector)
       if ('problem' in plan) throw new Error(`${selector} ${plan.problem}`)
-      const query = { plan, type: 'json', size: 10, bytesMax: 2 ** 20, after: after as Path | undefined } as const
-      const { buffer, start, end } = await opened.readPage(query, { cancelled: false })
+      const query = { plan, form: storedForms.json, branches: undefined, size: 10, bytesMax: 2 ** 20 }
+      const { buffer, start, end } = await opened.readPage(
+        { ...query, after: after as Path | undefined },
+        { cancelled: false },
+      )
       const items = JSON.parse(`[${buffer.subarray(start, end).toString()}]`) as unknown[]
       if (items.length !== results) t.fail(`${selector}: ${items.length} results`)
     }
@@ -92,7 +97,7 @@ await t.test(
 
     const path = (run: number): Path => `json/00${1000 + 97 * run}` as Path
     const works: Readonly<Record<string, (opened: TopicStore, run: number) => Promise<unknown>>> = {
-      'a fetch by path': async (opened, run) => opened.readTopic(path(run), 'json'),
+      'a fetch by path': async (opened, run) => opened.readTopic(path(run), storedForms.json),
       'a set': (opened, run) => single.set(opened, path(run), 'json', Buffer.from('1')),
       'an addAndSet': (opened, run) =>
         single.addAndSet(
@@ -163,7 +168,7 @@ await t.test(
           const form = { type, values, properties: false, versions: false }
           let results = 0
           for (let after: Path | undefined; ; ) {
-            const page = await opened.readListing({ ...query, form, after }, { cancelled: false })
+            const page = await opened.readPage({ ...query, form, after }, { cancelled: false })
             const text = page.buffer.subarray(page.start, page.end).toString()
             const items = JSON.parse(`[${text}]`) as { path: Path }[]
             results += items.length

@@ -26,7 +26,7 @@ async function storedVersion(address: string, topic: string): Promise<bigint> {
 /** What a fetch says. */
 async function shownVersion(store: TopicStore, topic: string): Promise<number> {
   const form = { type: 'any', values: false, properties: false, versions: true } as const
-  const item = await store.readTopicAs(path(topic), form)
+  const item = await store.readTopic(path(topic), form)
   if (typeof item === 'string') throw new Error(`${topic}: ${item}`)
   return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
 }

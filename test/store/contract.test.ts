@@ -10,6 +10,7 @@ import { Cancelled } from '../../dist/store/cancellation.js'
 import type { Finding } from '../../dist/store/maintenance.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
+import { type PageQuery, storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
@@ -26,7 +27,7 @@ await eachStore(t, async (t, address) => {
 
   /** A topic's item as text, or why there is none. */
   async function read(path: string, type: TopicType = 'json'): Promise<string> {
-    const found = await store.readTopic(path as Path, type)
+    const found = await store.readTopic(path as Path, storedForms[type])
     return typeof found === 'string' ? found : Buffer.from(found).toString()
   }
 
@@ -37,13 +38,19 @@ await eachStore(t, async (t, address) => {
     readonly after?: string
   }
 
+  function pageQuery(
+    selector: string,
+    { type = 'json', size = 1000, bytesMax = 2 ** 30, after }: PageOptions,
+  ): PageQuery {
+    const form = storedForms[type]
+    return { plan: planned(selector), form, branches: undefined, after: after as Path | undefined, size, bytesMax }
+  }
+
   async function page(
     selector: string,
     options: PageOptions = {},
   ): Promise<{ readonly text: string; readonly hasMore: boolean }> {
-    const { type = 'json', size = 1000, bytesMax = 2 ** 30, after } = options
-    const query = { plan: planned(selector), type, size, bytesMax, after: after as Path | undefined }
-    const { buffer, start, end, hasMore } = await store.readPage(query, waiting)
+    const { buffer, start, end, hasMore } = await store.readPage(pageQuery(selector, options), waiting)
     return { text: buffer.subarray(start, end).toString(), hasMore }
   }
 
@@ -189,7 +196,7 @@ await eachStore(t, async (t, address) => {
 
   await t.test('a cancelled reader gets no page, and a cancelled bulk removal removes nothing', async (t) => {
     const gone = { cancelled: true }
-    const query = { plan: planned('*.*nothing.*'), type: 'json', size: 10, bytesMax: 1000, after: undefined } as const
+    const query = pageQuery('*.*nothing.*', { size: 10, bytesMax: 1000 })
     await Promise.all(Array.from({ length: 3000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
     const isCancelled = (reason: unknown): boolean => reason instanceof Cancelled
     const slow = watched(query.plan, () => spin(0.05))

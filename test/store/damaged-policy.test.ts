@@ -8,7 +8,7 @@ import { openEnvironment } from '../../dist/store/lmdb/environment/environment.j
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Finding } from '../../dist/store/maintenance.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import type { WriteOperation } from '../../dist/store/topics.js'
+import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { Clocks } from '../support/clocks.js'
 import { present } from '../support/elements.js'
@@ -41,7 +41,7 @@ t.test('a topic with a damaged policy fails its own requests alone', async (t) =
   const store = await openDamaged(t, clocks)
   const set = (path: Path): WriteOperation => ({ kind: 'set', path, type: 'json', valueText: Buffer.from('2') })
   const there = async (path: string): Promise<boolean> =>
-    typeof (await store.readTopic(path as Path, 'json')) !== 'string'
+    typeof (await store.readTopic(path as Path, storedForms.json)) !== 'string'
 
   const addNew: WriteOperation = { kind: 'addAndSet', ...creation('new'), valueText: value }
   const [failed, other] = await Promise.allSettled([

@@ -49,7 +49,7 @@ async function plant(store: TopicStore, random: Random): Promise<Map<string, Top
 /** The one that the store has chosen. */
 async function versionOf(store: TopicStore, path: string): Promise<number> {
   const form = { type: 'any', values: false, properties: false, versions: true } as const
-  const item = await store.readTopicAs(path as Path, form)
+  const item = await store.readTopic(path as Path, form)
   return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
 }
 
@@ -101,7 +101,7 @@ async function walk(store: TopicStore, { plan, members, items }: Walk, random: R
     const size = random.oneIn(4) ? 1 + random.below(200) : 1 + random.below(4)
     const bytesMax = random.oneIn(4) ? 1 + random.below(1000) : 2 ** 30
     const query = { plan, form: formOf(members), branches, after, size, bytesMax }
-    const { buffer, start, end, hasMore } = await store.readListing(query, waiting)
+    const { buffer, start, end, hasMore } = await store.readPage(query, waiting)
     const found = { text: buffer.subarray(start, end).toString(), hasMore }
     const wanted = expectedPage(left, size, bytesMax)
     if (found.text !== wanted.text || hasMore !== wanted.hasMore) return { found, wanted, after, size, bytesMax }
@@ -152,7 +152,7 @@ async function singleTopics(t: Test, store: TopicStore): Promise<void> {
   for (let i = 0; i < 200; i++) {
     const path = random.oneIn(10) ? randomPath(random) : random.pick([...topics.keys()])
     const { deep_branch_depth: _, deep_branch_limit: __, ...plain } = randomMembers(random)
-    const found = await store.readTopicAs(path as Path, formOf(plain))
+    const found = await store.readTopic(path as Path, formOf(plain))
     const topic = topics.get(path)
     const [item] = itemsOf(topics, (other) => other === path, plain)
     const wanted = item ?? (topic === undefined ? 'no_such_topic' : 'incompatible_type')

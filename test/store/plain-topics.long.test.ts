@@ -4,10 +4,12 @@
  * effect, so that all its writes take the general way: both must have the same outcomes and the same items. Values of
  * all sizes and several writes in flight are among them.
  */
+
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { itemInSlabBytesMax, slabBytes } from '../../dist/settings/limits.js'
 import type { TopicStore } from '../../dist/store/store.js'
+import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { type Random, seededRandom } from '../support/random.js'
@@ -46,8 +48,8 @@ function randomOperation(random: Random, path: Path, number: number): Operation 
 
 /** The item at a path, of either type, as text. */
 async function itemAt(store: TopicStore, path: Path): Promise<string> {
-  const found = await store.readTopic(path, 'json')
-  const item = found === 'incompatible_type' ? await store.readTopic(path, 'string') : found
+  const found = await store.readTopic(path, storedForms.json)
+  const item = found === 'incompatible_type' ? await store.readTopic(path, storedForms.string) : found
   return typeof item === 'string' ? item : Buffer.from(item).toString()
 }
 

@@ -57,6 +57,7 @@ t.test(
   async (t) => {
     const directory = join(t.testdir(), 'db')
     const open = `import { removalOf } from '${dist}/topics/properties.js'
+import { storedForms } from '${dist}/store/topics.js'
 const creation = (path, properties) => ({ path, type: 'json', properties, removal: removalOf(properties) })
 const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
 `
@@ -72,7 +73,7 @@ const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
     )
     const left = run(
       asleep,
-      `${open}await store.removeDue(); console.log(JSON.stringify(['due', 'kept'].filter((path) => typeof store.readTopic(path, 'json') !== 'string')))
+      `${open}await store.removeDue(); console.log(JSON.stringify(['due', 'kept'].filter((path) => typeof store.readTopic(path, storedForms.json) !== 'string')))
     await store.close()`,
     )
     t.strictSame(left, ['kept'])

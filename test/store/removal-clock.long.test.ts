@@ -2,11 +2,13 @@
  * Automatic removal with a simulated clock: topics are removed when they are due, to the millisecond, by the time that
  * has really passed even if the wall clock steps, across restarts of the machine, and at no cost while nothing is due.
  */
+
 import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
+import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { Clocks } from '../support/clocks.js'
 import { creation, single } from '../support/stores/store.js'
@@ -41,7 +43,7 @@ async function withStore(t: Test): Promise<Fixture> {
     store,
     add: (path, removal, more = {}) =>
       single.addAndSet(store, creation(path, 'json', { REMOVAL: removal, ...more }), value),
-    isThere: (path) => typeof store.readTopic(path as Path, 'json') !== 'string',
+    isThere: (path) => typeof store.readTopic(path as Path, storedForms.json) !== 'string',
     sweep,
   }
 }
@@ -241,7 +243,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   await first.close()
 
   const second = openLmdbStore(options)
-  t.equal(second.readTopic(target.path, 'json'), 'no_such_topic', 'the target was removed')
+  t.equal(second.readTopic(target.path, storedForms.json), 'no_such_topic', 'the target was removed')
   await single.addAndSet(second, target, value)
   const { removed, nextMs } = await second.removeDue()
   await second.close()

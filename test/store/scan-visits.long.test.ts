@@ -5,8 +5,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
-import { Listings } from '../../dist/store/lmdb/read/listings.js'
+import { PageScan } from '../../dist/store/lmdb/read/page-scan.js'
 import { createSnapshots } from '../../dist/store/lmdb/read/read-freshness.js'
+import { Reads } from '../../dist/store/lmdb/read/reads.js'
 import { Scans } from '../../dist/store/lmdb/read/sliced-scans.js'
 import type { BranchLimit } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -70,7 +71,7 @@ t.test('a listing of children looks at fewer than 4 keys per result, however man
   const environment = openEnvironment(directory)
   t.teardown(() => environment.root.close())
   const snapshots = createSnapshots(environment.freshen, () => 0)
-  const { readListing } = new Listings(environment, snapshots, new Scans(snapshots))
+  const { readPage } = new Reads(environment, snapshots, new PageScan(environment), new Scans(snapshots))
 
   let visits = 0
   for (const tree of [environment.items.json, environment.specifications]) {
@@ -93,7 +94,7 @@ t.test('a listing of children looks at fewer than 4 keys per result, however man
     visits = 0
     let results = 0
     for (let after: Path | undefined; ; ) {
-      const page = await readListing({ plan, form, branches, after, size, bytesMax: 2 ** 30 }, waiting)
+      const page = await readPage({ plan, form, branches, after, size, bytesMax: 2 ** 30 }, waiting)
       const items = JSON.parse(`[${page.buffer.subarray(page.start, page.end).toString()}]`) as { path: Path }[]
       results += items.length
       if (!page.hasMore) return [results, visits / results]

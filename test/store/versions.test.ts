@@ -141,7 +141,7 @@ await t.test('topics from before the conversion show its version, and a constrai
   await withStore(directory, async (store) => {
     const shown = async (topic: string, values: boolean): Promise<number> => {
       const form = { type: 'json', values, properties: true, versions: true } as const
-      const item = await store.readTopicAs(path(topic), form)
+      const item = await store.readTopic(path(topic), form)
       return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
     }
     const conversion = await shown('plain', true)

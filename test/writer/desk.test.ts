@@ -16,7 +16,7 @@ import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.j
 import { Receipts } from '../../dist/store/lmdb/write/receipts.js'
 import { protocolVersion, readOutcome, writeOperations } from '../../dist/store/lmdb/write/wire.js'
 import { createWriting } from '../../dist/store/lmdb/write/writes.js'
-import type { WriteOperation } from '../../dist/store/topics.js'
+import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { only } from '../support/elements.js'
 import { skippableTime } from '../support/skipped-time.js'
@@ -184,7 +184,7 @@ await t.test('a request that was taken is not taken again', async (t) => {
   await client.answers(2)
   client.socket.write(requests(2, removed('b')))
   await until(() => client.isClosed)
-  t.not(await host.store.readTopic('b' as Path, 'json'), 'no_such_topic')
+  t.not(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic')
 })
 
 await t.test('a client of another build is told the version, and disconnected', async (t) => {
@@ -283,7 +283,7 @@ await t.test(
     await host.drain()
     await host.start({})
     t.equal(await single.addAndSet(link, creation('c'), Buffer.from('2')), 'updated')
-    t.equal(await host.store.readTopic('new' as Path, 'json'), 'no_such_topic')
+    t.equal(await host.store.readTopic('new' as Path, storedForms.json), 'no_such_topic')
   },
 )
 

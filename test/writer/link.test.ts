@@ -12,7 +12,7 @@ import type { KeyRecord } from '../../dist/store/api-keys.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { WriterLink } from '../../dist/store/lmdb/write/link.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import type { BatchResult, WriteOperation } from '../../dist/store/topics.js'
+import { type BatchResult, storedForms, type WriteOperation } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
@@ -329,7 +329,7 @@ await t.test('a request that cannot be encoded fails alone', async (t) => {
       else t.type(outcome, TypeError)
     }
   }
-  t.equal(await host.store.readTopic('b' as Path, 'json'), 'no_such_topic')
+  t.equal(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic')
 })
 
 await t.test('a connection that cannot even be begun is begun again', async (t) => {

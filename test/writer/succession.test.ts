@@ -13,7 +13,7 @@ import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
 import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
 import { WriterLink } from '../../dist/store/lmdb/write/link.js'
 import { protocolVersion } from '../../dist/store/lmdb/write/wire.js'
-import type { BatchResult, WriteOperation } from '../../dist/store/topics.js'
+import { type BatchResult, storedForms, type WriteOperation } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type SkippedTime, skippableTime } from '../support/skipped-time.js'
@@ -103,7 +103,7 @@ for (const end of ['drain', 'die'] as const) {
       }
       for (const client of clients) await client.stop()
       for (const [i, name] of names.entries()) {
-        const value = await host.store.readTopic(`counter/${name}` as Path, 'json')
+        const value = await host.store.readTopic(`counter/${name}` as Path, storedForms.json)
         t.match(Buffer.from(value as Uint8Array).toString(), `"value":${(clients[i]?.count() ?? 0) - 1}}`)
       }
     },
@@ -349,7 +349,7 @@ await t.test('without a writer, requests are given up at the deadline, as not ca
   t.equal(link.waiting, 1, 'a later one still waits')
   const host = await WriterHost.open(t, directory)
   t.equal(await later, 'unsatisfied_constraint', 'and is carried out; the others are not')
-  t.equal(await host.store.readTopic('n' as Path, 'json'), 'no_such_topic')
+  t.equal(await host.store.readTopic('n' as Path, storedForms.json), 'no_such_topic')
   await link.close()
 })
 

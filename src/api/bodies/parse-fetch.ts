@@ -1,9 +1,6 @@
-/**
- * From the bytes of a fetch to one checked request: for the stored items of one type, which is what nearly every client
- * asks for, or for items in another form (`ItemForm`) or of limited branches.
- */
+/** From the bytes of a fetch to one checked request: for a topic, for a page, or for a count. */
 import type { Plan } from '../../selectors/plan.js'
-import type { BranchLimit, ItemForm } from '../../store/topics.js'
+import { type BranchLimit, type ItemForm, storedForms } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { fetchShape } from '../../validators.js'
@@ -13,10 +10,10 @@ import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter
 import { describe, integerProblem, parseBody } from './parse-body.js'
 import { readPlainFetch } from './plain-fetch.js'
 
-/** One topic, of a type or in a form. */
-type FetchOneRequest =
-  | { readonly path: Path; readonly type: TopicType; readonly form?: undefined }
-  | { readonly path: Path; readonly form: ItemForm }
+interface FetchOneRequest {
+  readonly path: Path
+  readonly form: ItemForm
+}
 
 /** How many topics of a type a selector matches. */
 interface CountRequest {
@@ -31,28 +28,18 @@ interface FetchPageRequest {
   readonly path?: undefined
   readonly isCount?: undefined
   readonly plan: Plan
+  readonly form: ItemForm
+  readonly branches: BranchLimit | undefined
   readonly after: Path | undefined
   /** Undefined for the default. */
   readonly size: number | undefined
-}
-
-/** The stored items of one type. */
-interface PlainPageRequest extends FetchPageRequest {
-  readonly type: TopicType
-  readonly form?: undefined
-}
-
-/** Items in another form, or of limited branches. */
-interface ListingRequest extends FetchPageRequest {
-  readonly form: ItemForm
-  readonly branches: BranchLimit | undefined
 }
 
 /** @param sizeMax the largest page that may be requested */
 export function parseFetch(
   bytes: Buffer,
   sizeMax: number,
-): FetchOneRequest | CountRequest | PlainPageRequest | ListingRequest | Problem {
+): FetchOneRequest | CountRequest | FetchPageRequest | Problem {
   const body = parseFetchBody(bytes, sizeMax)
   if (isProblem(body)) return body
   const { path, selector, type = 'json', size, after } = body
@@ -61,8 +48,7 @@ export function parseFetch(
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
     const checked = parsePathParameter('path', path)
-    if (isProblem(checked)) return checked
-    return isForm(form) ? { path: checked, form } : { path: checked, type: form }
+    return isProblem(checked) ? checked : { path: checked, form }
   }
   if (selector === undefined) return neitherProblem
   const plan = parseSelectorParameter(selector)
@@ -70,10 +56,7 @@ export function parseFetch(
   const start = after === undefined ? undefined : parsePathParameter('after', after)
   if (isProblem(start)) return start
   const branches = branchLimitOf(body)
-  if (isProblem(branches)) return branches
-  if (isForm(form)) return { plan, after: start, size, form, branches }
-  if (branches === undefined) return { plan, type: form, after: start, size }
-  return { plan, after: start, size, form: { type: form, values: true, properties: false, versions: false }, branches }
+  return isProblem(branches) ? branches : { plan, form, branches, after: start, size }
 }
 
 /** The members that a count does not have: it is of all matches, and shows none. */
@@ -104,14 +87,11 @@ const countOfOneProblem = problem('invalid_parameter', {
   allowed: 'a count of what a "selector" matches only',
 })
 
-/** The form of the items; their type alone where they are simply the stored ones. */
-function formOf(body: FetchBody, type: TopicType | 'any'): ItemForm | TopicType {
+function formOf(body: FetchBody, type: TopicType | 'any'): ItemForm {
   const { with_values: values = true, with_properties: properties = false, with_version: versions = false } = body
-  return type !== 'any' && values && !properties && !versions ? type : { type, values, properties, versions }
-}
-
-function isForm(form: ItemForm | TopicType): form is ItemForm {
-  return typeof form === 'object'
+  return type !== 'any' && values && !properties && !versions
+    ? storedForms[type]
+    : { type, values, properties, versions }
 }
 
 function branchLimitOf({

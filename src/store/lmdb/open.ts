@@ -19,7 +19,6 @@ import { backup } from './file/backup.js'
 import { check } from './file/check.js'
 import { clearDeadReaders } from './file/dead-readers.js'
 import { createKeyRecords } from './key-records.js'
-import { Listings } from './read/listings.js'
 import { PageScan } from './read/page-scan.js'
 import { createSnapshots, type Snapshots } from './read/read-freshness.js'
 import { Reads } from './read/reads.js'
@@ -170,9 +169,7 @@ function assemble(
 ): Omit<TopicStore, 'removeDue'> {
   const { root, specifications, meta } = environment
   const stopClearing = clearDeadReaders(root)
-  const scans = new Scans(snapshots)
-  const { readTopic, readPage } = new Reads(environment, snapshots, new PageScan(environment), scans)
-  const { readTopicAs, readListing } = new Listings(environment, snapshots, scans)
+  const { readTopic, readPage } = new Reads(environment, snapshots, new PageScan(environment), new Scans(snapshots))
   let copying = false
   const copy = async (to: string): Promise<void> => {
     copying = true
@@ -181,8 +178,6 @@ function assemble(
   return {
     readTopic,
     readPage,
-    readTopicAs,
-    readListing,
     write: writing.write,
     removeMatches,
     countMatches,

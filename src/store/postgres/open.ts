@@ -17,7 +17,6 @@ import { createFencedRead, requireFence } from './connection/fence.js'
 import { createLease } from './connection/lease.js'
 import { requireSettings } from './connection/server-settings.js'
 import { createKeyRecords } from './key-records.js'
-import { createListings } from './read/listings.js'
 import { countMatching } from './read/match-scan.js'
 import { createReads } from './read/reads.js'
 import { walk } from './read/walk.js'
@@ -164,7 +163,6 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean,
   const trimming = createLogTrimming({ read, write }, lease, changesKept)
   return {
     ...createReads(clientRead, clientScan),
-    ...createListings(clientScan),
     removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
     countMatches: (plan, type, cancellation) => countMatching(clientScan, plan, type, cancellation),
     write(operations) {

@@ -83,7 +83,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a page begins with the topic after which it should begin',
-    file: 'store/lmdb/read/reads.js',
+    file: 'topics/range.js',
     from: 'keyAfter(encodeKey(after))',
     to: 'encodeKey(after)',
     test: 'store/contract',

@@ -15,7 +15,7 @@ import { openLmdbStore } from '../../../dist/store/lmdb/open.js'
 import type { Finding } from '../../../dist/store/maintenance.js'
 import { openStore as openStoreAt } from '../../../dist/store/open.js'
 import type { TopicStore } from '../../../dist/store/store.js'
-import type { Creation, PageQuery } from '../../../dist/store/topics.js'
+import { type Creation, type PageQuery, storedForms } from '../../../dist/store/topics.js'
 import type { Path } from '../../../dist/topics/path.js'
 import { removalOf } from '../../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../../dist/topics/topic.js'
@@ -130,12 +130,14 @@ export function watched({ ranges, matcher }: Plan, see: (path: string) => void):
 /** Reads a page; returns its items, and whether there are more. */
 export async function readItems(
   store: Pick<TopicStore, 'readPage'>,
-  query: Pick<PageQuery, 'plan'> & { readonly after?: string } & Partial<Omit<PageQuery, 'after'>>,
+  query: Pick<PageQuery, 'plan'> & { readonly after?: string; readonly type?: TopicType } & Partial<
+      Pick<PageQuery, 'size' | 'bytesMax'>
+    >,
   cancellation = waiting,
 ): Promise<{ readonly items: readonly { path: string; type: string; value?: unknown }[]; readonly hasMore: boolean }> {
-  const { type = 'json', size = 1000, bytesMax = 2 ** 30 } = query
+  const { plan, after, type = 'json', size = 1000, bytesMax = 2 ** 30 } = query
   const page = await store.readPage(
-    { ...query, type, size, bytesMax, after: query.after as Path | undefined },
+    { plan, form: storedForms[type], branches: undefined, after: after as Path | undefined, size, bytesMax },
     cancellation,
   )
   const text = page.buffer.subarray(page.start, page.end).toString()

@@ -35,7 +35,7 @@ export class PageScan {
   }
 
   /** The page of the ranges, valid until the next call. */
-  page({ type, size, bytesMax }: PageQuery, ranges: readonly KeyRange[]): Page {
+  page({ size, bytesMax }: PageQuery, type: TopicType, ranges: readonly KeyRange[]): Page {
     const buffer = this.#buffer
     const tree = this.#trees[type]
     let count = 0

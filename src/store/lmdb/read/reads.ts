@@ -1,16 +1,17 @@
 /**
- * Fetching: one topic, or a page of a plan. A page of a plan without a matcher, and of few ranges, is one range scan
- * (page-scan.ts). Any other page is a scan of keys (sliced-scans.ts). Items in other forms are read by listings.ts.
+ * Fetching: one topic, or a page. The items of one type as they are stored have the fastest ways: a topic is one
+ * lookup, and a page of a plan without a matcher, and of few ranges, is one range scan (page-scan.ts). Any other page is
+ * a scan of keys (sliced-scans.ts), and items in another form are put together topic by topic (item-forms.ts).
  */
-
 import type { Awaitable } from '../../../base/awaitable.js'
-import { encodeKey } from '../../../topics/key.js'
+import type { Plan } from '../../../selectors/plan.js'
 import type { Path } from '../../../topics/path.js'
-import { keyAfter, rangesFrom } from '../../../topics/range.js'
-import type { TopicType } from '../../../topics/topic.js'
+import { rangesAfter } from '../../../topics/range.js'
+import { limitBranches } from '../../branches.js'
 import type { Cancellation } from '../../cancellation.js'
-import type { Absent, Page, PageQuery } from '../../topics.js'
+import { type Absent, type ItemForm, isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
+import { readInForm } from './item-forms.js'
 import type { PageScan } from './page-scan.js'
 import type { Snapshots } from './read-freshness.js'
 import type { Scans } from './sliced-scans.js'
@@ -20,17 +21,17 @@ import { readType } from './specification.js'
 const plainRangesMax = 64
 
 /** The bytes of an item that lmdb has returned: in a buffer that it uses again, and whose length it overwrites. */
-export function itemView(item: Buffer): Uint8Array {
+function itemView(item: Buffer): Uint8Array {
   return new Uint8Array(item.buffer, item.byteOffset, item.length)
 }
 
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
-export class Reads {
+export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
 
   constructor(
-    environment: Environment,
+    private readonly environment: Environment,
     private readonly snapshots: Snapshots,
     private readonly pageScan: PageScan,
     private readonly scans: Scans,
@@ -39,20 +40,36 @@ export class Reads {
     this.#specifications = environment.specifications
   }
 
-  readonly readTopic = (path: Path, type: TopicType): Uint8Array | Absent => {
+  readonly readTopic = (path: Path, form: ItemForm): Uint8Array | Absent => {
     this.snapshots.forRequest()
-    const item = this.#items[type].getBinaryFast(path)
-    if (item !== undefined) return itemView(item)
-    return readType(this.#specifications, path) === undefined ? 'no_such_topic' : 'incompatible_type'
+    if (isStoredForm(form)) {
+      const item = this.#items[form.type].getBinaryFast(path)
+      if (item !== undefined) return itemView(item)
+    }
+    const type = readType(this.#specifications, path)
+    if (type === undefined) return 'no_such_topic'
+    if (form.type !== 'any' && form.type !== type) return 'incompatible_type'
+    const item = readInForm(this.environment, path, form)
+    return item === undefined ? 'no_such_topic' : itemView(item)
   }
 
   readonly readPage = (query: PageQuery, cancellation: Cancellation): Awaitable<Page> => {
     this.snapshots.forRequest()
-    const { plan, after, type } = query
-    const ranges = after === undefined ? plan.ranges : rangesFrom(plan.ranges, keyAfter(encodeKey(after)))
-    if (plan.matcher === undefined && ranges.length <= plainRangesMax) return this.pageScan.page(query, ranges)
-    const tree = this.#items[type]
-    const source = { tree, readItem: (path: Path) => tree.getBinaryFast(path) }
-    return this.scans.page(source, { ranges, matcher: plan.matcher }, query, cancellation)
+    const { plan, form, branches, after } = query
+    if (branches !== undefined) return this.#scan(query, limitBranches(plan, branches, after), cancellation)
+    const ranges = rangesAfter(plan.ranges, after)
+    if (plan.matcher === undefined && ranges.length <= plainRangesMax && isStoredForm(form))
+      return this.pageScan.page(query, form.type, ranges)
+    return this.#scan(query, { ranges, matcher: plan.matcher }, cancellation)
+  }
+
+  /** The keys of a type are those of its items, the keys of both those of the specifications. */
+  #scan(query: PageQuery, plan: Plan, cancellation: Cancellation): Awaitable<Page> {
+    const { form } = query
+    const tree = form.type === 'any' ? this.#specifications : this.#items[form.type]
+    const readItem = isStoredForm(form)
+      ? (path: Path) => tree.getBinaryFast(path)
+      : (path: Path) => readInForm(this.environment, path, form)
+    return this.scans.page({ tree, readItem }, plan, query, cancellation)
   }
 }

@@ -4,14 +4,13 @@
  */
 import { decodeKey, encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import { type KeyRange, keyAfter, rangesFrom, subtreeRange } from '../../../topics/range.js'
-import type { TopicType } from '../../../topics/topic.js'
+import { type KeyRange, keyAfter, rangesAfter, rangesFrom, subtreeRange } from '../../../topics/range.js'
 import { branchOf } from '../../branches.js'
 import { type Cancellation, Cancelled } from '../../cancellation.js'
-import type { BranchLimit } from '../../topics.js'
+import type { BranchLimit, PageQuery } from '../../topics.js'
 import { bytesOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
-import type { Execute, Parameter, Statement } from '../sql/statement.js'
+import type { Execute, Statement } from '../sql/statement.js'
 import { keysOf } from './match-scan.js'
 
 interface BranchRow {
@@ -89,17 +88,8 @@ interface OpenBranch {
   readonly left: number
 }
 
-/** What to read of which keys. */
-interface BranchQuery {
-  /** Sorted and disjoint; every key in them matches. */
-  readonly ranges: readonly KeyRange[]
-  /** Of the topics; undefined for both. */
-  readonly type: TopicType | undefined
-  readonly branches: BranchLimit
-  readonly after: Path | undefined
-  /** How many keys are wanted; there may be more. */
-  readonly wanted: number
-}
+/** What to read: of a plan without a matcher. */
+type BranchQuery = Pick<PageQuery, 'plan' | 'form' | 'after' | 'size'> & { readonly branches: BranchLimit }
 
 /**
  * The keys after `after`, with the limit applied, in order and in batches; a batch may be empty.
@@ -112,23 +102,21 @@ export async function* branchKeys(
   query: BranchQuery,
   cancellation: Cancellation,
 ): AsyncGenerator<Buffer[]> {
-  const { type, branches, after } = query
+  const { plan, branches, after } = query
   if (branches.limit === 0 && branches.depth === 1) return
   let open = after === undefined ? undefined : await branchAt(read, query, after)
-  const left = after === undefined ? query.ranges : rangesFrom(query.ranges, keyAfter(encodeKey(after)))
-  for (const { start, end } of left) {
+  for (const { start, end } of rangesAfter(plan.ranges, after)) {
     let from = start
     if (open !== undefined && Buffer.compare(from, open.stop) < 0) {
       const part = { start: from, end: Buffer.compare(open.stop, end) < 0 ? open.stop : end }
-      const keys = open.left === 0 ? [] : await keysOf(read, part, type, open.left)
+      const keys = open.left === 0 ? [] : await keysOf(read, part, query.form.type, open.left)
       yield keys
       open = { stop: open.stop, left: open.left - keys.length }
       from = part.end
     }
     while (Buffer.compare(from, end) < 0) {
       if (cancellation.cancelled) throw new Cancelled()
-      const { statement, parameters } = stepsFrom({ start: from, end }, query)
-      const rows = await read(statement, parameters)
+      const rows = await readSteps(read, { start: from, end }, query)
       const keys = rows.flatMap(({ key }) => (key === null ? [] : [bytesOf(key)]))
       yield keys
       open = lastBranch(keys, branches) ?? open
@@ -138,26 +126,21 @@ export async function* branchKeys(
   }
 }
 
-function stepsFrom(
+function readSteps(
+  read: Execute,
   { start, end }: KeyRange,
-  { type, branches, wanted }: BranchQuery,
-): {
-  readonly statement: Statement<BranchRow>
-  readonly parameters: readonly Parameter[]
-} {
-  const { depth, limit } = branches
+  { form: { type }, branches: { depth, limit }, size }: BranchQuery,
+): Promise<readonly BranchRow[]> {
   // Without results, all branches below the same parent are skipped at once.
   const cut = limit === 0 ? depth - 1 : depth
-  const parameters = [start, end, depth, cut, limit, wanted, stepsMax]
-  return type === undefined
-    ? { statement: readBranches, parameters }
-    : { statement: readBranchesOfType, parameters: [...parameters, typeNumbers[type]] }
+  const parameters = [start, end, depth, cut, limit, size + 1, stepsMax]
+  return type === 'any' ? read(readBranches, parameters) : read(readBranchesOfType, [...parameters, typeNumbers[type]])
 }
 
 /** The branch that `after` is in, with what its keys up to `after` leave of its limit. */
 async function branchAt(
   read: Execute,
-  { ranges, type, branches: { depth, limit } }: BranchQuery,
+  { plan, form, branches: { depth, limit } }: BranchQuery,
   after: Path,
 ): Promise<OpenBranch | undefined> {
   const root = branchOf(after, depth)
@@ -165,10 +148,10 @@ async function branchAt(
   const { start, end: stop } = subtreeRange(root as Path)
   const beyond = keyAfter(encodeKey(after))
   let left = limit
-  for (const range of rangesFrom(ranges, start)) {
+  for (const range of rangesFrom(plan.ranges, start)) {
     if (left === 0 || Buffer.compare(range.start, beyond) >= 0) break
     const end = Buffer.compare(range.end, beyond) < 0 ? range.end : beyond
-    left -= (await keysOf(read, { start: range.start, end }, type, left)).length
+    left -= (await keysOf(read, { start: range.start, end }, form.type, left)).length
   }
   return { stop, left }
 }

@@ -46,15 +46,15 @@ const batchMax = 1024
 const keysPerClockRead = 32
 
 /**
- * The matching keys in batches, in order; a batch may be empty. Other requests are served between slices of matching.
+ * The matching keys of a type, or of both, in batches, in order; a batch may be empty. Other requests are served between
+ * slices of matching.
  *
- * @param type of the topics; undefined for both
  * @throws Cancelled once `cancellation` is set
  */
 export async function* matchingKeys(
   read: Execute,
   plan: Plan,
-  type: TopicType | undefined,
+  type: TopicType | 'any',
   cancellation: Cancellation,
 ): AsyncGenerator<Buffer[]> {
   const readRange: ReadRange = (range, limit) => readKeyRows(read, range, type, limit)
@@ -68,17 +68,16 @@ export async function countMatching(
   type: TopicType | 'any',
   cancellation: Cancellation,
 ): Promise<number> {
-  const only = type === 'any' ? undefined : type
   let count = 0
-  for await (const keys of matchingKeys(read, plan, only, cancellation)) count += keys.length
+  for await (const keys of matchingKeys(read, plan, type, cancellation)) count += keys.length
   return count
 }
 
-/** The first keys of a range, at most `limit`. */
+/** The first keys of a type, or of both, in a range, at most `limit`. */
 export async function keysOf(
   read: Execute,
   range: KeyRange,
-  type: TopicType | undefined,
+  type: TopicType | 'any',
   limit: number,
 ): Promise<Buffer[]> {
   return (await readKeyRows(read, range, type, limit)).map(({ key }) => bytesOf(key))
@@ -87,10 +86,10 @@ export async function keysOf(
 function readKeyRows(
   read: Execute,
   { start, end }: KeyRange,
-  type: TopicType | undefined,
+  type: TopicType | 'any',
   limit: number,
 ): Promise<readonly MatchRow[]> {
-  return type === undefined
+  return type === 'any'
     ? read(readKeys, [start, end, limit])
     : read(readKeysOfType, [typeNumbers[type], start, end, limit])
 }

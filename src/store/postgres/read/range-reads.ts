@@ -70,8 +70,8 @@ export class RangeReads {
     })
   }
 
-  /** The first `size + 1` items of the query's type, up to the first that exceeds its `bytesMax`, and two at least. */
-  read(range: KeyRange, { type, size, bytesMax }: PageQuery): Promise<readonly string[]> {
+  /** The first `size + 1` items of the type, up to the first that exceeds its `bytesMax`, and two at least. */
+  read(range: KeyRange, type: TopicType, { size, bytesMax }: PageQuery): Promise<readonly string[]> {
     const limit = size + 1
     const id = `${type} ${limit} ${range.start.toString('hex')} ${range.end.toString('hex')}`
     const bytes = range.start.length + range.end.length

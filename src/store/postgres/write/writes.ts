@@ -143,7 +143,7 @@ export class Writes implements TopicRemover {
 
   async removeMatches(plan: Plan, cancellation: Cancellation): Promise<number> {
     let count = 0
-    for await (const keys of matchingKeys(this.scan, plan, undefined, cancellation)) {
+    for await (const keys of matchingKeys(this.scan, plan, 'any', cancellation)) {
       for (const removed of await Promise.all(keys.map((key) => this.#removeKey(key)))) if (removed) count++
     }
     return count
