@@ -3,6 +3,7 @@
  * another, with a pause between two.
  */
 import { failureMembers, type Logger } from '../ops/log.js'
+import { planSelector } from '../selectors/planner.js'
 import type { DueRemover } from '../store/due-removals.js'
 import { StoreError } from '../store/errors.js'
 import type { Availability } from '../store/lifecycle.js'
@@ -41,7 +42,7 @@ export class ExpirySweeper {
 
   async #sweep(): Promise<void> {
     try {
-      const { removed, refused } = await this.store.removeDue()
+      const { removed, refused } = await this.store.removeDue(planSelector)
       this.#failures = 0
       this.#removed += removed
       if (removed > 0) this.log.info({ removed }, 'topics removed by their policies')

@@ -1,6 +1,6 @@
 /**
  * A plan: what a selector is compiled to before anything is read. It has disjoint key ranges, as narrow as its limits
- * allow, and a matcher only where the ranges alone are not exact. Pure; the store runs plans and never sees a selector.
+ * allow, and a matcher only where the ranges alone are not exact. Pure; the store runs plans and compiles no selector.
  */
 import type { KeyRange } from '../topics/range.js'
 

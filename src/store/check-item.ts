@@ -2,9 +2,9 @@
  * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where
  * records are, and which other records must agree with them, is checked by each engine.
  */
-import { planSelector } from '../selectors/planner.js'
 import type { RemovalPolicy } from '../topics/removal/policy.js'
 import type { TopicType } from '../topics/topic.js'
+import type { PlanOf } from './due-removals.js'
 
 /** What is wrong with the item of the topic at `path`, as the end of a sentence; undefined when it is sound. */
 export function itemProblem(path: string, type: TopicType, item: string): string | undefined {
@@ -29,9 +29,9 @@ export function keyRecordProblem(name: string, record: string): string | undefin
  * Why a policy's remove clause removes nothing, as the end of a sentence; undefined when it can be carried out. An
  * earlier version may have stored a selector that is refused today.
  */
-export function clauseProblem({ selector }: RemovalPolicy): string | undefined {
+export function clauseProblem({ selector }: RemovalPolicy, planOf: PlanOf): string | undefined {
   if (selector === undefined) return undefined
-  const plan = planSelector(selector)
+  const plan = planOf(selector)
   if (!('problem' in plan)) return undefined
   return `the remove clause of its REMOVAL removes nothing, since its selector ${plan.problem}; remove the topic, and add it with another`
 }

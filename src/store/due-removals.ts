@@ -1,7 +1,11 @@
 /**
  * Removal by policy: what one sweep does to the topics that are due. Who sweeps, and when, is decided by the caller.
  */
+import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
+
+/** Compiles the selector of a remove clause, or says what is wrong with it: a store knows plans, and no selectors. */
+export type PlanOf = (selector: string) => Plan | { readonly problem: string }
 
 /** A remove clause that was due and has ended its policy, but removed nothing: its selector is refused today. */
 export interface RefusedClause {
@@ -24,5 +28,5 @@ export interface DueRemover {
    * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
    * are due continue in the background, and a later call says what came of them.
    */
-  removeDue(): Promise<DueRemovals>
+  removeDue(planOf: PlanOf): Promise<DueRemovals>
 }

@@ -1,4 +1,5 @@
 /** Work on a whole store that an operator asks for: checking and copying it. Measuring it is in monitoring.ts. */
+import type { PlanOf } from './due-removals.js'
 
 /** A broken invariant, in one sentence that names the record. */
 export type Finding = string
@@ -14,10 +15,13 @@ export interface BackupDone {
 /** Checking what is stored. */
 export interface StoreChecker {
   /**
-   * Walks everything and reports each broken invariant; `onProgress` gets the number of records examined, and of all.
+   * Walks everything and reports each broken invariant, and each remove clause that could not be carried out.
+   *
+   * @param onProgress gets the number of records examined, and of all
    */
   check(
     report: (finding: Finding) => void,
+    planOf: PlanOf,
     onProgress?: (done: number, total: number) => void,
   ): Promise<{ readonly records: number }>
 }

@@ -4,8 +4,11 @@
  * from other due entries, so that a sweep does not visit them. This file ensures only that one pass over them runs at a
  * time. A clause that was not finished, for whatever reason, keeps waiting, and a later pass tries it again.
  */
+import type { Plan } from '../selectors/plan.js'
+import type { Path } from '../topics/path.js'
 import { type Cancellation, Cancelled } from './cancellation.js'
-import type { RefusedClause } from './due-removals.js'
+import type { DueRemovals, PlanOf, RefusedClause } from './due-removals.js'
+import { waitForSlice } from './time-slices.js'
 
 /**
  * The due time that the store gives a topic whose clause waits, in ms since the epoch: earlier than any policy can be
@@ -13,33 +16,42 @@ import type { RefusedClause } from './due-removals.js'
  */
 export const clauseWaitsMs = 0
 
-/** What came of clauses. */
-interface Outcome {
-  readonly removed: number
-  readonly refused: readonly RefusedClause[]
+/** Removes what a due clause matches; resolves to how many topics those were, or to why the clause was refused. */
+export async function removeByClause(
+  path: Path,
+  selector: string,
+  planOf: PlanOf,
+  removeMatches: (plan: Plan) => Promise<number>,
+): Promise<number | RefusedClause> {
+  // Planning can exceed a slice; the pause after it is as long.
+  await waitForSlice()
+  const plan = planOf(selector)
+  return 'problem' in plan ? { path, problem: plan.problem } : removeMatches(plan)
 }
 
 export interface Clauses {
   /** Begins a pass over all waiting clauses, unless one is running. */
-  start(): void
+  start(planOf: PlanOf): void
+  /** Counts topics that were removed without a clause, to be reported with the others. */
+  addRemoved(topics: number): void
   /**
-   * What came of the clauses since the last call.
+   * What was removed, and which clauses were refused, since the last call that returned.
    *
    * @throws the first error of a pass since then
    */
-  takeOutcome(): Outcome
+  takeOutcome(): Pick<DueRemovals, 'removed' | 'refused'>
   /** Cancels the clause that is being executed; resolves once no pass is running. */
   close(): Promise<void>
 }
 
 /**
- * @param waiting the waiting clauses, each once
+ * @param waiting the waiting clauses, each once, in batches
  * @param execute resolves with the number of topics that the clause removed, or with why it was refused; a rejection with
  *   `Cancelled` ends the pass
  */
 export function createClauses<Clause>(
-  waiting: () => AsyncIterable<Clause>,
-  execute: (clause: Clause, cancellation: Cancellation) => Promise<number | RefusedClause>,
+  waiting: () => AsyncIterable<readonly Clause[]>,
+  execute: (clause: Clause, planOf: PlanOf, cancellation: Cancellation) => Promise<number | RefusedClause>,
 ): Clauses {
   const cancellation = { cancelled: false }
   let pass: Promise<void> | undefined
@@ -51,26 +63,31 @@ export function createClauses<Clause>(
     failure ??= { error }
   }
 
-  async function executeAll(): Promise<void> {
-    for await (const clause of waiting()) {
-      if (cancellation.cancelled) return
-      try {
-        const executed = await execute(clause, cancellation)
-        if (typeof executed === 'number') removed += executed
-        else refused.push(executed)
-      } catch (error) {
-        if (error instanceof Cancelled) return
-        fail(error)
+  async function executeAll(planOf: PlanOf): Promise<void> {
+    for await (const clauses of waiting()) {
+      for (const clause of clauses) {
+        if (cancellation.cancelled) return
+        try {
+          const executed = await execute(clause, planOf, cancellation)
+          if (typeof executed === 'number') removed += executed
+          else refused.push(executed)
+        } catch (error) {
+          if (error instanceof Cancelled) return
+          fail(error)
+        }
       }
     }
   }
 
   return {
-    start() {
+    start(planOf) {
       if (cancellation.cancelled) return
-      pass ??= executeAll()
+      pass ??= executeAll(planOf)
         .catch(fail)
         .finally(() => (pass = undefined))
+    },
+    addRemoved(topics) {
+      removed += topics
     },
     takeOutcome() {
       if (failure !== undefined) {

@@ -1,6 +1,7 @@
 /**
  * The tool behind `topicd check`: every broken invariant as a line, then a last line with the counts.
  */
+import { planSelector } from '../selectors/planner.js'
 import type { StoreChecker } from '../store/maintenance.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
@@ -14,6 +15,6 @@ export const checkTool: Tool<StoreChecker> = async (store, _options, io) => {
     // If it cannot be sent, the signal ends the work.
     void io.emit(JSON.stringify({ finding } satisfies CheckLine)).catch(() => {})
   }
-  const { records } = await store.check(onFinding, (done, total) => report('checking', done, total))
+  const { records } = await store.check(onFinding, planSelector, (done, total) => report('checking', done, total))
   await io.emit(JSON.stringify({ checked: { records, findings } } satisfies CheckLine))
 }

@@ -85,6 +85,8 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
     ],
   ],
   ['store/', ['http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/config']],
+  // A remove clause is compiled before it reaches the store.
+  ['store/', ['selectors/planner', 'selectors/parse-selector']],
   ['store/lmdb/', ['store/postgres/']],
   ['store/postgres/', ['store/lmdb/']],
   ...oneWay('store/lmdb/', ['environment', 'read', 'write', 'removal', 'file']),

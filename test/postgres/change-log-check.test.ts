@@ -1,5 +1,7 @@
 /** What `topicd check` finds in the log on PostgreSQL, and in the versions of topics: each planted damage, and no other. */
+
 import t from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
@@ -69,7 +71,7 @@ await t.test('a damage is found', { skip, timeout: 120_000 }, async (t) => {
       for (let i = 0; i < 6; i++) await single.addAndSet(store, creation(`t/${i}`), Buffer.from('1'))
       const findings = async (): Promise<readonly string[]> => {
         const found: string[] = []
-        await store.check((text) => found.push(text))
+        await store.check((text) => found.push(text), planSelector)
         return found
       }
       t.strictSame(await findings(), [], `before: ${name}`)

@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { overwriteOne } from '../../dist/store/postgres/write/write-statements.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -83,7 +84,7 @@ async function writeAndRead(address: string, stores: readonly TopicStore[], rows
 
 async function findingsOf(store: TopicStore | undefined): Promise<readonly string[]> {
   const findings: string[] = []
-  await store?.check((finding) => findings.push(finding))
+  await store?.check((finding) => findings.push(finding), planSelector)
   return findings
 }
 

@@ -2,7 +2,9 @@
  * How much the log on PostgreSQL keeps: about as many changes as the settings say, the newest ones, and of each lane
  * successive rows up to the last.
  */
+
 import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { ageLog, type LoggedChange, readLog, requireContiguous } from '../support/stores/change-log.js'
@@ -26,7 +28,7 @@ async function withStore(
   try {
     await work(store)
     const findings: string[] = []
-    await store.check((finding) => findings.push(finding))
+    await store.check((finding) => findings.push(finding), planSelector)
     t.strictSame(findings, [], 'it is sound')
   } finally {
     await store.close()
@@ -49,7 +51,7 @@ const changesOf = (log: readonly LoggedChange[]): number => log.reduce((sum, { p
 const lastOf = (log: readonly LoggedChange[]) => new Map(log.map(({ lane, n }) => [lane, n]))
 
 const minute = 60_000
-const trim = (store: TopicStore) => store.removeDue()
+const trim = (store: TopicStore) => store.removeDue(planSelector)
 
 await t.test('the newest changes stay, and the last row of each lane', { skip, timeout: 60_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''

@@ -5,6 +5,7 @@
 
 import pg from 'pg'
 import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -194,7 +195,7 @@ await t.test(
   async (t) => {
     const { address, proxy, slow, quick, isThere } = await startClause(t)
     const held = proxy.holdNext('remove_for_clause', 500)
-    void slow.removeDue().catch(() => {})
+    void slow.removeDue(planSelector).catch(() => {})
     await held
     await execute(
       address,
@@ -205,7 +206,7 @@ await t.test(
     const policy = only(await execute(address, 'select count(*) as due from topicd.topics where due is not null'))
     t.equal(policy.due, '1', 'and the policy still waits')
     await until('another process executes it', async () => {
-      await quick.removeDue()
+      await quick.removeDue(planSelector)
       return (await isThere('a/1')) ? undefined : true
     })
   },
@@ -217,7 +218,7 @@ await t.test(
   async (t) => {
     const { address, proxy, slow, quick, create, isThere } = await startClause(t)
     const held = proxy.holdNext('remove_for_clause', 1000)
-    void slow.removeDue().catch(() => {})
+    void slow.removeDue(planSelector).catch(() => {})
     await held
     t.equal(await single.remove(quick, 'a/1' as Path), true)
     t.equal(await create('a/1'), 'created')
@@ -238,7 +239,7 @@ await t.test(
     await holder.connect()
     t.teardown(() => holder.end())
     await holder.query(`begin; select 1 from topicd.leases for update`)
-    const waiting = quick.removeDue()
+    const waiting = quick.removeDue(planSelector)
     await new Promise((resolve) => setTimeout(resolve, 500))
     await holder.query(
       `update topicd.leases set holder = 'another', expires = floor(extract(epoch from clock_timestamp()) * 1000)::bigint + 3000; commit`,
@@ -255,11 +256,11 @@ await t.test(
   async (t) => {
     const { proxy, slow, quick, create, isThere } = await startClause(t)
     const held = proxy.holdNext('remove_for_clause', 9000)
-    void slow.removeDue().catch(() => {})
+    void slow.removeDue(planSelector).catch(() => {})
     await held
     proxy.set('freeze')
     await until('the other process executes the clause', async () => {
-      await quick.removeDue()
+      await quick.removeDue(planSelector)
       return (await isThere('a/1')) ? undefined : true
     })
     t.equal(await create('a/1'), 'created', 'a client creates the topic again')

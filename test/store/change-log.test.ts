@@ -2,9 +2,11 @@
  * The log of changes in LMDB: each commit's record names the topics that it changed, each once, whatever changed them;
  * the log keeps as many changes as it is told to; and a check finds what cannot be.
  */
+
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { logBound, loggedKeys, logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { type LmdbOptions, openLmdbStore } from '../../dist/store/lmdb/open.js'
@@ -57,7 +59,7 @@ function wholeLogOf(directory: string): Promise<readonly LogRecord[]> {
 async function findings(directory: string): Promise<readonly string[]> {
   const found: string[] = []
   await withStore(directory, async (store) => {
-    await store.check((finding) => found.push(finding))
+    await store.check((finding) => found.push(finding), planSelector)
   })
   return found
 }
@@ -126,7 +128,7 @@ await t.test('removals by selector, and of topics that are due, are named', asyn
       clock.wallMs += 61_000
       let removed = 0
       for (const deadline = Date.now() + 60_000; removed < 11 && Date.now() < deadline; await sleep(10)) {
-        removed += (await store.removeDue()).removed
+        removed += (await store.removeDue(planSelector)).removed
       }
       t.equal(removed, 11)
       t.equal(await store.removeMatches(planned('?many//'), waiting), 1190)

@@ -5,6 +5,7 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import type { KeyRecord } from '../../dist/store/api-keys.js'
 import { Cancelled } from '../../dist/store/cancellation.js'
 import type { Finding } from '../../dist/store/maintenance.js'
@@ -257,7 +258,7 @@ await eachStore(t, async (t, address) => {
         await single.addAndSet(store, creation(path, 'json', { REMOVAL }), valueText(1))
       for (let idleGoneMs = 0; idleGoneMs === 0; ) {
         await single.set(store, 'kept' as Path, 'json', valueText(2))
-        await store.removeDue()
+        await store.removeDue(planSelector)
         if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
         if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one goes after ${idleGoneMs} ms`)
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -266,10 +267,11 @@ await eachStore(t, async (t, address) => {
       while ((await read('swept/1')) !== 'no_such_topic') await new Promise((resolve) => setTimeout(resolve, 20))
       t.equal(await read('later'), '{"path":"later","type":"json","value":1}', 'the later one stays')
       t.equal(await read('kept'), '{"path":"kept","type":"json","value":2}', 'the one that is updated stays')
-      const ended = async (): Promise<boolean> => ((await store.removeDue()).nextMs ?? Infinity) > Date.now()
+      const ended = async (): Promise<boolean> =>
+        ((await store.removeDue(planSelector)).nextMs ?? Infinity) > Date.now()
       while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 20))
       await single.addAndSet(store, creation('swept/1'), valueText(1))
-      await store.removeDue()
+      await store.removeDue(planSelector)
       await new Promise((resolve) => setTimeout(resolve, 200))
       t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is not executed again')
     },
@@ -357,7 +359,7 @@ await eachStore(t, async (t, address) => {
 
   await t.test('a check finds nothing wrong afterwards', async (t) => {
     const findings: Finding[] = []
-    const { records } = await store.check((finding) => findings.push(finding))
+    const { records } = await store.check((finding) => findings.push(finding), planSelector)
     t.strictSame(findings, [])
     t.ok(records > 0)
     const { topics, bytes } = await store.stats()

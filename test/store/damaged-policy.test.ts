@@ -2,8 +2,10 @@
  * A topic whose stored REMOVAL cannot be read concerns its own requests alone: each fails as a whole, all others are
  * carried out, due topics are removed, and the topic itself can be.
  */
+
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { Finding } from '../../dist/store/maintenance.js'
@@ -53,12 +55,12 @@ t.test('a topic with a damaged policy fails its own requests alone', async (t) =
   t.notOk(await there('new'), 'nothing of the failed one is')
 
   clocks.pass(2 * minute)
-  await t.rejects(store.removeDue(), { message: unreadable }, 'the sweep says so')
+  await t.rejects(store.removeDue(planSelector), { message: unreadable }, 'the sweep says so')
   t.strictSame(await Promise.all(['before', 'too', damaged].map(there)), [false, false, true], 'and removes the others')
 
   t.equal(await single.remove(store, damaged), true, 'it can be removed')
-  await store.removeDue()
+  await store.removeDue(planSelector)
   const findings: Finding[] = []
-  await store.check((finding) => findings.push(finding))
+  await store.check((finding) => findings.push(finding), planSelector)
   t.strictSame(findings, [], 'the store is sound again')
 })

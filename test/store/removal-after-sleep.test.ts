@@ -56,7 +56,8 @@ t.test(
   { skip },
   async (t) => {
     const directory = join(t.testdir(), 'db')
-    const open = `import { removalOf } from '${dist}/topics/properties.js'
+    const open = `import { planSelector } from '${dist}/selectors/planner.js'
+import { removalOf } from '${dist}/topics/properties.js'
 import { storedForms } from '${dist}/store/topics.js'
 const creation = (path, properties) => ({ path, type: 'json', properties, removal: removalOf(properties) })
 const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
@@ -68,12 +69,15 @@ const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
       `${open}${add('due', 'when no updates for 1h')}${add('kept', 'when no updates for 3h')}console.log(1)\nawait store.close()`,
     )
     t.strictSame(
-      run([], `${open}const { removed } = await store.removeDue(); console.log(removed)\nawait store.close()`),
+      run(
+        [],
+        `${open}const { removed } = await store.removeDue(planSelector); console.log(removed)\nawait store.close()`,
+      ),
       0,
     )
     const left = run(
       asleep,
-      `${open}await store.removeDue(); console.log(JSON.stringify(['due', 'kept'].filter((path) => typeof store.readTopic(path, storedForms.json) !== 'string')))
+      `${open}await store.removeDue(planSelector); console.log(JSON.stringify(['due', 'kept'].filter((path) => typeof store.readTopic(path, storedForms.json) !== 'string')))
     await store.close()`,
     )
     t.strictSame(left, ['kept'])

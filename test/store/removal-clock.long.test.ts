@@ -6,6 +6,7 @@
 import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { storedForms } from '../../dist/store/topics.js'
@@ -32,11 +33,11 @@ async function withStore(t: Test): Promise<Fixture> {
   const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: clocks.read })
   t.teardown(async () => {
     const findings: string[] = []
-    await store.check((finding) => findings.push(finding))
+    await store.check((finding) => findings.push(finding), planSelector)
     await store.close()
     assert.deepEqual(findings, [])
   })
-  const sweep = async (): Promise<number> => (await store.removeDue()).removed
+  const sweep = async (): Promise<number> => (await store.removeDue(planSelector)).removed
   await sweep()
   return {
     clocks,
@@ -143,7 +144,7 @@ await t.test('two concurrent sweeps remove each topic once', async (t) => {
   const { clocks, store, add } = await withStore(t)
   for (let i = 0; i < 500; i++) await add(`many/${i}`, 'when no updates for 10m')
   clocks.pass(10 * minute)
-  const [first, second] = await Promise.all([store.removeDue(), store.removeDue()])
+  const [first, second] = await Promise.all([store.removeDue(planSelector), store.removeDue(planSelector)])
   t.equal(first.removed + second.removed, 500)
 })
 
@@ -170,7 +171,8 @@ await t.test('due topics do not wait for clauses, however long those take', asyn
   t.equal(await sweep(), 1)
   const plainMs = performance.now() - start
   t.notOk(isThere('plain'))
-  const dueLeft = async (): Promise<boolean> => ((await store.removeDue()).nextMs ?? Infinity) <= clocks.wallMs
+  const dueLeft = async (): Promise<boolean> =>
+    ((await store.removeDue(planSelector)).nextMs ?? Infinity) <= clocks.wallMs
   t.ok(await dueLeft(), 'clauses still wait')
   while (await dueLeft()) await new Promise((resolve) => setTimeout(resolve, 5))
   const clausesMs = performance.now() - start
@@ -197,13 +199,13 @@ await t.test('a clause that the close of the store interrupts is completed after
   const clocks = new Clocks()
   const options = { directory, clock: clocks.read }
   const first = openLmdbStore(options)
-  await first.removeDue()
+  await first.removeDue(planSelector)
   const removal = "when no updates for 10m remove '*many//'"
   await single.addAndSet(first, creation('guard', 'json', { REMOVAL: removal }), value)
   const many = 20_000
   await Promise.all(Array.from({ length: many }, (_, i) => single.addAndSet(first, creation(`many/${i}`), value)))
   clocks.pass(10 * minute)
-  await first.removeDue()
+  await first.removeDue(planSelector)
   const topics = (): number => (first.stats() as { topics: number }).topics
   for (const end = performance.now() + 20_000; topics() > many && performance.now() < end; ) {
     await new Promise((resolve) => setImmediate(resolve))
@@ -214,10 +216,10 @@ await t.test('a clause that the close of the store interrupts is completed after
   t.teardown(() => second.close())
   const { topics: left } = second.stats() as { topics: number }
   t.ok(left > 1 && left <= many, `${left - 1} of ${many} topics are left at the close`)
-  await sweepUntil(left - 1, async () => (await second.removeDue()).removed)
+  await sweepUntil(left - 1, async () => (await second.removeDue(planSelector)).removed)
   t.match(second.stats(), { topics: 1 }, 'only the topic with the policy is left')
   const findings: string[] = []
-  await second.check((finding) => findings.push(finding))
+  await second.check((finding) => findings.push(finding), planSelector)
   t.strictSame(findings, [])
 })
 
@@ -227,7 +229,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   const options = { directory, clock: clocks.read }
   const first = openLmdbStore(options)
   const target = creation('target')
-  await first.removeDue()
+  await first.removeDue(planSelector)
   await single.addAndSet(
     first,
     creation('guard', 'json', { REMOVAL: "when no updates for 10m remove '>target'" }),
@@ -235,7 +237,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   )
   await single.addAndSet(first, target, value)
   clocks.pass(10 * minute)
-  await first.removeDue()
+  await first.removeDue(planSelector)
   for (const end = performance.now() + 20_000; first.commits?.inFlight === 0 && performance.now() < end; ) {
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -245,7 +247,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   const second = openLmdbStore(options)
   t.equal(second.readTopic(target.path, storedForms.json), 'no_such_topic', 'the target was removed')
   await single.addAndSet(second, target, value)
-  const { removed, nextMs } = await second.removeDue()
+  const { removed, nextMs } = await second.removeDue(planSelector)
   await second.close()
   return removed === 0 && nextMs === undefined
 }

@@ -1,9 +1,11 @@
 /**
  * Automatic removal that is interrupted, by the end of its process or by an update: what is late, and what is repeated.
  */
+
 import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -40,11 +42,11 @@ await t.test('a step of the clock is seen by the next process if this one ends w
   const options = { directory: join(t.testdir(), 'db'), clock: clocks.read }
   const topics = 5000
   const first = openLmdbStore(options)
-  await first.removeDue()
+  await first.removeDue(planSelector)
   await createMany(first, topics, 'when no updates for 10m')
   clocks.step(-5 * hour)
   const writes = first.commits?.writes ?? 0
-  const sweep = first.removeDue()
+  const sweep = first.removeDue(planSelector)
   await until(() => (first.commits?.writes ?? 0) > writes)
   await first.close()
   await sweep
@@ -52,9 +54,9 @@ await t.test('a step of the clock is seen by the next process if this one ends w
   t.ok(moved < topics, `ended after ${moved} of ${topics}`)
 
   const second = openLmdbStore(options)
-  await second.removeDue()
+  await second.removeDue(planSelector)
   clocks.pass(10 * minute)
-  t.equal((await second.removeDue()).removed, topics, 'all are removed in time')
+  t.equal((await second.removeDue(planSelector)).removed, topics, 'all are removed in time')
   await second.close()
 })
 
@@ -69,7 +71,7 @@ await t.test('a clause is executed once, even if its topic is updated meanwhile'
   )
   await createMany(store, topics)
   clocks.pass(10 * minute)
-  await store.removeDue()
+  await store.removeDue(planSelector)
   await until(() => topicCount(store) <= topics)
   t.equal(await single.set(store, 'guard' as Path, 'json', value), 'set')
   t.ok(topicCount(store) > 1, 'its matches are being removed')
@@ -77,12 +79,12 @@ await t.test('a clause is executed once, even if its topic is updated meanwhile'
   await createMany(store, 1)
   for (let i = 0; i < 20; i++) {
     clocks.pass(minute)
-    await store.removeDue()
+    await store.removeDue(planSelector)
     await sleep(10)
   }
   t.equal(topicCount(store), 2, 'what was created later stays')
   const findings: string[] = []
-  await store.check((finding) => findings.push(finding))
+  await store.check((finding) => findings.push(finding), planSelector)
   t.strictSame(findings, [])
   await store.close()
 })

@@ -5,6 +5,7 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { medianOf } from '../support/elements.js'
 import { creation, single } from '../support/stores/store.js'
@@ -25,7 +26,7 @@ await eachStore(t, async (t, address) => {
 
   async function sweepMs(): Promise<number> {
     const startedAt = performance.now()
-    const { nextMs = Infinity } = await store.removeDue()
+    const { nextMs = Infinity } = await store.removeDue(planSelector)
     const tookMs = performance.now() - startedAt
     if (nextMs > Date.now()) throw new Error(`no clause is waiting; the next topic is due at ${nextMs}`)
     return tookMs

@@ -3,8 +3,10 @@
  * the format without versions is converted when it is opened, by a transaction that rewrites no topic; and a check finds
  * versions that cannot be.
  */
+
 import { join } from 'node:path'
 import t from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import type { Environment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
@@ -36,7 +38,7 @@ async function findings(directory: string): Promise<readonly string[]> {
   const store = openLmdbStore({ directory })
   const found: string[] = []
   try {
-    await store.check((finding) => found.push(finding))
+    await store.check((finding) => found.push(finding), planSelector)
   } finally {
     await store.close()
   }

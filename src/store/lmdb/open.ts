@@ -148,7 +148,7 @@ function openHere(options: LmdbOptions, environment: Environment, hooks?: Commit
   // Before the commits, so that a clause that was just executed can still end its policy.
   const store = assemble(environment, snapshots, writing, bulk, options, () => expiry.close())
   return {
-    store: { ...store, removeDue: () => expiry.removeDue(), disk: room, commits: commits.stats },
+    store: { ...store, removeDue: (planOf) => expiry.removeDue(planOf), disk: room, commits: commits.stats },
     writing,
     expiry,
   }
@@ -183,7 +183,7 @@ function assemble(
     countMatches,
     ...createKeyRecords(environment, snapshots, writing),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
-    check: (report, onProgress) => check(environment, report, onProgress, report),
+    check: (report, planOf, onProgress) => check(environment, report, onProgress, planOf),
     stats: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,

@@ -7,6 +7,7 @@ import { parseProperties, retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
 import { type Properties, valueOfItem } from '../../topics/topic.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
+import type { PlanOf } from '../due-removals.js'
 import type { Finding } from '../maintenance.js'
 import { LogCheck } from './check-log.js'
 import type { Connections } from './connection/connections.js'
@@ -27,6 +28,7 @@ const everyKey = { start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 
 export async function check(
   connections: Pick<Connections, 'openSnapshot'>,
   report: (finding: Finding) => void,
+  planOf: PlanOf,
 ): Promise<{ records: number }> {
   const snapshot = await connections.openSnapshot()
   let records = 0
@@ -35,7 +37,7 @@ export async function check(
     await log.checkLanes()
     for await (const rows of rowsOf(snapshot, [everyKey])) {
       for (const row of rows) {
-        for (const finding of findingsOf(row)) report(finding)
+        for (const finding of findingsOf(row, planOf)) report(finding)
         await log.checkTopic(row.key, row.version)
       }
       records += rows.length
@@ -52,7 +54,7 @@ export async function check(
   }
 }
 
-function* findingsOf(row: TopicRow): Generator<Finding> {
+function* findingsOf(row: TopicRow, planOf: PlanOf): Generator<Finding> {
   const path = decodeKey(bytesOf(row.key))
   if (parsePath(path) !== path) yield `topic "${path}": the key is not a valid path`
   if (!Object.values(typeNumbers).includes(Number(row.type))) yield `topic "${path}": there is no type ${row.type}`
@@ -74,7 +76,7 @@ function* findingsOf(row: TopicRow): Generator<Finding> {
     yield `topic "${path}": it has a value although DONT_RETAIN_VALUE is true`
   }
   const policy = checked.removal
-  const refused = policy && clauseProblem(policy)
+  const refused = policy && clauseProblem(policy, planOf)
   if (refused !== undefined) yield `topic "${path}": ${refused}`
   if (policy === undefined && row.due !== null) yield `topic "${path}": it has a due time but no REMOVAL`
   // A policy with a clause has no due time once it was executed.

@@ -170,14 +170,14 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean,
       return alone === undefined ? batches.write(operations) : writes.write(alone)
     },
     commits: commits.stats,
-    async removeDue() {
-      const removals = await expiry.removeDue()
+    async removeDue(planOf) {
+      const removals = await expiry.removeDue(planOf)
       await trimming.trim()
       return removals
     },
     ...createKeyRecords({ read, write }),
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
-    check: (report) => check(connections, report),
+    check: (report, planOf) => check(connections, report, planOf),
     stats: createStats(read),
     notReady: () => (gate.refusal ?? connections.failure)?.message,
     async close() {

@@ -2,12 +2,14 @@
  * A writer of an LMDB store, with its socket, in the test's own process: it can be replaced, or die, while links to it
  * have requests in flight. When the test ends, the store is checked.
  */
+
 import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { connectToWriter, listenForWorkers } from '../../../dist/cluster/control/writer-socket.js'
+import { planSelector } from '../../../dist/selectors/planner.js'
 import { type LmdbOptions, type LmdbWriter, openLmdbStore, openLmdbWriter } from '../../../dist/store/lmdb/open.js'
 import { WriterLink } from '../../../dist/store/lmdb/write/link.js'
 import type { Finding } from '../../../dist/store/maintenance.js'
@@ -119,7 +121,7 @@ export class WriterHost {
     if (this.#running !== undefined) await this.drain()
     const store = openLmdbStore({ directory: this.directory })
     const findings: Finding[] = []
-    await store.check((finding) => findings.push(finding))
+    await store.check((finding) => findings.push(finding), planSelector)
     await store.close()
     assert.deepEqual(findings, [], 'broken data')
   }

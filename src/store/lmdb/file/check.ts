@@ -13,6 +13,7 @@ import { tracksUpdates } from '../../../topics/removal/policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../../topics/topic.js'
 import { Cancelled } from '../../cancellation.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../../check-item.js'
+import type { PlanOf } from '../../due-removals.js'
 import type { Finding } from '../../maintenance.js'
 import { sliceMs, waitForSlice } from '../../time-slices.js'
 import type { Environment, Tree } from '../environment/environment.js'
@@ -29,18 +30,18 @@ const misplacedMax = 1000
  * Reports every broken invariant; returns how many records were examined.
  *
  * @param onProgress counts only topics and items
- * @param reportRefused is told of remove clauses whose selectors are refused today: the store is sound with them
+ * @param planOf to report remove clauses whose selectors are refused today: the store is sound with them
  */
 export async function check(
   environment: Environment,
   report: Report,
   onProgress: (done: number, total: number) => void = () => {},
-  reportRefused?: Report,
+  planOf?: PlanOf,
 ): Promise<{ records: number }> {
   const { snapshot, entries } = openSnapshot(environment)
   let seen = 0
   const total = 2 * entries.specifications
-  const checker = new Checker(environment, snapshot, entries, report, () => onProgress(++seen, total), reportRefused)
+  const checker = new Checker(environment, snapshot, entries, report, () => onProgress(++seen, total), planOf)
   try {
     return { records: await checker.run() }
   } catch (error) {
@@ -53,7 +54,6 @@ export async function check(
 }
 
 class Checker {
-  readonly #reportRefused: Report | undefined
   readonly #versions: VersionRules
   /** How many records of each database the specifications require. */
   readonly #expected = { json: 0, string: 0, updates: 0, due: 0 }
@@ -64,9 +64,8 @@ class Checker {
     private readonly entries: Entries,
     private readonly report: Report,
     private readonly onRecord: () => void,
-    reportRefused?: Report,
+    private readonly planOf?: PlanOf,
   ) {
-    this.#reportRefused = reportRefused
     this.#versions = new VersionRules(environment, snapshot)
   }
 
@@ -116,8 +115,8 @@ class Checker {
       if (updates.get(path, this.snapshot) === undefined)
         this.report(`topic "${path}": the time of its last update is missing`)
     }
-    const refused = this.#reportRefused && policy && clauseProblem(policy)
-    if (refused !== undefined) this.#reportRefused?.(`topic "${path}": ${refused}`)
+    const refused = policy && this.planOf && clauseProblem(policy, this.planOf)
+    if (refused !== undefined) this.report(`topic "${path}": ${refused}`)
     if (details.due === undefined) return
     this.#expected.due++
     const entry = due.get(Buffer.from(details.due, 'hex'), this.snapshot)

@@ -13,11 +13,9 @@
  */
 
 import type { Clock } from '../../../base/clock.js'
-import { planSelector } from '../../../selectors/planner.js'
 import type { Cancellation } from '../../cancellation.js'
-import type { DueRemovals, RefusedClause } from '../../due-removals.js'
-import { type Clauses, clauseWaitsMs, createClauses } from '../../remove-clauses.js'
-import { waitForSlice } from '../../time-slices.js'
+import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
+import { type Clauses, clauseWaitsMs, createClauses, removeByClause } from '../../remove-clauses.js'
 import type { TopicRemover } from '../../topics.js'
 import type { Environment, Table } from '../environment/environment.js'
 import type { Snapshots } from '../read/read-freshness.js'
@@ -42,8 +40,6 @@ export class Expiry {
   readonly #clauses: Clauses
   /** Each resolves when a sweep has ended, even if it failed. */
   readonly #sweeps = new Set<Promise<void>>()
-  /** Topics removed since the last `removeDue` that returned. */
-  #unreported = 0
   #closed = false
 
   constructor(
@@ -56,8 +52,8 @@ export class Expiry {
     this.#meta = environment.meta
     this.#entries = new DueEntries(environment, snapshots, commits, now)
     this.#clauses = createClauses(
-      () => this.#waitingClauses(),
-      (entry, cancellation) => this.#executeClause(entry, cancellation),
+      () => this.#entries.between(clauseWaitsMs, clauseWaitsMs),
+      (entry, planOf, cancellation) => this.#executeClause(entry, planOf, cancellation),
     )
   }
 
@@ -65,8 +61,8 @@ export class Expiry {
    * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
    * later call.
    */
-  removeDue(): Promise<DueRemovals> {
-    const sweep = this.#sweep().catch((error: unknown) => {
+  removeDue(planOf: PlanOf): Promise<DueRemovals> {
+    const sweep = this.#sweep(planOf).catch((error: unknown) => {
       if (this.#closed) return { removed: 0, refused: [], nextMs: undefined }
       throw error
     })
@@ -85,7 +81,7 @@ export class Expiry {
     await Promise.all([this.#clauses.close(), ...this.#sweeps])
   }
 
-  async #sweep(): Promise<DueRemovals> {
+  async #sweep(planOf: PlanOf): Promise<DueRemovals> {
     const present = this.now()
     const known = this.#knownClock()
     const offset = present.wallMs - present.steadyMs
@@ -94,11 +90,8 @@ export class Expiry {
     if ((stepped || known?.boot !== present.boot) && !this.#closed)
       await this.#storeClock({ offset, boot: present.boot })
     const nextMs = this.#closed ? undefined : this.#entries.firstDueMs()
-    if (nextMs === clauseWaitsMs) this.#clauses.start()
-    const clauses = this.#clauses.takeOutcome()
-    const removed = this.#unreported + clauses.removed
-    this.#unreported = 0
-    return { removed, refused: clauses.refused, nextMs }
+    if (nextMs === clauseWaitsMs) this.#clauses.start(planOf)
+    return { ...this.#clauses.takeOutcome(), nextMs }
   }
 
   /** The clock as a process last compared it; undefined in a new store. */
@@ -120,41 +113,28 @@ export class Expiry {
   async #settleAll(untilMs: number): Promise<void> {
     const failures: unknown[] = []
     for await (const entries of this.#entries.between(clauseWaitsMs + 1, untilMs)) {
-      const removed = entries.length > 0 ? await this.#entries.settle(entries, (error) => failures.push(error)) : 0
-      // Apart from the await, which another sweep may use to add to it.
-      this.#unreported += removed
+      if (entries.length > 0)
+        this.#clauses.addRemoved(await this.#entries.settle(entries, (error) => failures.push(error)))
       if (this.#closed) break
     }
     if (failures.length > 0) throw failures[0]
-  }
-
-  async *#waitingClauses(): AsyncGenerator<Entry> {
-    for await (const entries of this.#entries.between(clauseWaitsMs, clauseWaitsMs)) yield* entries
   }
 
   /**
    * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
    * policy, even if it was cancelled or its topic updated meanwhile.
    */
-  async #executeClause(entry: Entry, cancellation: Cancellation): Promise<number | RefusedClause> {
-    const selector = this.#selectorOf(entry)
-    if (selector === undefined) {
+  async #executeClause(entry: Entry, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
+    const { isDue, clauseSelector } = this.#entries.examine(entry) ?? {}
+    if (isDue !== true || clauseSelector === undefined) {
       return this.#entries.settle([entry], (error) => {
         throw error
       })
     }
-    // Planning can exceed a slice; the pause after it is as long.
-    await waitForSlice()
-    const plan = planSelector(selector)
-    const executed =
-      'problem' in plan ? { path: entry.path, problem: plan.problem } : await this.removeMatches(plan, cancellation)
+    const executed = await removeByClause(entry.path, clauseSelector, planOf, (plan) =>
+      this.removeMatches(plan, cancellation),
+    )
     await this.#entries.endPolicy(entry)
     return executed
-  }
-
-  /** The selector of the entry's clause, if it is due. */
-  #selectorOf(entry: Entry): string | undefined {
-    const evaluated = this.#entries.examine(entry)
-    return evaluated?.isDue === true ? evaluated.clauseSelector : undefined
   }
 }

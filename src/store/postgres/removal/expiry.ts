@@ -11,12 +11,10 @@
  * policy is executed once.
  */
 import type { Plan } from '../../../selectors/plan.js'
-import { planSelector } from '../../../selectors/planner.js'
 import { decodeKey } from '../../../topics/key.js'
 import { type Cancellation, Cancelled } from '../../cancellation.js'
-import type { DueRemovals, RefusedClause } from '../../due-removals.js'
-import { type Clauses, clauseWaitsMs, createClauses } from '../../remove-clauses.js'
-import { waitForSlice } from '../../time-slices.js'
+import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
+import { type Clauses, clauseWaitsMs, createClauses, removeByClause } from '../../remove-clauses.js'
 import type { Connections } from '../connection/connections.js'
 import { isHeldBy, type Lease } from '../connection/lease.js'
 import { matchingTopics } from '../read/match-scan.js'
@@ -62,8 +60,6 @@ export class Expiry {
   readonly #write: Connections['write']
   readonly #writeLogged: Connections['writeLogged']
   readonly #clauses: Clauses
-  /** Topics removed since the last `removeDue` that returned. */
-  #unreported = 0
 
   /** @param scan for the statements of scans */
   constructor(
@@ -75,8 +71,8 @@ export class Expiry {
     this.#write = write
     this.#writeLogged = writeLogged
     this.#clauses = createClauses(
-      () => this.#waitingClauses(),
-      (clause: Evaluated, cancellation) => this.#executeClause(clause, cancellation),
+      () => waitingTopics(this.#read),
+      (clause: Evaluated, planOf, cancellation) => this.#executeClause(clause, planOf, cancellation),
     )
   }
 
@@ -84,16 +80,13 @@ export class Expiry {
    * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
    * later call.
    */
-  async removeDue(): Promise<DueRemovals> {
+  async removeDue(planOf: PlanOf): Promise<DueRemovals> {
     const evaluated = await this.lease.whileHeld((held) => this.#evaluateAll(held))
-    this.#unreported += evaluated ?? 0
+    this.#clauses.addRemoved(evaluated ?? 0)
     const [first] = await this.#read(readNextDue, [])
     const nextMs = first?.next == null ? undefined : Number(first.next)
-    if (evaluated !== undefined && nextMs === clauseWaitsMs) this.#clauses.start()
-    const clauses = this.#clauses.takeOutcome()
-    const removed = this.#unreported + clauses.removed
-    this.#unreported = 0
-    return { removed, refused: clauses.refused, nextMs }
+    if (evaluated !== undefined && nextMs === clauseWaitsMs) this.#clauses.start(planOf)
+    return { ...this.#clauses.takeOutcome(), nextMs }
   }
 
   /** Cancels the clause that is being executed, and resolves once it has stopped. */
@@ -120,12 +113,8 @@ export class Expiry {
     return removed
   }
 
-  async *#waitingClauses(): AsyncGenerator<Evaluated> {
-    for await (const topics of waitingTopics(this.#read)) yield* topics
-  }
-
   /** Executes a clause, unless its topic was updated, or the lease lost, while it waited for its turn. */
-  async #executeClause(clause: Evaluated, cancellation: Cancellation): Promise<number | RefusedClause> {
+  async #executeClause(clause: Evaluated, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
     const executed = await this.lease.whileHeld(async (held) => {
       const topic = await readDueAgain(this.#read, clause)
       if (topic === undefined) return 0
@@ -133,13 +122,9 @@ export class Expiry {
         await reschedule(this.#write, [topic])
         return 0
       }
-      // Planning can exceed a slice; the pause after it is as long.
-      await waitForSlice()
-      const plan = planSelector(topic.clauseSelector)
-      const outcome =
-        'problem' in plan
-          ? { path: decodeKey(topic.key), problem: plan.problem }
-          : await this.#removeMatches(plan, unlessHeld(cancellation, held))
+      const outcome = await removeByClause(decodeKey(topic.key), topic.clauseSelector, planOf, (plan) =>
+        this.#removeMatches(plan, unlessHeld(cancellation, held)),
+      )
       // A clause that was executed completely ends, even if cancelled; without the lease another process may be
       // executing it.
       if (!held()) throw new Cancelled()
