@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyReader, KeyRecord, KeyUses } from '../store/api-keys.js'
 import { StoreError } from '../store/errors.js'
 import type { Availability } from '../store/lifecycle.js'
+import { within } from '../base/within.js'
 import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
 import { KeyCounts, type KeyRequests } from './key-counts.js'
@@ -103,7 +104,7 @@ export class Keyring {
         const mayPass = error instanceof StoreError && failures <= failuresPassed
         if (!mayPass && this.store.notReady?.() === undefined) this.#report(error)
       }
-      await nextPoll()
+      await sleep(pollMs)
     }
   }
 
@@ -143,7 +144,7 @@ export class Keyring {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#clockTimer)
-    await Promise.race([this.#touchLast(), sleep(lastTouchMsMax)])
+    await within(lastTouchMsMax, this.#touchLast())
   }
 
   /** Reads the keys if they have changed, after the reading in progress: an earlier one must not end later. */
@@ -197,7 +198,7 @@ export class Keyring {
 
   async #poll(): Promise<void> {
     while (!this.#isClosed) {
-      await nextPoll()
+      await sleep(pollMs)
       await this.reload()
     }
   }
@@ -236,10 +237,6 @@ export class Keyring {
     await this.#touching
     await this.#touch().catch(ignoreStoreError)
   }
-}
-
-function nextPoll(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, pollMs))
 }
 
 function ignoreStoreError(error: unknown): void {

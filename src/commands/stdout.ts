@@ -2,6 +2,7 @@
  * Standard output, for all commands: text that cannot be written is an error with a message that says so. Messages
  * about the command itself go to standard error, not through here.
  */
+import { within } from '../base/within.js'
 import { toolUnreadMsMax } from '../settings/limits.js'
 
 /** The reader has gone, such as `head` when it has enough: not a failure, but there is nothing more to do. */
@@ -19,15 +20,14 @@ let listening = false
 export function print(text: string | Uint8Array): Promise<void> {
   if (!listening) process.stdout.on('error', () => {})
   listening = true
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(new Error(`nothing was read from standard output for ${toolUnreadMsMax / 1000} s`))
-    }, toolUnreadMsMax)
+  const written = new Promise<void>((resolve, reject) => {
     process.stdout.write(text, (error: (Error & { code?: string }) | null | undefined) => {
-      clearTimeout(timer)
       if (!error) resolve()
       else if (error.code === 'EPIPE') reject(new OutputClosed())
       else reject(new Error(`standard output cannot be written: ${error.message}`))
     })
+  })
+  return within(toolUnreadMsMax, written, () => {
+    throw new Error(`nothing was read from standard output for ${toolUnreadMsMax / 1000} s`)
   })
 }

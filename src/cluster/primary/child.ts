@@ -6,6 +6,7 @@
  * no listener or timer behind, since a child may outlive millions of them.
  */
 import type { ChildProcess } from 'node:child_process'
+import { within } from '../../base/within.js'
 import type { Logger } from '../../ops/log.js'
 import type { WorkerStats } from '../../ops/metrics/worker-stats.js'
 import type { WriterStats } from '../../ops/metrics/writer-stats.js'
@@ -195,9 +196,10 @@ export class Child {
   }
 
   async #endAfter(withinMs: number, reason: string): Promise<void> {
-    const timer = setTimeout(() => this.end(reason), withinMs)
-    await this.ended
-    clearTimeout(timer)
+    await within(withinMs, this.ended, () => {
+      this.end(reason)
+      return this.ended
+    })
   }
 
   #receive(message: FromChild): void {

@@ -3,7 +3,7 @@
  * keys before the answer is returned. A worker that does not respond delays this but cannot prevent it. Nothing here
  * opens the store.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../../base/within.js'
 import type { Question } from '../messages.js'
 import type { Child } from './child.js'
 
@@ -77,7 +77,7 @@ export class KeyDesk {
         (answer) => ({ answer }),
         () => undefined,
       )
-      const answered = await (worker === last ? first : Promise.race([first, sleep(patienceMs)]))
+      const answered = await (worker === last ? first : within(patienceMs, first))
       if (answered !== undefined) return answered.answer
     }
     return attempts.at(-1)

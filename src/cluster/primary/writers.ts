@@ -8,6 +8,7 @@
  * or dies within its trial, the spare takes over, which has the code and the settings of the old one.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../../base/within.js'
 import type { Logger } from '../../ops/log.js'
 import { commitDeadlineMs } from '../../settings/limits.js'
 import type { ToChild } from '../messages.js'
@@ -142,7 +143,7 @@ export class Writers {
     try {
       await former?.child.drain(drainMsMax)
       await this.#open(next)
-      await Promise.race([sleep(trialMs), next.child.ended])
+      await within(trialMs, next.child.ended)
       if (next.child.state === 'ended') throw new Error(`${next.child} ended soon after it began to write`)
     } catch (error) {
       this.#isReplacing = false

@@ -8,6 +8,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
+import { within } from '../../base/within.js'
 import { toolUnreadMsMax } from '../../settings/limits.js'
 import { Cancelled } from '../../store/cancellation.js'
 import { endLine, errorLine, readyLine } from '../control/protocol.js'
@@ -79,19 +80,9 @@ export class ToolConnection {
     this.socket.unpipe(this.input)
     this.socket.resume()
     if (this.socket.closed) return
-    await fulfilledWithin(this.signal.aborted ? stopMsMax : toolUnreadMsMax, once(this.socket, 'close'))
+    await within(
+      this.signal.aborted ? stopMsMax : toolUnreadMsMax,
+      once(this.socket, 'close').catch(() => {}),
+    )
   }
-}
-
-/** Whether the promise was fulfilled within `ms`. */
-export async function fulfilledWithin(ms: number, promise: Promise<unknown> | undefined): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, ms, false)
-  })
-  const settled = Promise.resolve(promise).then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([settled, late]).finally(() => clearTimeout(timer))
 }

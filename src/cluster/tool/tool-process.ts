@@ -12,6 +12,7 @@
 import { Socket } from 'node:net'
 import { exitCodes } from '../../base/exit-codes.js'
 import { version } from '../../base/version.js'
+import { within } from '../../base/within.js'
 import { createLog, logCrashes } from '../../ops/log.js'
 import type { ApiKeyStore } from '../../store/api-keys.js'
 import { openStore } from '../../store/open.js'
@@ -23,7 +24,7 @@ import { connectToWriter } from '../control/writer-socket.js'
 import { answerQuestion } from '../key-requests.js'
 import { connectionDescriptor, type Question, type StoreLocation, type ToolMessage, type ToTool } from '../messages.js'
 import { sendToParent } from '../parent.js'
-import { fulfilledWithin, ToolConnection } from './tool-connection.js'
+import { ToolConnection } from './tool-connection.js'
 
 /**
  * How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to
@@ -102,7 +103,12 @@ class ToolProcess {
       (error: Error) => error,
     )
     const lastLine = connection.lastLine(failure)
-    const isClosed = await fulfilledWithin(stopMsMax, (await this.#openedStore())?.close())
+    const store = await this.#openedStore()
+    const closed = Promise.resolve(store?.close()).then(
+      () => true,
+      () => false,
+    )
+    const isClosed = await within(stopMsMax, closed, () => false)
     await connection.close(lastLine, stopMsMax)
     // A plain exit would wait until lmdb has copied everything; this one becomes a kill (see the exit listener below).
     if (!isClosed) process.exit()

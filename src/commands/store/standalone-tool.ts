@@ -6,6 +6,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { within } from '../../base/within.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
 import { connectionDescriptor, type StoreLocation, type ToTool } from '../../cluster/messages.js'
 import { nativeFaults, shortage } from '../../cluster/native-faults.js'
@@ -94,9 +95,10 @@ export function runAlone(
     },
     async close() {
       stream.destroy()
-      const timer = setTimeout(() => child.kill('SIGKILL'), closeMsMax)
-      await ended
-      clearTimeout(timer)
+      await within(closeMsMax, ended, () => {
+        child.kill('SIGKILL')
+        return ended
+      })
       lock?.release()
     },
   }

@@ -6,6 +6,7 @@
  * request is rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../../base/within.js'
 import { changesKeptDefault } from '../../settings/limits.js'
 import { StoreError } from '../errors.js'
 import type { TopicStore } from '../store.js'
@@ -72,7 +73,7 @@ export async function openPostgresStore(address: string, options: PostgresOption
   const examine = (waitMs: number): Promise<Error | undefined> => problemOf(connections, fencedReads, waitMs)
   const problem = await (onUnusable === undefined
     ? examine(patienceMs)
-    : Promise.race([examine(0), sleep(handOverMs, noAnswer)]))
+    : within(handOverMs, examine(0), () => noAnswer))
   if (problem !== undefined && (onUnusable === undefined || !(problem instanceof StoreError))) {
     await connections.close()
     throw problem

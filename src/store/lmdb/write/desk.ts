@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../../../base/within.js'
 import { bytesQueuedByClientMax, operationsInOneCommitMax, writerClientGoneMs } from '../../../settings/limits.js'
 import type { StoreError } from '../../errors.js'
 import type { BatchResult } from '../../topics.js'
@@ -80,7 +80,7 @@ export class Desk {
       socket.end()
       if (!socket.writableFinished) await once(socket, 'finish').catch(() => {})
     })
-    await Promise.race([Promise.all(ends), sleep(lastAnswersMs, undefined, { ref: false })])
+    await within(lastAnswersMs, Promise.all(ends))
     for (const { socket } of this.#connections.values()) socket.destroy()
   }
 

@@ -7,6 +7,7 @@
  * hosts, the ones not in use are also checked once a second, since a primary that was deposed may continue to run and
  * accept sessions.
  */
+import { within } from '../../../base/within.js'
 import { addressesOf } from '../../../settings/address.js'
 import { StoreError } from '../../errors.js'
 import { explained } from './advice.js'
@@ -146,7 +147,9 @@ export class Engine {
         if (found.length === 0) await new Promise(() => {})
       }),
     )
-    await Promise.race([Promise.all(all), first.then(() => new Promise((resolve) => setTimeout(resolve, othersMsMax)))])
+    const everything = Promise.all(all)
+    await Promise.race([everything, first])
+    await within(othersMsMax, everything)
     decided = true
     const [newest, ...older] = found.sort((a, b) => b.session.timeline - a.session.timeline)
     for (const { session } of older) session.destroy()

@@ -8,8 +8,8 @@
  * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one
  *   continue in the background.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
+import { within } from '../../../base/within.js'
 import { type Engine, NoSlot } from './engine.js'
 import type { Session, SessionLimits } from './session.js'
 
@@ -127,7 +127,7 @@ export class Pool {
     for (const session of this.#givenUp) this.discard(session)
     if (this.#live.size === 0) return
     const empty = new Promise<void>((resolve) => (this.#onEmpty = resolve))
-    await Promise.race([empty, sleep(closeMsMax)])
+    await within(closeMsMax, empty)
     for (const session of this.#live) this.discard(session)
   }
 

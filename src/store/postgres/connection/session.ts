@@ -14,6 +14,7 @@
  */
 import type { Socket } from 'node:net'
 import pg from 'pg'
+import { within } from '../../../base/within.js'
 import { clockMs, type Parameter, type Statement } from '../sql/statement.js'
 
 /**
@@ -125,7 +126,9 @@ export class Session {
     })
     const session = new Session(client)
     try {
-      await within(msMax, session.#prepare(msMax, limits))
+      await within(msMax, session.#prepare(msMax, limits), () => {
+        throw timedOut(msMax)
+      })
       return session
     } catch (error) {
       session.destroy()
@@ -194,7 +197,7 @@ export class Session {
     this.#warning = undefined
     this.#isBusy = true
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new TimedOut(timeoutMessage(msMax))), msMax)
+      const timer = setTimeout(() => reject(timedOut(msMax)), msMax)
       this.client.query(
         { name, text, values: [...parameters], types: asText },
         (error: Error | undefined, result: pg.QueryResult) => {
@@ -259,20 +262,6 @@ export function isPlainError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }
 
-function timeoutMessage(msMax: number): string {
-  return `the engine did not answer within ${msMax} ms`
-}
-
-/** @throws TimedOut after `msMax`; the work behind the promise continues, and its failure is ignored */
-async function within<T>(msMax: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TimedOut(timeoutMessage(msMax))), msMax)
-  })
-  promise.catch(() => {})
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function timedOut(msMax: number): TimedOut {
+  return new TimedOut(`the engine did not answer within ${msMax} ms`)
 }
