@@ -12,7 +12,8 @@ import { afterPoll } from '../base/after-poll.js'
 import { turnMs } from '../base/turn-clock.js'
 import type { Answer, Answered, Cancellation, Route, Service } from './answer.js'
 import type { Arriving } from './body.js'
-import type { Receiver, Responses } from './response.js'
+import type { Receiver } from './closing.js'
+import type { Responses } from './response.js'
 
 /** One request and its state. `res` must not be touched once it is done. */
 export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, Cancellation {
@@ -20,8 +21,6 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   endMs: number
   /** What its headers announce; for a chunked body, or one that no route takes, what has arrived so far. */
   bytesIn: number
-  /** Whether the connection ends with its answer: its client wants it, or what follows on it cannot be trusted. */
-  closing: boolean
   caller: Caller | undefined
   /** The client has gone, or the answer has been sent. */
   done: boolean
@@ -159,7 +158,7 @@ export class Exchanges<Caller extends object> {
     // Only a read: if something was changed, the client must learn of it.
     const isRefused = exchange.route?.isRead !== false && !this.responses.hasRoom(answer)
     const sent = isRefused ? this.service.refusal('overloaded') : answer
-    this.responses.send(exchange, sent, exchange.closing)
+    this.responses.send(exchange, sent)
     this.service.answered(exchange, sent)
   }
 

@@ -1,6 +1,6 @@
 /**
- * Heads of answers: the status line, and the headers except those that the library adds. Bodies, and how connections
- * end, are in response.ts.
+ * Heads of answers: the status line, and the headers except those that the library adds. Bodies are in
+ * response.ts, and how connections end in closing.ts.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Answer } from './answer.js'

@@ -5,7 +5,8 @@
  * The path of a request, in which each file calls only later ones: its headers are read in one pass, and framing,
  * overload, authorization, content type and length are checked before any of the body is kept (requests.ts) → the whole
  * body goes to the route → the exchange is answered at most once, and never after the client has gone (exchange.ts) →
- * the answer is sent (head.ts, response.ts), and its unread rest kept within a bound.
+ * the answer is sent (head.ts, response.ts), its unread rest kept within a bound (unread.ts), and its connection closed
+ * if it ends with it (closing.ts).
  *
  * Caveats of the library, each pinned by a test:
  * - A handler that returns without `onAborted` ends the process; after an abort, touching `res` throws.
@@ -23,14 +24,14 @@
  * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one answer
  *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so that a further one ends the
  *   connection. Small answers use `end`, except a random one in `answersPerProbe`, so that a client that pipelines
- *   without reading is soon found. `tryEnd` cannot close in 20.51; response.ts says how large answers end their
+ *   without reading is soon found. `tryEnd` cannot close in 20.51; closing.ts says how large answers end their
  *   connection.
- * - `end` with close closes at once, and resets the connection if the client is still sending; linger.ts waits for the
+ * - `end` with close closes at once, and resets the connection if the client is still sending; closing.ts waits for the
  *   client.
  * - A socket that is closed in an immediate is never freed: the library frees it in its next turn, by which time libuv
  *   has already closed its handle, and then loses both, 465 bytes. So connections are closed from timers or while the
  *   library handles what a poll brought, and an answer that is sent from an immediate is never complete for the library
- *   if the connection ends with it (response.ts).
+ *   if the connection ends with it (closing.ts).
  * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer
  *   serves one connection at a time (exchange.ts).
  * - It does not limit how long a request may wait for its answer; `answerMsMax` does.
@@ -42,6 +43,7 @@ import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_li
 import { answerMsMax } from '../settings/limits.js'
 import type { Answer, Page, PageRequest, Service } from './answer.js'
 import { Bodies } from './body.js'
+import { Closing } from './closing.js'
 import { connectionsAllowed } from './connections.js'
 import { Cors } from './cors.js'
 import { Exchanges } from './exchange.js'
@@ -96,14 +98,13 @@ const expiryCheckMs = 1000
 
 class Server<Caller extends object> implements HttpServer {
   readonly #app: TemplatedApp
-  readonly #responses: Responses
+  readonly #closing: Closing
   readonly #exchanges: Exchanges<Caller>
   readonly #bodies: Bodies
   readonly #requests: Requests<Caller>
   readonly #cors: Cors | undefined
   readonly #connectionsMax = connectionsAllowed()
   #connections = 0
-  #draining = false
   #listening: us_listen_socket | undefined
   #expiry: NodeJS.Timeout | undefined
 
@@ -112,8 +113,8 @@ class Server<Caller extends object> implements HttpServer {
     private readonly options: HttpOptions,
   ) {
     this.#app = createApp(options.tls)
-    this.#responses = new Responses((cause) => service.closed(cause))
-    this.#exchanges = new Exchanges(service, this.#responses)
+    this.#closing = new Closing((cause) => service.closed(cause))
+    this.#exchanges = new Exchanges(service, new Responses(this.#closing))
     this.#bodies = new Bodies(() => this.#exchanges.workingBytes)
     this.#cors = options.origins === '' ? undefined : new Cors(options.origins)
     this.#requests = new Requests(service, this.#exchanges, this.#bodies, options.bodyBytesMax, this.#cors)
@@ -132,14 +133,14 @@ class Server<Caller extends object> implements HttpServer {
   }
 
   answerBytesFree(): number {
-    return this.#responses.bytesFree
+    return this.#closing.rests.bytesFree
   }
 
   /** @throws Error when the port cannot be listened on */
   async listen(): Promise<void> {
     this.#expiry = setInterval(() => {
       this.#exchanges.expire(performance.now() - answerMsMax)
-      this.#responses.closeUnread()
+      this.#closing.closeUnread()
     }, expiryCheckMs)
     this.#expiry.unref()
     this.#listening = await listen(this.#app, this.options)
@@ -147,12 +148,11 @@ class Server<Caller extends object> implements HttpServer {
 
   async drain(withinMs: number): Promise<void> {
     const deadline = performance.now() + withinMs
-    this.#draining = true
-    this.#responses.drain()
+    this.#closing.isDraining = true
     if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening)
     let idleSince = performance.now()
     while (this.#connections > 0 && performance.now() < deadline) {
-      if (this.#exchanges.unanswered + this.#responses.unread > 0) idleSince = performance.now()
+      if (this.#exchanges.unanswered + this.#closing.rests.count > 0) idleSince = performance.now()
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
@@ -167,9 +167,8 @@ class Server<Caller extends object> implements HttpServer {
   #limitConnections(): void {
     this.#app.filter((res, change) => {
       this.#connections += Number(change)
-      if (Number(change) > 0 && this.#connections > this.#connectionsMax) {
-        this.#responses.closeSilently(res, 'connections')
-      }
+      if (Number(change) > 0 && this.#connections > this.#connectionsMax)
+        this.#closing.closeSilently(res, 'connections')
     })
   }
 
@@ -183,7 +182,7 @@ class Server<Caller extends object> implements HttpServer {
   #addPage(page: Page): void {
     const onRead = (res: HttpResponse, req: HttpRequest): void => {
       const request: PageRequest = {
-        draining: this.#draining,
+        draining: this.#closing.isDraining,
         scheme: schemeOf(req, this.options.tls),
         path: req.getUrl(),
         host: req.getHeader('host'),

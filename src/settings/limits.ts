@@ -269,21 +269,6 @@ export const bodyBytesKeptMin = 4 * kibibyte
 export const bodyBytesDroppedMax = 32 * 1024 * kibibyte
 
 /**
- * How long a connection that closes after its answer waits for the next piece of a body: a lost packet is resent
- * sooner.
- */
-export const lingerSilenceMsMax = 1000
-
-/** How long it waits in total: a client that sends everything before it reads can send 12 MB at 10 Mbit/s. */
-export const lingerMsMax = 10_000
-
-/** Answers up to this size may be handed to the library without knowing whether the client reads them. */
-export const answerBytesSmallMax = 2 * kibibyte
-
-/** One in this many small answers checks, at some cost, whether the client still reads. */
-export const answersPerProbe = 8
-
-/**
  * Answers, or parts of them, that the clients of one worker have not read. Fetches whose answers do not fit are refused;
  * for other answers, the connections whose clients have read nothing for longest are closed.
  */
@@ -303,18 +288,6 @@ export const answerBytesAlwaysMax = 256 * kibibyte
 
 /** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
 export const pageBytesMin = answerBytesAlwaysMax / 2
-
-/**
- * A client that takes less than this, and less than half of what it had left, counts as reading nothing: otherwise a few
- * bytes a second would hold a page for hours.
- */
-export const progressBytesMin = 64 * kibibyte
-
-/** How long a client may read nothing of its answer: lost packets are resent several times meanwhile, on any line. */
-export const unreadMsMax = 30_000
-
-/** The same while more than half of the room for unread answers is taken, so that others get whole pages again. */
-export const unreadMsCrowdedMax = 5000
 
 /** Lines of an import whose writes are in flight: enough to fill the commits. */
 export const importLinesWaitingMax = 2000

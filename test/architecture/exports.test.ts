@@ -9,6 +9,8 @@ import { importsOf, parse, type Source, sourcesOf } from '../support/sources.js'
 
 /** Exports that only tests import, each with the pure part that is tested through it. */
 const forTests: ReadonlyMap<string, string> = new Map([
+  ['src/http/closing.ts unreadMsCrowdedMax', 'when a connection is closed, with a simulated clock'],
+  ['src/http/closing.ts unreadMsMax', 'when a connection is closed, with a simulated clock'],
   ['src/ops/loop-delay.ts LoopDelays', 'the samples of a window, with a simulated clock'],
   [
     'src/selectors/pattern.ts harmlessExpression',

@@ -7,14 +7,9 @@ import type { HttpResponse } from 'uWebSockets.js'
 import { strict as assert } from 'node:assert'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { type Receiver, Responses } from '../../dist/http/response.js'
-import {
-  answerBytesAlwaysMax,
-  answerBytesWaitingMax,
-  pageBytesMaxMax,
-  unreadMsCrowdedMax,
-  unreadMsMax,
-} from '../../dist/settings/limits.js'
+import { Closing, type Receiver, unreadMsCrowdedMax, unreadMsMax } from '../../dist/http/closing.js'
+import { Responses } from '../../dist/http/response.js'
+import { answerBytesAlwaysMax, answerBytesWaitingMax, pageBytesMaxMax } from '../../dist/settings/limits.js'
 import { seededRandom } from '../support/random.js'
 
 const mebibyte = 1024 * 1024
@@ -77,6 +72,7 @@ class Connection {
   }
 
   readonly receiver = {
+    closing: false,
     bodyEnded: true,
     res: {
       writeStatus: () => {},
@@ -99,10 +95,11 @@ function answer(bytes: number, fill = 0) {
 }
 
 /** Answers of these sizes, none of which is read. */
-function unreadAnswers(responses: Responses, ...sizes: number[]): Connection[] {
+function unreadAnswers(closing: Closing, ...sizes: number[]): Connection[] {
+  const responses = new Responses(closing)
   return sizes.map((size) => {
     const connection = new Connection()
-    responses.send(connection.receiver, answer(size), false)
+    responses.send(connection.receiver, answer(size))
     return connection
   })
 }
@@ -117,14 +114,14 @@ function simulateTime(t: Test): (ms: number) => void {
 const third = Math.floor(answerBytesWaitingMax / 3)
 
 t.test('an answer that cannot be refused closes those who have read nothing for longest', async (t) => {
-  const responses = new Responses(() => {})
-  const [reading, trickling, stalled] = unreadAnswers(responses, third, third, third) as [
+  const closing = new Closing(() => {})
+  const [reading, trickling, stalled] = unreadAnswers(closing, third, third, third) as [
     Connection,
     Connection,
     Connection,
   ]
   reading.read(mebibyte)
-  unreadAnswers(responses, third)
+  unreadAnswers(closing, third)
   t.same(
     [reading, trickling, stalled].map(({ isClosed }) => isClosed),
     [false, true, false],
@@ -132,7 +129,7 @@ t.test('an answer that cannot be refused closes those who have read nothing for 
   )
 
   stalled.read(1)
-  unreadAnswers(responses, third)
+  unreadAnswers(closing, third)
   t.same(
     [reading, stalled].map(({ isClosed }) => isClosed),
     [false, true],
@@ -141,15 +138,16 @@ t.test('an answer that cannot be refused closes those who have read nothing for 
 })
 
 t.test('what has been read makes room for further answers', async (t) => {
-  const responses = new Responses(() => {})
-  const [connection] = unreadAnswers(responses, answerBytesWaitingMax) as [Connection]
-  t.equal(responses.bytesFree, 0)
+  const closing = new Closing(() => {})
+  const responses = new Responses(closing)
+  const [connection] = unreadAnswers(closing, answerBytesWaitingMax) as [Connection]
+  t.equal(closing.rests.bytesFree, 0)
   t.equal(responses.hasRoom(answer(pageBytesMaxMax)), false, 'a page has to be refused')
   t.equal(responses.hasRoom(answer(answerBytesAlwaysMax)), true, 'a small answer never has')
   connection.read(answerBytesWaitingMax / 2)
   t.equal(responses.hasRoom(answer(pageBytesMaxMax)), true)
   connection.read(answerBytesWaitingMax / 2)
-  t.equal(responses.bytesFree, answerBytesWaitingMax)
+  t.equal(closing.rests.bytesFree, answerBytesWaitingMax)
   t.ok(connection.isDone && !connection.isClosed)
 })
 
@@ -160,16 +158,16 @@ for (const [title, size, msMax] of [
   t.test(`a client that reads nothing is closed in time while ${title} is unread`, async (t) => {
     const setTime = simulateTime(t)
     const causes: string[] = []
-    const responses = new Responses((cause) => causes.push(cause))
-    const [reading, stalled] = unreadAnswers(responses, size, size) as [Connection, Connection]
+    const closing = new Closing((cause) => causes.push(cause))
+    const [reading, stalled] = unreadAnswers(closing, size, size) as [Connection, Connection]
     for (let ms = 1000; ms < msMax; ms += 1000) {
       setTime(ms)
       reading.read(70_000, false)
-      responses.closeUnread()
+      closing.closeUnread()
     }
     t.equal(stalled.isClosed, false)
     setTime(msMax)
-    responses.closeUnread()
+    closing.closeUnread()
     t.equal(stalled.isClosed, true)
     t.same(causes, ['unread'])
     t.notOk(reading.isClosed || reading.isDone, 'one that still reads is not, though the kernel did not say so')
@@ -180,20 +178,21 @@ t.test('every answer arrives whole, in whatever pieces its client reads it', asy
   const random = seededRandom(t)
   const setTime = simulateTime(t)
   let seconds = 0
-  const responses = new Responses((cause) => assert.fail(`a connection is closed: ${cause}`))
+  const closing = new Closing((cause) => assert.fail(`a connection is closed: ${cause}`))
+  const responses = new Responses(closing)
   const connections = Array.from({ length: 40 }, (_, i) => {
     const connection = new Connection()
     const sent = { status: 200, body: Buffer.alloc(0) }
     sent.body = Buffer.from(Array.from({ length: 3000 + random.below(400_000) }, (_, at) => (at * 7 + i) % 251))
     connection.room = random.below(10_000)
-    responses.send(connection.receiver, sent, i % 2 === 0)
+    responses.send({ ...connection.receiver, closing: i % 2 === 0 }, sent)
     return { connection, body: sent.body }
   })
   for (let unread = connections; unread.length > 0; ) {
     // Enough in a round that none counts as reading nothing.
     for (const { connection } of unread) connection.read(20_000 + random.below(50_000), !random.oneIn(3))
     setTime((seconds += 4) * 1000)
-    responses.closeUnread()
+    closing.closeUnread()
     await turn()
     unread = unread.filter(({ connection, body }) => connection.received.length < body.length)
   }
@@ -203,6 +202,6 @@ t.test('every answer arrives whole, in whatever pieces its client reads it', asy
     'none is taken for complete before',
   )
   await new Promise((resolve) => setTimeout(resolve, 10))
-  t.equal(responses.bytesFree, answerBytesWaitingMax, 'and nothing is kept')
-  t.equal(responses.unread, 0)
+  t.equal(closing.rests.bytesFree, answerBytesWaitingMax, 'and nothing is kept')
+  t.equal(closing.rests.count, 0)
 })
