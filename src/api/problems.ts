@@ -118,7 +118,7 @@ export function isProblem(parsed: object | string | undefined): parsed is Proble
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
 /** The longest part of a caller's text that a message repeats, in UTF-16 units: enough to recognise it. */
-const quotedMax = 200
+const blankUnitsMax = 200
 
 /**
  * A refusal in the table's words.
@@ -133,7 +133,7 @@ export function problem<Code extends ProblemCode>(
 ): Problem {
   const row: Row = table[code]
   const fill: Readonly<Record<string, string>> = blanks ?? {}
-  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? '', quotedMax))
+  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? '', blankUnitsMax))
   return { code, status: row.status, message }
 }
 

@@ -29,8 +29,8 @@ export interface CheckedProperties {
   readonly removal: RemovalPolicy | undefined
 }
 
-/** The result for most properties. */
-const noRemoval: CheckedProperties = { removal: undefined }
+/** The result for most properties, and for none. */
+export const noRemoval: CheckedProperties = { removal: undefined }
 
 /**
  * Checks the properties of a request, in their order, and reads REMOVAL on the way, so that it is parsed once.

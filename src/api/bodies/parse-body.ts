@@ -143,7 +143,7 @@ function problemOf(
     return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
   if (isIntegerName(name)) {
     const text = numberTexts?.get(name)
-    return integerProblem(name, text === undefined ? describe(error.value) : quotedNumber(text), sizeMax)
+    return integerProblem(name, text === undefined ? describe(error.value) : describeNumber(text), sizeMax)
   }
   const version = name === 'constraint.version' ? constraint?.numberTexts?.get('version') : undefined
   if (version !== undefined && typeof error.value === 'number') return versionProblem(version)
@@ -189,7 +189,7 @@ function inexactProblem({ input, numberTexts }: BodyObject, sizeMax: number): Pr
     const text = numberTexts?.get(name)
     const { max = sizeMax } = integerBounds[name]
     if (text === undefined ? integer <= max : isIntegerUpTo(max, text)) continue
-    return integerProblem(name, text === undefined ? describe(integer) : quotedNumber(text), sizeMax)
+    return integerProblem(name, text === undefined ? describe(integer) : describeNumber(text), sizeMax)
   }
   return undefined
 }
@@ -203,11 +203,11 @@ export function integerProblem(name: IntegerName, found: string, sizeMax: number
 /** The problem of a constraint's version, a number, that is not written as its digits or is too large. */
 export function versionProblem(text: string): Problem {
   const name = 'constraint.version'
-  return problem('invalid_parameter', { name, found: quotedNumber(text), allowed: allowedByName[name] ?? '' })
+  return problem('invalid_parameter', { name, found: describeNumber(text), allowed: allowedByName[name] ?? '' })
 }
 
 /** A number as it was sent, for a message: it may round to another one. */
-function quotedNumber(text: string): string {
+function describeNumber(text: string): string {
   return `the number ${shorten(text, repeatedMax)}`
 }
 

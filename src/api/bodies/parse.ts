@@ -13,7 +13,7 @@ import type { Plan } from '../../selectors/plan.js'
 import { type Planner, planSelector } from '../../selectors/planner.js'
 import type { WriteOperation } from '../../store/topics.js'
 import { type Path, parsePath } from '../../topics/path.js'
-import { type CheckedProperties, parseProperties } from '../../topics/properties.js'
+import { type CheckedProperties, noRemoval, parseProperties } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import { addAndSetShape, addShape, removeShape, setShape } from '../../validators.js'
@@ -109,9 +109,8 @@ export function removeOperation({ body, constraint: given }: Parsed<RemoveByPath
 /** What a removal lacks. */
 const withoutTopic = { type: undefined, properties: undefined, removal: undefined, valueText: undefined } as const
 
-/** The properties of a request that names none, and what is to be known of them. */
+/** The properties of a request that names none. */
 const noProperties: Properties = {}
-const noRemoval: CheckedProperties = { removal: undefined }
 
 const constraintOfManyProblem = problem('invalid_parameter', {
   name: 'constraint',

@@ -16,7 +16,7 @@ const digitsMax = 6
 
 const names = (['path', 'selector', 'type', 'size', 'after'] as const).map((name) => ({
   name,
-  quoted: `"${name}"`,
+  token: `"${name}"`,
 }))
 
 /** The members that are read here. */
@@ -70,8 +70,8 @@ function digitsEnd(bytes: Buffer, at: number): number {
 }
 
 function nameBetween(bytes: Buffer, start: number, end: number): Name | undefined {
-  for (const { name, quoted } of names) {
-    if (quoted.length === end - start && isAt(bytes, start, quoted)) return name
+  for (const { name, token } of names) {
+    if (token.length === end - start && isAt(bytes, start, token)) return name
   }
   return undefined
 }

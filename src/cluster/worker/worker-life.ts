@@ -66,7 +66,6 @@ export class WorkerLife {
     this.#refusedKeys = new RefusedKeys(log)
   }
 
-  /** Whether the process ends by its own decision, so that its exit needs no kill. */
   get isEnding(): boolean {
     return this.#isEnding
   }

@@ -2,14 +2,10 @@
  * The program of a worker, which the primary forks: hands the primary's messages to worker-life.ts. It does nothing
  * without a message, and ends at once when the primary is gone.
  */
-
-import { version } from '../../base/version.js'
 import { createLog, logCrashes } from '../../ops/log.js'
 import type { ToChild } from '../messages.js'
-import { liveWithPrimary, sendToParent } from '../parent.js'
+import { liveWithPrimary } from '../parent.js'
 import { WorkerLife } from './worker-life.js'
-
-const heartbeatMs = 1000
 
 const log = createLog('worker')
 logCrashes(log)
@@ -35,8 +31,4 @@ function take(message: ToChild): void {
   }
 }
 
-process.on('message', take)
-setInterval(() => life.sendHeartbeat(), heartbeatMs)
-
-liveWithPrimary(() => life.isEnding)
-sendToParent({ kind: 'loaded', version })
+liveWithPrimary(life, take)

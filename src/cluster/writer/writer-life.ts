@@ -31,7 +31,6 @@ export class WriterLife {
 
   constructor(private readonly log: Logger) {}
 
-  /** Whether the process ends by its own decision, so that its exit needs no kill. */
   get isEnding(): boolean {
     return this.#isEnding
   }

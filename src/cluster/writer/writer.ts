@@ -2,14 +2,10 @@
  * The program of the writer, which the primary forks: hands the primary's messages to writer-life.ts. It does nothing
  * without a message, and ends at once when the primary is gone.
  */
-
-import { version } from '../../base/version.js'
 import { createLog, logCrashes } from '../../ops/log.js'
 import type { ToChild } from '../messages.js'
-import { liveWithPrimary, sendToParent } from '../parent.js'
+import { liveWithPrimary } from '../parent.js'
 import { WriterLife } from './writer-life.js'
-
-const heartbeatMs = 1000
 
 const log = createLog('writer')
 logCrashes(log)
@@ -33,8 +29,4 @@ function take(message: ToChild): void {
   }
 }
 
-process.on('message', take)
-setInterval(() => life.sendHeartbeat(), heartbeatMs)
-
-liveWithPrimary(() => life.isEnding)
-sendToParent({ kind: 'loaded', version })
+liveWithPrimary(life, take)

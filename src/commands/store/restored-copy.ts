@@ -4,7 +4,7 @@
  * at any moment leaves either no store or the whole one. A copy that is not renamed is removed: at the end, by a signal
  * that ends the process, or, after a kill, by the next restore.
  */
-import { createReadStream, createWriteStream, existsSync, mkdirSync, rmdirSync, rmSync, statfsSync } from 'node:fs'
+import { createReadStream, createWriteStream, existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -12,7 +12,7 @@ import { complain } from '../../base/exit-codes.js'
 import { checkLineIn } from '../../cluster/control/protocol.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
 import type { StoreLocation } from '../../cluster/messages.js'
-import { dataFile, flush, stagingDirectory } from '../../store/lmdb/environment/files.js'
+import { dataFile, flush, requireSpace, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { moveToNew } from '../../store/lmdb/file/move-to-new.js'
 import { createReport } from '../../tools/progress.js'
 import { createProgress } from '../progress.js'
@@ -75,7 +75,7 @@ async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backu
   mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
   await writeCopy(backup, copy)
   flush(copy)
-  const records = await checkCopy({ ...location, data: staging }, lock, backup.file)
+  const records = await checkInChild({ ...location, data: staging }, lock, backup.file)
   flush(copy)
   return records
 }
@@ -131,7 +131,7 @@ async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<v
 }
 
 /** Checks everything in the copy. @throws Error that names the backup rather than the copy */
-async function checkCopy(copy: StoreLocation, lock: DirectoryLock, file: string): Promise<number> {
+async function checkInChild(copy: StoreLocation, lock: DirectoryLock, file: string): Promise<number> {
   const progress = createProgress()
   const findings: string[] = []
   let records = 0
@@ -163,11 +163,4 @@ function removeIfEmpty(directory: string): void {
   } catch {
     // The store is in it, or something that others have put there.
   }
-}
-
-function requireSpace(directory: string, bytes: number, freeBytesMin: number): void {
-  const { bavail, bsize } = statfsSync(directory)
-  const free = bavail * bsize
-  if (free >= bytes + freeBytesMin) return
-  throw new Error(`${directory} has ${free} bytes free; the backup takes ${bytes}, and ${freeBytesMin} must stay free`)
 }

@@ -4,22 +4,18 @@
  * values. A service that was started in between counts anew, so nothing is known across its start.
  */
 import { type Buckets, bucketsBetween, quantile } from './buckets.js'
-import type { Answers, Reading, WorkerReading } from './reading.js'
+import type { Answers, Reading } from './reading.js'
+
+/** What a point shows as it was read. */
+type Shown = 'writesInFlight' | 'connections' | 'connectionsMax' | 'residentBytes' | 'perWorker'
 
 /** Undefined is a gap. Durations are in seconds. */
-export interface Point {
+export interface Point extends Pick<Reading, Shown | 'diskFreeBytes' | 'diskFreeBytesMin'> {
   /** Answers per second. */
   readonly answers: Answers | undefined
   readonly latencyS: Quantiles | undefined
   readonly commitS: Quantiles | undefined
   readonly writesPerCommit: number | undefined
-  readonly writesInFlight: number | undefined
-  readonly connections: number | undefined
-  readonly connectionsMax: number | undefined
-  readonly residentBytes: number | undefined
-  readonly perWorker: readonly WorkerReading[]
-  readonly diskFreeBytes: number | undefined
-  readonly diskFreeBytesMin: number | undefined
 }
 
 export interface Quantiles {

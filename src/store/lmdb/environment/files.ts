@@ -1,7 +1,7 @@
 /**
  * Where an lmdb store is, and how its files reach the disk, for code that must know this without loading lmdb.
  */
-import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -18,6 +18,24 @@ export function dataFile(directory: string): string {
  */
 export function stagingDirectory(directory: string): string {
   return join(directory, 'topics', 'restore.partial')
+}
+
+/** The bytes that are free on the file system of a directory. @throws Error when it cannot be measured */
+export function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize
+}
+
+/**
+ * Requires room for a backup, or its copy.
+ *
+ * @param taken the bytes that it takes, as the message says them
+ * @throws Error with a message for a person when fewer than `bytes` and `freeBytesMin` are free
+ */
+export function requireSpace(directory: string, bytes: number, freeBytesMin: number, taken = String(bytes)): void {
+  const free = freeBytes(directory)
+  if (free >= bytes + freeBytesMin) return
+  throw new Error(`${directory} has ${free} bytes free; the backup takes ${taken}, and ${freeBytesMin} must stay free`)
 }
 
 /** Waits until a file, or the names in a directory, are on disk. */

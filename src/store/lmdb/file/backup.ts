@@ -6,11 +6,11 @@
  * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
  * grow. The copy is opened under a path of its own, where no other process can be writing.
  */
-import { chmodSync, existsSync, mkdirSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { BackupDone, Finding } from '../../maintenance.js'
 import { type Environment, forgetStoreId, openEnvironment } from '../environment/environment.js'
-import { dataFile, flush } from '../environment/files.js'
+import { dataFile, flush, freeBytes, requireSpace } from '../environment/files.js'
 import { check } from './check.js'
 import { moveToNew } from './move-to-new.js'
 
@@ -39,7 +39,10 @@ export async function backup(
   onProgress: OnProgress,
 ): Promise<BackupDone> {
   if (existsSync(file)) throw taken(file)
-  requireSpace(dirname(file), bytesUsed, freeBytesMin)
+  const directory = dirname(file)
+  if (!existsSync(directory))
+    throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
+  requireSpace(directory, bytesUsed, freeBytesMin, `about ${bytesUsed}`)
   const partial = `${file}.partial`
   makeDirectory(partial)
   const copied = dataFile(partial)
@@ -53,12 +56,12 @@ export async function backup(
   try {
     mkdirSync(dirname(copied))
     await watchedCopy(copy, copied, freeBytesMin, () => onProgress('copying', sizeOf(copied), bytesUsed))
-    const records = await checkCopy(partial, onProgress)
+    const records = await checkAndForgetId(partial, onProgress)
     chmodSync(copied, 0o600)
     flush(copied)
     // Before `removePartial`, which would truncate a file that still had this name, and with it the backup.
     if (!moveToNew(copied, file)) throw taken(file)
-    flush(dirname(file))
+    flush(directory)
     return { records, bytes: sizeOf(file) }
   } finally {
     removePartial()
@@ -93,21 +96,6 @@ async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onT
   await Promise.race([copy(dirname(copied)).catch(explain), stopped]).finally(() => clearInterval(timer))
 }
 
-function freeBytes(directory: string): number {
-  const { bavail, bsize } = statfsSync(directory)
-  return bavail * bsize
-}
-
-function requireSpace(directory: string, bytesUsed: number, freeBytesMin: number): void {
-  if (!existsSync(directory))
-    throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
-  const free = freeBytes(directory)
-  if (free >= bytesUsed + freeBytesMin) return
-  throw new Error(
-    `${directory} has ${free} bytes free; the backup takes about ${bytesUsed}, and ${freeBytesMin} must stay free`,
-  )
-}
-
 function makeDirectory(partial: string): void {
   try {
     mkdirSync(partial, { mode: 0o700 })
@@ -136,7 +124,7 @@ function unsound(finding: Finding): Error {
 }
 
 /** The copy keeps the number of entries that each database states, so records lost in copying are detected here. */
-async function checkCopy(directory: string, onProgress: OnProgress): Promise<number> {
+async function checkAndForgetId(directory: string, onProgress: OnProgress): Promise<number> {
   const environment = openCopy(directory)
   const findings: Finding[] = []
   try {

@@ -7,9 +7,9 @@
  * operation, one page on each level of each tree that it changes. All operations share the root, so it is the page of a
  * split leaf that counts instead. No operation copies more pages than there are.
  */
-import { statfsSync } from 'node:fs'
 import { diskBytesLeftMin } from '../../../settings/limits.js'
 import type { TreePages } from '../environment/environment.js'
+import { freeBytes } from '../environment/files.js'
 
 /** What a write may do to the file. */
 export interface WriteSize {
@@ -59,8 +59,7 @@ export class DiskRoom {
   /** Now; 0 if it cannot be measured. */
   readonly freeBytes = (): number => {
     try {
-      const { bavail, bsize } = statfsSync(this.directory)
-      return bavail * bsize
+      return freeBytes(this.directory)
     } catch {
       return 0
     }

@@ -112,7 +112,7 @@ async function* batchesFrom(read: Execute, statement: Statement<DueRow>, fromMs:
 /**
  * Removes these topics, in the order of their keys, except any that was replaced or updated since; returns how many.
  */
-export async function removeTopics(
+export async function removeEvaluated(
   writeLogged: Connections['writeLogged'],
   topics: readonly Evaluated[],
 ): Promise<number> {

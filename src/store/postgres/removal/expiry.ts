@@ -21,7 +21,7 @@ import { matchingTopics } from '../read/match-scan.js'
 import { bytesArray, plainArray } from '../sql/arrays.js'
 import { loggedParts } from '../sql/logged-statement.js'
 import { type Execute, inTime, nextVersion, type Statement } from '../sql/statement.js'
-import { dueTopics, type Evaluated, readDueAgain, removeTopics, reschedule, waitingTopics } from './due-topics.js'
+import { dueTopics, type Evaluated, readDueAgain, removeEvaluated, reschedule, waitingTopics } from './due-topics.js'
 
 const readNextDue: Statement<{ next: string | null }> = {
   name: 'read_next_due',
@@ -99,7 +99,7 @@ export class Expiry {
     let removed = 0
     for await (const batch of dueTopics(this.#read)) {
       const topics = batch.sort((a, b) => Buffer.compare(a.key, b.key))
-      removed += await removeTopics(
+      removed += await removeEvaluated(
         this.#writeLogged,
         topics.filter(({ isDue, clauseSelector }) => isDue && clauseSelector === undefined),
       )

@@ -8,27 +8,30 @@ import { clockMs, clockVersion, inTime, nextVersion, type Statement } from '../s
 
 export type KeyRow = { readonly key: string }
 
+/** Sets the value of each topic that a condition selects, to `item`. @param which its from, if any, and where */
+function overwriting(item: string, which: string): string {
+  return `
+    update topicd.topics t
+    set item = case when t.retains then ${item} else t.item end, updated = ${clockMs},
+      version = ${nextVersion}
+    ${which}
+    returning t.key, t.version`
+}
+
 /** Sets the values of topics of the given types. */
 export const overwrite = logged<KeyRow>('overwrite', {
   parameters: 4,
-  text: `
-    update topicd.topics t
-    set item = case when t.retains then v.item else t.item end, updated = ${clockMs},
-      version = ${nextVersion}
-    from unnest($1::bytea[], $2::smallint[], $3::text[]) as v (key, type, item)
-    where t.key = v.key and t.type = v.type and ${inTime(4)}
-    returning t.key, t.version`,
+  text: overwriting(
+    'v.item',
+    `from unnest($1::bytea[], $2::smallint[], $3::text[]) as v (key, type, item)
+    where t.key = v.key and t.type = v.type and ${inTime(4)}`,
+  ),
 })
 
 /** The same for one topic, without the cost of unpacking arrays: most batches of a lone publisher are one request. */
 export const overwriteOne = logged<KeyRow>('overwrite_one', {
   parameters: 4,
-  text: `
-    update topicd.topics t
-    set item = case when t.retains then $3::text else t.item end, updated = ${clockMs},
-      version = ${nextVersion}
-    where t.key = $1::bytea and t.type = $2::smallint and ${inTime(4)}
-    returning t.key, t.version`,
+  text: overwriting('$3::text', `where t.key = $1::bytea and t.type = $2::smallint and ${inTime(4)}`),
 })
 
 /**
@@ -36,13 +39,11 @@ export const overwriteOne = logged<KeyRow>('overwrite_one', {
  */
 export const overwriteSame = logged<KeyRow>('overwrite_same', {
   parameters: 4,
-  text: `
-    update topicd.topics t
-    set item = case when t.retains then v.item else t.item end, updated = ${clockMs},
-      version = ${nextVersion}
-    from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, life, item)
-    where t.key = v.key and t.life = v.life and ${inTime(4)}
-    returning t.key, t.version`,
+  text: overwriting(
+    'v.item',
+    `from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, life, item)
+    where t.key = v.key and t.life = v.life and ${inTime(4)}`,
+  ),
 })
 
 /**
@@ -76,12 +77,10 @@ export const createOrOverwrite = logged<KeyRow & { readonly life: string }>('cre
 /** Overwrites one topic: a lone publisher mostly does that, and it costs the engine less than trying to create. */
 export const overwriteLike = logged<KeyRow>('overwrite_like', {
   parameters: 5,
-  text: `
-    update topicd.topics t
-    set item = case when t.retains then $4::text else t.item end, updated = ${clockMs},
-      version = ${nextVersion}
-    where t.key = $1::bytea and t.type = $2::smallint and ($3::text is null or t.properties = $3::text) and ${inTime(5)}
-    returning t.key, t.version`,
+  text: overwriting(
+    '$4::text',
+    `where t.key = $1::bytea and t.type = $2::smallint and ($3::text is null or t.properties = $3::text) and ${inTime(5)}`,
+  ),
 })
 
 export const removeTopics = logged<KeyRow>('remove', {
