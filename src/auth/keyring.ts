@@ -8,10 +8,10 @@
  * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../base/within.js'
 import type { KeyReader, KeyRecord, KeyUses } from '../store/api-keys.js'
 import { StoreError } from '../store/errors.js'
 import type { Availability } from '../store/lifecycle.js'
-import { within } from '../base/within.js'
 import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
 import { KeyCounts, type KeyRequests } from './key-counts.js'

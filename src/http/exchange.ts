@@ -24,7 +24,7 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   caller: Caller | undefined
   /** The client has gone, or the answer has been sent. */
   done: boolean
-  cancelled: boolean
+  aborted: boolean
 }
 
 /** An answer that waits to be sent. */
@@ -77,7 +77,7 @@ export class Exchanges<Caller extends object> {
       endMs: 0,
       caller: undefined,
       done: false,
-      cancelled: false,
+      aborted: false,
       kept: undefined,
       keptBytes: 0,
       bodyEnded: false,
@@ -117,7 +117,7 @@ export class Exchanges<Caller extends object> {
   /** The client has gone. */
   abort(exchange: Exchange<Caller>): void {
     if (!exchange.done) this.#unanswered--
-    exchange.done = exchange.cancelled = true
+    exchange.done = exchange.aborted = true
     this.#waiting.delete(exchange)
   }
 
@@ -127,7 +127,7 @@ export class Exchanges<Caller extends object> {
   expire(beforeMs: number): void {
     for (const exchange of this.#waiting) {
       if (exchange.startMs > beforeMs) break
-      exchange.cancelled = true
+      exchange.aborted = true
       this.finishLater(exchange, this.service.refusal('timed_out'))
     }
   }

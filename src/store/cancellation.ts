@@ -1,12 +1,10 @@
 /** How the caller of a long operation ends it early, and how that operation says so. Nothing of a particular one. */
 
 /**
- * Whether a long operation must stop, usually because its client has gone. The operation checks this before each step
- * and stops with `Cancelled`.
+ * Whether a long operation must stop, usually because its client has gone: an AbortSignal, or what says the same. The
+ * operation checks this before each step and stops with `Cancelled`.
  */
-export interface Cancellation {
-  readonly cancelled: boolean
-}
+export type Cancellation = Pick<AbortSignal, 'aborted'>
 
 /** The client has gone, so the operation was not finished. */
 export class Cancelled extends Error {}

@@ -1,4 +1,5 @@
 /** Work on a whole store that an operator asks for: checking and copying it. Measuring it is in monitoring.ts. */
+import type { Cancellation } from './cancellation.js'
 import type { PlanOf } from './due-removals.js'
 
 /** A broken invariant, in one sentence that names the record. */
@@ -18,11 +19,13 @@ export interface StoreChecker {
    * Walks everything and reports each broken invariant, and each remove clause that could not be carried out.
    *
    * @param onProgress gets the number of records examined, and of all
+   * @throws Cancelled once `cancellation` is set
    */
   check(
     report: (finding: Finding) => void,
     planOf: PlanOf,
     onProgress?: (done: number, total: number) => void,
+    cancellation?: Cancellation,
   ): Promise<{ readonly records: number }>
 }
 
@@ -33,12 +36,13 @@ export interface StoreCopier {
    * checked. Absent if the engine has its own tools for this.
    *
    * @param freeBytesMin what must stay free on the file's disk
-   * @param onProgress may throw, which ends the backup; the engine may continue to copy until the process ends
-   * @throws Error with a message for a person; there is no file then
+   * @throws Cancelled once `cancellation` is set; otherwise Error with a message for a person. There is no file then, but
+   *   the engine may continue to copy until the process ends
    */
   backup?(
     file: string,
     freeBytesMin: number,
     onProgress: (step: string, done: number, total: number) => void,
+    cancellation: Cancellation,
   ): Promise<BackupDone>
 }

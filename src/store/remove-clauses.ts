@@ -53,7 +53,7 @@ export function createClauses<Clause>(
   waiting: () => AsyncIterable<readonly Clause[]>,
   execute: (clause: Clause, planOf: PlanOf, cancellation: Cancellation) => Promise<number | RefusedClause>,
 ): Clauses {
-  const cancellation = { cancelled: false }
+  const closing = new AbortController()
   let pass: Promise<void> | undefined
   let removed = 0
   let refused: RefusedClause[] = []
@@ -66,9 +66,9 @@ export function createClauses<Clause>(
   async function executeAll(planOf: PlanOf): Promise<void> {
     for await (const clauses of waiting()) {
       for (const clause of clauses) {
-        if (cancellation.cancelled) return
+        if (closing.signal.aborted) return
         try {
-          const executed = await execute(clause, planOf, cancellation)
+          const executed = await execute(clause, planOf, closing.signal)
           if (typeof executed === 'number') removed += executed
           else refused.push(executed)
         } catch (error) {
@@ -81,7 +81,7 @@ export function createClauses<Clause>(
 
   return {
     start(planOf) {
-      if (cancellation.cancelled) return
+      if (closing.signal.aborted) return
       pass ??= executeAll(planOf)
         .catch(fail)
         .finally(() => (pass = undefined))
@@ -101,7 +101,7 @@ export function createClauses<Clause>(
       return taken
     },
     async close() {
-      cancellation.cancelled = true
+      closing.abort()
       await pass
     },
   }

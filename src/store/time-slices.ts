@@ -6,6 +6,7 @@
  * A slice ends between two keys, and the worst pattern on the longest path takes far longer than a slice for a single
  * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
  */
+import { type Cancellation, Cancelled } from './cancellation.js'
 
 /** How long a slice, and the slices of one turn together, may occupy the event loop, in ms. */
 export const sliceMs = 1
@@ -20,10 +21,14 @@ const waiting: (() => void)[] = []
 let scheduled = false
 let pausedUntil = 0
 
-/** Resolves when the caller may work for one slice, which must begin in the microtask that resolves the promise. */
-export function waitForSlice(): Promise<void> {
-  return new Promise((resolve) => {
-    waiting.push(resolve)
+/**
+ * Resolves when the caller may work for one slice, which must begin in the microtask that resolves the promise.
+ *
+ * @throws Cancelled when `cancellation` is set by then
+ */
+export function waitForSlice(cancellation?: Cancellation): Promise<void> {
+  return new Promise((resolve, reject) => {
+    waiting.push(() => (cancellation?.aborted === true ? reject(new Cancelled()) : resolve()))
     schedule()
   })
 }

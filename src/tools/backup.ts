@@ -24,7 +24,7 @@ export const backupTool: Tool<StoreCopier> = async (store, options, io) => {
         'the file would be lost; choose one that both see and the service may write to, such as /var/lib/topicd-backups under the unit',
     )
   }
-  const backup = await store.backup(file, io.diskFreeBytesMin, createReport(io))
+  const backup = await store.backup(file, io.diskFreeBytesMin, createReport(io), io.signal)
   await io.emit(JSON.stringify({ backup } satisfies BackupLine))
 }
 

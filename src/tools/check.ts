@@ -15,6 +15,11 @@ export const checkTool: Tool<StoreChecker> = async (store, _options, io) => {
     // If it cannot be sent, the signal ends the work.
     void io.emit(JSON.stringify({ finding } satisfies CheckLine)).catch(() => {})
   }
-  const { records } = await store.check(onFinding, planSelector, (done, total) => report('checking', done, total))
+  const { records } = await store.check(
+    onFinding,
+    planSelector,
+    (done, total) => report('checking', done, total),
+    io.signal,
+  )
   await io.emit(JSON.stringify({ checked: { records, findings } } satisfies CheckLine))
 }

@@ -44,12 +44,7 @@ export const exportTool: Tool<TopicWalker & KeyReader & StoreMonitor> = async (s
     report('exporting', topics, total)
     await waitForSlice()
   }
-  const cancellation = {
-    get cancelled() {
-      return io.signal.aborted
-    },
-  }
-  for await (const topic of store.walk(plan, cancellation)) {
+  for await (const topic of store.walk(plan, io.signal)) {
     const line = lineOf(topic)
     lines.push(line)
     bytes += line.length

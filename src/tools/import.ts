@@ -17,6 +17,7 @@ import { absentProblem } from '../api/context.js'
 import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../settings/limits.js'
 import type { KeyChanger } from '../store/api-keys.js'
 import { writeOne } from '../store/batch.js'
+import { Cancelled } from '../store/cancellation.js'
 import { waitForSlice } from '../store/time-slices.js'
 import { storedForms, type TopicReader, type TopicWalker, type TopicWriter } from '../store/topics.js'
 import { compatible } from '../topics/properties.js'
@@ -88,6 +89,7 @@ export const importTool: Tool<ImportStore> = async (store, options, io) => {
         await batch.write()
         batch.add({ number, line }, bytes.length)
       }
+      if (io.signal.aborted) throw new Cancelled()
       report('importing', bytesRead)
       if (number % linesPerTurn === 0) await waitForSlice()
     }
@@ -201,7 +203,7 @@ class Batch {
     if (topics.size === 0) return []
     const ranges = mergeRanges([...topics.values()].map(({ line }) => topicRange(line.path)))
     const problems: LineProblem[] = []
-    for await (const { path, properties } of this.store.walk({ ranges, matcher: undefined }, { cancelled: false })) {
+    for await (const { path, properties } of this.store.walk({ ranges, matcher: undefined }, { aborted: false })) {
       const topic = topics.get(path)
       if (topic === undefined || compatible(properties, topic.line.properties)) continue
       problems.push({ number: topic.number, error: new WrongLine(otherProperties(path)) })

@@ -1,7 +1,6 @@
 /**
  * The progress of a tool: one line every `reportMs` at most, so that reporting costs next to nothing.
  */
-import { Cancelled } from '../store/cancellation.js'
 import type { ToolIo } from './tool.js'
 import type { ProgressLine } from './tool-messages.js'
 
@@ -13,16 +12,15 @@ const reportMs = 200
 /** Reports how far a step has come; most calls send nothing. */
 type Report = (step: string, done: number, total?: number) => void
 
-/** @returns a function that throws Cancelled once the work must stop */
-export function createReport(io: Pick<ToolIo, 'emit' | 'signal'>): Report {
+/** @returns a function that sends a line when one is due, and ignores that it cannot be sent */
+export function createReport({ emit }: Pick<ToolIo, 'emit'>): Report {
   let reportedAt = -Infinity
   let reported = ''
   return (step, done, total) => {
-    if (io.signal.aborted) throw new Cancelled()
     const now = performance.now()
     if (step === reported && now - reportedAt < reportMs) return
     reportedAt = now
     reported = step
-    void io.emit(JSON.stringify({ progress: { step, done, total } } satisfies ProgressLine)).catch(() => {})
+    void emit(JSON.stringify({ progress: { step, done, total } } satisfies ProgressLine)).catch(() => {})
   }
 }

@@ -123,7 +123,7 @@ await t.test('a count of many slices is whole, and is given up once its client h
   const body = Buffer.from('{"selector":"*c/.*[0-9]","count":true}')
   let looks = 0
   const watched = {
-    get cancelled(): boolean {
+    get aborted(): boolean {
       return ++looks < 0
     },
   }
@@ -132,7 +132,7 @@ await t.test('a count of many slices is whole, and is given up once its client h
   t.ok(looks > 1, `${looks} slices`)
   let looksLeft = 2
   const leaving = {
-    get cancelled(): boolean {
+    get aborted(): boolean {
       return --looksLeft < 1
     },
   }

@@ -159,11 +159,11 @@ await t.test('a try by selector is given up once its client has gone', async (t)
   const context = leastContext(store)
   const record = { name: 'all', tokenHash: '', allow: ['remove'], under: [], madeMs: 0 } as const
   const access = accessOf(record, undefined, { requests: 0 })
-  const cancellation = { cancelled: false }
+  const cancellation = new AbortController()
   const body = Buffer.from('{"selector":"*c//","dry_run":true}')
-  t.match(await handleRemove(context, body, access, cancellation), { status: 200, body: '{"removed":3000}' })
-  const tried = Promise.resolve(handleRemove(context, body, access, cancellation))
-  cancellation.cancelled = true
+  t.match(await handleRemove(context, body, access, cancellation.signal), { status: 200, body: '{"removed":3000}' })
+  const tried = Promise.resolve(handleRemove(context, body, access, cancellation.signal))
+  cancellation.abort()
   t.ok(
     await tried.then(
       () => false,

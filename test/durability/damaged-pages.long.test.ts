@@ -24,7 +24,7 @@ await load(
   Array.from({ length: topics }, (_, i) => `t/${i}`),
 )
 // In a compacted file every page is in use.
-await source.backup?.(compact, 0, () => {})
+await source.backup?.(compact, 0, () => {}, { aborted: false })
 await source.close()
 const sound = readFileSync(compact)
 

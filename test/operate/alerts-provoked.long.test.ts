@@ -241,7 +241,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     const oldDir = join(directory, 'old')
     const wallMs = Date.now() - 3 * 86_400_000
     const store = openLmdbStore({ directory: oldDir, clock: () => ({ wallMs, steadyMs: 0, boot: 'past' }) })
-    await store.backup?.(join(directory, 'old.copy'), 0, () => {})
+    await store.backup?.(join(directory, 'old.copy'), 0, () => {}, { aborted: false })
     await store.close()
     const old = await start('old')
     const fresh = await start('fresh')

@@ -125,7 +125,7 @@ await t.test(
       const plan = planSelector(`*${root}//`)
       if ('problem' in plan) throw new Error(plan.problem)
       const query = { plan, form: storedForms.json, branches: undefined, after: undefined, size: 20, bytesMax }
-      const { buffer, start, end, hasMore } = await opened.readPage(query, { cancelled: false })
+      const { buffer, start, end, hasMore } = await opened.readPage(query, { aborted: false })
       return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
     }
     for (const [bytesMax, items] of [

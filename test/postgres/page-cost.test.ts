@@ -78,7 +78,7 @@ await t.test(
       const query = { plan, form: storedForms.json, branches: undefined, size: 10, bytesMax: 2 ** 20 }
       const { buffer, start, end } = await opened.readPage(
         { ...query, after: after as Path | undefined },
-        { cancelled: false },
+        { aborted: false },
       )
       const items = JSON.parse(`[${buffer.subarray(start, end).toString()}]`) as unknown[]
       if (items.length !== results) t.fail(`${selector}: ${items.length} results`)
@@ -168,7 +168,7 @@ await t.test(
           const form = { type, values, properties: false, versions: false }
           let results = 0
           for (let after: Path | undefined; ; ) {
-            const page = await opened.readPage({ ...query, form, after }, { cancelled: false })
+            const page = await opened.readPage({ ...query, form, after }, { aborted: false })
             const text = page.buffer.subarray(page.start, page.end).toString()
             const items = JSON.parse(`[${text}]`) as { path: Path }[]
             results += items.length

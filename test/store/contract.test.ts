@@ -196,7 +196,7 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test('a cancelled reader gets no page, and a cancelled bulk removal removes nothing', async (t) => {
-    const gone = { cancelled: true }
+    const gone = { aborted: true }
     const query = pageQuery('*.*nothing.*', { size: 10, bytesMax: 1000 })
     await Promise.all(Array.from({ length: 3000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
     const isCancelled = (reason: unknown): boolean => reason instanceof Cancelled

@@ -21,7 +21,7 @@ async function startReader(t: Test, directory: string): Promise<ChildProcess> {
     import { openLmdbStore } from ${JSON.stringify(join(import.meta.dirname, '../../dist/store/lmdb/open.js'))}
     import { everyTopic } from ${JSON.stringify(join(import.meta.dirname, '../../dist/topics/range.js'))}
     const store = openLmdbStore({ directory: ${JSON.stringify(directory)} })
-    const walk = store.walk({ ranges: [everyTopic], matcher: undefined }, { cancelled: false })
+    const walk = store.walk({ ranges: [everyTopic], matcher: undefined }, { aborted: false })
     await walk.next()
     process.send('reading')
     process.on('message', async () => {

@@ -32,7 +32,8 @@ await eachStore(t, async (t, address) => {
     /^topic "guard\/1": the remove clause of its REMOVAL removes nothing, since its selector takes more/,
   ])
   t.equal(findings.length, 1)
-  if (address === 'lmdb') t.match(await store.backup?.(join(t.testdirName, 'copy'), 0, () => {}), { records })
+  if (address === 'lmdb')
+    t.match(await store.backup?.(join(t.testdirName, 'copy'), 0, () => {}, { aborted: false }), { records })
 
   const lines: Record<string, unknown>[] = []
   const log = Object.fromEntries(

@@ -154,10 +154,10 @@ t.test('a scan and a bulk removal stop at their next slice once they are cancell
   const store = openStore(t, join(t.testdir(), 'db'))
   const paths = Array.from({ length: 300 }, (_, i) => `a/${i}`)
   await load(store, paths)
-  const cancellations = { scan: { cancelled: false }, removal: { cancelled: false } }
+  const cancellations = { scan: new AbortController(), removal: new AbortController() }
   const operations = {
-    scan: (plan: ReturnType<typeof planned>) => readItems(store, { plan }, cancellations.scan),
-    removal: (plan: ReturnType<typeof planned>) => store.removeMatches(plan, cancellations.removal),
+    scan: (plan: ReturnType<typeof planned>) => readItems(store, { plan }, cancellations.scan.signal),
+    removal: (plan: ReturnType<typeof planned>) => store.removeMatches(plan, cancellations.removal.signal),
   }
   for (const name of ['scan', 'removal'] as const) {
     let visits = 0
@@ -166,7 +166,7 @@ t.test('a scan and a bulk removal stop at their next slice once they are cancell
       visits++
       spin(0.3)
       if (visits === 50) {
-        cancellations[name].cancelled = true
+        cancellations[name].abort()
         visitsAtCancel = visits
       }
     })

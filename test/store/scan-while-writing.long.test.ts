@@ -134,12 +134,12 @@ t.test('no snapshot is held between the slices of a scan or a bulk removal', asy
   t.equal(scan.held, 0, 'none of them found a snapshot')
 
   const removing = watched(planned('?.*/m'), () => spin(0.4))
-  const removal = await snapshotsDuring(removeMatches(removing, { cancelled: false }))
+  const removal = await snapshotsDuring(removeMatches(removing, { aborted: false }))
   t.ok(removal.checks > 20, `${removal.checks} checks while a removal ran`)
   t.equal(removal.held, 0, 'none of them found a snapshot')
 
   await t.test('the check detects the snapshot that a walk holds', async (t) => {
-    const walking = walk(environment, { ranges: [everyTopic], matcher: undefined }, { cancelled: false })
+    const walking = walk(environment, { ranges: [everyTopic], matcher: undefined }, { aborted: false })
     await walking.next()
     t.ok(holdsSnapshot(), 'in the middle of the walk')
     await walking.return(undefined)

@@ -115,10 +115,7 @@ function cleanWhenEnded(clean: () => void): () => void {
 
 async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<void> {
   const progress = createProgress()
-  const report = createReport({
-    emit: async (line) => void progress.take(String(line)),
-    signal: new AbortController().signal,
-  })
+  const report = createReport({ emit: async (line) => void progress.take(String(line)) })
   async function* counted(pieces: Readable): AsyncGenerator<Buffer> {
     let done = 0
     for await (const piece of pieces as AsyncIterable<Buffer>) {

@@ -183,15 +183,15 @@ function assemble(
     countMatches,
     ...createKeyRecords(environment, snapshots, writing),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
-    check: (report, planOf, onProgress) => check(environment, report, onProgress, planOf),
+    check: (report, planOf, onProgress, cancellation) => check(environment, report, onProgress, planOf, cancellation),
     stats: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,
       backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
     }),
-    async backup(file, freeBytesMin, onProgress) {
+    async backup(file, freeBytesMin, onProgress, cancellation) {
       const bytes = snapshots.alone(() => bytesUsed(environment))
-      const done = await backup(copy, bytes, freeBytesMin, file, onProgress)
+      const done = await backup(copy, bytes, freeBytesMin, file, onProgress, cancellation)
       try {
         await writing.change({ about: 'noteBackup', madeMs: clock().wallMs })
         return done

@@ -6,6 +6,7 @@ import { parsePath } from '../../topics/path.js'
 import { parseProperties, retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
 import { type Properties, valueOfItem } from '../../topics/topic.js'
+import { type Cancellation, Cancelled } from '../cancellation.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../check-item.js'
 import type { PlanOf } from '../due-removals.js'
 import type { Finding } from '../maintenance.js'
@@ -24,11 +25,12 @@ const readRecords: Statement<{ name: string; record: string }> = {
 /** Wider than every valid key, so that invalid ones are found too. */
 const everyKey = { start: Buffer.alloc(0), end: Buffer.from([...everyTopic.end, 0xff]) }
 
-/** Reports every broken invariant; returns how many topics and API keys were examined. */
+/** Reports every broken invariant; returns how many topics and API keys were examined. @throws Cancelled */
 export async function check(
   connections: Pick<Connections, 'openSnapshot'>,
   report: (finding: Finding) => void,
   planOf: PlanOf,
+  cancellation?: Cancellation,
 ): Promise<{ records: number }> {
   const snapshot = await connections.openSnapshot()
   let records = 0
@@ -36,6 +38,7 @@ export async function check(
     const log = new LogCheck(snapshot, report)
     await log.checkLanes()
     for await (const rows of rowsOf(snapshot, [everyKey])) {
+      if (cancellation?.aborted === true) throw new Cancelled()
       for (const row of rows) {
         for (const finding of findingsOf(row, planOf)) report(finding)
         await log.checkTopic(row.key, row.version)

@@ -178,7 +178,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean,
     },
     ...createKeyRecords({ read, write }),
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
-    check: (report, planOf) => check(connections, report, planOf),
+    check: (report, planOf, _onProgress, cancellation) => check(connections, report, planOf, cancellation),
     stats: createStats(read),
     notReady: () => (gate.refusal ?? connections.failure)?.message,
     async close() {

@@ -10,6 +10,7 @@ import { lockDirectory } from '../../../dist/cluster/directory-lock.js'
 import type { Plan } from '../../../dist/selectors/plan.js'
 import { planSelector } from '../../../dist/selectors/planner.js'
 import { writeOne } from '../../../dist/store/batch.js'
+import type { Cancellation } from '../../../dist/store/cancellation.js'
 import { dataFile } from '../../../dist/store/lmdb/environment/files.js'
 import { openLmdbStore } from '../../../dist/store/lmdb/open.js'
 import type { Finding } from '../../../dist/store/maintenance.js'
@@ -23,7 +24,7 @@ import { at } from '../elements.js'
 import type { StoreAddress } from './stores.js'
 
 /** A reader that is never cancelled. */
-export const waiting = { cancelled: false }
+export const waiting = { aborted: false }
 
 /** Opens a store in `directory` until the test's end. */
 export function openStore(t: Test, directory: string): TopicStore {
@@ -133,7 +134,7 @@ export async function readItems(
   query: Pick<PageQuery, 'plan'> & { readonly after?: string; readonly type?: TopicType } & Partial<
       Pick<PageQuery, 'size' | 'bytesMax'>
     >,
-  cancellation = waiting,
+  cancellation: Cancellation = waiting,
 ): Promise<{ readonly items: readonly { path: string; type: string; value?: unknown }[]; readonly hasMore: boolean }> {
   const { plan, after, type = 'json', size = 1000, bytesMax = 2 ** 30 } = query
   const page = await store.readPage(

@@ -8,6 +8,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { type Cancellation, Cancelled } from '../../cancellation.js'
 import type { BackupDone, Finding } from '../../maintenance.js'
 import { type Environment, forgetStoreId, openEnvironment } from '../environment/environment.js'
 import { dataFile, flush, freeBytes, requireSpace } from '../environment/files.js'
@@ -28,8 +29,8 @@ type OnProgress = (step: string, done: number, total: number) => void
  * @param copy makes the copy
  * @param bytesUsed the approximate size of the copy
  * @param freeBytesMin what must stay free on the file's disk
- * @param onProgress may throw, which ends the backup
- * @throws Error with a message for a person; nothing is left behind then, but lmdb may still be copying
+ * @throws Cancelled once `cancellation` is set; otherwise Error with a message for a person. Nothing is left behind then,
+ *   but lmdb may still be copying
  */
 export async function backup(
   copy: Copy,
@@ -37,6 +38,7 @@ export async function backup(
   freeBytesMin: number,
   file: string,
   onProgress: OnProgress,
+  cancellation: Cancellation,
 ): Promise<BackupDone> {
   if (existsSync(file)) throw taken(file)
   const directory = dirname(file)
@@ -55,8 +57,9 @@ export async function backup(
   process.prependListener('exit', removePartial)
   try {
     mkdirSync(dirname(copied))
-    await watchedCopy(copy, copied, freeBytesMin, () => onProgress('copying', sizeOf(copied), bytesUsed))
-    const records = await checkAndForgetId(partial, onProgress)
+    const onTick = (): void => onProgress('copying', sizeOf(copied), bytesUsed)
+    await watchedCopy(copy, copied, freeBytesMin, onTick, cancellation)
+    const records = await checkAndForgetId(partial, onProgress, cancellation)
     chmodSync(copied, 0o600)
     flush(copied)
     // Before `removePartial`, which would truncate a file that still had this name, and with it the backup.
@@ -74,14 +77,21 @@ function taken(file: string): Error {
 }
 
 /**
- * Resolves with the copy. Rejects as soon as `onTick` throws or too little space is left; the copy then continues
+ * Resolves with the copy. Rejects as soon as `cancellation` is set or too little space is left; the copy then continues
  * unwatched.
  */
-async function watchedCopy(copy: Copy, copied: string, freeBytesMin: number, onTick: () => void): Promise<void> {
+async function watchedCopy(
+  copy: Copy,
+  copied: string,
+  freeBytesMin: number,
+  onTick: () => void,
+  cancellation: Cancellation,
+): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const stopped = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
       try {
+        if (cancellation.aborted) throw new Cancelled()
         onTick()
         const free = freeBytes(dirname(copied))
         if (free < freeBytesMin)
@@ -124,12 +134,17 @@ function unsound(finding: Finding): Error {
 }
 
 /** The copy keeps the number of entries that each database states, so records lost in copying are detected here. */
-async function checkAndForgetId(directory: string, onProgress: OnProgress): Promise<number> {
+async function checkAndForgetId(
+  directory: string,
+  onProgress: OnProgress,
+  cancellation: Cancellation,
+): Promise<number> {
   const environment = openCopy(directory)
   const findings: Finding[] = []
   try {
     const report = (finding: Finding): unknown => findings.push(finding)
-    const { records } = await check(environment, report, (done, total) => onProgress('checking', done, total))
+    const onRecord = (done: number, total: number): void => onProgress('checking', done, total)
+    const { records } = await check(environment, report, onRecord, undefined, cancellation)
     const [finding] = findings
     if (finding !== undefined) throw unsound(finding)
     forgetStoreId(environment)

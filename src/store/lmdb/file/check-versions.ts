@@ -1,6 +1,7 @@
 /** What a check of the store finds wrong with the versions of topics, and with the log that gives them out. */
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
+import type { Cancellation } from '../../cancellation.js'
 import { sliceMs, waitForSlice } from '../../time-slices.js'
 import { type LogPosition, logBound, loggedKeys, logPositionOf } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
@@ -60,7 +61,7 @@ export class VersionRules {
   }
 
   /** Reports what is wrong with the log, up to a record out of order. @returns the number of records that it examined */
-  async checkLog(report: (finding: string) => void): Promise<number> {
+  async checkLog(report: (finding: string) => void, cancellation?: Cancellation): Promise<number> {
     let count = 0
     let last: LogPosition | undefined
     let deadline = performance.now() + sliceMs
@@ -75,7 +76,7 @@ export class VersionRules {
       if (changes === undefined) report(`record ${position.version} of the log: its keys cannot be read`)
       last = position
       if (performance.now() <= deadline) continue
-      await waitForSlice()
+      await waitForSlice(cancellation)
       deadline = performance.now() + sliceMs
     }
     return count

@@ -11,7 +11,7 @@ import { type Path, parsePath } from '../../../topics/path.js'
 import { removalOf, retainsValue } from '../../../topics/properties.js'
 import { tracksUpdates } from '../../../topics/removal/policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../../topics/topic.js'
-import { Cancelled } from '../../cancellation.js'
+import { type Cancellation, Cancelled } from '../../cancellation.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../../check-item.js'
 import type { PlanOf } from '../../due-removals.js'
 import type { Finding } from '../../maintenance.js'
@@ -31,17 +31,20 @@ const misplacedMax = 1000
  *
  * @param onProgress counts only topics and items
  * @param planOf to report remove clauses whose selectors are refused today: the store is sound with them
+ * @throws Cancelled at the next slice once `cancellation` is set
  */
 export async function check(
   environment: Environment,
   report: Report,
   onProgress: (done: number, total: number) => void = () => {},
   planOf?: PlanOf,
+  cancellation?: Cancellation,
 ): Promise<{ records: number }> {
   const { snapshot, entries } = openSnapshot(environment)
   let seen = 0
   const total = 2 * entries.specifications
-  const checker = new Checker(environment, snapshot, entries, report, () => onProgress(++seen, total), planOf)
+  const onRecord = (): void => onProgress(++seen, total)
+  const checker = new Checker(environment, snapshot, entries, report, onRecord, planOf, cancellation)
   try {
     return { records: await checker.run() }
   } catch (error) {
@@ -64,7 +67,8 @@ class Checker {
     private readonly entries: Entries,
     private readonly report: Report,
     private readonly onRecord: () => void,
-    private readonly planOf?: PlanOf,
+    private readonly planOf: PlanOf | undefined,
+    private readonly cancellation: Cancellation | undefined,
   ) {
     this.#versions = new VersionRules(environment, snapshot)
   }
@@ -77,7 +81,7 @@ class Checker {
     for (const type of topicTypes) items += await this.#checkItems(type)
     const updates = await this.#checkUpdates()
     const due = this.#checkDue()
-    const changes = await this.#versions.checkLog(this.report)
+    const changes = await this.#versions.checkLog(this.report, this.cancellation)
     this.#compare('records of the log', changes, this.entries.changes)
     // The log is left out: how many records a check examines should say how much is stored.
     return specifications + items + updates + due + this.#checkKeys()
@@ -197,7 +201,7 @@ class Checker {
       visit(path, value, version ?? 0)
       count++
       if (performance.now() > deadline) {
-        await waitForSlice()
+        await waitForSlice(this.cancellation)
         deadline = performance.now() + sliceMs
       }
     }

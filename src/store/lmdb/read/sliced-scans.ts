@@ -6,7 +6,7 @@
 import type { Awaitable } from '../../../base/awaitable.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { scanBytesWaitingMax } from '../../../settings/limits.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
+import type { Cancellation } from '../../cancellation.js'
 import { tryFirstSlice, waitForSlice } from '../../time-slices.js'
 import type { Page, PageQuery } from '../../topics.js'
 import { MatchScan, type ScanSource } from './match-scan.js'
@@ -51,8 +51,7 @@ export class Scans {
       for (;;) {
         this.#scanBytes += scan.bytes - counted
         counted = scan.bytes
-        await waitForSlice()
-        if (cancellation.cancelled) throw new Cancelled()
+        await waitForSlice(cancellation)
         if (this.snapshots.alone(scan.slice)) return scan.page()
       }
     } finally {

@@ -64,8 +64,7 @@ async function* walkSnapshot(
         const path = key as Path
         if (!isInOrder(path)) throw new Error(`topic "${path}" is out of order`)
         if (++counts.visited % entriesPerClockRead === 0 && performance.now() > deadline) {
-          await waitForSlice()
-          if (cancellation.cancelled) throw new Cancelled()
+          await waitForSlice(cancellation)
           deadline = performance.now() + sliceMs
         }
         const verdict = plan.matcher === undefined || plan.matcher(path)

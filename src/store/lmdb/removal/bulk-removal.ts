@@ -10,7 +10,7 @@ import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import { isRefused } from '../../batch.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
+import type { Cancellation } from '../../cancellation.js'
 import { waitForSlice } from '../../time-slices.js'
 import type { TopicReader, TopicRemover } from '../../topics.js'
 import type { Environment, Tree } from '../environment/environment.js'
@@ -37,8 +37,7 @@ export class BulkRemoval implements TopicRemover, Pick<TopicReader, 'countMatche
     let removed = 0
     let left: readonly KeyRange[] | undefined = ranges
     while (left !== undefined) {
-      await waitForSlice()
-      if (cancellation.cancelled) throw new Cancelled()
+      await waitForSlice(cancellation)
       const from: readonly KeyRange[] = left
       const matches: Path[] = []
       left = this.snapshots.alone(() => this.#collect(from, matcher, matches))
@@ -57,8 +56,7 @@ export class BulkRemoval implements TopicRemover, Pick<TopicReader, 'countMatche
     const visit = (): boolean => ++count > 0
     let left: readonly KeyRange[] | undefined = ranges
     while (left !== undefined) {
-      await waitForSlice()
-      if (cancellation.cancelled) throw new Cancelled()
+      await waitForSlice(cancellation)
       const from: readonly KeyRange[] = left
       left = this.snapshots.alone(() => walkKeys(tree, from, matcher, visit))
     }

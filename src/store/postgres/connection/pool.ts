@@ -8,8 +8,9 @@
  * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one
  *   continue in the background.
  */
-import { StoreError } from '../../errors.js'
+
 import { within } from '../../../base/within.js'
+import { StoreError } from '../../errors.js'
 import { type Engine, NoSlot } from './engine.js'
 import type { Session, SessionLimits } from './session.js'
 

@@ -115,7 +115,7 @@ export async function* branchKeys(
       from = part.end
     }
     while (Buffer.compare(from, end) < 0) {
-      if (cancellation.cancelled) throw new Cancelled()
+      if (cancellation.aborted) throw new Cancelled()
       const rows = await readSteps(read, { start: from, end }, query)
       const keys = rows.flatMap(({ key }) => (key === null ? [] : [bytesOf(key)]))
       yield keys

@@ -115,7 +115,7 @@ async function* matches(
   let left: readonly KeyRange[] = ranges
   let batch = matcher === undefined ? batchMax : batchMin
   for (;;) {
-    if (left.length > 0 && cancellation.cancelled) throw new Cancelled()
+    if (left.length > 0 && cancellation.aborted) throw new Cancelled()
     const [range] = left
     if (range === undefined) return
     const rows = await readRange(range, batch)

@@ -64,7 +64,7 @@ async function readAll(stored: RangeReads, scan: Execute, query: PageQuery, canc
   const page = createPageItems(query)
   const ranges = rangesAfter(plan.ranges, after)
   for (let from = 0, width = 1; from < ranges.length; from += width, width = rangesAtOnce) {
-    if (cancellation.cancelled) throw new Cancelled()
+    if (cancellation.aborted) throw new Cancelled()
     const some = ranges.slice(from, from + width)
     const lists = isStoredForm(form)
       ? await Promise.all(some.map((range) => stored.read(range, form.type, query)))

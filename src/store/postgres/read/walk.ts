@@ -69,7 +69,7 @@ export async function* walk(
   const snapshot = await connections.openSnapshot()
   try {
     for await (const rows of rowsOf(snapshot, ranges)) {
-      if (cancellation.cancelled) throw new Cancelled()
+      if (cancellation.aborted) throw new Cancelled()
       for (const row of rows) {
         const path = decodeKey(bytesOf(row.key))
         if (matcher !== undefined && matcher(path) !== true) continue

@@ -154,8 +154,8 @@ export class Expiry {
 /** A cancellation that is also set while the lease is not held. */
 function unlessHeld(cancellation: Cancellation, held: () => boolean): Cancellation {
   return {
-    get cancelled() {
-      return cancellation.cancelled || !held()
+    get aborted() {
+      return cancellation.aborted || !held()
     },
   }
 }
