@@ -4,11 +4,14 @@
  */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
-import { pageBytesMin, pageSizeDefault, pagesInRoomLeft } from '../settings/limits.js'
 import type { Page } from '../store/topics.js'
+import { answerBytesAlwaysMax, pageSizeDefault, pagesInRoomLeft } from '../settings/limits.js'
 import { parseFetch } from './bodies/parse-fetch.js'
 import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
 import { isProblem } from './problems.js'
+
+/** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
+const pageBytesMin = answerBytesAlwaysMax / 2
 
 export function handleFetch(
   context: ApiContext,

@@ -2,7 +2,18 @@
  * Bodies that arrive after their headers or in pieces: they are assembled here, within a bound on all bodies that this
  * process holds. A body that arrives with its headers is handled in place and never gets here.
  */
-import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../settings/limits.js'
+
+/** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
+export const bodyBytesWaitingMax = 64 * 1024 * 1024
+
+/** Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out. */
+export const bodyBytesSmallMax = 4 * 1024
+
+/**
+ * The smallest buffer for a body that arrives in pieces: what a slow upload costs before it has sent more than a few
+ * bytes.
+ */
+export const bodyBytesKeptMin = 4 * 1024
 
 /** A request whose body is arriving. */
 export interface Arriving {

@@ -3,7 +3,15 @@
  * descriptors.
  */
 import { readFileSync } from 'node:fs'
-import { connectionsMax, descriptorsReserved } from '../settings/limits.js'
+
+/**
+ * Open connections of one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed at
+ * once.
+ */
+const connectionsMax = 20_000
+
+/** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
+const descriptorsReserved = 200
 
 /** The most open connections. Further ones are closed as they arrive, which takes a descriptor for a moment. */
 export function connectionsAllowed(): number {

@@ -11,13 +11,21 @@
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
-import { bodyBytesDroppedMax, requestsWaitingMax } from '../settings/limits.js'
 import type { Answer, Refusal, Route, Service } from './answer.js'
 import type { Bodies } from './body.js'
 import type { Cors } from './cors.js'
 import type { Exchange, Exchanges } from './exchange.js'
 import { sendContinue } from './head.js'
 import { framingOfSeen, isJson, readHeaders, seen } from './headers.js'
+
+/** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
+const requestsWaitingMax = 10_000
+
+/**
+ * How much of a body beyond the largest allowed is read and dropped, so that its client finishes sending and reads the
+ * refusal. A body that is larger still ends its connection.
+ */
+const bodyBytesDroppedMax = 32 * 1024 * 1024
 
 export class Requests<Caller extends object> {
   /** @param bodyBytesMax the largest body that is accepted */

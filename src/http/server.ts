@@ -40,7 +40,6 @@
  * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
-import { answerMsMax } from '../settings/limits.js'
 import type { Answer, Page, PageRequest, Service } from './answer.js'
 import { Bodies } from './body.js'
 import { Closing } from './closing.js'
@@ -49,6 +48,9 @@ import { Cors } from './cors.js'
 import { Exchanges } from './exchange.js'
 import { Requests } from './requests.js'
 import { Responses } from './response.js'
+
+/** How long a request may wait for its answer: longer than any client waits, but not forever. */
+const answerMsMax = 120_000
 
 interface HttpOptions {
   readonly host: string

@@ -4,7 +4,7 @@
  * Leading segments with finitely many texts are multiplied out into prefixes; the next segment narrows those ranges by
  * its literal prefixes. The matcher (split-path-matcher.ts) examines the segments from that one on.
  */
-import { pathBytesMax, patternRangesMax } from '../settings/limits.js'
+import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 import { everyTopic, type KeyRange, keyAfterSubtree, mergeRanges, prefixRange } from '../topics/range.js'
@@ -14,6 +14,9 @@ import { areFinite, isExact, type Prefix } from './pattern-prefixes.js'
 import type { Plan } from './plan.js'
 import { type Scope, scopeRange } from './scope.js'
 import { type Segment, splitPathMatcher } from './split-path-matcher.js'
+
+/** Key ranges in the plan of one pattern: each needs a seek, so many narrow ranges cost more than a wide one. */
+const patternRangesMax = 64
 
 const anySegment: readonly Prefix[] = [{ text: '', rest: 'any' }]
 

@@ -9,8 +9,9 @@
  * Planning never yields, so the selectors of one request have one budget (planning-budget.ts). A plan from the cache is
  * charged like a new one, so that a request's answer does not depend on what was planned before.
  */
+import { strict as assert } from 'node:assert'
 import { LRUCache } from 'lru-cache'
-import { automatonBytesMax, planCacheBytesMax, planningUnitsMax } from '../settings/limits.js'
+import { automatonBytesMax, planningUnitsMax, selectorEnginesMax } from '../settings/limits.js'
 import { inOwnMemory, topicRange } from '../topics/range.js'
 import { type Member, parseSelector, patternsIn, type SelectorProblem } from './parse-selector.js'
 import type { Plan } from './plan.js'
@@ -18,6 +19,11 @@ import { planFullPath } from './plan-full-path.js'
 import { planSplitPath } from './plan-split-path.js'
 import { planUnion } from './plan-union.js'
 import { keyRangeCost, PlanningBudget, TooCostly } from './planning-budget.js'
+
+/** Plans cached in each worker, in bytes as estimated with every automaton at its largest. */
+const planCacheBytesMax = 64 * 1024 * 1024
+
+assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
 
 /** A planned selector, and what that costs. */
 interface Planned {

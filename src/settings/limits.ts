@@ -1,7 +1,7 @@
 /**
- * The fixed limits, each with its unit in its name and its reason beside it. A limit without a unit is a count; a
- * `size` of a pattern is in instructions. Adjustable limits are in table.ts. Nothing here reads argv or the
- * environment.
+ * The fixed limits of the interface, and those that several files or readers share, each with its unit in its name and
+ * its reason beside it; one that a single file needs is in that file. A limit without a unit is a count; a `size` of a
+ * pattern is in instructions. Adjustable limits are in table.ts. Nothing here reads argv or the environment.
  */
 import { strict as assert } from 'node:assert'
 
@@ -59,22 +59,7 @@ export const planningUnitsMax = 250_000
  */
 export const automatonBytesMax = 512 * kibibyte
 
-/** After this many resets a pattern runs without its automaton: rebuilding the states costs more than it saves. */
-export const automatonResetsMax = 8
-
-/**
- * Literal prefixes of one pattern that bound a scan. A pattern with more alternatives is bounded by shorter prefixes.
- */
-export const prefixesMax = 64
-
-/** Key ranges in the plan of one pattern: each needs a seek, so many narrow ranges cost more than a wide one. */
-export const patternRangesMax = 64
-
-/** Plans cached in each worker, in bytes as estimated with every automaton at its largest. */
-export const planCacheBytesMax = 64 * 1024 * kibibyte
-
 assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
-assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
 
 /**
  * Nesting of arrays and objects in a value: where the parsers of common clients give up, far beyond any useful depth.
@@ -119,20 +104,6 @@ assert(removalBytesMax < propertiesBytesMax)
 assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
 
 /**
- * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever remaps. Far more than
- * any disk, and far less than the 47 bits of a process.
- */
-export const mapBytes = 2 ** 42
-
-/** Small items on their way to lmdb share buffers of this size, each of which holds hundreds of them. */
-export const slabBytes = 256 * kibibyte
-
-/** Items that may be larger than this have buffers of their own, so that little of a slab is left over. */
-export const itemInSlabBytesMax = 16 * kibibyte
-
-assert(itemInSlabBytesMax <= slabBytes)
-
-/**
  * A commit that has not returned after this long never will: the disk hangs. So a writer that is silent for so long is
  * killed. Also the deadline of a PostgreSQL statement.
  */
@@ -144,17 +115,6 @@ export const commitDeadlineMs = 10_000
  * refused with 503.
  */
 export const conflictsMax = 64
-
-/**
- * What every write leaves free on the disk, removals included: for the pages that no estimate counts, such as the list
- * of free pages.
- */
-export const diskBytesLeftMin = 1024 * kibibyte
-
-/**
- * Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first.
- */
-export const removalsInOneCommitMax = 500
 
 /**
  * Operations that one transaction carries out, exceeded by at most one request: it takes some ms, during which the writer
@@ -185,36 +145,10 @@ export const keyEndMsMax = removalTimeMsMax
 export const keyNamesCountedMax = 100
 
 /**
- * Bytes of operations that one transaction carries out, exceeded by at most one request: a slow disk writes them well within
- * the time after which a writer counts as hanging.
- */
-export const bytesInOneCommitMax = 32 * 1024 * kibibyte
-
-/** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
-export const bytesQueuedByClientMax = 64 * 1024 * kibibyte
-
-/**
- * How long a worker waits for any answer of a writer before it gives its oldest requests up: longer than a writer may hang,
- * so that the next one can still answer.
- */
-export const writerAnswerMsMax = commitDeadlineMs + 2000
-
-/**
  * The writer forgets a worker, or a tool, that has not been connected for so long, and with it the outcomes of its last
  * requests: it ended, or was replaced. So a request that is older has an unknown outcome.
  */
 export const writerClientGoneMs = 30_000
-
-assert(writerClientGoneMs > writerAnswerMsMax)
-
-/**
- * Writers that a request is sent to, one after the death of the other, before its outcome is reported as unknown: it may be
- * what they die of.
- */
-export const writerSendsMax = 3
-
-/** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
-export const constrainedBytesKeptMax = 64 * 1024 * kibibyte
 
 /**
  * Changes that the log keeps: some 50 MB, and at 1,000 changes a second a quarter of an hour, in which a client can be
@@ -233,40 +167,8 @@ assert(lanesCount * 16 < 2 * kibibyte)
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 
-/**
- * Open connections of one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed at
- * once.
- */
-export const connectionsMax = 20_000
-
-/** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */
-export const descriptorsReserved = 200
-
 /** Origins in the setting: far more than one service's pages have, and a line that can still be read. */
 export const originsMax = 64
-
-/** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
-export const requestsWaitingMax = 10_000
-
-/** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
-export const bodyBytesWaitingMax = 64 * 1024 * kibibyte
-
-/**
- * Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out.
- */
-export const bodyBytesSmallMax = 4 * kibibyte
-
-/**
- * The smallest buffer for a body that arrives in pieces: what a slow upload costs before it has sent more than a few
- * bytes.
- */
-export const bodyBytesKeptMin = 4 * kibibyte
-
-/**
- * How much of a body beyond the largest allowed is read and dropped, so that its client finishes sending and reads the
- * refusal. A body that is larger still ends its connection.
- */
-export const bodyBytesDroppedMax = 32 * 1024 * kibibyte
 
 /**
  * Answers, or parts of them, that the clients of one worker have not read. Fetches whose answers do not fit are refused;
@@ -286,15 +188,6 @@ export const pageBytesMaxMax = answerBytesWaitingMax / pagesInRoomLeft
  */
 export const answerBytesAlwaysMax = 256 * kibibyte
 
-/** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
-export const pageBytesMin = answerBytesAlwaysMax / 2
-
-/** Lines of an import whose writes are in flight: enough to fill the commits. */
-export const importLinesWaitingMax = 2000
-
-/** The bytes of those lines. */
-export const importBytesWaitingMax = 32 * 1024 * kibibyte
-
 /** The longest line of an import: the largest value that any setting allows, and room for the other members. */
 export const importLineBytesMax = 65 * 1024 * kibibyte
 
@@ -303,12 +196,3 @@ export const importLineBytesMax = 65 * 1024 * kibibyte
  * keeps the store from reusing freed pages. Reading a few KB per second is enough.
  */
 export const toolUnreadMsMax = 60_000
-
-/** Results held by all scans of one worker that wait for their next slice. Beyond that, their pages end early. */
-export const scanBytesWaitingMax = 32 * 1024 * kibibyte
-
-/** How long a request may wait for its answer: longer than any client waits, but not forever. */
-export const answerMsMax = 120_000
-
-/** Backups that `backup --into` may keep: ten years of daily ones, so a larger number is a mistake in typing. */
-export const backupsKeptMax = 3660

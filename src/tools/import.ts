@@ -14,8 +14,8 @@
  * lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
-import { importBytesWaitingMax, importLineBytesMax, importLinesWaitingMax } from '../settings/limits.js'
 import type { KeyChanger } from '../store/api-keys.js'
+import { importLineBytesMax } from '../settings/limits.js'
 import { writeOne } from '../store/batch.js'
 import { Cancelled } from '../store/cancellation.js'
 import { waitForSlice } from '../store/time-slices.js'
@@ -28,6 +28,12 @@ import { LineTooLong, splitLines } from './lines.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { Imported, ImportedLine, ImportOptions } from './tool-messages.js'
+
+/** Lines of an import whose writes are in flight: enough to fill the commits. */
+const importLinesWaitingMax = 2000
+
+/** The bytes of those lines. */
+const importBytesWaitingMax = 32 * 1024 * 1024
 
 type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
 

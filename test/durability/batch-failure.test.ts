@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { writerSendsMax } from '../../dist/settings/limits.js'
+import { writerSendsMax } from '../../dist/store/lmdb/write/link.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { startServer } from '../support/service/server.js'
 

@@ -1,7 +1,12 @@
 /** Bodies that arrive in pieces are assembled byte for byte, within a bound on all bodies. */
 import t from 'tap'
-import { type Arriving, Bodies } from '../../dist/http/body.js'
-import { bodyBytesKeptMin, bodyBytesSmallMax, bodyBytesWaitingMax } from '../../dist/settings/limits.js'
+import {
+  type Arriving,
+  Bodies,
+  bodyBytesKeptMin,
+  bodyBytesSmallMax,
+  bodyBytesWaitingMax,
+} from '../../dist/http/body.js'
 
 const arriving = (): Arriving => ({ kept: undefined, keptBytes: 0 })
 

@@ -4,10 +4,10 @@
  */
 import t, { type Test } from 'tap'
 import { now } from '../../dist/base/clock.js'
-import { bytesInOneCommitMax, operationsInOneCommitMax } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
+import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
-import { Commits } from '../../dist/store/lmdb/write/commits.js'
+import { bytesInOneCommitMax, Commits } from '../../dist/store/lmdb/write/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/write/disk-room.js'
 import type { TopicChanges } from '../../dist/store/lmdb/write/topic-changes.js'
 import { createWriting } from '../../dist/store/lmdb/write/writes.js'

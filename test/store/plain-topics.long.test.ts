@@ -7,7 +7,7 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { itemInSlabBytesMax, slabBytes } from '../../dist/settings/limits.js'
+import { itemInSlabBytesMax, slabBytes } from '../../dist/store/lmdb/write/slab.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'

@@ -7,7 +7,6 @@ import { dirname, join, resolve } from 'node:path'
 import { complain } from '../../base/exit-codes.js'
 import { backupIn } from '../../cluster/control/protocol.js'
 import { UsageError } from '../../settings/config.js'
-import { backupsKeptMax } from '../../settings/limits.js'
 import { directoryId } from '../../tools/backup.js'
 import type { BackupOptions } from '../../tools/tool-messages.js'
 import { type Command, storeSettings } from '../command.js'
@@ -16,6 +15,9 @@ import { print } from '../stdout.js'
 import { backupName, deleteOldBackups } from './backup-series.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
+
+/** Backups that `backup --into` may keep: ten years of daily ones, so a larger number is a mistake in typing. */
+const backupsKeptMax = 3660
 
 /** A week of daily ones. */
 const keptByDefault = 7

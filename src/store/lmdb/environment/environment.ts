@@ -20,7 +20,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { now } from '../../../base/clock.js'
-import { keyBytesMax, mapBytes } from '../../../settings/limits.js'
+import { keyBytesMax } from '../../../settings/limits.js'
 import { decodeKey, writeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
@@ -33,6 +33,12 @@ import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
 import { beginCreation, endCreation, isUnfinished } from './unfinished-store.js'
 import { putConversionVersion, readConversionVersion } from './versions.js'
+
+/**
+ * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever remaps. Far more than
+ * any disk, and far less than the 47 bits of a process.
+ */
+const mapBytes = 2 ** 42
 
 /** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer

@@ -5,13 +5,15 @@
 
 import type { Awaitable } from '../../../base/awaitable.js'
 import type { Plan } from '../../../selectors/plan.js'
-import { scanBytesWaitingMax } from '../../../settings/limits.js'
 import type { Cancellation } from '../../cancellation.js'
 import { tryFirstSlice, waitForSlice } from '../../time-slices.js'
 import type { Page, PageQuery } from '../../topics.js'
 import { MatchScan, type ScanSource } from './match-scan.js'
 import { createPageBuffer, type PageBuffer } from './page-buffer.js'
 import type { Snapshots } from './read-freshness.js'
+
+/** Results held by all scans of one worker that wait for their next slice. Beyond that, their pages end early. */
+const scanBytesWaitingMax = 32 * 1024 * 1024
 
 /** A scan's own page buffer: thousands of scans may wait for their slices, most of them with nothing found yet. */
 const scanInitialBytes = 4 * 1024

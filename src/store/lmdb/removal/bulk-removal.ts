@@ -4,7 +4,6 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Matcher, Plan } from '../../../selectors/plan.js'
-import { removalsInOneCommitMax } from '../../../settings/limits.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
@@ -17,6 +16,9 @@ import type { Environment, Tree } from '../environment/environment.js'
 import { walkKeys } from '../read/match-scan.js'
 import type { Snapshots } from '../read/read-freshness.js'
 import type { Writing } from '../write/writes.js'
+
+/** Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first. */
+const removalsInOneCommitMax = 500
 
 export class BulkRemoval implements TopicRemover, Pick<TopicReader, 'countMatches'> {
   readonly #specifications: Tree

@@ -11,11 +11,17 @@
  */
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import { turnMs } from '../../../base/turn-clock.js'
-import { bytesInOneCommitMax, operationsInOneCommitMax } from '../../../settings/limits.js'
 import { StoreError } from '../../errors.js'
 import { batchBounds, type CommitStats } from '../../monitoring.js'
+import { operationsInOneCommitMax } from '../../../settings/limits.js'
 import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
 import type { TopicChanges } from './topic-changes.js'
+
+/**
+ * Bytes of operations that one transaction carries out, exceeded by at most one request: a slow disk writes them well within
+ * the time after which a writer counts as hanging.
+ */
+export const bytesInOneCommitMax = 32 * 1024 * 1024
 
 /**
  * The share of the last transaction's writes that the next one waits for: those whose answers have just left are likely to

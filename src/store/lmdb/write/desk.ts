@@ -6,15 +6,18 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { within } from '../../../base/within.js'
-import { bytesQueuedByClientMax, operationsInOneCommitMax, writerClientGoneMs } from '../../../settings/limits.js'
 import type { StoreError } from '../../errors.js'
 import type { BatchResult } from '../../topics.js'
+import { operationsInOneCommitMax, writerClientGoneMs } from '../../../settings/limits.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import type { Commits, Task } from './commits.js'
 import { smallWrite } from './disk-room.js'
 import { frameHeadBytes, readFrames } from './frames.js'
 import type { Receipt, Receipts } from './receipts.js'
 import { protocolVersion, type Request, readRequest } from './wire.js'
+
+/** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
+export const bytesQueuedByClientMax = 64 * 1024 * 1024
 
 /** How long the last answers of a writer that ends may take to leave. */
 const lastAnswersMs = 1000

@@ -7,9 +7,14 @@
  * operation, one page on each level of each tree that it changes. All operations share the root, so it is the page of a
  * split leaf that counts instead. No operation copies more pages than there are.
  */
-import { diskBytesLeftMin } from '../../../settings/limits.js'
 import type { TreePages } from '../environment/environment.js'
 import { freeBytes } from '../environment/files.js'
+
+/**
+ * What every write leaves free on the disk, removals included: for the pages that no estimate counts, such as the list
+ * of free pages.
+ */
+const diskBytesLeftMin = 1024 * 1024
 
 /** What a write may do to the file. */
 export interface WriteSize {

@@ -5,12 +5,13 @@
  *
  * The requests of one turn of the event loop share a frame.
  */
+import { strict as assert } from 'node:assert'
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { turnMs } from '../../../base/turn-clock.js'
-import { writerAnswerMsMax, writerClientGoneMs, writerSendsMax } from '../../../settings/limits.js'
 import { StoreError } from '../../errors.js'
 import type { BatchResult, TopicWriter, WriteOperation } from '../../topics.js'
+import { commitDeadlineMs, writerClientGoneMs } from '../../../settings/limits.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { readFrames } from './frames.js'
 import {
@@ -22,6 +23,20 @@ import {
   writeChange,
   writeOperations,
 } from './wire.js'
+
+/**
+ * How long a worker waits for any answer of a writer before it gives its oldest requests up: longer than a writer may hang,
+ * so that the next one can still answer.
+ */
+const writerAnswerMsMax = commitDeadlineMs + 2000
+
+/**
+ * Writers that a request is sent to, one after the death of the other, before its outcome is reported as unknown: it may be
+ * what they die of.
+ */
+export const writerSendsMax = 3
+
+assert(writerClientGoneMs > writerAnswerMsMax)
 
 /** Between two attempts to connect: a writer that ended is replaced within some 50 ms. */
 const reconnectMs = 10

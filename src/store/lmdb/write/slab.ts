@@ -3,10 +3,15 @@
  * ArrayBuffer by a native call. So small items share one large ArrayBuffer, a slab. A slab is never reused: its items
  * wait for their transaction, and the collector frees it when no write refers to it any more.
  */
-import { itemInSlabBytesMax, slabBytes } from '../../../settings/limits.js'
 import type { Path } from '../../../topics/path.js'
 import { itemBytesMax, type TopicType, writeItem } from '../../../topics/topic.js'
 import type { Tree } from '../environment/environment.js'
+
+/** Small items on their way to lmdb share buffers of this size, each of which holds hundreds of them. */
+export const slabBytes = 256 * 1024
+
+/** Items that may be larger than this have buffers of their own, so that little of a slab is left over. */
+export const itemInSlabBytesMax = 16 * 1024
 
 /** A value as lmdb also accepts it: the bytes of a buffer from `start` to `end`. */
 interface Slab extends Buffer {

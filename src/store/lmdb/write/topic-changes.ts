@@ -4,7 +4,6 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Clock, Moment } from '../../../base/clock.js'
-import { constrainedBytesKeptMax } from '../../../settings/limits.js'
 import { ValueText } from '../../../topics/constraint.js'
 import type { Path } from '../../../topics/path.js'
 import { removalOf } from '../../../topics/properties.js'
@@ -20,6 +19,9 @@ import type { ChangeLog } from './change-log.js'
 import type { WriteSize } from './disk-room.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
 import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, removal } from './topic-records.js'
+
+/** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
+const constrainedBytesKeptMax = 64 * 1024 * 1024
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
