@@ -2,7 +2,7 @@
  * Every metric of the service with its help text, as the program itself defines them: read from its metrics with one
  * worker, and a writer, that have everything there is to report. No service runs.
  */
-import { createMetrics } from '../dist/ops/metrics/metrics.js'
+import { Metrics } from '../dist/ops/metrics/metrics.js'
 
 const histogram = { bounds: [1], counts: [0, 0], sum: 0 }
 
@@ -38,7 +38,7 @@ export async function metricsText(): Promise<string> {
   const child = { version: '1', ended: new Promise(() => {}), requestStats: async () => true }
   const worker = { ...child, stats, writerStats: undefined }
   const writer = { ...child, stats: undefined, writerStats }
-  const metrics = createMetrics({
+  const metrics = new Metrics({
     serving: () => [worker],
     restarts: () => 0,
     writer: () => writer,

@@ -5,41 +5,36 @@ import { Presets, SingleBar } from 'cli-progress'
 import { progressIn } from '../cluster/control/protocol.js'
 import type { ProgressLine } from '../tools/tool-messages.js'
 
-interface Progress {
+export class Progress {
+  #bar: SingleBar | undefined
+  #step = ''
+
+  /** @param size what `done` will be at the end, for a tool that cannot know it */
+  constructor(private readonly size?: number) {}
+
   /** Shows the line if it is about progress, and returns whether it is. */
-  take(line: string): boolean
-  end(): void
-}
-
-/** @param size what `done` will be at the end, for a tool that cannot know it */
-export function createProgress(size?: number): Progress {
-  const isShown = process.stderr.isTTY
-  let bar: SingleBar | undefined
-  let current = ''
-
-  function show({ step, done, total = size }: ProgressLine['progress']): void {
-    if (step !== current) {
-      bar?.stop()
-      current = step
-      const format =
-        total === undefined ? `${step} {value}` : `${step} [{bar}] {percentage}% | {value}/{total} | {eta_formatted}`
-      bar = new SingleBar({ format, hideCursor: true, clearOnComplete: true, emptyOnZero: true }, Presets.legacy)
-      bar.start(total ?? 0, 0)
-    }
-    bar?.setTotal(Math.max(total ?? 0, done))
-    bar?.update(done)
+  take(line: string): boolean {
+    const progress = progressIn(line)
+    if (progress !== undefined && process.stderr.isTTY) this.#show(progress)
+    return progress !== undefined
   }
 
-  return {
-    take(line) {
-      const progress = progressIn(line)
-      if (progress !== undefined && isShown) show(progress)
-      return progress !== undefined
-    },
-    end() {
-      bar?.stop()
-      bar = undefined
-      current = ''
-    },
+  readonly end = (): void => {
+    this.#bar?.stop()
+    this.#bar = undefined
+    this.#step = ''
+  }
+
+  #show({ step, done, total = this.size }: ProgressLine['progress']): void {
+    if (step !== this.#step) {
+      this.#bar?.stop()
+      this.#step = step
+      const format =
+        total === undefined ? `${step} {value}` : `${step} [{bar}] {percentage}% | {value}/{total} | {eta_formatted}`
+      this.#bar = new SingleBar({ format, hideCursor: true, clearOnComplete: true, emptyOnZero: true }, Presets.legacy)
+      this.#bar.start(total ?? 0, 0)
+    }
+    this.#bar?.setTotal(Math.max(total ?? 0, done))
+    this.#bar?.update(done)
   }
 }

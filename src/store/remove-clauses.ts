@@ -29,80 +29,81 @@ export async function removeByClause(
   return 'problem' in plan ? { path, problem: plan.problem } : removeMatches(plan)
 }
 
-export interface Clauses {
+export class Clauses<Clause> {
+  readonly #closing = new AbortController()
+  #pass: Promise<void> | undefined
+  #removed = 0
+  #refused: RefusedClause[] = []
+  #failure: { readonly error: unknown } | undefined
+
+  /**
+   * @param waiting the waiting clauses, each once, in batches
+   * @param execute resolves with the number of topics that the clause removed, or with why it was refused; a rejection
+   *   with `Cancelled` ends the pass
+   */
+  constructor(
+    private readonly waiting: () => AsyncIterable<readonly Clause[]>,
+    private readonly execute: (
+      clause: Clause,
+      planOf: PlanOf,
+      cancellation: Cancellation,
+    ) => Promise<number | RefusedClause>,
+  ) {}
+
   /** Begins a pass over all waiting clauses, unless one is running. */
-  start(planOf: PlanOf): void
+  start(planOf: PlanOf): void {
+    if (this.#closing.signal.aborted) return
+    this.#pass ??= this.#executeAll(planOf)
+      .catch(this.#fail)
+      .finally(() => (this.#pass = undefined))
+  }
+
   /** Counts topics that were removed without a clause, to be reported with the others. */
-  addRemoved(topics: number): void
+  addRemoved(topics: number): void {
+    this.#removed += topics
+  }
+
   /**
    * What was removed, and which clauses were refused, since the last call that returned.
    *
    * @throws the first error of a pass since then
    */
-  takeOutcome(): Pick<DueRemovals, 'removed' | 'refused'>
-  /** Cancels the clause that is being executed; resolves once no pass is running. */
-  close(): Promise<void>
-}
-
-/**
- * @param waiting the waiting clauses, each once, in batches
- * @param execute resolves with the number of topics that the clause removed, or with why it was refused; a rejection with
- *   `Cancelled` ends the pass
- */
-export function createClauses<Clause>(
-  waiting: () => AsyncIterable<readonly Clause[]>,
-  execute: (clause: Clause, planOf: PlanOf, cancellation: Cancellation) => Promise<number | RefusedClause>,
-): Clauses {
-  const closing = new AbortController()
-  let pass: Promise<void> | undefined
-  let removed = 0
-  let refused: RefusedClause[] = []
-  let failure: { readonly error: unknown } | undefined
-
-  function fail(error: unknown): void {
-    failure ??= { error }
+  takeOutcome(): Pick<DueRemovals, 'removed' | 'refused'> {
+    if (this.#failure !== undefined) {
+      const { error } = this.#failure
+      this.#failure = undefined
+      throw error
+    }
+    const taken = { removed: this.#removed, refused: this.#refused }
+    this.#removed = 0
+    this.#refused = []
+    return taken
   }
 
-  async function executeAll(planOf: PlanOf): Promise<void> {
-    for await (const clauses of waiting()) {
+  /** Cancels the clause that is being executed; resolves once no pass is running. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#pass
+  }
+
+  async #executeAll(planOf: PlanOf): Promise<void> {
+    const { signal } = this.#closing
+    for await (const clauses of this.waiting()) {
       for (const clause of clauses) {
-        if (closing.signal.aborted) return
+        if (signal.aborted) return
         try {
-          const executed = await execute(clause, planOf, closing.signal)
-          if (typeof executed === 'number') removed += executed
-          else refused.push(executed)
+          const executed = await this.execute(clause, planOf, signal)
+          if (typeof executed === 'number') this.#removed += executed
+          else this.#refused.push(executed)
         } catch (error) {
           if (error instanceof Cancelled) return
-          fail(error)
+          this.#fail(error)
         }
       }
     }
   }
 
-  return {
-    start(planOf) {
-      if (closing.signal.aborted) return
-      pass ??= executeAll(planOf)
-        .catch(fail)
-        .finally(() => (pass = undefined))
-    },
-    addRemoved(topics) {
-      removed += topics
-    },
-    takeOutcome() {
-      if (failure !== undefined) {
-        const { error } = failure
-        failure = undefined
-        throw error
-      }
-      const taken = { removed, refused }
-      removed = 0
-      refused = []
-      return taken
-    },
-    async close() {
-      closing.abort()
-      await pass
-    },
+  readonly #fail = (error: unknown): void => {
+    this.#failure ??= { error }
   }
 }

@@ -14,7 +14,7 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { version } from '../../base/version.js'
 import { type Admin, startAdmin } from '../../ops/admin-server.js'
 import type { Logger } from '../../ops/log.js'
-import { createMetrics, type Metrics } from '../../ops/metrics/metrics.js'
+import { Metrics } from '../../ops/metrics/metrics.js'
 import { print } from '../../ops/output.js'
 import { notify, watchdogMs } from '../../ops/systemd.js'
 import type { Certificate } from '../../ops/tls.js'
@@ -127,7 +127,7 @@ export class Supervisor {
       writer,
       hasWriter,
     })
-    this.#metrics = createMetrics({
+    this.#metrics = new Metrics({
       serving,
       restarts: () => this.#workers.restarts,
       writer,

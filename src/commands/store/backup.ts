@@ -10,7 +10,7 @@ import { UsageError } from '../../settings/config.js'
 import { directoryId } from '../../tools/backup.js'
 import type { BackupOptions } from '../../tools/tool-messages.js'
 import { type Command, storeSettings } from '../command.js'
-import { createProgress } from '../progress.js'
+import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { backupName, deleteOldBackups } from './backup-series.js'
 import { runTool } from './store-client.js'
@@ -51,7 +51,7 @@ export const backup: Command = {
     if (keep !== undefined && into === undefined) throw new UsageError('--keep is only used with --into')
     const file = into === undefined ? operand('FILE') : join(into, backupName(new Date()))
     const options = optionsOf(resolve(file))
-    const progress = createProgress()
+    const progress = new Progress()
     let done = ''
     await runTool(readStoreConfig(settings), { command: 'tool', tool: 'backup', options }, (line) => {
       if (progress.take(line)) return undefined

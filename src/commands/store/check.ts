@@ -7,7 +7,7 @@ import { checkLineIn } from '../../cluster/control/protocol.js'
 import { checkExport } from '../../tools/check-export.js'
 import type { CheckLine } from '../../tools/tool-messages.js'
 import { allowUnfinished, type Command, storeSettings } from '../command.js'
-import { createProgress } from '../progress.js'
+import { Progress } from '../progress.js'
 import { OutputClosed, print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
@@ -30,7 +30,7 @@ export const check: Command = {
     }
     const file = operand('FILE')
     if (file !== '') return checkFile(file, flags['allow-unfinished'] === 'true', show)
-    const progress = createProgress()
+    const progress = new Progress()
     await runTool(readStoreConfig(settings), { command: 'tool', tool: 'check', options: {} }, (text) => {
       if (progress.take(text)) return undefined
       progress.end()

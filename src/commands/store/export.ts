@@ -4,7 +4,7 @@
 import { planSelector } from '../../selectors/planner.js'
 import type { ExportOptions } from '../../tools/tool-messages.js'
 import { type Command, storeSettings } from '../command.js'
-import { createProgress } from '../progress.js'
+import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
@@ -33,7 +33,7 @@ export const exportTopics: Command = {
   async run({ settings, flags }) {
     const config = readStoreConfig(settings)
     const options: ExportOptions = { selector: flags.selector, withKeys: flags['with-keys'] === 'true' }
-    const progress = createProgress()
+    const progress = new Progress()
     let text = ''
     async function flush(): Promise<void> {
       const chunk = text

@@ -7,7 +7,7 @@ import { unfinished, unfinishedAdvice } from '../../tools/export-end.js'
 import { isEndLine } from '../../tools/import-line.js'
 import type { ImportOptions } from '../../tools/tool-messages.js'
 import { allowUnfinished, type Command, storeSettings } from '../command.js'
-import { createProgress } from '../progress.js'
+import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
@@ -37,7 +37,7 @@ export const importTopics: Command = {
     if (input.isFile() && !allowsUnfinished && !endsWithEndLine(0, input.size)) {
       throw new Error(`standard input ${unfinished}; nothing was imported; ${unfinishedAdvice}`)
     }
-    const progress = createProgress(input.isFile() ? input.size : undefined)
+    const progress = new Progress(input.isFile() ? input.size : undefined)
     const onLine = (line: string): Promise<void> | undefined => {
       if (progress.take(line)) return undefined
       progress.end()

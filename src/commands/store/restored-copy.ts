@@ -15,7 +15,7 @@ import type { StoreLocation } from '../../cluster/messages.js'
 import { dataFile, flush, requireSpace, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { moveToNew } from '../../store/lmdb/file/move-to-new.js'
 import { createReport } from '../../tools/progress.js'
-import { createProgress } from '../progress.js'
+import { Progress } from '../progress.js'
 import { DamagedStore, runAlone } from './standalone-tool.js'
 import { converse } from './store-client.js'
 
@@ -114,7 +114,7 @@ function cleanWhenEnded(clean: () => void): () => void {
 }
 
 async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<void> {
-  const progress = createProgress()
+  const progress = new Progress()
   const report = createReport({ emit: async (line) => void progress.take(String(line)) })
   async function* counted(pieces: Readable): AsyncGenerator<Buffer> {
     let done = 0
@@ -129,7 +129,7 @@ async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<v
 
 /** Checks everything in the copy. @throws Error that names the backup rather than the copy */
 async function checkInChild(copy: StoreLocation, lock: DirectoryLock, file: string): Promise<number> {
-  const progress = createProgress()
+  const progress = new Progress()
   const findings: string[] = []
   let records = 0
   try {

@@ -47,18 +47,6 @@ interface MetricsOptions {
   readonly log: Logger
 }
 
-export interface Metrics {
-  readonly contentType: string
-  /** From now on the statistics of a worker or a writer count, and its counts even after its end. */
-  watch(worker: Measured): void
-  /**
-   * The settings were read again and the workers replaced, or not. The start counts as the first, successful reload.
-   */
-  reloaded(successful: boolean): void
-  /** Requests the statistics of every worker and returns the text. Concurrent calls share one reading. */
-  read(): Promise<string>
-}
-
 interface Reload {
   readonly successful: boolean
   /** When the last successful one was. */
@@ -118,72 +106,76 @@ function primaryState(): Metric[] {
 }
 
 /** The metrics of a service, whose workers are passed to `watch` as they are started. */
-export function createMetrics(options: MetricsOptions): Metrics {
-  const { serving } = options
-  const watched = new Set<Measured>()
-  const keyLabels = new KeyLabels()
-  let endedCounts: readonly Metric[] = []
-  let reading: Promise<string> | undefined
+export class Metrics {
+  readonly contentType = AggregatorRegistry.PROMETHEUS_CONTENT_TYPE
+  readonly #watched = new Set<Measured>()
+  readonly #keyLabels = new KeyLabels()
+  #endedCounts: readonly Metric[] = []
+  #adding: Promise<void> = Promise.resolve()
+  #reading: Promise<string> | undefined
+  /** As `process_start_time_seconds`, so that a reader can tell the start from a reload. */
+  #reload: Reload = { successful: true, successMs: performance.timeOrigin }
 
-  async function add(to: readonly Metric[], metrics: readonly Metric[]): Promise<readonly Metric[]> {
-    const sum = await AggregatorRegistry.aggregate([to, metrics] as object[]).getMetricsAsJSON()
-    return sum as unknown as readonly Metric[]
+  constructor(private readonly options: MetricsOptions) {}
+
+  /** From now on the statistics of a worker or a writer count, and its counts even after its end. */
+  watch(worker: Measured): void {
+    this.#watched.add(worker)
+    void worker.ended.then(() => this.#retire(worker))
   }
 
-  function countsOfAny({ stats, writerStats }: Measured): readonly Metric[] {
-    if (writerStats !== undefined) return writerCountsOf(writerStats)
-    return stats === undefined ? [] : countsOf(stats, keyLabels)
+  /**
+   * The settings were read again and the workers replaced, or not. The start counts as the first, successful reload.
+   */
+  reloaded(successful: boolean): void {
+    this.#reload = { successful, successMs: successful ? Date.now() : this.#reload.successMs }
   }
 
-  let adding: Promise<void> = Promise.resolve()
+  /** Requests the statistics of every worker and returns the text. Concurrent calls share one reading. */
+  read(): Promise<string> {
+    this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined))
+    return this.#reading
+  }
 
-  function retire(worker: Measured): void {
-    adding = adding.then(async () => {
+  #retire(worker: Measured): void {
+    this.#adding = this.#adding.then(async () => {
       try {
-        const counts = countsOfAny(worker)
-        if (counts.length > 0) endedCounts = await add(endedCounts, counts)
+        const counts = this.#countsOf(worker)
+        if (counts.length > 0) this.#endedCounts = await sum(this.#endedCounts, counts)
       } catch (error) {
         // A worker of another build may send statistics of another shape: only its counts are lost.
-        options.log.error({ err: error }, 'the counts of a worker that ended are lost')
+        this.options.log.error({ err: error }, 'the counts of a worker that ended are lost')
       }
-      watched.delete(worker)
+      this.#watched.delete(worker)
     })
   }
 
-  // As `process_start_time_seconds`, so that a reader can tell the start from a reload.
-  let reload: Reload = { successful: true, successMs: performance.timeOrigin }
-
-  async function readAll(): Promise<string> {
-    const current = serving()
+  async #readAll(): Promise<string> {
+    const { options } = this
+    const current = options.serving()
     const ofWriter = options.writer()?.requestStats(false, statsMsMax)
     const answered = await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
     await ofWriter
-    await adding
-    const counts = [...watched].map(countsOfAny).filter(({ length }) => length > 0)
+    await this.#adding
+    const counts = [...this.#watched].map((worker) => this.#countsOf(worker)).filter(({ length }) => length > 0)
     const states = current.flatMap(({ stats }, index) =>
       stats === undefined ? [] : [stateOf(stats, answered[index] === true)],
     )
     const all = [
       ...counts,
-      endedCounts,
+      this.#endedCounts,
       ...states,
-      [...serviceState(options), ...writerState(options), ...reloadState(reload), ...primaryState()],
+      [...serviceState(options), ...writerState(options), ...reloadState(this.#reload), ...primaryState()],
     ]
     return AggregatorRegistry.aggregate(all as object[]).metrics()
   }
 
-  return {
-    contentType: AggregatorRegistry.PROMETHEUS_CONTENT_TYPE,
-    watch(worker) {
-      watched.add(worker)
-      void worker.ended.then(() => retire(worker))
-    },
-    reloaded(successful) {
-      reload = { successful, successMs: successful ? Date.now() : reload.successMs }
-    },
-    read() {
-      reading ??= readAll().finally(() => (reading = undefined))
-      return reading
-    },
+  #countsOf({ stats, writerStats }: Measured): readonly Metric[] {
+    if (writerStats !== undefined) return writerCountsOf(writerStats)
+    return stats === undefined ? [] : countsOf(stats, this.#keyLabels)
   }
+}
+
+async function sum(some: readonly Metric[], others: readonly Metric[]): Promise<readonly Metric[]> {
+  return (await AggregatorRegistry.aggregate([some, others] as object[]).getMetricsAsJSON()) as unknown as Metric[]
 }

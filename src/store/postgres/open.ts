@@ -15,7 +15,7 @@ import { explained } from './connection/advice.js'
 import { Connections, type Transact, type Write, type WriteLogged } from './connection/connections.js'
 import { Refused } from './connection/engine.js'
 import { createFencedRead, requireFence } from './connection/fence.js'
-import { createLease } from './connection/lease.js'
+import { Lease } from './connection/lease.js'
 import { requireSettings } from './connection/server-settings.js'
 import { createKeyRecords } from './key-records.js'
 import { countMatching } from './read/match-scan.js'
@@ -152,7 +152,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean,
     gate.rejection() ?? connections.write(statement, parameters, sinceMs)
   const writeLogged: WriteLogged = (statement, parameters, sinceMs) =>
     gate.rejection() ?? connections.writeLogged(statement, parameters, sinceMs)
-  const lease = createLease({ write })
+  const lease = new Lease(write)
   const scan = limitConcurrency(read, scansInFlightMax)
   const clientRead = fencedReads ? createFencedRead({ read, write, timeline: connections.timeline }) : read
   const clientScan = fencedReads ? limitConcurrency(clientRead, scansInFlightMax) : scan

@@ -15,7 +15,7 @@
 import type { Clock } from '../../../base/clock.js'
 import type { Cancellation } from '../../cancellation.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
-import { type Clauses, clauseWaitsMs, createClauses, removeByClause } from '../../remove-clauses.js'
+import { Clauses, clauseWaitsMs, removeByClause } from '../../remove-clauses.js'
 import type { TopicRemover } from '../../topics.js'
 import type { Environment, Table } from '../environment/environment.js'
 import type { Snapshots } from '../read/read-freshness.js'
@@ -37,7 +37,7 @@ interface KnownClock {
 export class Expiry {
   readonly #meta: Table
   readonly #entries: DueEntries
-  readonly #clauses: Clauses
+  readonly #clauses: Clauses<Entry>
   /** Each resolves when a sweep has ended, even if it failed. */
   readonly #sweeps = new Set<Promise<void>>()
   #closed = false
@@ -51,7 +51,7 @@ export class Expiry {
   ) {
     this.#meta = environment.meta
     this.#entries = new DueEntries(environment, snapshots, commits, now)
-    this.#clauses = createClauses(
+    this.#clauses = new Clauses(
       () => this.#entries.between(clauseWaitsMs, clauseWaitsMs),
       (entry, planOf, cancellation) => this.#executeClause(entry, planOf, cancellation),
     )

@@ -43,49 +43,43 @@ const endLease: Statement<never> = {
   text: `update topicd.leases set expires = 0 where name = 'removals' and holder = $1 and ${inTime(2)}`,
 }
 
-export interface Lease {
+export class Lease {
   /** The name of this process in the lease's row. */
-  readonly holder: string
+  readonly holder = randomUUID()
+  #heldUntil = 0
+
+  constructor(private readonly write: Connections['write']) {}
+
   /**
    * Does the work if this process holds the lease or can take it, and renews the lease during the work.
    *
    * @param work calls `held` before each step, and stops when it returns false
    * @returns undefined when another process holds it
    */
-  whileHeld<T>(work: (held: () => boolean) => Promise<T>): Promise<T | undefined>
-  /** Lets another process take it at once. */
-  end(): Promise<void>
-}
+  async whileHeld<T>(work: (held: () => boolean) => Promise<T>): Promise<T | undefined> {
+    await this.#take()
+    if (!this.#held()) return undefined
+    const renewal = setInterval(() => void this.#take().catch(() => {}), renewMs)
+    try {
+      return await work(this.#held)
+    } finally {
+      clearInterval(renewal)
+    }
+  }
 
-export function createLease({ write }: Pick<Connections, 'write'>): Lease {
-  const holder = randomUUID()
-  let heldUntil = 0
+  /** Lets another process take it at once. */
+  async end(): Promise<void> {
+    if (!this.#held()) return
+    this.#heldUntil = 0
+    await this.write(endLease, [this.holder])
+  }
 
   /** Takes or renews the lease. Our own clock only measures how long ago that was, counted from before the request. */
-  async function take(): Promise<void> {
+  async #take(): Promise<void> {
     const requestedMs = performance.now()
-    const granted = await write(takeLease, [holder, leaseMs])
-    heldUntil = granted.length === 0 ? 0 : requestedMs + leaseMs
+    const granted = await this.write(takeLease, [this.holder, leaseMs])
+    this.#heldUntil = granted.length === 0 ? 0 : requestedMs + leaseMs
   }
 
-  const held = (): boolean => performance.now() < heldUntil
-
-  return {
-    holder,
-    async whileHeld(work) {
-      await take()
-      if (!held()) return undefined
-      const renewal = setInterval(() => void take().catch(() => {}), renewMs)
-      try {
-        return await work(held)
-      } finally {
-        clearInterval(renewal)
-      }
-    },
-    async end() {
-      if (!held()) return
-      heldUntil = 0
-      await write(endLease, [holder])
-    },
-  }
+  readonly #held = (): boolean => performance.now() < this.#heldUntil
 }

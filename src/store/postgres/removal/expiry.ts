@@ -14,7 +14,7 @@ import type { Plan } from '../../../selectors/plan.js'
 import { decodeKey } from '../../../topics/key.js'
 import { type Cancellation, Cancelled } from '../../cancellation.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
-import { type Clauses, clauseWaitsMs, createClauses, removeByClause } from '../../remove-clauses.js'
+import { Clauses, clauseWaitsMs, removeByClause } from '../../remove-clauses.js'
 import type { Connections } from '../connection/connections.js'
 import { isHeldBy, type Lease } from '../connection/lease.js'
 import { matchingTopics } from '../read/match-scan.js'
@@ -59,7 +59,7 @@ export class Expiry {
   readonly #read: Execute
   readonly #write: Connections['write']
   readonly #writeLogged: Connections['writeLogged']
-  readonly #clauses: Clauses
+  readonly #clauses: Clauses<Evaluated>
 
   /** @param scan for the statements of scans */
   constructor(
@@ -70,7 +70,7 @@ export class Expiry {
     this.#read = read
     this.#write = write
     this.#writeLogged = writeLogged
-    this.#clauses = createClauses(
+    this.#clauses = new Clauses(
       () => waitingTopics(this.#read),
       (clause: Evaluated, planOf, cancellation) => this.#executeClause(clause, planOf, cancellation),
     )
