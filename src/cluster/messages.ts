@@ -12,6 +12,9 @@ import type { WriterStats } from '../ops/metrics/writer-stats.js'
 import type { Config } from '../settings/config.js'
 import type { KeyRecord, KeyRotation } from '../store/api-keys.js'
 
+/** The first message of the primary: the settings, and the port that it holds. */
+export type Start = Extract<ToChild, { readonly kind: 'start' }>
+
 /** From the primary to a child that may open the store. */
 export type ToChild =
   /**

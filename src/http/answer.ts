@@ -21,8 +21,8 @@ export interface Answer {
 }
 
 /**
- * Lets long work check whether its request has been abandoned: the client has gone, or the answer has timed out. What it
- * reads of an AbortSignal, which would cost a microsecond to make for each request.
+ * Lets long work check whether its request has been abandoned: the client has gone, or the answer has timed out. Only what
+ * is read of an AbortSignal: making one for each request would cost microseconds.
  */
 export type Cancellation = Pick<AbortSignal, 'aborted'>
 

@@ -8,7 +8,7 @@
  * serves, or young while the replacement is in progress, the former desired state is restored.
  */
 import type { Logger } from '../../ops/log.js'
-import type { ToChild } from '../messages.js'
+import type { Start } from '../messages.js'
 import type { Child, End } from './child.js'
 import { failedStartsMax, RestartPolicy, youngMs } from './restarts.js'
 import { watchSilence } from './silence.js'
@@ -32,8 +32,7 @@ const drainGraceMs = 3000
 /** The desired state. Workers that were started for another `Wanted` are replaced, even if it was equal. */
 export interface Wanted {
   readonly count: number
-  /** The first message to each of them. */
-  readonly start: Extract<ToChild, { kind: 'start' }>
+  readonly start: Start
 }
 
 interface WorkersOptions {

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../../base/within.js'
 import type { Logger } from '../../ops/log.js'
 import { commitDeadlineMs } from '../../settings/limits.js'
-import type { ToChild } from '../messages.js'
+import type { Start } from '../messages.js'
 import type { Child } from './child.js'
 import { watchSilence } from './silence.js'
 import type { StoreOpener } from './store-opening.js'
@@ -34,9 +34,6 @@ const spareDelayMs = 1000
 
 /** How long a new writer works before its predecessor's spare is given up. */
 const trialMs = 1000
-
-/** The settings that a writer is started with. */
-type Start = Extract<ToChild, { kind: 'start' }>
 
 /** A writer, and what it was, or will be, started with. */
 interface Writer {

@@ -16,7 +16,6 @@ import { createRequestCounter, type RequestCounter } from '../../ops/metrics/req
 import { readWorkerStats } from '../../ops/metrics/worker-stats.js'
 import { RefusedKeys } from '../../ops/refused-keys.js'
 import { isExclusive } from '../../settings/address.js'
-import type { Config } from '../../settings/config.js'
 import { settingTable } from '../../settings/table.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
@@ -24,17 +23,9 @@ import { connectToWriter } from '../control/writer-socket.js'
 import { ExpirySweeper } from '../expiry-sweeper.js'
 import { answerQuestion } from '../key-requests.js'
 import { bracketed } from '../listen-problem.js'
-import { type FromChild, machineMs, type Question } from '../messages.js'
+import { type FromChild, machineMs, type Question, type Start } from '../messages.js'
 import { sendToParent } from '../parent.js'
 import { takeAll } from '../steps.js'
-
-/** The settings, and the port that the primary holds. */
-interface Start {
-  readonly config: Config
-  readonly port: number
-  readonly announcesKeys?: true
-  readonly hasWriter?: true
-}
 
 /** The open store, and what is made with it. */
 interface Opened {
