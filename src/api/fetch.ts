@@ -4,8 +4,8 @@
  */
 import { type Access, restrict } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
-import type { Page } from '../store/topics.js'
 import { answerBytesAlwaysMax, pageSizeDefault, pagesInRoomLeft } from '../settings/limits.js'
+import type { Page } from '../store/topics.js'
 import { parseFetch } from './bodies/parse-fetch.js'
 import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
 import { isProblem } from './problems.js'

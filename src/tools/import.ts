@@ -14,8 +14,8 @@
  * lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
-import type { KeyChanger } from '../store/api-keys.js'
 import { importLineBytesMax } from '../settings/limits.js'
+import type { KeyChanger } from '../store/api-keys.js'
 import { writeOne } from '../store/batch.js'
 import { Cancelled } from '../store/cancellation.js'
 import { waitForSlice } from '../store/time-slices.js'

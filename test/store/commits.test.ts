@@ -4,8 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import { now } from '../../dist/base/clock.js'
-import { StoreError } from '../../dist/store/errors.js'
 import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
+import { StoreError } from '../../dist/store/errors.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { bytesInOneCommitMax, Commits } from '../../dist/store/lmdb/write/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/write/disk-room.js'

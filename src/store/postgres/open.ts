@@ -161,7 +161,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean,
   const writes = new Writes(read, scan, commits)
   const batches = new Batches(transact, commits)
   const expiry = new Expiry({ read, write, writeLogged }, scan, lease)
-  const trimming = createLogTrimming({ read, write }, lease, changesKept)
+  const trimLog = createLogTrimming({ read, write }, lease, changesKept)
   return {
     ...createReads(clientRead, clientScan),
     removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
@@ -173,7 +173,7 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean,
     commits: commits.stats,
     async removeDue(planOf) {
       const removals = await expiry.removeDue(planOf)
-      await trimming.trim()
+      await trimLog()
       return removals
     },
     ...createKeyRecords({ read, write }),

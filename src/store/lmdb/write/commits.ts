@@ -11,9 +11,9 @@
  */
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import { turnMs } from '../../../base/turn-clock.js'
+import { operationsInOneCommitMax } from '../../../settings/limits.js'
 import { StoreError } from '../../errors.js'
 import { batchBounds, type CommitStats } from '../../monitoring.js'
-import { operationsInOneCommitMax } from '../../../settings/limits.js'
 import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
 import type { TopicChanges } from './topic-changes.js'
 

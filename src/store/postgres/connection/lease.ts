@@ -5,6 +5,7 @@
  * clock stepped back, or before a failover to a slower clock: it may be taken.
  */
 import { randomUUID } from 'node:crypto'
+import type { Cancellation } from '../../cancellation.js'
 import { clockMs, inTime, type Statement, startMs } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 
@@ -43,7 +44,7 @@ const endLease: Statement<never> = {
   text: `update topicd.leases set expires = 0 where name = 'removals' and holder = $1 and ${inTime(2)}`,
 }
 
-export class Lease {
+export class Lease implements Cancellation {
   /** The name of this process in the lease's row. */
   readonly holder = randomUUID()
   #heldUntil = 0
@@ -53,15 +54,15 @@ export class Lease {
   /**
    * Does the work if this process holds the lease or can take it, and renews the lease during the work.
    *
-   * @param work calls `held` before each step, and stops when it returns false
+   * @param work stops once `lost` is set: the lease may be another process's
    * @returns undefined when another process holds it
    */
-  async whileHeld<T>(work: (held: () => boolean) => Promise<T>): Promise<T | undefined> {
+  async whileHeld<T>(work: (lost: Cancellation) => Promise<T>): Promise<T | undefined> {
     await this.#take()
-    if (!this.#held()) return undefined
+    if (this.aborted) return undefined
     const renewal = setInterval(() => void this.#take().catch(() => {}), renewMs)
     try {
-      return await work(this.#held)
+      return await work(this)
     } finally {
       clearInterval(renewal)
     }
@@ -69,9 +70,14 @@ export class Lease {
 
   /** Lets another process take it at once. */
   async end(): Promise<void> {
-    if (!this.#held()) return
+    if (this.aborted) return
     this.#heldUntil = 0
     await this.write(endLease, [this.holder])
+  }
+
+  /** Whether it is not held. */
+  get aborted(): boolean {
+    return performance.now() >= this.#heldUntil
   }
 
   /** Takes or renews the lease. Our own clock only measures how long ago that was, counted from before the request. */
@@ -80,6 +86,4 @@ export class Lease {
     const granted = await this.write(takeLease, [this.holder, leaseMs])
     this.#heldUntil = granted.length === 0 ? 0 : requestedMs + leaseMs
   }
-
-  readonly #held = (): boolean => performance.now() < this.#heldUntil
 }

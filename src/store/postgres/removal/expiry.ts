@@ -81,7 +81,7 @@ export class Expiry {
    * later call.
    */
   async removeDue(planOf: PlanOf): Promise<DueRemovals> {
-    const evaluated = await this.lease.whileHeld((held) => this.#evaluateAll(held))
+    const evaluated = await this.lease.whileHeld((lost) => this.#evaluateAll(lost))
     this.#clauses.addRemoved(evaluated ?? 0)
     const [first] = await this.#read(readNextDue, [])
     const nextMs = first?.next == null ? undefined : Number(first.next)
@@ -95,7 +95,7 @@ export class Expiry {
   }
 
   /** Evaluates every topic whose `due` has come; returns how many were removed. */
-  async #evaluateAll(held: () => boolean): Promise<number> {
+  async #evaluateAll(lost: Cancellation): Promise<number> {
     let removed = 0
     for await (const batch of dueTopics(this.#read)) {
       const topics = batch.sort((a, b) => Buffer.compare(a.key, b.key))
@@ -108,14 +108,14 @@ export class Expiry {
         this.#write,
         left.map((topic) => (topic.isDue ? { ...topic, dueMs: clauseWaitsMs } : topic)),
       )
-      if (!held()) break
+      if (lost.aborted) break
     }
     return removed
   }
 
   /** Executes a clause, unless its topic was updated, or the lease lost, while it waited for its turn. */
   async #executeClause(clause: Evaluated, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
-    const executed = await this.lease.whileHeld(async (held) => {
+    const executed = await this.lease.whileHeld(async (lost) => {
       const topic = await readDueAgain(this.#read, clause)
       if (topic === undefined) return 0
       if (!topic.isDue || topic.clauseSelector === undefined) {
@@ -123,11 +123,11 @@ export class Expiry {
         return 0
       }
       const outcome = await removeByClause(decodeKey(topic.key), topic.clauseSelector, planOf, (plan) =>
-        this.#removeMatches(plan, unlessHeld(cancellation, held)),
+        this.#removeMatches(plan, either(cancellation, lost)),
       )
       // A clause that was executed completely ends, even if cancelled; without the lease another process may be
       // executing it.
-      if (!held()) throw new Cancelled()
+      if (lost.aborted) throw new Cancelled()
       await this.#write(endPolicy, [topic.key, topic.generation, this.lease.holder])
       return outcome
     })
@@ -151,11 +151,11 @@ export class Expiry {
   }
 }
 
-/** A cancellation that is also set while the lease is not held. */
-function unlessHeld(cancellation: Cancellation, held: () => boolean): Cancellation {
+/** Set while one of two is. */
+function either(one: Cancellation, other: Cancellation): Cancellation {
   return {
     get aborted() {
-      return cancellation.aborted || !held()
+      return one.aborted || other.aborted
     },
   }
 }

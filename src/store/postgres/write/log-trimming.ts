@@ -8,6 +8,7 @@
  */
 import { lanesCount } from '../../../settings/limits.js'
 import { versionsPerMs } from '../../../topics/version.js'
+import type { Cancellation } from '../../cancellation.js'
 import { StoreError } from '../../errors.js'
 import type { Connections } from '../connection/connections.js'
 import type { Lease } from '../connection/lease.js'
@@ -64,24 +65,23 @@ const removeOldest: Statement<{ count: string }> = {
     returning c.count`,
 }
 
-interface LogTrimming {
-  /** Trims the log if that is due, for a bounded time. It never fails: what remains is trimmed the next time. */
-  trim(): Promise<void>
-}
-
-/** @param changesKept how many changes stay, about */
+/**
+ * @param changesKept how many changes stay, about
+ * @returns what trims the log if that is due, for a bounded time. It rejects only for a defect: what remains is trimmed
+ *   the next time
+ */
 export function createLogTrimming(
   { read, write }: { readonly read: Execute; readonly write: Connections['write'] },
   lease: Lease,
   changesKept: number,
-): LogTrimming {
+): () => Promise<void> {
   let dueMs = 0
 
   /** @returns whether nothing remains to be removed */
-  async function trimWhile(held: () => boolean): Promise<boolean> {
+  async function trimUnless(lost: Cancellation): Promise<boolean> {
     const [row] = await read(readKept, [])
     let excess = Number(row?.changes ?? 0) - changesKept
-    for (let statement = 0; statement < statementsMax && held(); statement++) {
+    for (let statement = 0; statement < statementsMax && !lost.aborted; statement++) {
       if (excess < 0) return true
       const removed = await write(removeOldest, [excess, rowsMax])
       if (removed.length === 0) return true
@@ -90,16 +90,14 @@ export function createLogTrimming(
     return false
   }
 
-  return {
-    async trim() {
-      if (performance.now() < dueMs) return
-      try {
-        const isDone = (await lease.whileHeld(trimWhile)) ?? true
-        if (isDone) dueMs = performance.now() + trimMs
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error
-        dueMs = performance.now() + trimMs
-      }
-    },
+  return async () => {
+    if (performance.now() < dueMs) return
+    try {
+      const isDone = (await lease.whileHeld(trimUnless)) ?? true
+      if (isDone) dueMs = performance.now() + trimMs
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      dueMs = performance.now() + trimMs
+    }
   }
 }
