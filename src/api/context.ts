@@ -2,11 +2,13 @@
  * What the handlers share: the store and the settings they use, the checks of permissions, and the making of answers. A
  * handler works in this order: may the key use this operation → parse → may it touch these topics → store → answer.
  */
-import { type Access, covers, mayTouch } from '../auth/access.js'
+
+import type { Access } from '../auth/access.js'
 import type { Awaitable } from '../base/awaitable.js'
 import type { Answer } from '../http/answer.js'
+import type { Operation } from '../keys/record.js'
+import { covers, mayTouch } from '../keys/rights.js'
 import type { Planner } from '../selectors/planner.js'
-import type { Operation } from '../store/api-keys.js'
 import type { Absent, Creation, TopicReader, TopicRemover, TopicWriter } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'

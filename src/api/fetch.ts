@@ -2,8 +2,9 @@
  * POST /topics/fetch: one topic by its path, or a page of what a selector matches, or only their number. Nothing
  * is serialised here: the store's items are sent unchanged, with the few bytes of a page around them.
  */
-import { type Access, restrict } from '../auth/access.js'
+import type { Access } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
+import { restrict } from '../keys/rights.js'
 import { answerBytesAlwaysMax, pageSizeDefault, pagesInRoomLeft } from '../settings/limits.js'
 import type { Page } from '../store/topics.js'
 import { parseFetch } from './bodies/parse-fetch.js'

@@ -4,8 +4,8 @@
  */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import type { Operation } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
-import type { Operation } from '../store/api-keys.js'
 import { isRefusal, writeOne } from '../store/batch.js'
 import type { RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'

@@ -2,8 +2,9 @@
  * POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches; or only how
  * many those are.
  */
-import { type Access, restrict } from '../auth/access.js'
+import type { Access } from '../auth/access.js'
 import type { Answer, Cancellation } from '../http/answer.js'
+import { restrict } from '../keys/rights.js'
 import { Planner } from '../selectors/planner.js'
 import type { WriteAction } from '../store/topics.js'
 import { type Constrained, type Constraint, holds, ValueText } from '../topics/constraint.js'

@@ -2,7 +2,8 @@
  * The tokens of all API keys, by their hashes, and until when each is accepted: a key may have an end, and so has the
  * token that a rotation replaced. Pure: the caller has the clock.
  */
-import type { KeyRecord } from '../store/api-keys.js'
+import type { KeyRecord } from '../keys/record.js'
+import { formerEndMs } from '../keys/rotation.js'
 
 /** A token, and the key that it belongs to. */
 interface KeyToken {
@@ -42,5 +43,5 @@ export class KeyTokens {
 function tokensOf(record: KeyRecord): [string, KeyToken][] {
   const { tokenHash, expiresMs: endMs = Infinity, former } = record
   const own: [string, KeyToken] = [tokenHash, { record, endMs }]
-  return former === undefined ? [own] : [[former.tokenHash, { record, endMs: Math.min(endMs, former.untilMs) }], own]
+  return former === undefined ? [own] : [[former.tokenHash, { record, endMs: formerEndMs(record) ?? endMs }], own]
 }

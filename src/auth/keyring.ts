@@ -9,7 +9,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../base/within.js'
-import type { KeyReader, KeyRecord, KeyUses } from '../store/api-keys.js'
+import type { KeyRecord } from '../keys/record.js'
+import type { KeyReader, KeyUses } from '../store/api-keys.js'
 import { StoreError } from '../store/errors.js'
 import type { Availability } from '../store/lifecycle.js'
 import { type Access, accessOf } from './access.js'

@@ -7,10 +7,10 @@
  * load.
  */
 
+import type { KeyRecord, KeyRotation } from '../keys/record.js'
 import type { WorkerStats } from '../ops/metrics/worker-stats.js'
 import type { WriterStats } from '../ops/metrics/writer-stats.js'
 import type { Config } from '../settings/config.js'
-import type { KeyRecord, KeyRotation } from '../store/api-keys.js'
 
 /** The first message of the primary: the settings, and the port that it holds. */
 export type Start = Extract<ToChild, { readonly kind: 'start' }>
@@ -94,9 +94,4 @@ export type Question =
 /** Now, in ms of a clock that all processes of this machine share, and that never goes back. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
-}
-
-export interface ListedKey extends KeyRecord {
-  /** In ms since the epoch; undefined if the key has never been used. */
-  readonly usedMs: number | undefined
 }

@@ -1,46 +1,6 @@
-/**
- * API keys as every engine stores them: their records, and reading and changing those. Never a token. What a key may
- * touch is decided in auth/.
- */
+/** How every engine reads and changes the records of API keys (keys/record.ts). What a key may touch is not its business. */
 import type { Awaitable } from '../base/awaitable.js'
-import type { Path } from '../topics/path.js'
-
-/** An operation that an API key may be allowed. */
-export type Operation = 'fetch' | 'set' | 'add' | 'remove'
-
-/** An API key as it is stored: never the token itself, only its SHA-256. */
-export interface KeyRecord {
-  readonly name: string
-  /** SHA-256 of the token, lower-case hexadecimal. */
-  readonly tokenHash: string
-  readonly allow: readonly Operation[]
-  /** The subtrees that the key may touch; empty means all. */
-  readonly under: readonly Path[]
-  readonly madeMs: number
-  /** From then on it is refused, in ms since the epoch; undefined if it has no end. */
-  readonly expiresMs?: number
-  /** Requests a second, of all workers of one host together; undefined for any number. */
-  readonly rate?: number
-  /** The token that a rotation replaced, which is good until its own end, or the key's; undefined if there is none. */
-  readonly former?: FormerToken
-}
-
-interface FormerToken {
-  readonly tokenHash: string
-  /** From then on it is refused, in ms since the epoch. */
-  readonly untilMs: number
-}
-
-/** A new token for an API key. */
-export interface KeyRotation {
-  readonly name: string
-  /** That of the key's token until now. The key is rotated only if it still is. */
-  readonly formerHash: string
-  /** From then on that token is refused, in ms since the epoch; undefined to refuse it at once. */
-  readonly formerUntilMs?: number
-  /** That of the new token. */
-  readonly tokenHash: string
-}
+import type { KeyRecord, KeyRotation } from '../keys/record.js'
 
 /** What tells callers apart. */
 export interface KeyReader {
@@ -56,7 +16,7 @@ export interface KeyChanger {
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
   /**
-   * Gives a key its new token, as `rotated` in key-rotation.ts says. False when there is no such key, or it has got
+   * Gives a key its new token, as `rotated` in keys/rotation.ts says. False when there is no such key, or it has got
    * another token meanwhile; nothing is changed then. True, too, when the key has the new token already: so a rotation
    * whose outcome is unknown can be repeated.
    */

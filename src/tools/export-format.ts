@@ -1,7 +1,7 @@
 /**
  * The lines of an export, which an import reads. Types only: export.ts writes them, import-line.ts reads them.
  */
-import type { Operation } from '../store/api-keys.js'
+import type { KeyRecord } from '../keys/record.js'
 import type { TopicType } from '../topics/topic.js'
 
 /** A topic's line, as export writes it; type and properties may be left out as in a request. */
@@ -25,37 +25,5 @@ export interface EndLine {
 
 /** An API key's line, as export writes it. */
 export interface KeyLine {
-  readonly key: {
-    /** @pattern ^[\w.@-]{1,64}$ */
-    readonly name: string
-    /** @pattern ^[0-9a-f]{64}$ */
-    readonly tokenHash: string
-    readonly allow: readonly Operation[]
-    readonly under: readonly string[]
-    /**
-     * @type uint64
-     * @maximum 253402300799999
-     */
-    readonly madeMs: number
-    /**
-     * @type uint64
-     * @maximum 253402300799999
-     */
-    readonly expiresMs?: number
-    /**
-     * @type uint32
-     * @minimum 1
-     * @maximum 1000000
-     */
-    readonly rate?: number
-    readonly former?: {
-      /** @pattern ^[0-9a-f]{64}$ */
-      readonly tokenHash: string
-      /**
-       * @type uint64
-       * @maximum 253402300799999
-       */
-      readonly untilMs: number
-    }
-  }
+  readonly key: KeyRecord<string>
 }

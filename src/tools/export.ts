@@ -15,7 +15,7 @@ import type { StoreMonitor } from '../store/monitoring.js'
 import { waitForSlice } from '../store/time-slices.js'
 import type { TopicWalker, WholeTopic } from '../store/topics.js'
 import { everyTopic } from '../topics/range.js'
-import type { EndLine } from './export-format.js'
+import type { EndLine, KeyLine } from './export-format.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { ExportOptions } from './tool-messages.js'
@@ -30,7 +30,9 @@ export const exportTool: Tool<TopicWalker & KeyReader & StoreMonitor> = async (s
   const total = selector === undefined ? (await store.stats()).topics : undefined
   const keys = withKeys ? await store.readKeys() : []
   for (const { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } of keys) {
-    await io.emit(JSON.stringify({ key: { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } }))
+    await io.emit(
+      JSON.stringify({ key: { name, tokenHash, allow, under, madeMs, expiresMs, rate, former } } satisfies KeyLine),
+    )
   }
   let lines: Buffer[] = []
   let bytes = 0

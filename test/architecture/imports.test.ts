@@ -37,6 +37,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
     'topics/',
     [
       'selectors/',
+      'keys/',
       'store/',
       'http/',
       'api/',
@@ -55,6 +56,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
     [
       'topics/',
       'selectors/',
+      'keys/',
       'store/',
       'http/',
       'api/',
@@ -71,6 +73,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
   [
     'selectors/',
     [
+      'keys/',
       'store/',
       'http/',
       'api/',
@@ -84,6 +87,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
       'node:net',
     ],
   ],
+  ['keys/', ['store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/', 'node:']],
   ['store/', ['http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/config']],
   // A remove clause is compiled before it reaches the store.
   ['store/', ['selectors/planner', 'selectors/parse-selector']],
@@ -94,11 +98,26 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
   ...oneWay('cluster/', ['control', 'worker', 'primary']),
   ...oneWay('cluster/', ['control', 'writer', 'primary']),
   ...oneWay('cluster/', ['control', 'tool', 'primary']),
-  ['base/', ['settings/', 'topics/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/']],
-  ['settings/', ['topics/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/']],
+  [
+    'base/',
+    ['settings/', 'topics/', 'keys/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/'],
+  ],
+  ['settings/', ['topics/', 'keys/', 'store/', 'http/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/']],
   [
     'http/',
-    ['topics/', 'selectors/', 'store/', 'api/', 'auth/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/config'],
+    [
+      'topics/',
+      'selectors/',
+      'keys/',
+      'store/',
+      'api/',
+      'auth/',
+      'cluster/',
+      'ops/',
+      'tools/',
+      'commands/',
+      'settings/config',
+    ],
   ],
   ['auth/', ['http/', 'api/', 'cluster/', 'ops/', 'tools/', 'commands/', 'settings/config']],
   ['api/', ['cluster/', 'ops/', 'tools/', 'commands/', 'settings/config', 'store/lmdb/', 'store/postgres/']],

@@ -5,7 +5,7 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { Keyring } from '../../dist/auth/keyring.js'
 import { hashToken } from '../../dist/auth/token.js'
-import type { KeyRecord } from '../../dist/store/api-keys.js'
+import type { KeyRecord } from '../../dist/keys/record.js'
 import type { TopicStore } from '../../dist/store/store.js'
 
 /** Longer than the interval between two writes of the last uses. */

@@ -3,7 +3,7 @@
  */
 
 import t, { type Test } from 'tap'
-import type { Operation } from '../../dist/store/api-keys.js'
+import type { Operation } from '../../dist/keys/record.js'
 import { present } from '../support/elements.js'
 import { gives, refuses } from '../support/expected-answers.js'
 import type { Answer } from '../support/service/client.js'

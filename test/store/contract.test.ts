@@ -5,8 +5,8 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { KeyRecord } from '../../dist/keys/record.js'
 import { planSelector } from '../../dist/selectors/planner.js'
-import type { KeyRecord } from '../../dist/store/api-keys.js'
 import { Cancelled } from '../../dist/store/cancellation.js'
 import type { Finding } from '../../dist/store/maintenance.js'
 import { openStore } from '../../dist/store/open.js'

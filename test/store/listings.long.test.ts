@@ -5,7 +5,8 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { accessOf, restrict } from '../../dist/auth/access.js'
+import { accessOf } from '../../dist/auth/access.js'
+import { restrict } from '../../dist/keys/rights.js'
 import type { Plan } from '../../dist/selectors/plan.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'

@@ -3,7 +3,7 @@
  * too (SEED=… replays them).
  */
 import t, { type Test } from 'tap'
-import type { KeyRecord } from '../../dist/store/api-keys.js'
+import type { KeyRecord } from '../../dist/keys/record.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
 import { bytesOf, Slabs } from '../../dist/store/lmdb/write/slab.js'

@@ -7,6 +7,7 @@ import { strict as assert } from 'node:assert'
 import { isUtf8 } from 'node:buffer'
 import { openBrace, openBracket } from '../../json/bytes.js'
 import { JsonReader } from '../../json/reader.js'
+import { keyNameForm } from '../../keys/record.js'
 import { branchNumberMax, keyRateMax, propertiesMax, valueLevelsMax } from '../../settings/limits.js'
 import type { BodyShape, ValidationError } from '../../validators.js'
 import { isProblem, type Problem, problem, shorten } from '../problems.js'
@@ -114,7 +115,7 @@ const allowedByName: Readonly<Record<string, string>> = {
   dry_run: 'true or false',
   operations: 'an array',
   op: '"set", "addAndSet", "add" or "remove"',
-  'key.name': '1 to 64 letters, digits or any of . _ @ -',
+  'key.name': keyNameForm,
   'key.madeMs': 'a time in ms since 1970',
   'key.expiresMs': 'a time in ms since 1970',
   'key.rate': `an integer from 1 to ${keyRateMax}`,

@@ -2,9 +2,9 @@
  * The messages on the control socket, in both directions: types only. protocol.ts reads and writes their lines;
  * validators.ts checks what arrives by these types.
  */
-import type { Operation } from '../../store/api-keys.js'
+import type { KeyRecord, KeyRotation, ListedKey } from '../../keys/record.js'
 import type { BackupOptions, ExportOptions, ImportOptions } from '../../tools/tool-messages.js'
-import type { ListedKey, Question } from '../messages.js'
+import type { Question } from '../messages.js'
 
 export type ControlRequest =
   /** A question about API keys, which a worker answers. */
@@ -49,58 +49,10 @@ export interface Reloaded {
 
 /** A question as it is sent: a subtree may still be any string. */
 type QuestionText =
-  | { readonly about: 'addKey'; readonly record: KeyRecordText }
-  | { readonly about: 'rotateKey'; readonly rotation: KeyRotationText }
+  | { readonly about: 'addKey'; readonly record: KeyRecord<string> }
+  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
   | { readonly about: 'revokeKey'; readonly name: string }
   | { readonly about: 'listKeys' }
-
-export interface KeyRecordText {
-  /** @pattern ^[\w.@-]{1,64}$ */
-  readonly name: string
-  /** @pattern ^[0-9a-f]{64}$ */
-  readonly tokenHash: string
-  readonly allow: readonly Operation[]
-  readonly under: readonly string[]
-  /**
-   * @type uint64
-   * @maximum 253402300799999
-   */
-  readonly madeMs: number
-  /**
-   * @type uint64
-   * @maximum 253402300799999
-   */
-  readonly expiresMs?: number
-  /**
-   * @type uint32
-   * @minimum 1
-   * @maximum 1000000
-   */
-  readonly rate?: number
-  readonly former?: {
-    /** @pattern ^[0-9a-f]{64}$ */
-    readonly tokenHash: string
-    /**
-     * @type uint64
-     * @maximum 253402300799999
-     */
-    readonly untilMs: number
-  }
-}
-
-interface KeyRotationText {
-  /** @pattern ^[\w.@-]{1,64}$ */
-  readonly name: string
-  /** @pattern ^[0-9a-f]{64}$ */
-  readonly formerHash: string
-  /**
-   * @type uint64
-   * @maximum 253402300799999
-   */
-  readonly formerUntilMs?: number
-  /** @pattern ^[0-9a-f]{64}$ */
-  readonly tokenHash: string
-}
 
 export type RequestText =
   | { readonly command: 'ask'; readonly question: QuestionText }
@@ -127,17 +79,4 @@ export interface KeyAnswer {
 }
 
 /** The answer to a question about API keys. */
-export type KeyAnswerText = boolean | readonly ListedKeyText[]
-
-/** A key as it is listed; JSON leaves out members that are undefined. */
-interface ListedKeyText {
-  readonly name: string
-  readonly tokenHash: string
-  readonly allow: readonly Operation[]
-  readonly under: readonly string[]
-  readonly madeMs: number
-  readonly expiresMs?: number
-  readonly rate?: number
-  readonly former?: { readonly tokenHash: string; readonly untilMs: number }
-  readonly usedMs?: number
-}
+export type KeyAnswerText = boolean | readonly ListedKey[]

@@ -4,8 +4,8 @@
  * a worker.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KeyRecord } from '../../store/api-keys.js'
-import type { ListedKey, Question } from '../messages.js'
+import type { KeyRecord, ListedKey } from '../../keys/record.js'
+import type { Question } from '../messages.js'
 import { MalformedRequest } from './protocol.js'
 
 /** Sends a question about API keys; rejects when no answer came. */

@@ -12,7 +12,7 @@
  * connection.
  */
 import { isAbsolute } from 'node:path'
-import type { KeyRecord } from '../../store/api-keys.js'
+import type { KeyRecord } from '../../keys/record.js'
 import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
 import { type Path, parsePath } from '../../topics/path.js'
@@ -28,7 +28,7 @@ import {
   type ValidationError,
   validateControlRequest,
 } from '../../validators.js'
-import type { AnswerLine, ControlRequest, KeyAnswer, KeyRecordText, Reloaded } from './messages.js'
+import type { AnswerLine, ControlRequest, KeyAnswer, Reloaded } from './messages.js'
 
 /** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
 interface RequestProblem {
@@ -84,7 +84,7 @@ function problemOf({ path, expected }: Partial<ValidationError> = {}): string {
 }
 
 /** A record whose subtrees are normalized paths. */
-function checkRecord(record: KeyRecordText): KeyRecord | RequestProblem {
+function checkRecord(record: KeyRecord<string>): KeyRecord | RequestProblem {
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
   if (wrong >= 0) return { problem: `${malformedStart}: question.record.under[${wrong}] must be a normalized path` }
   return { ...record, under: record.under as readonly Path[] }

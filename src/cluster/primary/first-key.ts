@@ -5,6 +5,7 @@
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../../auth/token.js'
+import { operations } from '../../keys/record.js'
 import { settingTable } from '../../settings/table.js'
 import { addNewKey, persistently, readKeys, type SendQuestion } from '../control/new-key.js'
 
@@ -49,10 +50,10 @@ export async function makeFirstKey(
   const record = {
     name: 'first',
     tokenHash: hashToken(token),
-    allow: ['fetch', 'set', 'add', 'remove'],
+    allow: operations,
     under: [],
     madeMs: Date.now(),
-  } as const
+  }
   // Another host that shares the store may have been faster.
   if (!(await addNewKey(request, record))) return
   const shown = show(`The first API key, "first", shown only this once:

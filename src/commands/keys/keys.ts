@@ -5,9 +5,9 @@
 import { hashToken, makeToken } from '../../auth/token.js'
 import { exitCodes, fatal } from '../../base/exit-codes.js'
 import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
+import { type KeyRecord, keyNameForm, operations } from '../../keys/record.js'
 import { type Config, readConfig, UsageError } from '../../settings/config.js'
 import { keyRateMax } from '../../settings/limits.js'
-import type { KeyRecord, Operation } from '../../store/api-keys.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { type Command, storeSettings } from '../command.js'
 import { ask, askUntilAnswered, MissingStore } from '../store/store-client.js'
@@ -15,11 +15,9 @@ import { parseEnd } from './key-end.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
-const operations: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
-
 export const addKey: Command = {
   summary: 'makes an API key and prints its token, only this once',
-  details: 'NAME is 1 to 64 letters, digits or any of . _ @ -. With no further flags the key may do everything.',
+  details: `NAME is ${keyNameForm}. With no further flags the key may do everything.`,
   operands: ['NAME'],
   settings: storeSettings,
   flags: {

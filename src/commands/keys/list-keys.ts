@@ -3,7 +3,8 @@
  */
 
 import { readKeys } from '../../cluster/control/new-key.js'
-import type { ListedKey } from '../../cluster/messages.js'
+import type { ListedKey } from '../../keys/record.js'
+import { formerEndMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
 import { aligned } from '../columns.js'
 import { type Command, storeSettings } from '../command.js'
@@ -29,8 +30,8 @@ export const listKeys: Command = {
 }
 
 /** When the token that a rotation replaced ends; undefined if there is none that is still good. */
-function oldTokenEndMs({ former, expiresMs = Infinity }: ListedKey): number | undefined {
-  const endMs = former && Math.min(former.untilMs, expiresMs)
+function oldTokenEndMs(key: ListedKey): number | undefined {
+  const endMs = formerEndMs(key)
   return endMs === undefined || endMs <= Date.now() ? undefined : endMs
 }
 

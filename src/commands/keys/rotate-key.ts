@@ -4,7 +4,8 @@
 import { hashToken, makeToken } from '../../auth/token.js'
 import { complain, exitCodes, fatal } from '../../base/exit-codes.js'
 import { readKeys } from '../../cluster/control/new-key.js'
-import type { ListedKey } from '../../cluster/messages.js'
+import type { ListedKey } from '../../keys/record.js'
+import { formerEndMs } from '../../keys/rotation.js'
 import { readConfig, UsageError } from '../../settings/config.js'
 import { type Command, storeSettings } from '../command.js'
 import { ask } from '../store/store-client.js'
@@ -61,13 +62,10 @@ function graceProblem(text: string): string | undefined {
 }
 
 /** What becomes of the tokens that the key had before, as a sentence. */
-function formerTokens(
-  { name, former, expiresMs = Infinity }: ListedKey,
-  untilMs: number | undefined,
-  nowMs: number,
-): string {
+function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {
   const end = untilMs === undefined ? 'ends now' : `is good until ${shownTime(untilMs)}`
-  const sentence = `the former token of "${name}" ${end}`
-  if (former === undefined || former.untilMs <= nowMs) return sentence
-  return `${sentence}; the one before it, good until ${shownTime(Math.min(former.untilMs, expiresMs))} so far, ends now`
+  const sentence = `the former token of "${key.name}" ${end}`
+  const beforeMs = formerEndMs(key)
+  if (beforeMs === undefined || beforeMs <= nowMs) return sentence
+  return `${sentence}; the one before it, good until ${shownTime(beforeMs)} so far, ends now`
 }

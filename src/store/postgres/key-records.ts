@@ -2,10 +2,11 @@
  * API keys as rows. Every change also increments the revision, in the same statement, so that a process can tell by one
  * small read whether the keys that it holds are current.
  */
+import type { KeyRecord } from '../../keys/record.js'
+import { rotated } from '../../keys/rotation.js'
 import { conflictsMax } from '../../settings/limits.js'
-import type { ApiKeyStore, KeyRecord } from '../api-keys.js'
+import type { ApiKeyStore } from '../api-keys.js'
 import { StoreError } from '../errors.js'
-import { rotated } from '../key-rotation.js'
 import type { Connections } from './connection/connections.js'
 import { plainArray, textArray } from './sql/arrays.js'
 import { inTime, type Statement } from './sql/statement.js'

@@ -179,9 +179,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a key for `a` may touch `ab`',
-    file: 'auth/access.js',
-    from: 'access.under.some((subtree) => isWithin(path, subtree))',
-    to: 'access.under.some((subtree) => path.startsWith(subtree))',
+    file: 'keys/rights.js',
+    from: 'under.some((subtree) => isWithin(path, subtree))',
+    to: 'under.some((subtree) => path.startsWith(subtree))',
     test: 'auth/permissions',
     finds: /fetch a\/b-c/,
   },

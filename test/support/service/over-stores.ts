@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { ListedKey } from '../../../dist/cluster/messages.js'
+import type { ListedKey } from '../../../dist/keys/record.js'
 import { eachKind, eachStore, type StoreAddress, type StoreKind } from '../stores/stores.js'
 import { Server, type StartOptions, startServer } from './server.js'
 

@@ -19,7 +19,7 @@ import { connectToControl, readLine } from '../../../dist/cluster/control/socket
 import { answerQuestion } from '../../../dist/cluster/key-requests.js'
 import type { Question } from '../../../dist/cluster/messages.js'
 import { ask } from '../../../dist/commands/store/store-client.js'
-import type { Operation } from '../../../dist/store/api-keys.js'
+import { type Operation, operations } from '../../../dist/keys/record.js'
 import { openStore } from '../../../dist/store/open.js'
 import type { TopicStore } from '../../../dist/store/store.js'
 import { type Path, parsePath } from '../../../dist/topics/path.js'
@@ -51,8 +51,6 @@ interface KeyRights {
   /** Requests a second. */
   readonly rate?: number
 }
-
-const everything: readonly Operation[] = ['fetch', 'set', 'add', 'remove']
 
 export interface StartOptions {
   /** Worker processes; 1 by default. */
@@ -301,7 +299,7 @@ export class Server {
   /** Adds an API key beside the running server; returns its token once every worker knows it. */
   readonly addKey = async (
     name: string,
-    { allow = everything, under = [], ...limits }: KeyRights = {},
+    { allow = operations, under = [], ...limits }: KeyRights = {},
   ): Promise<string> => {
     const token = makeToken()
     const paths = under.map((path) => parsePath(path) as Path)

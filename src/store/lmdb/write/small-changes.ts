@@ -3,9 +3,8 @@
  * and the time of the last backup. Every change of a key also increments the revision, so that a process can tell by one
  * small read whether the keys that it holds are current.
  */
-
-import type { KeyRecord } from '../../api-keys.js'
-import { rotated } from '../../key-rotation.js'
+import type { KeyRecord } from '../../../keys/record.js'
+import { rotated } from '../../../keys/rotation.js'
 import type { Environment } from '../environment/environment.js'
 import { numberRecord } from '../environment/number-record.js'
 import type { Task } from './commits.js'

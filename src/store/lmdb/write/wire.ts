@@ -8,9 +8,9 @@
  *     from the writer    hello:     protocol, last number taken, outcomes
  *                        outcomes:  each its number, its kind, and the rest
  */
+import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { removalOf } from '../../../topics/properties.js'
 import { itemBytesMax, type Properties, writeItem } from '../../../topics/topic.js'
-import type { KeyRecord, KeyRotation } from '../../api-keys.js'
 import { StoreError } from '../../errors.js'
 import type { BatchResult, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
 import type { ByteReader, ByteWriter } from './bytes.js'

@@ -1,8 +1,8 @@
 /**
- * What a rotation makes of the record of an API key, for every engine alike. Pure: each engine reads the record, decides
- * and writes in one step, so that a key that is being revoked is not resurrected.
+ * What a rotation makes of the record of an API key, for every engine alike, and when the replaced token expires. Pure:
+ * each engine reads the record, decides and writes in one step, so that a key that is being revoked is not resurrected.
  */
-import type { KeyRecord, KeyRotation } from './api-keys.js'
+import type { KeyRecord, KeyRotation } from './record.js'
 
 /**
  * The record after the rotation: with the new token, and with the former one beside it until its end. A token that an
@@ -20,4 +20,9 @@ export function rotated(record: KeyRecord | undefined, rotation: KeyRotation): K
   if (record.tokenHash !== formerHash) return undefined
   const former = formerUntilMs === undefined ? undefined : { tokenHash: formerHash, untilMs: formerUntilMs }
   return { ...record, tokenHash, former }
+}
+
+/** When the replaced token expires, in ms since the epoch: no later than its key. Undefined if there is none. */
+export function formerEndMs({ former, expiresMs = Infinity }: KeyRecord<string>): number | undefined {
+  return former && Math.min(former.untilMs, expiresMs)
 }

@@ -1,0 +1,48 @@
+/**
+ * What an API key may do: its record in a form against which every request can be checked at little cost. Pure: nothing
+ * here reads a store or a header.
+ */
+import type { Plan } from '../selectors/plan.js'
+import { isWithin, type Path } from '../topics/path.js'
+import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../topics/range.js'
+import type { KeyRecord, Operation } from './record.js'
+
+export interface Rights {
+  readonly allow: ReadonlySet<Operation>
+  /** The subtrees that the key may touch; undefined for all. */
+  readonly under: readonly Path[] | undefined
+  /** The same as sorted, disjoint key ranges. */
+  readonly ranges: readonly KeyRange[]
+}
+
+/** The rights that a key record grants. */
+export function rightsOf({ allow, under }: KeyRecord): Rights {
+  return {
+    allow: new Set(allow),
+    under: under.length === 0 ? undefined : under,
+    ranges: mergeRanges(under.map(subtreeRange)),
+  }
+}
+
+/** Whether the key may touch the topic at `path`. */
+export function mayTouch({ under }: Rights, path: Path): boolean {
+  return under === undefined || under.some((subtree) => isWithin(path, subtree))
+}
+
+/** The plan, restricted to what the key may touch. */
+export function restrict({ under, ranges }: Rights, plan: Plan): Plan {
+  if (under === undefined) return plan
+  return { ranges: intersectRanges(plan.ranges, ranges), matcher: plan.matcher }
+}
+
+/** Whether the key may touch everything that the plan can match. */
+export function covers({ under, ranges }: Rights, plan: Plan): boolean {
+  if (under === undefined) return true
+  // Both are sorted: a plan may have thousands of ranges, and a key as many subtrees.
+  let i = 0
+  return plan.ranges.every(({ start, end }) => {
+    let own = ranges[i]
+    while (own !== undefined && Buffer.compare(own.end, end) < 0) own = ranges[++i]
+    return own !== undefined && Buffer.compare(own.start, start) <= 0
+  })
+}
