@@ -9,7 +9,7 @@ import type { KeyRecord } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
 import type { Creation } from '../store/topics.js'
 import { parsePath } from '../topics/path.js'
-import { endLineShape, keyLineShape, topicLineShape } from '../validators.js'
+import { endLineShape, keyLineShape, topicLineShape } from './validators.js'
 
 /** Why a line cannot be imported, in words that follow its number. */
 export class WrongLine extends Error {}

@@ -3,7 +3,7 @@ import t from 'tap'
 import { parseBody } from '../../dist/api/bodies/parse-body.js'
 import { readPlainFetch } from '../../dist/api/bodies/plain-fetch.js'
 import { isProblem } from '../../dist/api/problems.js'
-import { fetchShape } from '../../dist/validators.js'
+import { fetchShape } from '../../dist/api/validators.js'
 import { seededRandom } from '../support/random.js'
 
 /** The largest `size` that the fast reader reads. The setting's limit is applied after it. */

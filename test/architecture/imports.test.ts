@@ -66,7 +66,6 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
       'tools/',
       'commands/',
       'settings/',
-      'validators',
       'node:',
     ],
   ],
@@ -168,7 +167,7 @@ const edges: readonly (readonly [string, RegExp])[] = [
   ['prom-client', /^ops\//],
   ['pino', /^ops\//],
   ['cli-progress', /^commands\//],
-  ['typia', /^validators\.ts$/],
+  ['typia', /^(api|cluster\/control|tools)\/validators\.ts$/],
 ]
 
 function violations(imports: (file: string) => readonly string[]): string[] {
@@ -218,9 +217,11 @@ t.test('the primary loads nothing that could open a store', (t) => {
   t.end()
 })
 
-t.test('the validators, which every layer may load, load no file of src/', (t) => {
-  t.ok(loadsOf('api/bodies/parse.ts').includes('validators.ts'), 'api/bodies/parse.ts loads them')
-  t.strictSame(loadsOf('validators.ts'), [])
+t.test('validators load no other file of src/, except other validators', (t) => {
+  t.ok(loadsOf('api/bodies/parse.ts').includes('api/validators.ts'), 'api/bodies/parse.ts loads them')
+  t.strictSame(loadsOf('api/validators.ts'), [])
+  t.strictSame(loadsOf('cluster/control/validators.ts'), [])
+  t.strictSame(loadsOf('tools/validators.ts'), ['api/validators.ts'])
   t.end()
 })
 

@@ -25,7 +25,9 @@ for (const compiler of ['tspc', 'tsc'].map((name) => `node_modules/.bin/${name}`
     `#!/bin/sh
 grep -q missing src/main.ts && { echo 'src/main.ts: an error'; exit 2; }
 mkdir -p dist/console && cp src/main.ts dist/main.js
-echo "import typia from 'typia';" >dist/validators.js
+for room in api cluster/control tools; do
+  mkdir -p dist/$room && echo "import typia from 'typia';" >dist/$room/validators.js
+done
 `,
   )
   chmodSync(join(checkout, compiler), 0o755)

@@ -5,7 +5,7 @@
 import { openBrace, openBracket, quote } from '../../json/bytes.js'
 import { JsonReader, setMember } from '../../json/reader.js'
 import { propertiesMax, valueLevelsMax } from '../../settings/limits.js'
-import { bodyNamesMax } from '../../validators.js'
+import { bodyNamesMax } from '../validators.js'
 
 /** More than any valid object has: among so many, one is unknown or repeated. */
 const membersMax = bodyNamesMax + 1

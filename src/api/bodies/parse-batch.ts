@@ -5,8 +5,8 @@
 
 import { valueLevelsMax } from '../../settings/limits.js'
 import type { WriteOperation } from '../../store/topics.js'
-import { batchShape, operationShapes } from '../../validators.js'
 import { isProblem, type Problem, problem } from '../problems.js'
+import { batchShape, operationShapes } from '../validators.js'
 import { BodyObject } from './body-object.js'
 import { addAndSetOperation, addOperation, removeOperation, setOperation } from './parse.js'
 import { checkObject, describe, parseObject } from './parse-body.js'

@@ -9,8 +9,8 @@ import { openBrace, openBracket } from '../../json/bytes.js'
 import { JsonReader } from '../../json/reader.js'
 import { keyNameForm } from '../../keys/record.js'
 import { branchNumberMax, keyRateMax, propertiesMax, valueLevelsMax } from '../../settings/limits.js'
-import type { BodyShape, ValidationError } from '../../validators.js'
 import { isProblem, type Problem, problem, shorten } from '../problems.js'
+import type { BodyShape, ValidationError } from '../validators.js'
 import { BodyObject, type ReadOptions, readObject } from './body-object.js'
 
 /** An object that its validator accepted, and what else is needed of it. */

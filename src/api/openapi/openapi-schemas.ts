@@ -11,7 +11,7 @@ import {
   selectorBytesMax,
   valueLevelsMax,
 } from '../../settings/limits.js'
-import { answerSchemas, requestSchemas } from '../../validators.js'
+import { answerSchemas, requestSchemas } from '../validators.js'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }

@@ -15,20 +15,10 @@ import { isAbsolute } from 'node:path'
 import type { KeyRecord } from '../../keys/record.js'
 import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
+import { isBackupLine, isCheckLine, isImportedLine, isProgressLine } from '../../tools/validators.js'
 import { type Path, parsePath } from '../../topics/path.js'
-import {
-  isAnswerLine,
-  isBackupLine,
-  isCheckLine,
-  isErrorLine,
-  isImportedLine,
-  isKeyAnswer,
-  isProgressLine,
-  isReloaded,
-  type ValidationError,
-  validateControlRequest,
-} from '../../validators.js'
 import type { AnswerLine, ControlRequest, KeyAnswer, Reloaded } from './messages.js'
+import { isAnswerLine, isErrorLine, isKeyAnswer, isReloaded, validateControlRequest } from './validators.js'
 
 /** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
 interface RequestProblem {
@@ -73,7 +63,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
 /** The last step of a validation path: of an unknown member's path, the only step that the sender chose. */
 const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
 
-function problemOf({ path, expected }: Partial<ValidationError> = {}): string {
+function problemOf({ path, expected }: { readonly path?: string; readonly expected?: string } = {}): string {
   if (path === undefined || expected === undefined) return malformedStart
   const isUnknown = expected === 'undefined'
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')

@@ -1,10 +1,9 @@
 /**
- * Everything that typia generates, and the only file that imports it: the validators of what comes from outside, and
- * the schemas of the API description.
+ * What typia generates from the types of this folder: the validators of request bodies, and the schemas of the API
+ * description. Only the three files of this name import typia; cluster/control/ and tools/ have the others.
  *
- * The types stay in the layers that own them. This file sits below all layers: any of them may load it, and it loads
- * none, since its imports of their types are erased at compile time. Bounds that TypeScript cannot express are tags in
- * the comments of those types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file depends on typia.
+ * It loads no other file: imports of types are erased at compile time. Bounds that TypeScript cannot express are tags in
+ * the comments of the types (`@type uint32`, `@minimum 1`, `@pattern …`), so that no other file depends on typia.
  */
 import typia, { type IValidation, type TypeGuardError } from 'typia'
 import type {
@@ -16,7 +15,7 @@ import type {
   FetchPage,
   RemoveAnswer,
   SetAnswer,
-} from './api/answers.js'
+} from './answers.js'
 import type {
   AddAndSetBody,
   AddAndSetOperation,
@@ -33,10 +32,7 @@ import type {
   SetBody,
   SetOperation,
   UncheckedBatch,
-} from './api/bodies/bodies.js'
-import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from './cluster/control/messages.js'
-import type { EndLine, KeyLine, TopicLine } from './tools/export-format.js'
-import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tools/tool-messages.js'
+} from './bodies/bodies.js'
 
 /**
  * What a validator found wrong: where, and what it expected there, which is the text 'undefined' for an unknown member.
@@ -48,7 +44,7 @@ type Validation<Body> =
   | { readonly success: true; readonly data: Body }
   | { readonly success: false; readonly error: ValidationError }
 
-/** The shape of a JSON object, for api/bodies/parse-body.ts: its validator, and the names of its members. */
+/** The shape of a JSON object, for bodies/parse-body.ts: its validator, and the names of its members. */
 export interface BodyShape<Body> {
   readonly validate: (input: unknown) => Validation<Body>
   readonly names: readonly string[]
@@ -66,10 +62,11 @@ class Mismatch extends Error {
   }
 }
 
-const mismatch = (found: TypeGuardError.IProps): Mismatch => new Mismatch(found)
+/** What a generated assertion is given to throw, so that `validatorOf` knows it. */
+export const mismatch = (found: TypeGuardError.IProps): Mismatch => new Mismatch(found)
 
 /** A validator that stops at the first error: a body can have 100,000, and a refusal names one. */
-function validatorOf<Body>(assertShape: (input: unknown) => Body): BodyShape<Body>['validate'] {
+export function validatorOf<Body>(assertShape: (input: unknown) => Body): BodyShape<Body>['validate'] {
   return (input) => {
     try {
       return { success: true, data: assertShape(input) }
@@ -131,36 +128,6 @@ export const bodyNamesMax: number = Math.max(
     ({ names }) => names.length,
   ),
 )
-
-/** The lines of an import. */
-export const topicLineShape: BodyShape<TopicLine> = {
-  validate: validatorOf(typia.createAssertEquals<TopicLine>(mismatch)),
-  names: typia.misc.literals<keyof TopicLine>(),
-}
-export const keyLineShape: BodyShape<KeyLine> = {
-  validate: validatorOf(typia.createAssertEquals<KeyLine>(mismatch)),
-  names: typia.misc.literals<keyof KeyLine['key']>().map((name) => `key.${name}`),
-  isNested: true,
-}
-export const endLineShape: BodyShape<EndLine> = {
-  validate: validatorOf(typia.createAssertEquals<EndLine>(mismatch)),
-  names: typia.misc.literals<keyof EndLine['end']>().map((name) => `end.${name}`),
-  isNested: true,
-}
-
-/** A request on the control socket. */
-export const validateControlRequest: (input: unknown) => IValidation<RequestText> =
-  typia.createValidateEquals<RequestText>()
-
-/** What the service sends over the control socket. */
-export const isErrorLine: (input: unknown) => input is ErrorLine = typia.createIs<ErrorLine>()
-export const isAnswerLine: (input: unknown) => input is AnswerLine = typia.createIs<AnswerLine>()
-export const isReloaded: (input: unknown) => input is Reloaded = typia.createIs<Reloaded>()
-export const isKeyAnswer: (input: unknown) => input is KeyAnswerText = typia.createIs<KeyAnswerText>()
-export const isBackupLine: (input: unknown) => input is BackupLine = typia.createIs<BackupLine>()
-export const isCheckLine: (input: unknown) => input is CheckLine = typia.createIs<CheckLine>()
-export const isImportedLine: (input: unknown) => input is ImportedLine = typia.createIs<ImportedLine>()
-export const isProgressLine: (input: unknown) => input is ProgressLine = typia.createIs<ProgressLine>()
 
 /** The JSON schemas of request bodies, by the names of their types. */
 export const requestSchemas: object | undefined = typia.json.schemas<
